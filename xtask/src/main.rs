@@ -1,1 +1,35 @@
-fn main() {}
+//! The workspace's own tasks, run as `cargo xtask …`: `tidy` holds what no compiler holds (layers, file lengths,
+//! documents), `test` runs every suite against a server of its own and adds them up.
+
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "LatsDB's own tasks", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check what the compiler does not: layers, file lengths, documents, licences
+    Tidy(tidy::Options),
+}
+
+fn main() -> ExitCode {
+    let done: Result<()> = match Arguments::parse().task {
+        Task::Tidy(options) => tidy::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
