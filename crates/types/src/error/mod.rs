@@ -1,0 +1,211 @@
+//! Errors and warnings as a client sees them: number, SQLSTATE, text.
+//!
+//! [`kinds`] is the one table that maps a kind to MySQL's number, SQLSTATE and message format; every other layer names
+//! kinds. An error is one pointer wide, so that `Result<T, SqlError>` costs nothing on the good path.
+
+mod kinds;
+
+pub use kinds::ErrorKind;
+use std::fmt;
+
+pub type SqlResult<T> = Result<T, SqlError>;
+
+/// An error for the client. The text is complete; `kind` is what callers match on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SqlError(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl SqlError {
+    /// Fills the kind's message format: each `%` placeholder takes the next argument.
+    ///
+    /// ```
+    /// use types::{ErrorKind, SqlError};
+    /// let e = SqlError::new(ErrorKind::DupEntry, &[&"7", &"t.PRIMARY"]);
+    /// assert_eq!(e.to_string(), "ERROR 1062 (23000): Duplicate entry '7' for key 't.PRIMARY'");
+    /// ```
+    pub fn new(kind: ErrorKind, args: &[&dyn fmt::Display]) -> SqlError {
+        SqlError::with_message(kind, fill(kind.format(), args))
+    }
+
+    /// The kind's number and SQLSTATE under a text of the caller's own.
+    pub fn with_message(kind: ErrorKind, message: impl Into<String>) -> SqlError {
+        SqlError(Box::new(Inner { kind, message: message.into() }))
+    }
+
+    /// 1235 for a feature that LatsDB refuses: "This version of LatsDB doesn't yet support 'what'".
+    pub fn not_supported(what: impl fmt::Display) -> SqlError {
+        SqlError::new(ErrorKind::NotSupportedYet, &[&what])
+    }
+
+    /// 1815 for a broken invariant that concerns one statement only.
+    pub fn internal(what: impl fmt::Display) -> SqlError {
+        SqlError::new(ErrorKind::InternalError, &[&what])
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// MySQL's error number.
+    pub fn code(&self) -> u16 {
+        self.0.kind.code()
+    }
+
+    /// Five characters.
+    pub fn sqlstate(&self) -> &'static str {
+        self.0.kind.sqlstate()
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl From<ErrorKind> for SqlError {
+    /// For formats without placeholders.
+    fn from(kind: ErrorKind) -> SqlError {
+        SqlError::new(kind, &[])
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code(), self.sqlstate(), self.message())
+    }
+}
+
+impl fmt::Debug for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+fn fill(format: &str, args: &[&dyn fmt::Display]) -> String {
+    use fmt::Write;
+    let mut out = String::with_capacity(format.len() + 16);
+    let mut args = args.iter();
+    for (i, piece) in format.split('%').enumerate() {
+        if i > 0 {
+            let arg = args.next();
+            debug_assert!(arg.is_some(), "too few arguments for {format:?}");
+            if let Some(arg) = arg {
+                write!(out, "{arg}").expect("writing to a String does not fail");
+            }
+        }
+        out.push_str(piece);
+    }
+    debug_assert!(args.next().is_none(), "too many arguments for {format:?}");
+    out
+}
+
+/// The `Level` column of `SHOW WARNINGS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Note,
+    Warning,
+    Error,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "Note",
+            Severity::Warning => "Warning",
+            Severity::Error => "Error",
+        }
+    }
+}
+
+/// One row of `SHOW WARNINGS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub severity: Severity,
+    pub error: SqlError,
+}
+
+/// The diagnostics of one statement: counts all, keeps the first `limit` (`max_error_count`).
+#[derive(Debug, Clone)]
+pub struct Warnings {
+    kept: Vec<Warning>,
+    total: u64,
+    limit: usize,
+}
+
+impl Default for Warnings {
+    fn default() -> Self {
+        Warnings::with_limit(1024)
+    }
+}
+
+impl Warnings {
+    pub fn with_limit(limit: usize) -> Warnings {
+        Warnings { kept: Vec::new(), total: 0, limit }
+    }
+
+    pub fn push(&mut self, severity: Severity, error: SqlError) {
+        self.total += 1;
+        if self.kept.len() < self.limit {
+            self.kept.push(Warning { severity, error });
+        }
+    }
+
+    /// Adds at `Warning` level, the common case.
+    pub fn warn(&mut self, error: SqlError) {
+        self.push(Severity::Warning, error);
+    }
+
+    pub fn note(&mut self, error: SqlError) {
+        self.push(Severity::Note, error);
+    }
+
+    pub fn clear(&mut self) {
+        self.kept.clear();
+        self.total = 0;
+    }
+
+    /// All that were raised, also those beyond the limit: `@@warning_count`.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Warning> {
+        self.kept.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_takes_arguments_in_order() {
+        let e = SqlError::new(ErrorKind::DataTooLong, &[&"c", &3]);
+        assert_eq!((e.code(), e.sqlstate(), e.message()), (1406, "22001", "Data too long for column 'c' at row 3"));
+    }
+
+    #[test]
+    fn arguments_may_hold_percent_signs() {
+        let e = SqlError::new(ErrorKind::DupEntry, &[&"100%", &"t.k"]);
+        assert_eq!(e.message(), "Duplicate entry '100%' for key 't.k'");
+    }
+
+    #[test]
+    fn warnings_beyond_the_limit_are_counted_only() {
+        let mut w = Warnings::with_limit(2);
+        for _ in 0..5 {
+            w.warn(ErrorKind::DivisionByZero.into());
+        }
+        assert_eq!((w.count(), w.iter().len()), (5, 2));
+    }
+}

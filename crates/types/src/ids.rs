@@ -1,0 +1,59 @@
+//! Newtypes for the ids and positions that the layers exchange, so that no one passes a table where an index is meant.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id!(
+    /// A table, unique in the cluster and never reused. `TRUNCATE` and a rebuilding `ALTER` give a new one.
+    TableId(u32)
+);
+id!(
+    /// An index within its table; 0 is the primary key (clustered).
+    IndexId(u16)
+);
+id!(
+    /// A commit timestamp: the order of commits, not a wall clock. 0 is before everything.
+    Timestamp(u64)
+);
+id!(
+    /// A position in a shard's log; the first entry has 1.
+    LogIndex(u64)
+);
+id!(
+    /// A replication group.
+    ShardId(u32)
+);
+
+impl IndexId {
+    pub const PRIMARY: IndexId = IndexId(0);
+}
+
+impl Timestamp {
+    pub const ZERO: Timestamp = Timestamp(0);
+    pub const MAX: Timestamp = Timestamp(u64::MAX);
+
+    pub fn next(self) -> Timestamp {
+        Timestamp(self.0 + 1)
+    }
+}
+
+impl LogIndex {
+    pub fn next(self) -> LogIndex {
+        LogIndex(self.0 + 1)
+    }
+}

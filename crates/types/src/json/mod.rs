@@ -1,0 +1,44 @@
+//! JSON documents: a compact binary form that is read in place, parser and printer as MySQL has them, paths, comparison.
+
+use crate::value::Bytes;
+
+/// An owned JSON document in binary form; cheap to clone.
+#[derive(Clone, PartialEq)]
+pub struct Json(Bytes);
+
+/// A document, or a part of one, in binary form.
+#[derive(Clone, Copy, PartialEq)]
+pub struct JsonRef<'a>(&'a [u8]);
+
+impl Json {
+    pub fn as_ref(&self) -> JsonRef<'_> {
+        JsonRef(&self.0)
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes()
+    }
+}
+
+impl<'a> JsonRef<'a> {
+    /// The encoded form, as stored in rows.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    pub fn to_json(self) -> Json {
+        Json(Bytes::new(self.0))
+    }
+}
+
+impl std::fmt::Debug for Json {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
+impl std::fmt::Debug for JsonRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}

@@ -1,0 +1,1 @@
+//! Numbers to text and back, as MySQL does it.
