@@ -1,1 +1,56 @@
-//! env
+//! The only door to clock, disk and randomness.
+//!
+//! Code that reads the clock or writes a file directly can be tested only by waiting and by luck. Code that takes an
+//! [`Env`] can be run against a [`SimDisk`] that loses unsynced data at a power cut, tears writes, fills up and fails
+//! on demand; the same code then runs unchanged on the real one.
+//!
+//! Reading order:
+//!
+//! * [`Disk`] and [`File`]: what a disk promises, and what it does not;
+//! * [`Clock`] and [`Random`]: time and chance;
+//! * [`real`](Env::real): the operating system's;
+//! * [`SimDisk`]: a disk in memory with power cuts and faults;
+//! * [`FaultyDisk`]: faults on top of any disk.
+
+mod chance;
+mod disk;
+mod faults;
+mod real;
+mod sim;
+
+use std::sync::Arc;
+
+pub use chance::{Clock, ManualClock, Random, SeededRandom};
+pub use disk::{Access, DirLock, Disk, File, LockError};
+pub use faults::{Fault, FaultyDisk};
+pub use sim::SimDisk;
+
+/// The outside world as one process sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Env {
+    pub disk: Arc<dyn Disk>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+}
+
+impl Env {
+    /// The operating system's disk, clock and randomness.
+    pub fn real() -> Env {
+        Env {
+            disk: faults::from_environment(Arc::new(real::RealDisk)),
+            clock: Arc::new(real::RealClock::new()),
+            random: Arc::new(real::RealRandom),
+        }
+    }
+
+    /// A simulated world around `disk`; everything left to chance follows from `seed`.
+    pub fn simulated(disk: Arc<SimDisk>, seed: u64) -> Env {
+        Env { disk, clock: Arc::new(ManualClock::default()), random: Arc::new(SeededRandom::new(seed)) }
+    }
+}
+
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Env")
+    }
+}
