@@ -1,1 +1,18 @@
-//! front-http
+//! The HTTP front: what an operator, a load balancer and a Prometheus server may ask a node.
+//!
+//! ```text
+//!   GET /health   200 or 503, {"status": "serving"} or {"status": "not serving", "reason": "…"}
+//!   GET /status   JSON: the node, its shards, memory and connections (read by `latsdb status`)
+//!   GET /metrics  OpenMetrics text
+//! ```
+//!
+//! The front counts nothing itself. It declares the trait [`Node`]; the binary implements it over the engine.
+//! Everything is bounded: connections, header bytes, and the life of a connection.
+
+mod metrics;
+mod node;
+mod server;
+
+pub use metrics::exposition;
+pub use node::{Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, ShardStatus, Status};
+pub use server::serve;

@@ -1,1 +1,26 @@
-fn main() {}
+//! The LatsDB binary: one program that is a server, a shell and a status line.
+//!
+//! `cli` reads the command line, `config` merges the three sources, `serve` wires the crates into a node and runs it,
+//! `status` and `shell` are clients that talk to a node over its addresses like anybody else.
+
+mod cli;
+mod config;
+mod logging;
+mod serve;
+mod status;
+mod table;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match cli::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("latsdb: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

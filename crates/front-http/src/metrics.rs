@@ -1,0 +1,188 @@
+//! `/metrics`: the names, units and help texts under which the figures are published.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelValue, EncodeMetric, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::node::{Distribution, Figures};
+
+/// The figures as OpenMetrics text.
+pub fn exposition(figures: Figures) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("latsdb");
+    registry.register_collector(Box::new(Arc::new(Published(figures))));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Published(Figures);
+
+impl Collector for Published {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let f = &self.0;
+        let mut page = Page(encoder);
+        page.labelled_gauge("build", "Version of this node", "version", [(f.version.as_str(), 1)])?;
+        page.seconds("uptime", "Time since the node started", f.uptime_seconds)?;
+
+        page.gauge("connections_open", "Client connections open now", f.connections_open)?;
+        page.counter(
+            "connections_accepted",
+            "Client connections accepted",
+            f.connections_accepted,
+        )?;
+        page.counter(
+            "connections_refused",
+            "Client connections refused: limit, bad login, bad packets",
+            f.connections_refused,
+        )?;
+
+        let statements = f.statements.iter().map(|(kind, n)| (kind.as_str(), *n));
+        page.labelled_counter("statements", "Statements finished, by kind", "kind", statements)?;
+        page.labelled_counter(
+            "errors",
+            "Errors sent to clients, by MySQL number",
+            "number",
+            f.errors.iter().copied(),
+        )?;
+
+        page.distribution(
+            "commit",
+            "From the request to commit until its answer",
+            Some(&Unit::Seconds),
+            &f.commit_seconds,
+        )?;
+        page.distribution(
+            "commit_group_size",
+            "Transactions per log entry",
+            None,
+            &f.commit_group_size,
+        )?;
+        page.distribution(
+            "log_sync",
+            "One sync of the log to disk",
+            Some(&Unit::Seconds),
+            &f.log_sync_seconds,
+        )?;
+        page.counter("log_written_bytes", "Bytes written to the log", f.log_bytes_written)?;
+
+        let memory = f.memory_used_bytes.iter().map(|(used_for, n)| (used_for.as_str(), *n));
+        page.labelled_gauge("memory_used_bytes", "Memory accounted, by use", "use", memory)?;
+        page.gauge(
+            "memory_limit_bytes",
+            "The hard limit of accounted memory",
+            f.memory_limit_bytes,
+        )?;
+        page.gauge("rows", "Rows in all tables", f.rows)?;
+
+        page.gauge("locks_held", "Row and key locks held now", f.locks_held)?;
+        page.counter("lock_waits", "Times a statement waited for a lock", f.lock_waits)?;
+        page.counter("deadlocks", "Transactions rolled back to break a deadlock", f.deadlocks)
+    }
+}
+
+/// The encoder with one method per shape of figure.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let gauge = ConstGauge::new(signed(value));
+        gauge.encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        ConstGauge::new(value).encode(
+            self.0
+                .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?,
+        )
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    }
+
+    fn labelled_gauge<V: EncodeLabelValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl IntoIterator<Item = (V, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (label_value, value) in values {
+            ConstGauge::new(signed(value)).encode(family.encode_family(&[(label, label_value)])?)?;
+        }
+        Ok(())
+    }
+
+    fn labelled_counter<V: EncodeLabelValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl IntoIterator<Item = (V, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (label_value, value) in values {
+            ConstCounter::new(value).encode(family.encode_family(&[(label, label_value)])?)?;
+        }
+        Ok(())
+    }
+
+    fn distribution(&mut self, name: &str, help: &str, unit: Option<&Unit>, seen: &Distribution) -> fmt::Result {
+        let mut buckets = seen.buckets.clone();
+        buckets.push((f64::INFINITY, seen.beyond));
+        let count = buckets.iter().map(|(_, n)| n).sum();
+        let mut metric = self.0.encode_descriptor(name, help, unit, MetricType::Histogram)?;
+        metric.encode_histogram::<NoLabelSet>(seen.sum, count, &buckets, None)
+    }
+}
+
+/// The encoder's gauges are signed; no figure of ours comes near the difference.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_published_under_their_names() {
+        let figures = Figures {
+            version: "0.1.0".into(),
+            connections_open: 3,
+            statements: vec![("select".into(), 7)],
+            errors: vec![(1062, 2)],
+            commit_seconds: Distribution {
+                buckets: vec![(0.001, 4), (0.01, 1)],
+                beyond: 2,
+                sum: 0.5,
+            },
+            memory_used_bytes: vec![("rows".into(), 1024)],
+            ..Figures::default()
+        };
+        let text = exposition(figures).unwrap();
+        for line in [
+            "latsdb_build{version=\"0.1.0\"} 1",
+            "latsdb_connections_open 3",
+            "latsdb_statements_total{kind=\"select\"} 7",
+            "latsdb_errors_total{number=\"1062\"} 2",
+            "latsdb_commit_seconds_bucket{le=\"0.001\"} 4",
+            "latsdb_commit_seconds_bucket{le=\"0.01\"} 5",
+            "latsdb_commit_seconds_bucket{le=\"+Inf\"} 7",
+            "latsdb_commit_seconds_count 7",
+            "latsdb_memory_used_bytes{use=\"rows\"} 1024",
+        ] {
+            assert!(text.lines().any(|l| l == line), "no line {line:?} in:\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"));
+    }
+}

@@ -1,0 +1,122 @@
+//! The command line: `latsdb serve | sql | status | admin | lab`. The flags of `serve` come from the table of settings.
+
+use anyhow::{Result, bail};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::config::{Config, SETTINGS, Setting, given_flags, layers};
+use crate::{serve, status};
+
+pub fn run() -> Result<()> {
+    let matches = command().get_matches();
+    let (name, matches) = matches.subcommand().expect("clap insists on a subcommand");
+    match name {
+        "serve" => serve::run(&config(matches)?),
+        "status" => status::run(config(matches)?.http_addr, matches.get_flag("json")),
+        "admin" => bail!(
+            "`admin` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
+            env!("CARGO_PKG_VERSION")
+        ),
+        "lab" => bail!("`lab` is not in this version of LatsDB ({})", env!("CARGO_PKG_VERSION")),
+        _ => unreachable!("clap knows the subcommands"),
+    }
+}
+
+fn config(matches: &ArgMatches) -> Result<Config> {
+    let file = matches.get_one::<String>("config").map(String::as_str);
+    Ok(Config::from_layers(&layers(file, given_flags(matches))?)?)
+}
+
+fn command() -> Command {
+    Command::new("latsdb")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A MySQL-compatible database: rows in memory, every commit on disk")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("serve")
+                .about("Run a node")
+                .after_help("Each setting is also a variable (LATSDB_DATA_DIR) and a key of latsdb.toml (data_dir); flags win over variables, variables over the file.")
+                .args(SETTINGS.iter().map(flag))
+                .arg(config_flag()),
+        )
+        .subcommand(
+            Command::new("status")
+                .about("Show nodes, shards, leaders and lag")
+                .arg(flag(setting("http_addr")))
+                .arg(config_flag())
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the node's answer as it is")),
+        )
+        .subcommand(later("admin", "Drain, move leaders, add and remove nodes, back up (not in this version)"))
+        .subcommand(later("lab", "Measure databases (not in this version)"))
+}
+
+fn setting(key: &str) -> &'static Setting {
+    SETTINGS
+        .iter()
+        .find(|setting| setting.key == key)
+        .expect("the command line names settings that exist")
+}
+
+fn flag(setting: &Setting) -> Arg {
+    let help = match setting.default {
+        Some(default) => format!("{} [default: {default}]", setting.help),
+        None => setting.help.to_owned(),
+    };
+    let arg = Arg::new(setting.key).long(setting.flag()).help(help);
+    match setting.value {
+        Some(placeholder) => arg.value_name(placeholder),
+        None => arg.action(ArgAction::SetTrue),
+    }
+}
+
+fn config_flag() -> Arg {
+    Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .help("Configuration file [default: latsdb.toml, if there is one]")
+}
+
+/// A subcommand that takes anything, so that it can be refused by name instead of by its arguments.
+fn later(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).arg(
+        Arg::new("arguments")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .hide(true),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn only_given_flags_count() {
+        let matches = command().get_matches_from(["latsdb", "serve", "--mysql-addr", "127.0.0.1:1", "--witness"]);
+        let (_, matches) = matches.subcommand().unwrap();
+        let error = Config::from_layers(&[given_flags(matches)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--witness: a witness is not in this version of LatsDB (0.1.0)"
+        );
+    }
+
+    #[test]
+    fn later_commands_take_any_arguments() {
+        command()
+            .try_get_matches_from(["latsdb", "admin", "backup", "--to", "x"])
+            .unwrap();
+        command().try_get_matches_from(["latsdb", "lab", "run"]).unwrap();
+        assert!(
+            command()
+                .try_get_matches_from(["latsdb", "serve", "--no-such-flag"])
+                .is_err()
+        );
+    }
+}

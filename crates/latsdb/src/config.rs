@@ -1,0 +1,419 @@
+//! One configuration from three sources: `latsdb.toml`, then `LATSDB_*` variables, then flags; the later wins.
+//!
+//! Every setting stands once, in [`SETTINGS`]: its flag, its variable and its key in the file are the same name in
+//! three spellings (`--data-dir`, `LATSDB_DATA_DIR`, `data_dir`). A value keeps where it came from, so that a
+//! complaint names the line to change. A setting of a part that this version does not have is refused, never ignored.
+
+mod size;
+mod sources;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+pub use size::{format_bytes, parse_bytes};
+pub use sources::{Layer, given_flags, layers};
+
+/// A setting's names, what its value looks like, and what it means.
+pub struct Setting {
+    /// As in the file; the flag has `-` for `_`, the variable is in capitals behind `LATSDB_`.
+    pub key: &'static str,
+    /// Placeholder of the value in the help, or `None` for a switch.
+    pub value: Option<&'static str>,
+    pub default: Option<&'static str>,
+    pub help: &'static str,
+}
+
+impl Setting {
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    pub fn variable(&self) -> String {
+        format!("LATSDB_{}", self.key.to_uppercase())
+    }
+}
+
+const fn setting(key: &'static str, value: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting {
+        key,
+        value: Some(value),
+        default: Some(default),
+        help,
+    }
+}
+
+const fn optional(key: &'static str, value: &'static str, help: &'static str) -> Setting {
+    Setting {
+        key,
+        value: Some(value),
+        default: None,
+        help,
+    }
+}
+
+pub const SETTINGS: &[Setting] = &[
+    setting(
+        "data_dir",
+        "DIR",
+        "./latsdb-data",
+        "Directory of the log and the checkpoints; one process at a time",
+    ),
+    setting(
+        "mysql_addr",
+        "HOST:PORT",
+        "127.0.0.1:3306",
+        "Address of the MySQL protocol",
+    ),
+    optional(
+        "redis_addr",
+        "HOST:PORT",
+        "Address of the Redis protocol (not in this version)",
+    ),
+    setting(
+        "http_addr",
+        "HOST:PORT",
+        "127.0.0.1:8306",
+        "Address of /metrics, /health and /status",
+    ),
+    optional(
+        "peer_addr",
+        "HOST:PORT",
+        "Address for other nodes of the cluster (not in this version)",
+    ),
+    setting("node_id", "N", "1", "This node's number in the cluster"),
+    optional(
+        "join",
+        "HOST:PORT,...",
+        "Nodes of a cluster to join (not in this version)",
+    ),
+    setting(
+        "roles",
+        "LIST",
+        "sql,data,manager",
+        "What this node does; this version does all of it",
+    ),
+    Setting {
+        key: "witness",
+        value: None,
+        default: None,
+        help: "Vote and keep the log, but no rows (not in this version)",
+    },
+    setting(
+        "memory_limit",
+        "SIZE",
+        "4GiB",
+        "Hard limit of the memory for rows, indexes, transactions and queries",
+    ),
+    setting(
+        "durability",
+        "LEVEL",
+        "majority_disk",
+        "What a commit waits for: majority_disk, majority_memory or local_disk",
+    ),
+    setting(
+        "log_level",
+        "LEVEL",
+        "info",
+        "How much is logged: error, warn, info, debug or trace",
+    ),
+    setting("log_format", "FORMAT", "text", "How it is logged: text or json"),
+];
+
+/// Settings of `serve`, read and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    pub data_dir: PathBuf,
+    pub mysql_addr: SocketAddr,
+    pub http_addr: SocketAddr,
+    pub memory_limit_bytes: u64,
+    pub durability: Durability,
+    pub log_level: tracing::Level,
+    pub log_format: LogFormat,
+}
+
+/// What an acknowledged commit has survived. This version has the default only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    MajorityDisk,
+}
+
+impl Durability {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MajorityDisk => "majority_disk",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Why a configuration was not taken. `origin` is the flag, variable or file line as the user wrote it.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfigError {
+    #[error("{origin}: {value:?} is not {expected}")]
+    BadValue {
+        origin: String,
+        value: String,
+        expected: &'static str,
+    },
+    #[error("{origin}: {part} is not in this version of LatsDB ({})", env!("CARGO_PKG_VERSION"))]
+    NotInThisVersion { origin: String, part: String },
+    #[error("{origin}: there is no such setting{}", near(.nearest))]
+    Unknown {
+        origin: String,
+        nearest: Option<&'static str>,
+    },
+    #[error("{file}: {reason}")]
+    File { file: String, reason: String },
+}
+
+fn near(nearest: &Option<&'static str>) -> String {
+    nearest
+        .map(|name| format!("; did you mean {name}?"))
+        .unwrap_or_default()
+}
+
+impl Config {
+    /// Merges the layers, the last one strongest, and checks every value.
+    pub fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
+        let given = Given { layers };
+        given.refuse_what_is_missing()?;
+        Ok(Self {
+            data_dir: given.read("data_dir", "a directory", |text| {
+                (!text.is_empty()).then(|| PathBuf::from(text))
+            })?,
+            mysql_addr: given.read("mysql_addr", ADDRESS, parse_address)?,
+            http_addr: given.read("http_addr", ADDRESS, parse_address)?,
+            memory_limit_bytes: given.read(
+                "memory_limit",
+                "a size of at least 64MiB, such as 512MiB or 4GiB",
+                |text| parse_bytes(text).filter(|bytes| *bytes >= 64 << 20),
+            )?,
+            durability: given.read("durability", "majority_disk", |text| {
+                (text == "majority_disk").then_some(Durability::MajorityDisk)
+            })?,
+            log_level: given.read("log_level", "error, warn, info, debug or trace", |text| {
+                text.parse().ok()
+            })?,
+            log_format: given.read("log_format", "text or json", |text| match text {
+                "text" => Some(LogFormat::Text),
+                "json" => Some(LogFormat::Json),
+                _ => None,
+            })?,
+        })
+    }
+}
+
+const ADDRESS: &str = "an address such as 127.0.0.1:3306";
+
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    text.to_socket_addrs().ok()?.next()
+}
+
+/// The layers, asked by key.
+struct Given<'a> {
+    layers: &'a [Layer],
+}
+
+impl Given<'_> {
+    /// The strongest layer's value and where it came from.
+    fn find(&self, key: &str) -> Option<(&str, String)> {
+        self.layers.iter().rev().find_map(|layer| {
+            let value = layer.values.get(key)?;
+            Some((value.as_str(), layer.origin(key)))
+        })
+    }
+
+    fn read<T>(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let setting = SETTINGS
+            .iter()
+            .find(|setting| setting.key == key)
+            .expect("every key read is in SETTINGS");
+        let default = setting.default.expect("a setting that is read has a default");
+        let (value, origin) = self.find(key).unwrap_or((default, format!("--{}", setting.flag())));
+        parse(value).ok_or_else(|| ConfigError::BadValue {
+            origin,
+            value: value.to_owned(),
+            expected,
+        })
+    }
+
+    /// Refuses by name what belongs to the cluster and to the other protocols.
+    fn refuse_what_is_missing(&self) -> Result<(), ConfigError> {
+        let refuse = |origin: String, part: String| Err(ConfigError::NotInThisVersion { origin, part });
+        let missing = [
+            ("redis_addr", "the Redis protocol"),
+            ("peer_addr", "a cluster of several nodes"),
+            ("join", "joining a cluster"),
+        ];
+        for (key, part) in missing {
+            if let Some((_, origin)) = self.find(key) {
+                return refuse(origin, part.to_owned());
+            }
+        }
+        if let Some((value, origin)) = self.find("witness") {
+            match value {
+                "true" => return refuse(origin, "a witness".to_owned()),
+                "false" => {}
+                _ => {
+                    let value = value.to_owned();
+                    return Err(ConfigError::BadValue {
+                        origin,
+                        value,
+                        expected: "true or false",
+                    });
+                }
+            }
+        }
+        if let Some((value, origin)) = self.find("node_id") {
+            match value.parse::<u64>() {
+                Ok(1) => {}
+                Ok(_) => {
+                    return refuse(
+                        origin,
+                        "a node with another number than 1 (a cluster of several nodes)".to_owned(),
+                    );
+                }
+                Err(_) => {
+                    let value = value.to_owned();
+                    return Err(ConfigError::BadValue {
+                        origin,
+                        value,
+                        expected: "a number from 1",
+                    });
+                }
+            }
+        }
+        if let Some((value, origin)) = self.find("roles") {
+            let mut roles: Vec<&str> = value.split(',').map(str::trim).collect();
+            roles.sort_unstable();
+            if let Some(unknown) = roles.iter().find(|role| !ROLES.contains(role)) {
+                let value = (*unknown).to_owned();
+                return Err(ConfigError::BadValue {
+                    origin,
+                    value,
+                    expected: "a list of sql, data and manager",
+                });
+            }
+            if roles != ROLES {
+                return refuse(origin, "a node with some of the roles only".to_owned());
+            }
+        }
+        if let Some((value @ ("majority_memory" | "local_disk"), origin)) = self.find("durability") {
+            return refuse(origin, format!("the durability level {value}"));
+        }
+        Ok(())
+    }
+}
+
+/// In alphabetical order.
+pub const ROLES: [&str; 3] = ["data", "manager", "sql"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(values: &[(&'static str, &str)]) -> Layer {
+        Layer::flags(values.iter().map(|(key, value)| (*key, (*value).to_owned())).collect())
+    }
+
+    fn error(values: &[(&'static str, &str)]) -> String {
+        Config::from_layers(&[flags(values)]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_manual() {
+        let config = Config::from_layers(&[]).unwrap();
+        assert_eq!(config.data_dir, PathBuf::from("./latsdb-data"));
+        assert_eq!(config.mysql_addr.to_string(), "127.0.0.1:3306");
+        assert_eq!(config.http_addr.to_string(), "127.0.0.1:8306");
+        assert_eq!(config.memory_limit_bytes, 4 << 30);
+        assert_eq!(config.durability, Durability::MajorityDisk);
+    }
+
+    #[test]
+    fn flags_beat_variables_beat_the_file() {
+        let file = Layer::file(
+            "latsdb.toml",
+            "memory_limit = '1GiB'\nhttp_addr = '127.0.0.1:1'\nmysql_addr = '127.0.0.1:2'",
+        )
+        .unwrap();
+        let variables = Layer::variables([
+            ("LATSDB_MYSQL_ADDR".to_owned(), "127.0.0.1:3".to_owned()),
+            ("LATSDB_HTTP_ADDR".to_owned(), "127.0.0.1:4".to_owned()),
+            ("PATH".to_owned(), "/bin".to_owned()),
+        ])
+        .unwrap();
+        let config = Config::from_layers(&[file, variables, flags(&[("http_addr", "127.0.0.1:5")])]).unwrap();
+        assert_eq!(config.memory_limit_bytes, 1 << 30);
+        assert_eq!(config.mysql_addr.port(), 3);
+        assert_eq!(config.http_addr.port(), 5);
+    }
+
+    #[test]
+    fn what_is_not_in_this_version_is_refused_by_name() {
+        assert_eq!(
+            error(&[("join", "10.0.0.1:7306")]),
+            "--join: joining a cluster is not in this version of LatsDB (0.1.0)"
+        );
+        assert_eq!(
+            error(&[("redis_addr", "127.0.0.1:6379")]),
+            "--redis-addr: the Redis protocol is not in this version of LatsDB (0.1.0)"
+        );
+        assert_eq!(
+            error(&[("witness", "true")]),
+            "--witness: a witness is not in this version of LatsDB (0.1.0)"
+        );
+        assert_eq!(
+            error(&[("roles", "sql")]),
+            "--roles: a node with some of the roles only is not in this version of LatsDB (0.1.0)"
+        );
+        assert_eq!(
+            error(&[("durability", "local_disk")]),
+            "--durability: the durability level local_disk is not in this version of LatsDB (0.1.0)"
+        );
+        assert!(error(&[("peer_addr", "127.0.0.1:7306")]).starts_with("--peer-addr: "));
+        assert!(error(&[("node_id", "2")]).starts_with("--node-id: "));
+    }
+
+    #[test]
+    fn what_comes_to_the_same_as_the_default_is_accepted() {
+        Config::from_layers(&[flags(&[
+            ("roles", "manager, sql,data"),
+            ("witness", "false"),
+            ("node_id", "1"),
+        ])])
+        .unwrap();
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_origin() {
+        assert_eq!(
+            error(&[("log_format", "xml")]),
+            "--log-format: \"xml\" is not text or json"
+        );
+        let variables = Layer::variables([("LATSDB_MEMORY_LIMIT".to_owned(), "lots".to_owned())]).unwrap();
+        assert_eq!(
+            Config::from_layers(&[variables]).unwrap_err().to_string(),
+            "LATSDB_MEMORY_LIMIT: \"lots\" is not a size of at least 64MiB, such as 512MiB or 4GiB"
+        );
+        let file = Layer::file("my.toml", "mysql_addr = 'here'").unwrap();
+        assert_eq!(
+            Config::from_layers(&[file]).unwrap_err().to_string(),
+            "mysql_addr in my.toml: \"here\" is not an address such as 127.0.0.1:3306"
+        );
+        assert_eq!(
+            error(&[("roles", "sql,data,chef")]),
+            "--roles: \"chef\" is not a list of sql, data and manager"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! `latsdb status`: asks a node's HTTP address and shows the answer.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use front_http::Status;
+
+use crate::config::format_bytes;
+use crate::table;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+pub fn run(address: SocketAddr, as_json: bool) -> Result<()> {
+    let body = get(address, "/status").with_context(|| format!("no answer from a node at http://{address}"))?;
+    if as_json {
+        println!("{body}");
+    } else {
+        let status = serde_json::from_str(&body)
+            .with_context(|| format!("http://{address} is not a LatsDB node of this version"))?;
+        print!("{}", shown(&status));
+    }
+    Ok(())
+}
+
+/// One request over one connection; the body of a 200.
+fn get(address: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
+    let first = head.lines().next().unwrap_or_default();
+    if !first.contains(" 200 ") {
+        bail!("{first}");
+    }
+    Ok(body.to_owned())
+}
+
+fn shown(status: &Status) -> String {
+    let memory = format!(
+        "{} of {}",
+        format_bytes(status.memory.used_bytes),
+        format_bytes(status.memory.limit_bytes)
+    );
+    let nodes: Vec<Vec<String>> = status
+        .nodes
+        .iter()
+        .map(|node| {
+            vec![
+                node.id.to_string(),
+                node.state.clone(),
+                node.roles.join(","),
+                node.mysql_addr.clone(),
+                node.http_addr.clone(),
+            ]
+        })
+        .collect();
+    let shards: Vec<Vec<String>> = status
+        .shards
+        .iter()
+        .map(|shard| {
+            let voters: Vec<String> = shard.voters.iter().map(u64::to_string).collect();
+            vec![
+                shard.id.to_string(),
+                shard
+                    .leader
+                    .map_or_else(|| "none".to_owned(), |leader| leader.to_string()),
+                shard.term.to_string(),
+                voters.join(","),
+                shard.last_log_index.to_string(),
+                shard.applied_index.to_string(),
+                shard.checkpoint_index.to_string(),
+                shard.lag_entries.to_string(),
+            ]
+        })
+        .collect();
+    format!(
+        "LatsDB {}, {}, up {}\ndurability {}, data in {}\nmemory {memory}, {} connections\n\n{}\n{}",
+        status.version,
+        status.state,
+        duration(status.uptime_seconds),
+        status.durability,
+        status.data_dir,
+        status.connections,
+        table::plain(&["node", "state", "roles", "mysql", "http"], &nodes),
+        table::plain(
+            &[
+                "shard",
+                "leader",
+                "term",
+                "voters",
+                "last",
+                "applied",
+                "checkpoint",
+                "lag"
+            ],
+            &shards
+        ),
+    )
+}
+
+fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match () {
+        () if days > 0 => format!("{days} d {} h", hours % 24),
+        () if hours > 0 => format!("{hours} h {} min", minutes % 60),
+        () if minutes > 0 => format!("{minutes} min {} s", seconds % 60),
+        () => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use front_http::{MemoryStatus, NodeStatus, ShardStatus};
+
+    #[test]
+    fn a_status_reads_well() {
+        let status = Status {
+            version: "0.1.0".into(),
+            uptime_seconds: 3_725,
+            state: "serving".into(),
+            durability: "majority_disk".into(),
+            data_dir: "./latsdb-data".into(),
+            nodes: vec![NodeStatus {
+                id: 1,
+                roles: vec!["data".into(), "manager".into(), "sql".into()],
+                mysql_addr: "127.0.0.1:3306".into(),
+                http_addr: "127.0.0.1:8306".into(),
+                state: "up".into(),
+            }],
+            shards: vec![ShardStatus {
+                id: 1,
+                leader: Some(1),
+                term: 2,
+                voters: vec![1],
+                last_log_index: 100,
+                applied_index: 99,
+                checkpoint_index: 50,
+                lag_entries: 1,
+            }],
+            memory: MemoryStatus {
+                used_bytes: 3 << 29,
+                limit_bytes: 4 << 30,
+            },
+            connections: 3,
+        };
+        assert_eq!(
+            shown(&status),
+            "LatsDB 0.1.0, serving, up 1 h 2 min\n\
+             durability majority_disk, data in ./latsdb-data\n\
+             memory 1.5 GiB of 4 GiB, 3 connections\n\
+             \n\
+             node  state  roles             mysql           http\n\
+             1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306\n\
+             \n\
+             shard  leader  term  voters  last  applied  checkpoint  lag\n\
+             1      1       2     1       100   99       50          1\n"
+        );
+    }
+}
