@@ -1,0 +1,195 @@
+//! Which timestamps somebody may still read at.
+//!
+//! A snapshot announces itself in a slot: one compare-and-swap to take it, one store to set it. Nobody locks, waits or
+//! retries. The writer reads all slots to learn which versions are still needed; a slot caught between the two steps makes it
+//! keep its previous, more cautious answer.
+//!
+//! ```text
+//!   reader                                writer (collecting)
+//!   slot    <- PENDING                    P <- published
+//!   ts      <- published                  read every slot:
+//!   slot    <- ts                           FREE     a later reader finds published >= P
+//!                                           PENDING  ts unknown: keep the previous answer
+//!                                           ts       needed
+//! ```
+//!
+//! All of these accesses are sequentially consistent: if the writer saw FREE, the reader's load of `published` comes after it.
+
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use types::Timestamp;
+
+const FREE: u64 = u64::MAX;
+const PENDING: u64 = u64::MAX - 1;
+
+#[cfg(not(loom))]
+const SEGMENT_SLOTS: usize = 64;
+#[cfg(loom)]
+const SEGMENT_SLOTS: usize = 2;
+const SEGMENTS: usize = 4096;
+/// Threads start their search this far apart, so that they do not share cache lines.
+const SLOTS_PER_LINE: usize = 8;
+
+struct Segment([AtomicU64; SEGMENT_SLOTS]);
+
+/// The newest published timestamp and the slots of everybody who reads.
+pub struct Snapshots {
+    published: AtomicU64,
+    /// Slots below this index have been used at least once.
+    used_slots: AtomicUsize,
+    segments: Box<[OnceLock<Box<Segment>>]>,
+}
+
+impl Snapshots {
+    pub(crate) fn new() -> Arc<Snapshots> {
+        Arc::new(Snapshots {
+            published: AtomicU64::new(0),
+            used_slots: AtomicUsize::new(0),
+            segments: (0..SEGMENTS).map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// The newest timestamp whose changes are all visible.
+    pub fn published(&self) -> Timestamp {
+        Timestamp(self.published.load(Ordering::Acquire))
+    }
+
+    /// Makes everything up to `ts` visible to snapshots taken from now on.
+    pub(crate) fn publish(&self, ts: Timestamp) {
+        self.published.store(ts.0, Ordering::SeqCst);
+    }
+
+    /// A snapshot of the newest published state.
+    pub fn take(self: &Arc<Self>) -> Snapshot {
+        let slot = self.claim_slot();
+        let timestamp = self.announce(slot);
+        Snapshot { registry: Arc::clone(self), slot, timestamp }
+    }
+
+    /// The timestamps in use, or `None` when a reader was caught half way.
+    pub(crate) fn active(&self) -> Option<Active> {
+        let published = self.published.load(Ordering::SeqCst);
+        let mut timestamps = Vec::new();
+        for slot in 0..self.used_slots.load(Ordering::SeqCst) {
+            match self.slot(slot).load(Ordering::SeqCst) {
+                FREE => {}
+                PENDING => return None,
+                ts if ts < published => timestamps.push(ts),
+                _ => {}
+            }
+        }
+        timestamps.sort_unstable();
+        timestamps.dedup();
+        Some(Active { timestamps, published })
+    }
+
+    fn announce(&self, slot: usize) -> Timestamp {
+        let published = self.published.load(Ordering::SeqCst);
+        self.slot(slot).store(published, Ordering::SeqCst);
+        Timestamp(published)
+    }
+
+    /// Finds a free slot and leaves it PENDING.
+    fn claim_slot(&self) -> usize {
+        let start = preferred_slot();
+        for distance in 0..SEGMENTS * SEGMENT_SLOTS {
+            let slot = (start + distance) % (SEGMENTS * SEGMENT_SLOTS);
+            if self.slot(slot).compare_exchange(FREE, PENDING, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                if self.used_slots.load(Ordering::SeqCst) <= slot {
+                    self.used_slots.fetch_max(slot + 1, Ordering::SeqCst);
+                }
+                return slot;
+            }
+        }
+        unreachable!("more open snapshots than slots ({})", SEGMENTS * SEGMENT_SLOTS)
+    }
+
+    fn slot(&self, index: usize) -> &AtomicU64 {
+        let segment = self.segments[index / SEGMENT_SLOTS]
+            .get_or_init(|| Box::new(Segment(std::array::from_fn(|_| AtomicU64::new(FREE)))));
+        &segment.0[index % SEGMENT_SLOTS]
+    }
+}
+
+/// Where this thread begins its search: a cache line of its own for the first 64 threads.
+fn preferred_slot() -> usize {
+    static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    thread_local! {
+        static START: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    START.with(|start| match start.get() {
+        Some(slot) => slot,
+        None => {
+            let thread = THREADS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let slot = if cfg!(loom) { 0 } else { thread % 64 * SLOTS_PER_LINE };
+            start.set(Some(slot));
+            slot
+        }
+    })
+}
+
+/// A registered reader: versions visible at its timestamp are kept while it lives.
+pub struct Snapshot {
+    registry: Arc<Snapshots>,
+    slot: usize,
+    timestamp: Timestamp,
+}
+
+impl Snapshot {
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// Moves to the newest published state; cheaper than dropping and taking anew.
+    pub fn refresh(&mut self) {
+        self.registry.slot(self.slot).store(PENDING, Ordering::SeqCst);
+        self.timestamp = self.registry.announce(self.slot);
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.registry.slot(self.slot).store(FREE, Ordering::SeqCst);
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snapshot({})", self.timestamp)
+    }
+}
+
+/// The timestamps that readers hold, and `published`, below which no new one can appear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Active {
+    /// Sorted, unique, all below `published`.
+    timestamps: Vec<u64>,
+    published: u64,
+}
+
+impl Active {
+    /// Nobody has read yet.
+    pub(crate) fn none() -> Active {
+        Active { timestamps: Vec::new(), published: 0 }
+    }
+
+    pub(crate) fn published(&self) -> Timestamp {
+        Timestamp(self.published)
+    }
+
+    pub(crate) fn oldest(&self) -> Timestamp {
+        Timestamp(self.timestamps.first().copied().unwrap_or(self.published))
+    }
+
+    /// Who needs what is visible in `begin <= ts < end`: the newest such snapshot, where "now" counts as one.
+    pub(crate) fn newest_reader(&self, begin: Timestamp, end: Timestamp) -> Option<Timestamp> {
+        if end.0 > self.published {
+            return Some(Timestamp(self.published.max(begin.0)));
+        }
+        let below_end = self.timestamps.partition_point(|&ts| ts < end.0);
+        let newest = *self.timestamps[..below_end].last()?;
+        (newest >= begin.0).then_some(Timestamp(newest))
+    }
+}

@@ -1,0 +1,121 @@
+//! What the store has to know of a table: the columns' types and the columns of each index. It travels in the log and in
+//! checkpoints, as JSON: definitions are few, and fields can be added.
+
+use serde::{Deserialize, Serialize};
+use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId};
+
+/// A table as the store sees it; names, defaults and constraints belong to the catalog.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableSpec {
+    pub id: TableId,
+    pub columns: Vec<SqlType>,
+    /// `None`: rows are stored under a hidden row id, 8 bytes big-endian, chosen by the transaction.
+    pub primary: Option<Vec<KeyColumn>>,
+    pub indexes: Vec<IndexSpec>,
+}
+
+/// A secondary index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexSpec {
+    /// Unique within the table, never [`IndexId::PRIMARY`].
+    pub id: IndexId,
+    pub key: Vec<KeyColumn>,
+    /// Only informs: transactions check uniqueness before they commit, with locks on the keys.
+    pub unique: bool,
+}
+
+/// A column of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyColumn {
+    /// Position in [`TableSpec::columns`].
+    pub column: u16,
+    /// Characters (bytes of binary strings) that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<u32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub descending: bool,
+}
+
+impl KeyColumn {
+    pub fn ascending(column: u16) -> KeyColumn {
+        KeyColumn { column, prefix: None, descending: false }
+    }
+}
+
+impl TableSpec {
+    pub fn row_layout(&self) -> RowLayout {
+        RowLayout::new(&self.columns)
+    }
+
+    pub fn primary_layout(&self) -> Option<KeyLayout> {
+        self.primary.as_ref().map(|key| self.key_layout(key))
+    }
+
+    /// The layout of an index's own columns, without the primary key that the store appends to each entry.
+    pub fn index_layout(&self, index: &IndexSpec) -> KeyLayout {
+        self.key_layout(&index.key)
+    }
+
+    pub fn index(&self, id: IndexId) -> Option<&IndexSpec> {
+        self.indexes.iter().find(|index| index.id == id)
+    }
+
+    fn key_layout(&self, key: &[KeyColumn]) -> KeyLayout {
+        let part = |key: &KeyColumn| KeyPart {
+            column: usize::from(key.column),
+            ty: self.columns[usize::from(key.column)].clone(),
+            prefix: key.prefix,
+            descending: key.descending,
+        };
+        KeyLayout::new(key.iter().map(part).collect())
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a table specification has no map keys that JSON lacks")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<TableSpec, &'static str> {
+        let spec: TableSpec = serde_json::from_slice(bytes).map_err(|_| "unreadable table specification")?;
+        let keys = spec.primary.iter().chain(spec.indexes.iter().map(|index| &index.key));
+        for key in keys {
+            spec.check_key(key)?;
+        }
+        for (position, index) in spec.indexes.iter().enumerate() {
+            spec.check_index_id(index.id, &spec.indexes[..position])?;
+        }
+        Ok(spec)
+    }
+
+    /// Whether `index` can be added to this table.
+    pub fn check_new_index(&self, index: &IndexSpec) -> Result<(), &'static str> {
+        self.check_key(&index.key)?;
+        self.check_index_id(index.id, &self.indexes)
+    }
+
+    fn check_key(&self, key: &[KeyColumn]) -> Result<(), &'static str> {
+        if key.is_empty() {
+            return Err("index without columns");
+        }
+        match key.iter().all(|part| usize::from(part.column) < self.columns.len()) {
+            true => Ok(()),
+            false => Err("index over a column that does not exist"),
+        }
+    }
+
+    fn check_index_id(&self, id: IndexId, others: &[IndexSpec]) -> Result<(), &'static str> {
+        match id == IndexId::PRIMARY || others.iter().any(|other| other.id == id) {
+            true => Err("index id used twice"),
+            false => Ok(()),
+        }
+    }
+}
+
+impl IndexSpec {
+    pub fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an index specification has no map keys that JSON lacks")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<IndexSpec, &'static str> {
+        serde_json::from_slice(bytes).map_err(|_| "unreadable index specification")
+    }
+}

@@ -1,0 +1,248 @@
+//! Write sets: the changes of one transaction as bytes, the way they travel in the log.
+//!
+//! `docs/formats/write-set.md` draws the format. It is the only input of [`Writer::apply`](crate::Writer::apply), on the leader
+//! and on every replica, so decoding is strict: bytes that the encoder would not have written are an error.
+
+use crate::spec::{IndexSpec, TableSpec};
+use types::{IndexId, TableId};
+
+/// One change. Keys and rows are in the encodings of `types`; secondary index keys are derived from the row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WriteOp<'a> {
+    /// Inserts the row, or replaces the one under the same primary key.
+    Put { table: TableId, key: &'a [u8], row: &'a [u8] },
+    /// Removes the row; nothing happens if there is none.
+    Delete { table: TableId, key: &'a [u8] },
+    /// The next automatic id is at least `next`.
+    AdvanceAutoIncrement { table: TableId, next: u64 },
+    CreateTable(Box<TableSpec>),
+    DropTable { table: TableId },
+    /// Adds an index and fills it from the rows present.
+    CreateIndex { table: TableId, index: Box<IndexSpec> },
+    DropIndex { table: TableId, index: IndexId },
+}
+
+/// Bytes that are not a write set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteSetError {
+    #[error("write set version {0} is not known")]
+    Version(u8),
+    #[error("write set: {what} at byte {at}")]
+    Malformed { what: &'static str, at: usize },
+}
+
+const VERSION: u8 = 1;
+
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+const ADVANCE_AUTO_INCREMENT: u8 = 3;
+const CREATE_TABLE: u8 = 4;
+const DROP_TABLE: u8 = 5;
+const CREATE_INDEX: u8 = 6;
+const DROP_INDEX: u8 = 7;
+
+/// An encoded write set under construction, or complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteSet {
+    bytes: Vec<u8>,
+}
+
+impl Default for WriteSet {
+    fn default() -> Self {
+        WriteSet::new()
+    }
+}
+
+impl WriteSet {
+    pub fn new() -> WriteSet {
+        WriteSet { bytes: vec![VERSION] }
+    }
+
+    pub fn with_capacity(bytes: usize) -> WriteSet {
+        let mut set = WriteSet { bytes: Vec::with_capacity(bytes.saturating_add(1)) };
+        set.bytes.push(VERSION);
+        set
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() <= 1
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub fn put(&mut self, table: TableId, key: &[u8], row: &[u8]) {
+        self.begin(PUT, table);
+        self.blob(key);
+        self.blob(row);
+    }
+
+    pub fn delete(&mut self, table: TableId, key: &[u8]) {
+        self.begin(DELETE, table);
+        self.blob(key);
+    }
+
+    pub fn advance_auto_increment(&mut self, table: TableId, next: u64) {
+        self.begin(ADVANCE_AUTO_INCREMENT, table);
+        write_varint(&mut self.bytes, next);
+    }
+
+    pub fn create_table(&mut self, spec: &TableSpec) {
+        self.begin(CREATE_TABLE, spec.id);
+        self.blob(&spec.encode());
+    }
+
+    pub fn drop_table(&mut self, table: TableId) {
+        self.begin(DROP_TABLE, table);
+    }
+
+    pub fn create_index(&mut self, table: TableId, index: &IndexSpec) {
+        self.begin(CREATE_INDEX, table);
+        self.blob(&index.encode());
+    }
+
+    pub fn drop_index(&mut self, table: TableId, index: IndexId) {
+        self.begin(DROP_INDEX, table);
+        write_varint(&mut self.bytes, u64::from(index.0));
+    }
+
+    pub fn push(&mut self, op: &WriteOp<'_>) {
+        match op {
+            WriteOp::Put { table, key, row } => self.put(*table, key, row),
+            WriteOp::Delete { table, key } => self.delete(*table, key),
+            WriteOp::AdvanceAutoIncrement { table, next } => self.advance_auto_increment(*table, *next),
+            WriteOp::CreateTable(spec) => self.create_table(spec),
+            WriteOp::DropTable { table } => self.drop_table(*table),
+            WriteOp::CreateIndex { table, index } => self.create_index(*table, index),
+            WriteOp::DropIndex { table, index } => self.drop_index(*table, *index),
+        }
+    }
+
+    fn begin(&mut self, tag: u8, table: TableId) {
+        self.bytes.push(tag);
+        write_varint(&mut self.bytes, u64::from(table.0));
+    }
+
+    fn blob(&mut self, bytes: &[u8]) {
+        write_varint(&mut self.bytes, bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// The operations of an encoded write set, in order; borrowed from the bytes. Stops after the first error.
+#[derive(Debug, Clone)]
+pub struct WriteOps<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> WriteOps<'a> {
+    /// Checks the header; the operations are checked as they are read.
+    pub fn decode(bytes: &'a [u8]) -> Result<WriteOps<'a>, WriteSetError> {
+        match bytes.first() {
+            Some(&VERSION) => Ok(WriteOps { bytes, at: 1 }),
+            Some(&version) => Err(WriteSetError::Version(version)),
+            None => Err(WriteSetError::Malformed { what: "empty", at: 0 }),
+        }
+    }
+
+    /// All operations, or the first error: an entry is applied whole or not at all.
+    pub fn decode_all(bytes: &'a [u8]) -> Result<Vec<WriteOp<'a>>, WriteSetError> {
+        WriteOps::decode(bytes)?.collect()
+    }
+
+    fn op(&mut self) -> Result<WriteOp<'a>, WriteSetError> {
+        let start = self.at;
+        let tag = self.byte()?;
+        let table = TableId(self.varint()?.try_into().map_err(|_| self.malformed("table id out of range", start))?);
+        Ok(match tag {
+            PUT => WriteOp::Put { table, key: self.blob()?, row: self.blob()? },
+            DELETE => WriteOp::Delete { table, key: self.blob()? },
+            ADVANCE_AUTO_INCREMENT => WriteOp::AdvanceAutoIncrement { table, next: self.varint()? },
+            CREATE_TABLE => {
+                let spec = TableSpec::decode(self.blob()?).map_err(|what| self.malformed(what, start))?;
+                if spec.id != table {
+                    return Err(self.malformed("table specification of another table", start));
+                }
+                WriteOp::CreateTable(Box::new(spec))
+            }
+            DROP_TABLE => WriteOp::DropTable { table },
+            CREATE_INDEX => {
+                let index = IndexSpec::decode(self.blob()?).map_err(|what| self.malformed(what, start))?;
+                WriteOp::CreateIndex { table, index: Box::new(index) }
+            }
+            DROP_INDEX => {
+                let index = self.varint()?.try_into().map_err(|_| self.malformed("index id out of range", start))?;
+                WriteOp::DropIndex { table, index: IndexId(index) }
+            }
+            _ => return Err(self.malformed("unknown operation", start)),
+        })
+    }
+
+    fn byte(&mut self) -> Result<u8, WriteSetError> {
+        let byte = *self.bytes.get(self.at).ok_or_else(|| self.malformed("cut short", self.at))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn varint(&mut self) -> Result<u64, WriteSetError> {
+        let start = self.at;
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if (bits << shift) >> shift != bits {
+                return Err(self.malformed("number out of range", start));
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                if byte == 0 && shift > 0 {
+                    return Err(self.malformed("number not in shortest form", start));
+                }
+                return Ok(value);
+            }
+        }
+        Err(self.malformed("number too long", start))
+    }
+
+    fn blob(&mut self) -> Result<&'a [u8], WriteSetError> {
+        let start = self.at;
+        let len = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+        let rest = &self.bytes[self.at..];
+        let blob = rest.get(..len).ok_or_else(|| self.malformed("bytes cut short", start))?;
+        self.at += len;
+        Ok(blob)
+    }
+
+    fn malformed(&self, what: &'static str, at: usize) -> WriteSetError {
+        WriteSetError::Malformed { what, at }
+    }
+}
+
+impl<'a> Iterator for WriteOps<'a> {
+    type Item = Result<WriteOp<'a>, WriteSetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        let op = self.op();
+        if op.is_err() {
+            self.at = self.bytes.len();
+        }
+        Some(op)
+    }
+}
+
+fn write_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
