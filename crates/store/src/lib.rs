@@ -1,1 +1,38 @@
-//! store
+//! Layer 1: tables in memory.
+//!
+//! A [`Store`] holds the rows of one shard as versions stamped with commit timestamps. It changes in one way only: the one
+//! [`Writer`] applies committed write sets in log order and then publishes their timestamp. Everybody else reads, at a
+//! timestamp, without locks and without waiting.
+//!
+//! In reading order:
+//!
+//! * [`spec`] – what the store knows of a table; [`write_set`] – the changes of a transaction as bytes.
+//! * [`store`] – the directory of tables; [`table`] – reading one: point reads, scans, estimates.
+//! * [`writer`] – applying, publishing, collecting old versions.
+//! * [`range`] – key ranges and the cursors that walk them in chunks.
+//! * [`snapshot`] – which timestamps are still being read.
+//! * [`lock`] – row, key and table locks of running transactions, with deadlock detection.
+//! * [`memory`] – the budget that everything above is charged to.
+
+mod sync;
+
+pub mod lock;
+pub mod memory;
+pub mod range;
+pub mod snapshot;
+pub mod spec;
+pub mod store;
+pub mod table;
+pub mod write_set;
+pub mod writer;
+
+pub use lock::{LockKey, LockMode, LockOutcome, LockTable, LockWait, TransactionLocks};
+pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
+pub use range::{Cursor, Direction, KeyRange};
+pub use snapshot::{Snapshot, Snapshots};
+pub use spec::{IndexSpec, KeyColumn, TableSpec};
+pub use store::Store;
+pub use table::{Entry, Table};
+pub use types::{IndexId, TableId, Timestamp};
+pub use write_set::{WriteOp, WriteOps, WriteSet, WriteSetError};
+pub use writer::{ApplyError, LoadError, TableLoader, Writer};
