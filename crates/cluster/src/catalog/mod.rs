@@ -1,0 +1,142 @@
+//! The catalog: databases, tables, accounts.
+//!
+//! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
+//! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
+//! [`Catalog`] behind [`Catalogs`]; a statement takes the current one and sees one state of the schema
+//! from its first name to its last row. A change is prepared as a [`CatalogEdit`], committed, and then installed as
+//! the next version.
+
+mod account;
+mod edit;
+mod table;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
+use types::collation::CollationId;
+use types::{TableId, Timestamp};
+
+pub use account::{AccountDef, AuthenticationPlugin, Privileges};
+pub use edit::{CatalogEdit, CatalogRow};
+pub use table::{
+    CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
+    same_name,
+};
+
+/// The table that holds the catalog's rows. User tables start above [`LAST_SYSTEM_TABLE`].
+pub const SYSTEM_TABLE: TableId = TableId(1);
+/// Ids up to here are reserved.
+pub const LAST_SYSTEM_TABLE: TableId = TableId(99);
+
+/// One state of the schema. Never changes; names of databases and tables are case-sensitive.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    version: u64,
+    databases: BTreeMap<String, Arc<Database>>,
+    by_id: BTreeMap<TableId, Arc<TableDef>>,
+    /// By user name, then host.
+    accounts: BTreeMap<(String, String), Arc<AccountDef>>,
+    next_table_id: u32,
+}
+
+/// A database and its tables.
+#[derive(Debug, Clone)]
+pub struct Database {
+    pub def: DatabaseDef,
+    pub tables: BTreeMap<String, Arc<TableDef>>,
+}
+
+/// The options of a database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseDef {
+    pub name: String,
+    pub collation: CollationId,
+    #[serde(default)]
+    pub read_only: bool,
+}
+
+/// Why the rows of the system table are no catalog.
+#[derive(Debug, thiserror::Error)]
+#[error("catalog row {key}: {reason}")]
+pub struct CatalogDamaged {
+    pub key: String,
+    pub reason: String,
+}
+
+impl Catalog {
+    /// Puts the catalog together from the rows of the system table.
+    pub fn from_rows<'a>(rows: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Catalog, CatalogDamaged> {
+        let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
+        for (key, row) in rows {
+            edit.load(key, row)?;
+        }
+        Ok(edit.into_catalog())
+    }
+
+    /// Grows by one with every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(name)
+    }
+
+    pub fn databases(&self) -> impl Iterator<Item = &Arc<Database>> {
+        self.databases.values()
+    }
+
+    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
+        self.databases.get(database)?.tables.get(name)
+    }
+
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableDef>> {
+        self.by_id.get(&id)
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
+        self.by_id.values()
+    }
+
+    pub fn account(&self, user: &str, host: &str) -> Option<&Arc<AccountDef>> {
+        self.accounts.get(&(user.to_owned(), host.to_owned()))
+    }
+
+    pub fn accounts(&self) -> impl Iterator<Item = &Arc<AccountDef>> {
+        self.accounts.values()
+    }
+}
+
+/// The current catalog of a node.
+#[derive(Debug)]
+pub struct Catalogs {
+    current: RwLock<Arc<Catalog>>,
+    version: AtomicU64,
+}
+
+impl Catalogs {
+    pub fn new(catalog: Catalog) -> Catalogs {
+        Catalogs { version: AtomicU64::new(catalog.version), current: RwLock::new(Arc::new(catalog)) }
+    }
+
+    pub fn current(&self) -> Arc<Catalog> {
+        self.current.read().clone()
+    }
+
+    /// The current version, without taking the catalog: whether a cached plan still holds.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Makes a committed edit the current catalog.
+    pub fn install(&self, edit: CatalogEdit, committed_at: Timestamp) -> Arc<Catalog> {
+        let mut current = self.current.write();
+        let next = Arc::new(edit.committed(committed_at));
+        self.version.store(next.version, Ordering::Release);
+        *current = next.clone();
+        next
+    }
+}

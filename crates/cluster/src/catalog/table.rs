@@ -1,0 +1,152 @@
+//! What the catalog knows of a table.
+
+use serde::{Deserialize, Serialize};
+use types::collation::CollationId;
+use types::{IndexId, SqlType, TableId, Timestamp};
+
+/// A table: its columns, its indexes, its options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableDef {
+    pub id: TableId,
+    pub database: String,
+    pub name: String,
+    pub columns: Vec<ColumnDef>,
+    /// The primary key first, if the table has one; then in order of creation.
+    pub indexes: Vec<IndexDef>,
+    pub collation: CollationId,
+    pub comment: String,
+    /// The options that `SHOW CREATE TABLE` repeats and nothing else reads, as written: `ROW_FORMAT=DYNAMIC`.
+    pub kept_options: Vec<String>,
+    pub checks: Vec<CheckDef>,
+    /// Seconds since the epoch, for information_schema.
+    pub created_at: i64,
+    /// A snapshot older than this one does not see the table's rows as they were: it gets 1412.
+    #[serde(default)]
+    pub visible_from: Timestamp,
+    /// The next index gets this id; ids are never reused within a table.
+    pub next_index_id: u16,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnDef {
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+    /// `None`: no DEFAULT clause. A nullable column without one has the default NULL.
+    pub default: Option<ColumnDefault>,
+    /// `ON UPDATE CURRENT_TIMESTAMP(fsp)`: the fraction's digits.
+    pub on_update_now: Option<u8>,
+    pub auto_increment: bool,
+    pub generated: Option<GeneratedDef>,
+    pub invisible: bool,
+    pub comment: String,
+}
+
+/// A DEFAULT clause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ColumnDefault {
+    Null,
+    /// The value's text, as it converts to the column's type.
+    Literal(String),
+    /// A binary value that is no text.
+    Bytes(Vec<u8>),
+    /// `CURRENT_TIMESTAMP(fsp)`.
+    Now(u8),
+    /// `(expr)`: SQL text in canonical form.
+    Expression(String),
+}
+
+/// `GENERATED ALWAYS AS (expr)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GeneratedDef {
+    /// SQL text in canonical form.
+    pub expression: String,
+    pub kind: GeneratedKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GeneratedKind {
+    Virtual,
+    Stored,
+}
+
+/// A CHECK constraint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckDef {
+    pub name: String,
+    /// SQL text in canonical form.
+    pub expression: String,
+    pub enforced: bool,
+}
+
+/// An index.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IndexDef {
+    pub id: IndexId,
+    /// `PRIMARY` for the primary key.
+    pub name: String,
+    pub parts: Vec<IndexPart>,
+    pub kind: IndexKind,
+    pub visible: bool,
+    pub comment: String,
+    /// Whether `USING BTREE` or `USING HASH` was written, which `SHOW CREATE TABLE` repeats. Every index is ordered.
+    pub using: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexKind {
+    Primary,
+    Unique,
+    Plain,
+}
+
+/// One column of an index.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IndexPart {
+    /// Position in [`TableDef::columns`].
+    pub column: usize,
+    /// `c(10)`: the first ten characters (bytes for binary strings).
+    pub prefix: Option<u32>,
+    pub descending: bool,
+}
+
+impl TableDef {
+    /// The primary key, if the table has one. Without one, rows are keyed by a hidden number.
+    pub fn primary(&self) -> Option<&IndexDef> {
+        self.indexes.first().filter(|index| index.kind == IndexKind::Primary)
+    }
+
+    /// Every index but the primary key.
+    pub fn secondaries(&self) -> &[IndexDef] {
+        match self.primary() {
+            Some(_) => &self.indexes[1..],
+            None => &self.indexes,
+        }
+    }
+
+    /// The position of a column by name. Column names are case-insensitive.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| same_name(&column.name, name))
+    }
+
+    pub fn index(&self, name: &str) -> Option<&IndexDef> {
+        self.indexes.iter().find(|index| same_name(&index.name, name))
+    }
+
+    pub fn auto_increment(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+}
+
+impl IndexDef {
+    pub fn is_unique(&self) -> bool {
+        self.kind != IndexKind::Plain
+    }
+}
+
+/// Whether two column or index names are the same. MySQL compares them by the collation utf8mb3_general_ci;
+/// this folds letter case, which agrees for all names that differ in more than accents.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a == b || a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}

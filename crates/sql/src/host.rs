@@ -1,0 +1,89 @@
+//! What a statement asks of the thread that runs it.
+//!
+//! The executor is plain synchronous code. Where it has to wait for a row lock, a commit, a slow client or its turn
+//! on the core, it hands a future to its [`Host`], which suspends the statement until the future is done and runs other sessions
+//! meanwhile. The MySQL front implements it with stackful coroutines; tests with [`BlockingHost`].
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// The runner of a session's statements.
+pub trait Host {
+    /// Suspends the statement until `future` is done. Cannot be interrupted: for commits, whose outcome must be known.
+    fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>);
+
+    /// Suspends the statement until `future` is done, `timeout` has passed, or somebody interrupts the statement.
+    fn wait_interruptible(&self, future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd;
+
+    /// Whether the statement should stop. Looked at between chunks of work.
+    fn interrupted(&self) -> Option<Interrupt>;
+
+    /// Lets the other sessions of this core run. Called between chunks of long work.
+    fn yield_now(&self);
+}
+
+/// How an interruptible wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitEnd {
+    Done,
+    TimedOut,
+    Interrupted(Interrupt),
+}
+
+/// Why a statement should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// `KILL QUERY`: error 1317, the session goes on.
+    KillQuery,
+    /// `KILL [CONNECTION]`, or the client is gone: error 1317 and the end of the session.
+    KillConnection,
+    /// `max_execution_time` has passed: error 3024.
+    Timeout,
+    /// The server is stopping: error 1053.
+    Shutdown,
+}
+
+/// A host that blocks its thread: for tests and tools that own theirs.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct BlockingHost;
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl Host for BlockingHost {
+    fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        self.wait_interruptible(future, None);
+    }
+
+    fn wait_interruptible(&self, mut future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            if let Poll::Ready(()) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return WaitEnd::Done;
+            }
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => std::thread::park(),
+                Some(Duration::ZERO) => return WaitEnd::TimedOut,
+                Some(left) => std::thread::park_timeout(left),
+            }
+        }
+    }
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        None
+    }
+
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
+}
