@@ -1,0 +1,462 @@
+//! `CREATE TABLE (…)` into a [`TableDef`]: what is written, what MySQL adds silently, and what it refuses.
+
+use std::collections::HashSet;
+
+use cluster::catalog::{
+    CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
+    same_name,
+};
+use parser::ast::{self, KeyKind, TableElement, TableOption};
+use types::collation::CollationId;
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
+
+use super::column_type::column_type;
+use super::default_value::check_default;
+use crate::names::{charset_by_name, collation_by_name};
+
+/// Longest name of a database, table, column or index, in characters.
+pub const MAX_NAME_CHARS: usize = 64;
+const MAX_COLUMNS: usize = 4096;
+const MAX_INDEXES: usize = 64;
+const MAX_KEY_PARTS: usize = 16;
+/// Bytes of one key column, as InnoDB's DYNAMIC row format allows.
+const MAX_KEY_BYTES: u32 = 3072;
+
+/// The options of a table that mean something here; the rest is checked and kept or refused.
+#[derive(Debug, Default)]
+pub struct TableOptions {
+    pub collation: Option<CollationId>,
+    pub comment: String,
+    pub auto_increment: Option<u64>,
+    pub kept: Vec<String>,
+}
+
+/// Turns the elements of a CREATE TABLE into a table without an id.
+pub fn table_def(
+    database: &str,
+    name: &str,
+    definition: &ast::TableDefinition,
+    database_collation: CollationId,
+) -> SqlResult<(TableDef, TableOptions)> {
+    check_name(name, ErrorKind::WrongTableName)?;
+    if definition.partitioning.is_some() {
+        return Err(SqlError::not_supported("PARTITION BY"));
+    }
+    let options = table_options(&definition.options)?;
+    let mut builder = TableBuilder::new(TableDef {
+        id: TableId(0),
+        database: database.to_owned(),
+        name: name.to_owned(),
+        columns: Vec::new(),
+        indexes: Vec::new(),
+        collation: options.collation.unwrap_or(database_collation),
+        comment: options.comment.clone(),
+        kept_options: options.kept.clone(),
+        checks: Vec::new(),
+        created_at: 0,
+        visible_from: Timestamp::ZERO,
+        next_index_id: 1,
+    });
+    for element in &definition.elements {
+        if let TableElement::Column(column) = element {
+            builder.add_column(column, None)?;
+        }
+    }
+    for element in &definition.elements {
+        builder.add_constraint(element)?;
+    }
+    Ok((builder.finish()?, options))
+}
+
+/// Reads table options: `ENGINE` and the like are accepted and mapped, what would change the meaning is refused.
+pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
+    let mut options = TableOptions::default();
+    let mut charset = None;
+    for option in written {
+        match option {
+            TableOption::Charset(Some(name)) => {
+                let named = charset_by_name(name)?;
+                charset = Some(named);
+                options.collation = Some(named.default_collation());
+            }
+            TableOption::Collate(Some(name)) => {
+                let collation = collation_by_name(name)?;
+                if let Some(charset) = charset.filter(|&charset| charset != collation.charset()) {
+                    return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&&**name, &charset.name()]));
+                }
+                options.collation = Some(collation);
+            }
+            TableOption::Comment(comment) => {
+                if comment.chars().count() > 2048 {
+                    return Err(SqlError::new(ErrorKind::TooLongTableComment, &[&"", &2048]));
+                }
+                options.comment = comment.to_string();
+            }
+            TableOption::AutoIncrement(next) => options.auto_increment = Some(*next),
+            TableOption::DataDirectory(_) => return Err(SqlError::not_supported("DATA DIRECTORY")),
+            TableOption::IndexDirectory(_) => return Err(SqlError::not_supported("INDEX DIRECTORY")),
+            TableOption::Connection(_) => return Err(SqlError::not_supported("CONNECTION")),
+            TableOption::Union(_) => return Err(SqlError::not_supported("UNION tables")),
+            TableOption::Encryption(value) if !value.eq_ignore_ascii_case("n") => {
+                return Err(SqlError::not_supported("ENCRYPTION"));
+            }
+            TableOption::Storage(ast::ColumnStorage::Disk) => return Err(SqlError::not_supported("STORAGE DISK")),
+            TableOption::StartTransaction => return Err(SqlError::not_supported("START TRANSACTION")),
+            TableOption::RowFormat(format) if *format != ast::RowFormat::Default => {
+                options.kept.push(format!("ROW_FORMAT={}", format!("{format:?}").to_uppercase()));
+            }
+            // Hints to storage engines that LatsDB does not have; they change no result.
+            _ => {}
+        }
+    }
+    Ok(options)
+}
+
+/// A name of 1 to 64 characters without a trailing space.
+pub fn check_name(name: &str, wrong: ErrorKind) -> SqlResult<()> {
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(SqlError::new(wrong, &[&name]));
+    }
+    if name.chars().count() > MAX_NAME_CHARS {
+        return Err(SqlError::new(ErrorKind::TooLongIdent, &[&name]));
+    }
+    Ok(())
+}
+
+/// Adds columns and keys to a table and checks the whole. Serves CREATE and ALTER.
+#[derive(Debug)]
+pub struct TableBuilder {
+    pub def: TableDef,
+}
+
+impl TableBuilder {
+    pub fn new(def: TableDef) -> TableBuilder {
+        TableBuilder { def }
+    }
+
+    /// Adds a column at `position`, or last, with the key its own attributes ask for.
+    pub fn add_column(&mut self, written: &ast::ColumnDef, position: Option<usize>) -> SqlResult<()> {
+        let column = self.column_def(written)?;
+        if self.def.column(&column.name).is_some() {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
+        }
+        let at = position.unwrap_or(self.def.columns.len());
+        self.def.columns.insert(at, column);
+        for part in self.def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
+            part.column += usize::from(part.column >= at);
+        }
+        self.add_column_keys(written, at)
+    }
+
+    /// The keys and checks that stand in the column's own definition.
+    pub fn add_column_keys(&mut self, written: &ast::ColumnDef, at: usize) -> SqlResult<()> {
+        let part = IndexPart { column: at, prefix: None, descending: false };
+        if written.primary_key {
+            self.add_index(IndexKind::Primary, None, vec![part.clone()], &ast::KeyOptions::default())?;
+        }
+        if written.unique {
+            self.add_index(IndexKind::Unique, None, vec![part], &ast::KeyOptions::default())?;
+        }
+        for check in &written.checks {
+            self.add_check(check)?;
+        }
+        Ok(())
+    }
+
+    /// A written column, checked on its own.
+    pub fn column_def(&self, written: &ast::ColumnDef) -> SqlResult<ColumnDef> {
+        let name = &*written.name;
+        check_name(name, ErrorKind::WrongColumnName)?;
+        if written.storage == Some(ast::ColumnStorage::Disk) {
+            return Err(SqlError::not_supported("STORAGE DISK"));
+        }
+        if written.srid.is_some() {
+            return Err(SqlError::not_supported("SRID"));
+        }
+        let mut ty = column_type(name, &written.data_type, written.collation.as_deref(), self.def.collation)?;
+        let nullable = written.nullable.unwrap_or(true) && !written.primary_key;
+        if written.primary_key && written.nullable == Some(true) {
+            return Err(ErrorKind::PrimaryCantHaveNull.into());
+        }
+        ty.nullable = nullable;
+        let auto_increment = written.auto_increment;
+        if auto_increment {
+            let counts = ty.kind.is_integer() || matches!(ty.kind, TypeKind::Float | TypeKind::Double);
+            if !counts {
+                return Err(SqlError::new(ErrorKind::WrongFieldSpec, &[&name]));
+            }
+            if written.default.is_some() {
+                return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
+            }
+            ty.nullable = false;
+        }
+        let is_timestamp = matches!(ty.kind, TypeKind::Timestamp | TypeKind::DateTime);
+        if let Some(digits) = written.on_update_now
+            && (!is_timestamp || digits != u32::from(ty.decimals))
+        {
+            return Err(SqlError::new(ErrorKind::InvalidOnUpdate, &[&name]));
+        }
+        if let Some(comment) = &written.comment
+            && comment.chars().count() > 1024
+        {
+            return Err(SqlError::new(ErrorKind::TooLongFieldComment, &[&name, &1024]));
+        }
+        let generated = written.generated.as_ref().map(|generated| GeneratedDef {
+            expression: generated.expr.to_string(),
+            kind: if generated.stored { GeneratedKind::Stored } else { GeneratedKind::Virtual },
+        });
+        if generated.is_some() && (written.default.is_some() || auto_increment || written.on_update_now.is_some()) {
+            return Err(SqlError::new(ErrorKind::WrongUsage, &[&"generated column", &"DEFAULT or AUTO_INCREMENT"]));
+        }
+        let default = written.default.as_ref().map(|default| self.default_of(name, default, &ty)).transpose()?;
+        if default == Some(ColumnDefault::Null) && !ty.nullable {
+            return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
+        }
+        Ok(ColumnDef {
+            name: name.to_owned(),
+            nullable: ty.nullable,
+            ty,
+            default,
+            on_update_now: written.on_update_now.map(|digits| digits as u8),
+            auto_increment,
+            generated,
+            invisible: written.visible == Some(false),
+            comment: written.comment.as_deref().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// The default of a column, which must convert to the column's type.
+    pub fn default_of(&self, name: &str, written: &ast::ColumnDefault, ty: &SqlType) -> SqlResult<ColumnDefault> {
+        let is_lob = ty.kind.is_lob() || ty.kind == TypeKind::Json;
+        Ok(match written {
+            ast::ColumnDefault::Now(digits) => {
+                let fits = matches!(ty.kind, TypeKind::Timestamp | TypeKind::DateTime)
+                    && *digits == u32::from(ty.decimals);
+                if !fits {
+                    return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
+                }
+                ColumnDefault::Now(*digits as u8)
+            }
+            ast::ColumnDefault::Expr(expr) => ColumnDefault::Expression(expr.to_string()),
+            ast::ColumnDefault::Literal { value: ast::Literal::Null, .. } => ColumnDefault::Null,
+            ast::ColumnDefault::Literal { .. } if is_lob => {
+                return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&name]));
+            }
+            ast::ColumnDefault::Literal { negative, value } => check_default(name, *negative, value, ty)?,
+        })
+    }
+
+    /// Adds a key, check or foreign key. Columns are skipped.
+    pub fn add_constraint(&mut self, element: &TableElement) -> SqlResult<()> {
+        match element {
+            TableElement::Column(_) => Ok(()),
+            TableElement::Key(key) => self.add_key(key),
+            TableElement::Check(check) => self.add_check(check),
+            TableElement::ForeignKey(_) => Err(SqlError::not_supported("FOREIGN KEY")),
+        }
+    }
+
+    pub fn add_key(&mut self, key: &ast::KeyDef) -> SqlResult<()> {
+        let kind = match key.kind {
+            KeyKind::Primary => IndexKind::Primary,
+            KeyKind::Unique => IndexKind::Unique,
+            KeyKind::Index => IndexKind::Plain,
+            KeyKind::FullText => return Err(SqlError::not_supported("FULLTEXT INDEX")),
+            KeyKind::Spatial => return Err(SqlError::not_supported("SPATIAL INDEX")),
+        };
+        let mut parts = Vec::with_capacity(key.parts.len());
+        for part in &key.parts {
+            let ast::KeyPart::Column { name, length, descending } = part else {
+                return Err(SqlError::not_supported("functional index"));
+            };
+            let column = self
+                .def
+                .column(name)
+                .ok_or_else(|| SqlError::new(ErrorKind::KeyColumnDoesNotExist, &[&&**name]))?;
+            parts.push(IndexPart { column, prefix: *length, descending: *descending });
+        }
+        let name = key.name.as_deref().or(key.constraint.as_deref());
+        self.add_index(kind, name, parts, &key.options)
+    }
+
+    /// Adds an index over columns, named after its first column if it has no name.
+    fn add_index(
+        &mut self,
+        kind: IndexKind,
+        name: Option<&str>,
+        mut parts: Vec<IndexPart>,
+        options: &ast::KeyOptions,
+    ) -> SqlResult<()> {
+        if parts.len() > MAX_KEY_PARTS {
+            return Err(SqlError::new(ErrorKind::TooManyKeyParts, &[&MAX_KEY_PARTS]));
+        }
+        if self.def.indexes.len() >= MAX_INDEXES {
+            return Err(SqlError::new(ErrorKind::TooManyKeys, &[&MAX_INDEXES]));
+        }
+        let mut seen = HashSet::new();
+        for part in &mut parts {
+            if !seen.insert(part.column) {
+                return Err(SqlError::new(ErrorKind::DupFieldName, &[&self.def.columns[part.column].name]));
+            }
+            self.check_part(kind, part)?;
+        }
+        if kind == IndexKind::Primary {
+            if self.def.primary().is_some() {
+                return Err(ErrorKind::MultiplePriKey.into());
+            }
+            if options.visible == Some(false) {
+                return Err(ErrorKind::PkIndexCantBeInvisible.into());
+            }
+            for part in &parts {
+                let column = &mut self.def.columns[part.column];
+                if column.nullable && column.default == Some(ColumnDefault::Null) {
+                    return Err(ErrorKind::PrimaryCantHaveNull.into());
+                }
+                column.nullable = false;
+                column.ty.nullable = false;
+            }
+        }
+        if let Some(comment) = &options.comment
+            && comment.chars().count() > 1024
+        {
+            return Err(SqlError::new(ErrorKind::TooLongIndexComment, &[&name.unwrap_or_default(), &1024]));
+        }
+        let index = IndexDef {
+            id: IndexId(if kind == IndexKind::Primary { IndexId::PRIMARY.0 } else { self.def.next_index_id }),
+            name: self.index_name(kind, name, &parts)?,
+            parts,
+            kind,
+            visible: options.visible != Some(false),
+            comment: options.comment.as_deref().unwrap_or_default().to_owned(),
+            using: options.algorithm.map(|algorithm| format!("{algorithm:?}").to_uppercase()),
+        };
+        match kind {
+            IndexKind::Primary => self.def.indexes.insert(0, index),
+            IndexKind::Unique | IndexKind::Plain => {
+                self.def.next_index_id += 1;
+                self.def.indexes.push(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a new index: as given, `PRIMARY`, or the first column's with a number where it is taken.
+    fn index_name(&self, kind: IndexKind, name: Option<&str>, parts: &[IndexPart]) -> SqlResult<String> {
+        if kind == IndexKind::Primary {
+            return Ok("PRIMARY".to_owned());
+        }
+        if let Some(name) = name {
+            check_name(name, ErrorKind::WrongNameForIndex)?;
+            if name.eq_ignore_ascii_case("PRIMARY") {
+                return Err(SqlError::new(ErrorKind::WrongNameForIndex, &[&name]));
+            }
+            if self.def.index(name).is_some() {
+                return Err(SqlError::new(ErrorKind::DupKeyName, &[&name]));
+            }
+            return Ok(name.to_owned());
+        }
+        let base = &self.def.columns[parts[0].column].name;
+        let mut candidates = std::iter::once(base.clone()).chain((2..).map(|n| format!("{base}_{n}")));
+        Ok(candidates
+            .find(|candidate| self.def.index(candidate).is_none() && !candidate.eq_ignore_ascii_case("PRIMARY"))
+            .expect("the candidates never end"))
+    }
+
+    /// Checks one column of a key; a prefix as long as the column is no prefix.
+    fn check_part(&self, kind: IndexKind, part: &mut IndexPart) -> SqlResult<()> {
+        let column = &self.def.columns[part.column];
+        let ty = &column.ty;
+        if ty.kind == TypeKind::Json {
+            return Err(SqlError::new(ErrorKind::JsonUsedAsKey, &[&column.name]));
+        }
+        if kind == IndexKind::Primary && column.generated.as_ref().is_some_and(|g| g.kind == GeneratedKind::Virtual) {
+            return Err(SqlError::new(
+                ErrorKind::UnsupportedActionOnGeneratedColumn,
+                &[&"Defining a virtual generated column as primary key"],
+            ));
+        }
+        let is_string = ty.kind.is_text() || ty.kind.is_binary();
+        match part.prefix {
+            Some(0) => return Err(SqlError::new(ErrorKind::KeyPartZero, &[&column.name])),
+            Some(_) if !is_string => return Err(ErrorKind::WrongSubKey.into()),
+            Some(length) if !ty.kind.is_lob() && length > ty.length => return Err(ErrorKind::WrongSubKey.into()),
+            Some(length) if !ty.kind.is_lob() && length == ty.length => part.prefix = None,
+            None if ty.kind.is_lob() => {
+                return Err(SqlError::new(ErrorKind::BlobKeyWithoutLength, &[&column.name]));
+            }
+            _ => {}
+        }
+        if is_string {
+            let chars = part.prefix.unwrap_or(ty.length);
+            let bytes = chars.saturating_mul(ty.charset().max_bytes_per_char());
+            if bytes > MAX_KEY_BYTES {
+                return Err(SqlError::new(ErrorKind::TooLongKey, &[&MAX_KEY_BYTES]));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn add_check(&mut self, check: &ast::CheckConstraint) -> SqlResult<()> {
+        let table = self.def.name.clone();
+        let taken = |name: &str, checks: &[CheckDef]| checks.iter().any(|check| same_name(&check.name, name));
+        let name = match check.name.as_deref() {
+            Some(name) => {
+                check_name(name, ErrorKind::WrongNameForIndex)?;
+                if taken(name, &self.def.checks) {
+                    return Err(SqlError::new(ErrorKind::CheckConstraintDupName, &[&name]));
+                }
+                name.to_owned()
+            }
+            None => (1..)
+                .map(|n| format!("{table}_chk_{n}"))
+                .find(|name| !taken(name, &self.def.checks))
+                .expect("the candidates never end"),
+        };
+        let expression = check.expr.to_string();
+        self.def.checks.push(CheckDef { name, expression, enforced: check.enforced });
+        Ok(())
+    }
+
+    /// Checks the table as a whole.
+    pub fn finish(mut self) -> SqlResult<TableDef> {
+        let def = &self.def;
+        if def.columns.is_empty() {
+            return Err(ErrorKind::TableMustHaveColumns.into());
+        }
+        if def.columns.iter().all(|column| column.invisible) {
+            return Err(ErrorKind::TableMustHaveColumns.into());
+        }
+        if def.columns.len() > MAX_COLUMNS {
+            return Err(ErrorKind::TooManyFields.into());
+        }
+        let row_bytes: u64 = def.columns.iter().map(|column| declared_bytes(&column.ty)).sum();
+        if row_bytes > 65_535 {
+            return Err(SqlError::new(ErrorKind::TooBigRowsize, &[&65_535]));
+        }
+        let mut counters = def.columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+        let counter = counters.next().map(|(position, _)| position);
+        let is_key = |position| def.indexes.iter().any(|index| index.parts[0].column == position);
+        if counters.next().is_some() || counter.is_some_and(|position| !is_key(position)) {
+            return Err(ErrorKind::WrongAutoKey.into());
+        }
+        // Unique keys before the others, as MySQL orders and lists them.
+        self.def.indexes.sort_by_key(|index| match index.kind {
+            IndexKind::Primary => 0,
+            IndexKind::Unique => 1,
+            IndexKind::Plain => 2,
+        });
+        Ok(self.def)
+    }
+}
+
+/// What a column counts against the 65,535 bytes of a row; TEXT and BLOB count their pointer alone.
+fn declared_bytes(ty: &SqlType) -> u64 {
+    match ty.kind {
+        TypeKind::Char | TypeKind::VarChar => {
+            u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char()) + 2
+        }
+        TypeKind::Binary | TypeKind::VarBinary => u64::from(ty.length) + 2,
+        TypeKind::Decimal => u64::from(ty.length) / 2 + 1,
+        _ => 8,
+    }
+}
