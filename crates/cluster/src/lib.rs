@@ -1,7 +1,7 @@
 //! What a node knows beyond one shard: the catalog and the transactions over shards.
 //!
 //! * [`catalog`]: databases, tables, accounts; durable as rows of a system table.
-//! * [`transaction`]: reads at a snapshot, own writes on top, locks, commit.
+
 
 pub mod catalog;
-pub mod transaction;
+

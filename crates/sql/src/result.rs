@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use types::error::SqlError;
+use types::SqlError;
 use types::{RowLayout, SqlType, Value};
 
 use crate::host::Host;
