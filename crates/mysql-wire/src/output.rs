@@ -1,0 +1,129 @@
+//! The send buffer: packets framed and numbered one behind the other.
+
+use crate::frame::{FRAME_PAYLOAD_MAX, HEADER_LEN};
+
+/// Collects the packets of one or more answers in a single buffer.
+#[derive(Debug, Default)]
+pub struct Output {
+    buffer: Vec<u8>,
+    sequence: u8,
+}
+
+/// A packet begun and not yet ended: where its header is.
+#[derive(Debug)]
+#[must_use = "a packet is ended or abandoned"]
+pub struct Packet {
+    at: usize,
+}
+
+impl Output {
+    pub fn new(buffer: Vec<u8>) -> Self {
+        Output { buffer, sequence: 0 }
+    }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// The frames collected so far.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Forgets what was collected (because it was sent); numbering goes on.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+    }
+
+    /// The buffer itself, to be exchanged; whole packets only.
+    pub fn buffer_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// The number of the next packet.
+    pub fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    /// Appends one packet with the payload that `write` appends.
+    #[inline]
+    pub fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let packet = self.begin();
+        write(&mut self.buffer);
+        self.end(packet);
+    }
+
+    /// Begins a packet whose payload is appended through [`Output::buffer_mut`].
+    #[inline]
+    pub fn begin(&mut self) -> Packet {
+        let at = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; HEADER_LEN]);
+        Packet { at }
+    }
+
+    #[inline]
+    pub fn end(&mut self, packet: Packet) {
+        let len = self.buffer.len() - packet.at - HEADER_LEN;
+        if len < FRAME_PAYLOAD_MAX {
+            self.buffer[packet.at..packet.at + HEADER_LEN].copy_from_slice(&header(len, self.sequence));
+            self.sequence = self.sequence.wrapping_add(1);
+        } else {
+            self.split(packet.at, len);
+        }
+    }
+
+    /// Takes a begun packet back.
+    pub fn abandon(&mut self, packet: Packet) {
+        self.buffer.truncate(packet.at);
+    }
+
+    /// Puts the inner headers into a payload of `len` bytes that does not fit one frame, moving it from the end.
+    #[cold]
+    fn split(&mut self, at: usize, len: usize) {
+        let frames = len / FRAME_PAYLOAD_MAX + 1;
+        self.buffer.resize(self.buffer.len() + (frames - 1) * HEADER_LEN, 0);
+        for frame in (0..frames).rev() {
+            let payload_len = FRAME_PAYLOAD_MAX.min(len - frame * FRAME_PAYLOAD_MAX);
+            let from = at + HEADER_LEN + frame * FRAME_PAYLOAD_MAX;
+            let to = from + frame * HEADER_LEN;
+            self.buffer.copy_within(from..from + payload_len, to);
+            let number = self.sequence.wrapping_add(frame as u8);
+            self.buffer[to - HEADER_LEN..to].copy_from_slice(&header(payload_len, number));
+        }
+        self.sequence = self.sequence.wrapping_add(frames as u8);
+    }
+}
+
+#[inline]
+fn header(len: usize, sequence: u8) -> [u8; HEADER_LEN] {
+    [len as u8, (len >> 8) as u8, (len >> 16) as u8, sequence]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_numbered_in_order_and_may_be_abandoned() {
+        let mut output = Output::new(Vec::new());
+        output.set_sequence(255);
+        output.packet(|out| out.push(1));
+        let abandoned = output.begin();
+        output.buffer_mut().extend_from_slice(b"half a row");
+        output.abandon(abandoned);
+        output.packet(|out| out.extend_from_slice(&[2, 3]));
+        assert_eq!(output.as_slice(), [1, 0, 0, 255, 1, 2, 0, 0, 0, 2, 3]);
+    }
+}
