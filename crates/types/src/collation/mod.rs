@@ -1,68 +1,176 @@
-//! Collations: how two strings compare, what their sort keys are.
+//! Collations: how strings compare, sort, hash and match.
+//!
+//! A collation turns a string into a sequence of *weights*, numbers whose order is the order of the strings. Everything
+//! else follows from the weights: comparison walks two sequences, equality and [`hash`](CollationId::hash) agree because
+//! they see the same weights, `LIKE` matches characters of equal weight, and a [`sort_key`](CollationId::sort_key) is the
+//! sequence written so that `memcmp` of two keys says what comparison says.
+//!
+//! Five families make weights:
+//!
+//! | family | collations | weights |
+//! |---|---|---|
+//! | bytes | `binary`, `utf8mb4_0900_bin` | the bytes |
+//! | code points | `utf8mb4_bin`, `utf8mb3_bin`, `ascii_bin`, `latin1_bin` | the code of a character |
+//! | table | `*_general_ci`, `latin1_*_ci` | one per character, letters folded together |
+//! | UCA 4.0 and 5.2 | `*_unicode_ci`, `*_unicode_520_ci` | primary weights of the Unicode collation algorithm |
+//! | UCA 9.0 | `utf8mb4_0900_*` | its primary, secondary and tertiary weights |
+//!
+//! Text comes as bytes because rows hold bytes. For every collation but `binary` they are UTF-8; bytes that are not
+//! give some order and never a panic. The collations of MySQL that are not in [`CollationId`] are refused by name.
 
-use crate::charset::CharsetId;
-use serde::{Deserialize, Serialize};
+mod bytes;
+mod casemap;
+mod chars;
+mod key;
+mod like;
+mod names;
+mod search;
+mod table;
+mod uca;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Ordering;
+use std::hash::Hasher;
 
-/// A collation by MySQL's id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CollationId(pub u16);
+use crate::charset::Charset;
+use weights::Family;
 
+/// A collation, by the number that it has in MySQL's protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum CollationId {
+    Latin1German1Ci = 5,
+    Latin1SwedishCi = 8,
+    AsciiGeneralCi = 11,
+    Latin1DanishCi = 15,
+    Utf8mb3GeneralCi = 33,
+    Utf8mb4GeneralCi = 45,
+    Utf8mb4Bin = 46,
+    Latin1Bin = 47,
+    Latin1GeneralCi = 48,
+    Latin1GeneralCs = 49,
+    Binary = 63,
+    AsciiBin = 65,
+    Utf8mb3Bin = 83,
+    Latin1SpanishCi = 94,
+    Utf8mb3UnicodeCi = 192,
+    Utf8mb3Unicode520Ci = 214,
+    Utf8mb4UnicodeCi = 224,
+    Utf8mb4Unicode520Ci = 246,
+    Utf8mb4_0900AiCi = 255,
+    Utf8mb4_0900AsCs = 278,
+    Utf8mb4_0900AsCi = 305,
+    Utf8mb4_0900Bin = 309,
+}
+
+/// What spaces at the end of a string count for in comparisons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pad {
+    /// Nothing: `'a' = 'a '`.
+    PadSpace,
+    /// As much as any other character.
+    NoPad,
+}
+
+/// Comparison, keys and matching. Names and numbers are in `names.rs`.
 impl CollationId {
-    pub const LATIN1_SWEDISH_CI: CollationId = CollationId(8);
-    pub const ASCII_GENERAL_CI: CollationId = CollationId(11);
-    pub const UTF8MB4_GENERAL_CI: CollationId = CollationId(45);
-    pub const UTF8MB4_BIN: CollationId = CollationId(46);
-    pub const LATIN1_BIN: CollationId = CollationId(47);
-    pub const BINARY: CollationId = CollationId(63);
-    pub const ASCII_BIN: CollationId = CollationId(65);
-    pub const UTF8MB4_UNICODE_CI: CollationId = CollationId(224);
-    pub const UTF8MB4_0900_AI_CI: CollationId = CollationId(255);
-    /// What a string has when nobody says otherwise.
-    pub const DEFAULT: CollationId = Self::UTF8MB4_0900_AI_CI;
-
-    /// Orders two strings (UTF-8, or raw bytes under `binary`).
+    /// The order of two strings.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        a.cmp(b)
+        match self.family() {
+            Family::Bytes => a.cmp(b),
+            Family::Utf8 => bytes::compare_padded(a, b),
+            Family::Weights(weights) => weights.compare(a, b),
+        }
     }
 
-    /// Appends the weights of `text`: comparing two sort keys bytewise is comparing the strings.
+    pub fn equal(self, a: &[u8], b: &[u8]) -> bool {
+        match self.family() {
+            Family::Bytes => a == b,
+            _ => a == b || self.compare(a, b) == Ordering::Equal,
+        }
+    }
+
+    /// Appends a key to `out`: `memcmp` of two keys is [`compare`](Self::compare) of their strings, and no key is a prefix of
+    /// a different one of the same collation unless the collation is [`Pad::NoPad`]. An ASCII character takes one byte.
+    /// This is the form of index keys, so it is part of the format on disk.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(text);
-    }
-
-    /// A hash that is equal for strings that compare equal.
-    pub fn hash(self, text: &[u8]) -> u64 {
-        text.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
-    }
-
-    /// Whether trailing spaces do not count (`PAD SPACE`).
-    pub fn pad_space(self) -> bool {
-        !matches!(self, Self::BINARY | Self::UTF8MB4_0900_AI_CI)
-    }
-
-    pub fn charset(self) -> CharsetId {
-        match self.0 {
-            8 | 47 => CharsetId::LATIN1,
-            11 | 65 => CharsetId::ASCII,
-            63 => CharsetId::BINARY,
-            _ => CharsetId::UTF8MB4,
+        match self.family() {
+            Family::Bytes => out.extend_from_slice(text),
+            Family::Utf8 => bytes::padded_key(text, out),
+            Family::Weights(weights) => weights.sort_key(text, out),
         }
     }
 
-    /// The name as `SHOW COLLATION` has it.
-    pub fn name(self) -> &'static str {
-        match self.0 {
-            8 => "latin1_swedish_ci",
-            11 => "ascii_general_ci",
-            45 => "utf8mb4_general_ci",
-            46 => "utf8mb4_bin",
-            47 => "latin1_bin",
-            63 => "binary",
-            65 => "ascii_bin",
-            224 => "utf8mb4_unicode_ci",
-            _ => "utf8mb4_0900_ai_ci",
+    /// Feeds the hasher; strings that are [`equal`](Self::equal) feed it alike.
+    pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
+        match self.family() {
+            Family::Bytes => state.write(text),
+            Family::Utf8 => state.write(bytes::trim_spaces(text)),
+            Family::Weights(weights) => weights.hash(text, state),
         }
+        state.write_u8(0xFF);
+    }
+
+    /// Whether `text LIKE pattern ESCAPE escape`. `None` means that no character escapes.
+    ///
+    /// Takes time in proportion to the product of the lengths at worst.
+    pub fn like(self, pattern: &[u8], text: &[u8], escape: Option<char>) -> bool {
+        like::matches(self, pattern, text, escape)
+    }
+
+    /// The offset in bytes of the first place at or after `from` where `needle` stands in `haystack`.
+    ///
+    /// As in MySQL, a place matches only when it takes as many bytes as the needle: `INSTR('é', 'e')` is 0 under every collation.
+    pub fn find(self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        search::find(self, haystack, needle, from)
+    }
+
+    /// `UPPER()`: characters map one to one, so `ß` stays. Text of `binary` stays as it is.
+    pub fn to_upper(self, text: &str) -> String {
+        casemap::to_upper(self, text)
+    }
+
+    /// `LOWER()`: characters map one to one. Text of `binary` stays as it is.
+    pub fn to_lower(self, text: &str) -> String {
+        casemap::to_lower(self, text)
+    }
+
+    /// The first `chars` characters of `text` (bytes, for `binary`).
+    pub fn prefix(self, text: &[u8], chars: usize) -> &[u8] {
+        if self == CollationId::Binary || text.len() <= chars {
+            return &text[..text.len().min(chars)];
+        }
+        &text[..chars::offset_of(text, chars)]
+    }
+
+    /// How many characters `text` has (bytes, for `binary`).
+    pub fn char_count(self, text: &[u8]) -> usize {
+        if self == CollationId::Binary { text.len() } else { crate::charset::char_count(text) }
+    }
+
+    /// Appends MySQL's `WEIGHT_STRING(text)` to `out`.
+    pub fn weight_string(self, text: &[u8], out: &mut Vec<u8>) {
+        match self.family() {
+            Family::Bytes => out.extend_from_slice(text),
+            Family::Utf8 => bytes::weight_string(self, text, out),
+            Family::Weights(weights) => weights.weight_string(text, out),
+        }
+    }
+
+    /// Whether two characters count as the same in `LIKE`.
+    fn same_char(self, a: u32, b: u32) -> bool {
+        a == b
+            || match self.family() {
+                Family::Bytes | Family::Utf8 => false,
+                Family::Weights(weights) => weights.same_char(a, b),
+            }
+    }
+
+    /// The charset's repertoire and the collation's rules in one: used where a literal takes a column's collation.
+    pub fn is_unicode(self) -> bool {
+        matches!(self.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
     }
 }

@@ -1,0 +1,74 @@
+//! `UPPER()` and `LOWER()`: one character for one, by the version of Unicode that the collation goes with.
+
+use super::CollationId;
+use crate::charset::Charset;
+
+/// The characters that a mapping changes, as pairs of codes in the order of the first.
+struct CaseMap {
+    bytes: &'static [u8],
+}
+
+impl CaseMap {
+    fn map(&self, c: char) -> char {
+        let pairs = self.bytes.as_chunks::<8>().0;
+        let [c0, c1, c2, c3] = u32::from(c).to_le_bytes();
+        let code_at = |pair: &[u8; 8]| u32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]]);
+        match pairs.binary_search_by_key(&u32::from_le_bytes([c0, c1, c2, c3]), code_at) {
+            Ok(at) => {
+                let [.., m0, m1, m2, m3] = pairs[at];
+                char::from_u32(u32::from_le_bytes([m0, m1, m2, m3])).unwrap_or(c)
+            }
+            Err(_) => c,
+        }
+    }
+}
+
+macro_rules! case_map {
+    ($file:literal) => {
+        CaseMap { bytes: include_bytes!(concat!("../../tables/", $file)) }
+    };
+}
+
+static UPPER_GENERAL: CaseMap = case_map!("upper_general.bin");
+static LOWER_GENERAL: CaseMap = case_map!("lower_general.bin");
+static UPPER_520: CaseMap = case_map!("upper_520.bin");
+static LOWER_520: CaseMap = case_map!("lower_520.bin");
+static UPPER_900: CaseMap = case_map!("upper_900.bin");
+static LOWER_900: CaseMap = case_map!("lower_900.bin");
+
+/// The maps of a collation, upper case first. latin1 maps only what stays inside it, so ÿ and ƒ stay.
+fn maps(collation: CollationId) -> (&'static CaseMap, &'static CaseMap) {
+    use CollationId::*;
+    match collation {
+        Utf8mb4_0900AiCi | Utf8mb4_0900AsCi | Utf8mb4_0900AsCs | Utf8mb4_0900Bin => (&UPPER_900, &LOWER_900),
+        Utf8mb4Unicode520Ci | Utf8mb3Unicode520Ci => (&UPPER_520, &LOWER_520),
+        _ => (&UPPER_GENERAL, &LOWER_GENERAL),
+    }
+}
+
+pub(super) fn to_upper(collation: CollationId, text: &str) -> String {
+    if text.is_ascii() && collation != CollationId::Binary {
+        return text.to_ascii_uppercase();
+    }
+    apply(collation, maps(collation).0, text)
+}
+
+pub(super) fn to_lower(collation: CollationId, text: &str) -> String {
+    if text.is_ascii() && collation != CollationId::Binary {
+        return text.to_ascii_lowercase();
+    }
+    apply(collation, maps(collation).1, text)
+}
+
+fn apply(collation: CollationId, map: &CaseMap, text: &str) -> String {
+    match collation.charset() {
+        Charset::Binary => text.to_owned(),
+        // MySQL's latin1 maps the letters from U+00C0 on that have both cases there, and none of code page 1252's others.
+        Charset::Latin1 => text.chars().map(|c| if in_latin1_pairs(c) { map.map(c) } else { c }).collect(),
+        _ => text.chars().map(|c| map.map(c)).collect(),
+    }
+}
+
+fn in_latin1_pairs(c: char) -> bool {
+    c.is_ascii() || (matches!(c, '\u{C0}'..='\u{FE}') && !matches!(c, 'ß' | '×' | '÷'))
+}

@@ -1,0 +1,347 @@
+//! What the collations with weights have in common: comparison, keys and hashes over a sequence of weights.
+
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use super::key::{KeyCodes, KeySink};
+use super::table::{self, EightBit, General};
+use super::uca::{self, Uca};
+use super::{CollationId, Pad, chars};
+
+/// How a collation's order is found.
+pub(super) enum Family {
+    /// The order of the bytes.
+    Bytes,
+    /// The order of the bytes of UTF-8, under PAD SPACE.
+    Utf8,
+    Weights(&'static Weights),
+}
+
+impl CollationId {
+    #[inline]
+    pub(super) fn family(self) -> Family {
+        use CollationId::*;
+        Family::Weights(match self {
+            Binary | Utf8mb4_0900Bin => return Family::Bytes,
+            Utf8mb4Bin | Utf8mb3Bin | AsciiBin => return Family::Utf8,
+            Utf8mb4_0900AiCi => &uca::UTF8MB4_0900_AI_CI,
+            Utf8mb4_0900AsCi => &uca::UTF8MB4_0900_AS_CI,
+            Utf8mb4_0900AsCs => &uca::UTF8MB4_0900_AS_CS,
+            Utf8mb4UnicodeCi | Utf8mb3UnicodeCi => &uca::UNICODE_CI,
+            Utf8mb4Unicode520Ci | Utf8mb3Unicode520Ci => &uca::UNICODE_520_CI,
+            Utf8mb4GeneralCi | Utf8mb3GeneralCi => &table::GENERAL_CI,
+            Latin1SwedishCi => &table::LATIN1_SWEDISH_CI,
+            Latin1German1Ci => &table::LATIN1_GERMAN1_CI,
+            Latin1DanishCi => &table::LATIN1_DANISH_CI,
+            Latin1SpanishCi => &table::LATIN1_SPANISH_CI,
+            Latin1GeneralCi => &table::LATIN1_GENERAL_CI,
+            Latin1GeneralCs => &table::LATIN1_GENERAL_CS,
+            Latin1Bin => &table::LATIN1_BIN,
+            AsciiGeneralCi => &table::ASCII_GENERAL_CI,
+        })
+    }
+}
+
+/// A collation by weights.
+pub(super) struct Weights {
+    /// The primary weights of ASCII characters; 0 is ignored.
+    ascii: [u32; 128],
+    /// Whether ASCII letters that differ in case alone have the same primary weights.
+    folds_case: bool,
+    source: Source,
+    levels: u8,
+    pad: Pad,
+    keys: KeyCodes,
+}
+
+/// Where the weights of characters come from.
+///
+/// Weights of tables are one more than the table says, for there a weight of 0 counts.
+pub(super) enum Source {
+    EightBit(&'static EightBit),
+    General(&'static General),
+    Uca(&'static Uca),
+}
+
+/// The longest sequence of weights of one character (U+FDFA).
+const MAX_EXPANSION: usize = 18;
+
+/// The weights of one character at one level.
+struct Expansion {
+    weights: [u32; MAX_EXPANSION],
+    len: usize,
+}
+
+impl Weights {
+    pub(super) const fn new(ascii: [u32; 128], source: Source, levels: u8, pad: Pad) -> Weights {
+        let keys = KeyCodes::new(&ascii, pad);
+        let folds_case = ascii[b'a' as usize] == ascii[b'A' as usize];
+        Weights { ascii, folds_case, source, levels, pad, keys }
+    }
+
+    pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.compare_with(self.pad, a, b)
+    }
+
+    /// Compares as under NO PAD.
+    pub(super) fn compare_unpadded(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.compare_with(Pad::NoPad, a, b)
+    }
+
+    fn compare_with(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
+        // Weights of a character do not depend on its neighbours, so a common beginning has no say at any level.
+        let common = chars::common_prefix(a, b);
+        let (a, b) = (&a[common..], &b[common..]);
+        if a.is_empty() && b.is_empty() {
+            return Ordering::Equal;
+        }
+        let mut order = self.compare_primary(pad, a, b);
+        for level in 1..self.levels {
+            order = order.then_with(|| compare_sequences(self.weights(a, level), self.weights(b, level)));
+        }
+        order
+    }
+
+    fn compare_primary(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
+        let len = a.len().min(b.len());
+        let mut at = 0;
+        while at < len {
+            if self.folds_case && at + 8 <= len {
+                let (x, y) = (chars::word_at(a, at), chars::word_at(b, at));
+                if (x | y) & HIGH_BITS == 0 && fold_ascii(x) == fold_ascii(y) {
+                    at += 8;
+                    continue;
+                }
+            }
+            let (x, y) = (a[at], b[at]);
+            if (x | y) >= 0x80 {
+                break;
+            }
+            let (x, y) = (self.ascii[usize::from(x)], self.ascii[usize::from(y)]);
+            if x != y {
+                if x == 0 || y == 0 {
+                    break;
+                }
+                return x.cmp(&y);
+            }
+            at += 1;
+        }
+        let (mut a, mut b) = (self.weights(&a[at..], 0), self.weights(&b[at..], 0));
+        match pad {
+            Pad::NoPad => compare_sequences(a, b),
+            Pad::PadSpace => loop {
+                match (a.next(), b.next()) {
+                    (Some(x), Some(y)) if x == y => {}
+                    (None, None) => return Ordering::Equal,
+                    (x, y) => {
+                        let space = self.keys.space;
+                        let (x, y) = (x.unwrap_or(space), y.unwrap_or(space));
+                        if x != y {
+                            return x.cmp(&y);
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    pub(super) fn sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        out.reserve(text.len() + 8);
+        self.write_key(text, out);
+    }
+
+    pub(super) fn hash<H: Hasher>(&self, text: &[u8], state: &mut H) {
+        let mut sink = HashSink { state, buffer: [0; 64], len: 0 };
+        self.write_key(text, &mut sink);
+        sink.flush();
+    }
+
+    fn write_key(&self, text: &[u8], out: &mut impl KeySink) {
+        match self.pad {
+            Pad::NoPad => self.write_primary(text, out),
+            Pad::PadSpace => self.write_primary_padded(text, out),
+        }
+        for level in 1..self.levels {
+            out.put(0);
+            for weight in self.weights(text, level) {
+                // Secondary weights are 0x20 to 0x114, tertiary ones 2 to 0x1F.
+                out.put(if level == 1 { weight - 0x1F } else { weight } as u8);
+            }
+        }
+    }
+
+    fn write_primary(&self, text: &[u8], out: &mut impl KeySink) {
+        let mut at = 0;
+        let mut expansion = Expansion::EMPTY;
+        while at < text.len() {
+            let byte = text[at];
+            if byte < 0x80 {
+                let code = self.keys.ascii[usize::from(byte)];
+                if code != 0 {
+                    out.put(code);
+                }
+                at += 1;
+                continue;
+            }
+            let (c, len) = chars::decode(text, at);
+            at += len;
+            self.expand(c, 0, &mut expansion);
+            for &weight in expansion.as_slice() {
+                self.keys.write(weight, out);
+            }
+        }
+    }
+
+    fn write_primary_padded(&self, text: &[u8], out: &mut impl KeySink) {
+        let keys = &self.keys;
+        let mut spaces = 0;
+        for weight in self.weights(text, 0) {
+            if weight == keys.space {
+                spaces += 1;
+                continue;
+            }
+            keys.space_runs.write(std::mem::take(&mut spaces), weight > keys.space, out);
+            keys.write(weight, out);
+        }
+        out.put(keys.space_runs.end());
+    }
+
+    pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
+        for level in 0..self.levels {
+            if level > 0 {
+                out.extend_from_slice(&[0, 0]);
+            }
+            for weight in self.weights(text, level) {
+                match self.source {
+                    Source::EightBit(_) => out.push((weight - 1) as u8),
+                    Source::General(_) => out.extend_from_slice(&((weight - 1) as u16).to_be_bytes()),
+                    Source::Uca(_) => out.extend_from_slice(&(weight as u16).to_be_bytes()),
+                }
+            }
+        }
+    }
+
+    /// Whether two characters have the same weights at every level.
+    pub(super) fn same_char(&self, a: u32, b: u32) -> bool {
+        if self.levels == 1 && a < 0x80 && b < 0x80 {
+            return self.ascii[a as usize] == self.ascii[b as usize];
+        }
+        let (mut of_a, mut of_b) = (Expansion::EMPTY, Expansion::EMPTY);
+        (0..self.levels).all(|level| {
+            self.expand(a, level, &mut of_a);
+            self.expand(b, level, &mut of_b);
+            of_a.as_slice() == of_b.as_slice()
+        })
+    }
+
+    /// The weights of `text` at a level (0: primary).
+    fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> impl Iterator<Item = u32> + 'a {
+        WeightIter { weights: self, text, at: 0, level, expansion: Expansion::EMPTY, next: 0 }
+    }
+
+    fn expand(&self, c: u32, level: u8, into: &mut Expansion) {
+        into.len = 0;
+        match self.source {
+            Source::EightBit(table) => into.push(u32::from(table.weight(c)) + 1),
+            Source::General(table) => into.push(u32::from(table.weight(c)) + 1),
+            Source::Uca(table) => table.weights(c, level, |weight| into.push(weight)),
+        }
+    }
+}
+
+impl Expansion {
+    const EMPTY: Expansion = Expansion { weights: [0; MAX_EXPANSION], len: 0 };
+
+    #[inline]
+    fn push(&mut self, weight: u32) {
+        self.weights[self.len] = weight;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u32] {
+        &self.weights[..self.len]
+    }
+}
+
+struct WeightIter<'a> {
+    weights: &'a Weights,
+    text: &'a [u8],
+    at: usize,
+    level: u8,
+    expansion: Expansion,
+    next: usize,
+}
+
+impl Iterator for WeightIter<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if self.next < self.expansion.len {
+                self.next += 1;
+                return Some(self.expansion.weights[self.next - 1]);
+            }
+            let &byte = self.text.get(self.at)?;
+            if byte < 0x80 && self.level == 0 {
+                self.at += 1;
+                match self.weights.ascii[usize::from(byte)] {
+                    0 => continue,
+                    weight => return Some(weight),
+                }
+            }
+            let (c, len) = chars::decode(self.text, self.at);
+            self.at += len;
+            self.weights.expand(c, self.level, &mut self.expansion);
+            self.next = 0;
+        }
+    }
+}
+
+/// Compares two sequences; of two that agree, the shorter is less.
+fn compare_sequences(mut a: impl Iterator<Item = u32>, mut b: impl Iterator<Item = u32>) -> Ordering {
+    loop {
+        match (a.next(), b.next()) {
+            (Some(x), Some(y)) if x == y => {}
+            (None, None) => return Ordering::Equal,
+            (x, y) => return x.cmp(&y),
+        }
+    }
+}
+
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// Eight ASCII characters with their letters in lower case.
+#[inline]
+fn fold_ascii(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let from_a = word + (0x80 - b'A' as u64) * EACH;
+    let behind_z = word + (0x7F - b'Z' as u64) * EACH;
+    word | ((from_a & !behind_z & HIGH_BITS) >> 2)
+}
+
+/// Hands a key to a hasher in pieces of a fixed size, since some hashers mind where pieces end.
+struct HashSink<'a, H> {
+    state: &'a mut H,
+    buffer: [u8; 64],
+    len: usize,
+}
+
+impl<H: Hasher> KeySink for HashSink<'_, H> {
+    #[inline]
+    fn put(&mut self, byte: u8) {
+        if self.len == self.buffer.len() {
+            self.flush();
+        }
+        self.buffer[self.len] = byte;
+        self.len += 1;
+    }
+}
+
+impl<H: Hasher> HashSink<'_, H> {
+    fn flush(&mut self) {
+        self.state.write(&self.buffer[..self.len]);
+        self.len = 0;
+    }
+}
