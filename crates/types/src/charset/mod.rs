@@ -1,30 +1,32 @@
 //! Character sets: which characters a string may hold, and how they look on the wire.
 //!
 //! Strings inside the server are UTF-8 whatever the character set of their column. A character set is an attribute
-//! of a string's type: it limits the characters ([`Charset::contains`]), gives the length in bytes that `LENGTH()`
-//! and `HEX()` speak of ([`Charset::encoded_len`], [`Charset::encode`]) and converts at the edges
-//! ([`Charset::decode`], [`Charset::encode`]).
+//! of a string's type: it limits the characters ([`CharsetId::contains`]), gives the length in bytes that `LENGTH()`
+//! and `HEX()` speak of ([`CharsetId::encoded_len`], [`CharsetId::encode`]) and converts at the edges
+//! ([`CharsetId::decode`], [`CharsetId::encode`]).
 
 pub(crate) mod latin1;
 
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::collation::CollationId;
 
 /// A character set of the server. MySQL's other character sets are refused by name.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum Charset {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CharsetId {
     /// Unicode, one to four bytes.
-    Utf8mb4,
+    UTF8MB4,
     /// Unicode's basic multilingual plane, one to three bytes; `utf8` is an alias.
-    Utf8mb3,
+    UTF8MB3,
     /// MySQL's latin1: Windows code page 1252 with its five holes filled by the C1 controls.
-    Latin1,
+    LATIN1,
     /// Seven bits.
-    Ascii,
+    ASCII,
     /// Bytes, not characters.
-    Binary,
+    BINARY,
 }
 
 /// The bytes are not a string of the character set; `position` is the offset of the first byte that is wrong.
@@ -41,82 +43,89 @@ impl fmt::Display for InvalidBytes {
 
 impl std::error::Error for InvalidBytes {}
 
-impl Charset {
+impl CharsetId {
     /// Every character set, in the order of `SHOW CHARACTER SET`.
-    pub const ALL: [Charset; 5] =
-        [Charset::Ascii, Charset::Binary, Charset::Latin1, Charset::Utf8mb3, Charset::Utf8mb4];
+    pub const ALL: [CharsetId; 5] = [
+        CharsetId::ASCII,
+        CharsetId::BINARY,
+        CharsetId::LATIN1,
+        CharsetId::UTF8MB3,
+        CharsetId::UTF8MB4,
+    ];
 
     /// The character set called `name`, in any letter case.
-    pub fn by_name(name: &str) -> Option<Charset> {
+    pub fn by_name(name: &str) -> Option<CharsetId> {
         if name.eq_ignore_ascii_case("utf8") {
-            return Some(Charset::Utf8mb3);
+            return Some(CharsetId::UTF8MB3);
         }
-        Charset::ALL.into_iter().find(|charset| charset.name().eq_ignore_ascii_case(name))
+        CharsetId::ALL
+            .into_iter()
+            .find(|charset| charset.name().eq_ignore_ascii_case(name))
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Charset::Utf8mb4 => "utf8mb4",
-            Charset::Utf8mb3 => "utf8mb3",
-            Charset::Latin1 => "latin1",
-            Charset::Ascii => "ascii",
-            Charset::Binary => "binary",
+            CharsetId::UTF8MB4 => "utf8mb4",
+            CharsetId::UTF8MB3 => "utf8mb3",
+            CharsetId::LATIN1 => "latin1",
+            CharsetId::ASCII => "ascii",
+            CharsetId::BINARY => "binary",
         }
     }
 
     /// The text of `SHOW CHARACTER SET`.
     pub fn description(self) -> &'static str {
         match self {
-            Charset::Utf8mb4 | Charset::Utf8mb3 => "UTF-8 Unicode",
-            Charset::Latin1 => "cp1252 West European",
-            Charset::Ascii => "US ASCII",
-            Charset::Binary => "Binary pseudo charset",
+            CharsetId::UTF8MB4 | CharsetId::UTF8MB3 => "UTF-8 Unicode",
+            CharsetId::LATIN1 => "cp1252 West European",
+            CharsetId::ASCII => "US ASCII",
+            CharsetId::BINARY => "Binary pseudo charset",
         }
     }
 
     pub fn default_collation(self) -> CollationId {
         match self {
-            Charset::Utf8mb4 => CollationId::Utf8mb4_0900AiCi,
-            Charset::Utf8mb3 => CollationId::Utf8mb3GeneralCi,
-            Charset::Latin1 => CollationId::Latin1SwedishCi,
-            Charset::Ascii => CollationId::AsciiGeneralCi,
-            Charset::Binary => CollationId::Binary,
+            CharsetId::UTF8MB4 => CollationId::UTF8MB4_0900_AI_CI,
+            CharsetId::UTF8MB3 => CollationId::UTF8MB3_GENERAL_CI,
+            CharsetId::LATIN1 => CollationId::LATIN1_SWEDISH_CI,
+            CharsetId::ASCII => CollationId::ASCII_GENERAL_CI,
+            CharsetId::BINARY => CollationId::BINARY,
         }
     }
 
     /// The collation that compares code by code (`…_bin`).
     pub fn binary_collation(self) -> CollationId {
         match self {
-            Charset::Utf8mb4 => CollationId::Utf8mb4Bin,
-            Charset::Utf8mb3 => CollationId::Utf8mb3Bin,
-            Charset::Latin1 => CollationId::Latin1Bin,
-            Charset::Ascii => CollationId::AsciiBin,
-            Charset::Binary => CollationId::Binary,
+            CharsetId::UTF8MB4 => CollationId::UTF8MB4_BIN,
+            CharsetId::UTF8MB3 => CollationId::UTF8MB3_BIN,
+            CharsetId::LATIN1 => CollationId::LATIN1_BIN,
+            CharsetId::ASCII => CollationId::ASCII_BIN,
+            CharsetId::BINARY => CollationId::BINARY,
         }
     }
 
     /// The most bytes that one character takes.
-    pub fn max_len(self) -> u32 {
+    pub const fn max_bytes_per_char(self) -> u32 {
         match self {
-            Charset::Utf8mb4 => 4,
-            Charset::Utf8mb3 => 3,
-            Charset::Latin1 | Charset::Ascii | Charset::Binary => 1,
+            CharsetId::UTF8MB4 => 4,
+            CharsetId::UTF8MB3 => 3,
+            CharsetId::LATIN1 | CharsetId::ASCII | CharsetId::BINARY => 1,
         }
     }
 
     /// Whether the character set has this character.
     pub fn contains(self, c: char) -> bool {
         match self {
-            Charset::Utf8mb4 | Charset::Binary => true,
-            Charset::Utf8mb3 => c <= '\u{FFFF}',
-            Charset::Latin1 => latin1::byte_of(c).is_some(),
-            Charset::Ascii => c.is_ascii(),
+            CharsetId::UTF8MB4 | CharsetId::BINARY => true,
+            CharsetId::UTF8MB3 => c <= '\u{FFFF}',
+            CharsetId::LATIN1 => latin1::byte_of(c).is_some(),
+            CharsetId::ASCII => c.is_ascii(),
         }
     }
 
     /// The offset in `text` of the first character that this character set lacks.
     pub fn first_foreign(self, text: &str) -> Option<usize> {
-        if text.is_ascii() || self.max_len() == 4 || self == Charset::Binary {
+        if text.is_ascii() || self.max_bytes_per_char() == 4 || self == CharsetId::BINARY {
             return None;
         }
         text.char_indices().find(|&(_, c)| !self.contains(c)).map(|(at, _)| at)
@@ -124,18 +133,22 @@ impl Charset {
 
     /// The text that `bytes` of the wire mean. `binary` has no characters: its bytes are read as UTF-8.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>, InvalidBytes> {
-        let utf8 = |bytes| std::str::from_utf8(bytes).map_err(|e| InvalidBytes { position: e.valid_up_to() });
+        let utf8 = |bytes| {
+            std::str::from_utf8(bytes).map_err(|e| InvalidBytes {
+                position: e.valid_up_to(),
+            })
+        };
         match self {
-            Charset::Utf8mb4 | Charset::Binary => utf8(bytes).map(Cow::Borrowed),
-            Charset::Utf8mb3 => {
+            CharsetId::UTF8MB4 | CharsetId::BINARY => utf8(bytes).map(Cow::Borrowed),
+            CharsetId::UTF8MB3 => {
                 let text = utf8(bytes)?;
                 match self.first_foreign(text) {
                     None => Ok(Cow::Borrowed(text)),
                     Some(position) => Err(InvalidBytes { position }),
                 }
             }
-            Charset::Latin1 => Ok(latin1::decode(bytes)),
-            Charset::Ascii => match bytes.iter().position(|b| !b.is_ascii()) {
+            CharsetId::LATIN1 => Ok(latin1::decode(bytes)),
+            CharsetId::ASCII => match bytes.iter().position(|b| !b.is_ascii()) {
                 None => utf8(bytes).map(Cow::Borrowed),
                 Some(position) => Err(InvalidBytes { position }),
             },
@@ -144,12 +157,16 @@ impl Charset {
 
     /// The bytes of `text` in this character set; a character that it lacks becomes `?`.
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
-        if self == Charset::Utf8mb4 || self == Charset::Binary || text.is_ascii() {
+        if self == CharsetId::UTF8MB4 || self == CharsetId::BINARY || text.is_ascii() {
             return Cow::Borrowed(text.as_bytes());
         }
         match self {
-            Charset::Latin1 => Cow::Owned(text.chars().map(|c| latin1::byte_of(c).unwrap_or(b'?')).collect()),
-            Charset::Ascii => Cow::Owned(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
+            CharsetId::LATIN1 => Cow::Owned(text.chars().map(|c| latin1::byte_of(c).unwrap_or(b'?')).collect()),
+            CharsetId::ASCII => Cow::Owned(
+                text.chars()
+                    .map(|c| if c.is_ascii() { c as u8 } else { b'?' })
+                    .collect(),
+            ),
             _ => match self.first_foreign(text) {
                 None => Cow::Borrowed(text.as_bytes()),
                 Some(_) => {
@@ -163,14 +180,14 @@ impl Charset {
     /// How many bytes `text` takes in this character set: MySQL's `LENGTH()`.
     pub fn encoded_len(self, text: &str) -> usize {
         match self {
-            Charset::Utf8mb4 | Charset::Binary => text.len(),
-            Charset::Latin1 | Charset::Ascii => char_count(text.as_bytes()),
-            Charset::Utf8mb3 => self.encode(text).len(),
+            CharsetId::UTF8MB4 | CharsetId::BINARY => text.len(),
+            CharsetId::LATIN1 | CharsetId::ASCII => char_count(text.as_bytes()),
+            CharsetId::UTF8MB3 => self.encode(text).len(),
         }
     }
 }
 
-impl fmt::Display for Charset {
+impl fmt::Display for CharsetId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -189,29 +206,29 @@ mod tests {
     #[test]
     fn latin1_is_windows_1252_and_every_byte_comes_back() {
         let all: Vec<u8> = (0..=255).collect();
-        let text = Charset::Latin1.decode(&all).unwrap();
-        assert_eq!(Charset::Latin1.encode(&text), all.as_slice());
-        assert_eq!(Charset::Latin1.decode(b"\x80\x99\xe9").unwrap(), "€™é");
-        assert_eq!(Charset::Latin1.encode("a€Ω"), b"a\x80?".as_slice());
-        assert_eq!(Charset::Latin1.encoded_len("a€é"), 3);
-        assert_eq!(Charset::Latin1.first_foreign("a€Ω"), Some(4));
+        let text = CharsetId::LATIN1.decode(&all).unwrap();
+        assert_eq!(CharsetId::LATIN1.encode(&text), all.as_slice());
+        assert_eq!(CharsetId::LATIN1.decode(b"\x80\x99\xe9").unwrap(), "€™é");
+        assert_eq!(CharsetId::LATIN1.encode("a€Ω"), b"a\x80?".as_slice());
+        assert_eq!(CharsetId::LATIN1.encoded_len("a€é"), 3);
+        assert_eq!(CharsetId::LATIN1.first_foreign("a€Ω"), Some(4));
     }
 
     #[test]
     fn the_bad_byte_is_found() {
-        let at = |charset: Charset, bytes: &[u8]| charset.decode(bytes).map_err(|e| e.position).err();
-        assert_eq!(at(Charset::Utf8mb4, b"ab\xff"), Some(2));
-        assert_eq!(at(Charset::Utf8mb4, b"ab\xe2\x82"), Some(2));
-        assert_eq!(at(Charset::Utf8mb4, "a😀".as_bytes()), None);
-        assert_eq!(at(Charset::Utf8mb3, "a😀".as_bytes()), Some(1));
-        assert_eq!(at(Charset::Ascii, "aé".as_bytes()), Some(1));
-        assert_eq!(Charset::Utf8mb3.encode("a😀b"), b"a?b".as_slice());
+        let at = |charset: CharsetId, bytes: &[u8]| charset.decode(bytes).map_err(|e| e.position).err();
+        assert_eq!(at(CharsetId::UTF8MB4, b"ab\xff"), Some(2));
+        assert_eq!(at(CharsetId::UTF8MB4, b"ab\xe2\x82"), Some(2));
+        assert_eq!(at(CharsetId::UTF8MB4, "a😀".as_bytes()), None);
+        assert_eq!(at(CharsetId::UTF8MB3, "a😀".as_bytes()), Some(1));
+        assert_eq!(at(CharsetId::ASCII, "aé".as_bytes()), Some(1));
+        assert_eq!(CharsetId::UTF8MB3.encode("a😀b"), b"a?b".as_slice());
     }
 
     #[test]
     fn names() {
-        assert_eq!(Charset::by_name("UTF8"), Some(Charset::Utf8mb3));
-        assert_eq!(Charset::by_name("Latin1"), Some(Charset::Latin1));
-        assert_eq!(Charset::by_name("koi8r"), None);
+        assert_eq!(CharsetId::by_name("UTF8"), Some(CharsetId::UTF8MB3));
+        assert_eq!(CharsetId::by_name("Latin1"), Some(CharsetId::LATIN1));
+        assert_eq!(CharsetId::by_name("koi8r"), None);
     }
 }

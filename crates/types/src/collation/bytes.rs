@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::CollationId;
 use super::chars;
 use super::key::SpaceRuns;
-use crate::charset::Charset;
+use crate::charset::CharsetId;
 
 /// `text` without the spaces at its end.
 pub(super) fn trim_spaces(text: &[u8]) -> &[u8] {
@@ -46,8 +46,8 @@ pub(super) fn padded_key(text: &[u8], out: &mut Vec<u8>) {
 /// The bytes, but for the Unicode character sets the code points: two bytes each in utf8mb3, three in utf8mb4.
 pub(super) fn weight_string(collation: CollationId, text: &[u8], out: &mut Vec<u8>) {
     let width = match collation.charset() {
-        Charset::Utf8mb4 => 3,
-        Charset::Utf8mb3 => 2,
+        CharsetId::UTF8MB4 => 3,
+        CharsetId::UTF8MB3 => 2,
         _ => return out.extend_from_slice(text),
     };
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! `UPPER()` and `LOWER()`: one character for one, by the version of Unicode that the collation goes with.
 
 use super::CollationId;
-use crate::charset::Charset;
+use crate::charset::CharsetId;
 
 /// The characters that a mapping changes, as pairs of codes in the order of the first.
 struct CaseMap {
@@ -25,7 +25,9 @@ impl CaseMap {
 
 macro_rules! case_map {
     ($file:literal) => {
-        CaseMap { bytes: include_bytes!(concat!("../../tables/", $file)) }
+        CaseMap {
+            bytes: include_bytes!(concat!("../../tables/", $file)),
+        }
     };
 }
 
@@ -40,21 +42,21 @@ static LOWER_900: CaseMap = case_map!("lower_900.bin");
 fn maps(collation: CollationId) -> (&'static CaseMap, &'static CaseMap) {
     use CollationId::*;
     match collation {
-        Utf8mb4_0900AiCi | Utf8mb4_0900AsCi | Utf8mb4_0900AsCs | Utf8mb4_0900Bin => (&UPPER_900, &LOWER_900),
-        Utf8mb4Unicode520Ci | Utf8mb3Unicode520Ci => (&UPPER_520, &LOWER_520),
+        UTF8MB4_0900_AI_CI | UTF8MB4_0900_AS_CI | UTF8MB4_0900_AS_CS | UTF8MB4_0900_BIN => (&UPPER_900, &LOWER_900),
+        UTF8MB4_UNICODE_520_CI | UTF8MB3_UNICODE_520_CI => (&UPPER_520, &LOWER_520),
         _ => (&UPPER_GENERAL, &LOWER_GENERAL),
     }
 }
 
 pub(super) fn to_upper(collation: CollationId, text: &str) -> String {
-    if text.is_ascii() && collation != CollationId::Binary {
+    if text.is_ascii() && collation != CollationId::BINARY {
         return text.to_ascii_uppercase();
     }
     apply(collation, maps(collation).0, text)
 }
 
 pub(super) fn to_lower(collation: CollationId, text: &str) -> String {
-    if text.is_ascii() && collation != CollationId::Binary {
+    if text.is_ascii() && collation != CollationId::BINARY {
         return text.to_ascii_lowercase();
     }
     apply(collation, maps(collation).1, text)
@@ -62,9 +64,12 @@ pub(super) fn to_lower(collation: CollationId, text: &str) -> String {
 
 fn apply(collation: CollationId, map: &CaseMap, text: &str) -> String {
     match collation.charset() {
-        Charset::Binary => text.to_owned(),
+        CharsetId::BINARY => text.to_owned(),
         // MySQL's latin1 maps the letters from U+00C0 on that have both cases there, and none of code page 1252's others.
-        Charset::Latin1 => text.chars().map(|c| if in_latin1_pairs(c) { map.map(c) } else { c }).collect(),
+        CharsetId::LATIN1 => text
+            .chars()
+            .map(|c| if in_latin1_pairs(c) { map.map(c) } else { c })
+            .collect(),
         _ => text.chars().map(|c| map.map(c)).collect(),
     }
 }

@@ -14,9 +14,10 @@ pub(super) fn decode(text: &[u8], at: usize) -> (u32, usize) {
     let decoded = match lead {
         0xC2..=0xDF => tail(1).map(|b| ((lead & 0x1F) << 6 | b, 2)),
         0xE0..=0xEF => tail(1).zip(tail(2)).map(|(b, c)| ((lead & 0x0F) << 12 | b << 6 | c, 3)),
-        0xF0..=0xF4 => {
-            tail(1).zip(tail(2)).zip(tail(3)).map(|((b, c), d)| ((lead & 0x07) << 18 | b << 12 | c << 6 | d, 4))
-        }
+        0xF0..=0xF4 => tail(1)
+            .zip(tail(2))
+            .zip(tail(3))
+            .map(|((b, c), d)| ((lead & 0x07) << 18 | b << 12 | c << 6 | d, 4)),
         _ => None,
     };
     match decoded {
@@ -84,11 +85,30 @@ mod tests {
 
     #[test]
     fn decodes_what_std_decodes() {
-        for c in ['a', '\u{7F}', '\u{80}', 'é', '\u{7FF}', '\u{800}', '中', '\u{FFFF}', '😀', '\u{10FFFF}'] {
+        for c in [
+            'a',
+            '\u{7F}',
+            '\u{80}',
+            'é',
+            '\u{7FF}',
+            '\u{800}',
+            '中',
+            '\u{FFFF}',
+            '😀',
+            '\u{10FFFF}',
+        ] {
             let text = c.to_string();
             assert_eq!(decode(text.as_bytes(), 0), (u32::from(c), text.len()));
         }
-        for bad in [b"\x80".as_slice(), b"\xC3", b"\xE2\x82", b"\xF0\x9F\x98", b"\xFF", b"\xF4\x90\x80\x80", b"\xC3a"] {
+        for bad in [
+            b"\x80".as_slice(),
+            b"\xC3",
+            b"\xE2\x82",
+            b"\xF0\x9F\x98",
+            b"\xFF",
+            b"\xF4\x90\x80\x80",
+            b"\xC3a",
+        ] {
             assert_eq!(decode(bad, 0), (0xFFFD, 1));
         }
     }

@@ -59,7 +59,11 @@ impl SpaceRuns {
     }
 
     fn write_run(self, mut spaces: usize, above: bool, out: &mut impl KeySink) {
-        let (code, flip) = if above { (self.before_lower + 2, 0xFF) } else { (self.before_lower, 0) };
+        let (code, flip) = if above {
+            (self.before_lower + 2, 0xFF)
+        } else {
+            (self.before_lower, 0)
+        };
         out.put(code);
         while spaces > 254 {
             out.put(0xFF ^ flip);

@@ -10,9 +10,13 @@ use super::weights::Family;
 pub(super) fn matches(collation: CollationId, pattern: &[u8], text: &[u8], escape: Option<char>) -> bool {
     let escape = escape.map(u32::from);
     match collation.family() {
-        Family::Bytes if collation == CollationId::Binary => {
-            walk(pattern, text, escape, |text, at| (u32::from(text[at]), 1), |a, b| a == b)
-        }
+        Family::Bytes if collation == CollationId::BINARY => walk(
+            pattern,
+            text,
+            escape,
+            |text, at| (u32::from(text[at]), 1),
+            |a, b| a == b,
+        ),
         Family::Bytes | Family::Utf8 => walk(pattern, text, escape, chars::decode, |a, b| a == b),
         Family::Weights(weights) => walk(pattern, text, escape, chars::decode, |a, b| weights.same_char(a, b)),
     }

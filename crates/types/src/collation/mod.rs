@@ -35,35 +35,39 @@ mod tests;
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use crate::charset::Charset;
+use serde::{Deserialize, Serialize};
+
+pub use names::UnknownCollation;
 use weights::Family;
 
-/// A collation, by the number that it has in MySQL's protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+/// A collation, by the number that it has in MySQL's protocol. The names are MySQL's own.
+#[expect(non_camel_case_types, reason = "a collation is known by its name")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u16", try_from = "u16")]
 #[repr(u16)]
 pub enum CollationId {
-    Latin1German1Ci = 5,
-    Latin1SwedishCi = 8,
-    AsciiGeneralCi = 11,
-    Latin1DanishCi = 15,
-    Utf8mb3GeneralCi = 33,
-    Utf8mb4GeneralCi = 45,
-    Utf8mb4Bin = 46,
-    Latin1Bin = 47,
-    Latin1GeneralCi = 48,
-    Latin1GeneralCs = 49,
-    Binary = 63,
-    AsciiBin = 65,
-    Utf8mb3Bin = 83,
-    Latin1SpanishCi = 94,
-    Utf8mb3UnicodeCi = 192,
-    Utf8mb3Unicode520Ci = 214,
-    Utf8mb4UnicodeCi = 224,
-    Utf8mb4Unicode520Ci = 246,
-    Utf8mb4_0900AiCi = 255,
-    Utf8mb4_0900AsCs = 278,
-    Utf8mb4_0900AsCi = 305,
-    Utf8mb4_0900Bin = 309,
+    LATIN1_GERMAN1_CI = 5,
+    LATIN1_SWEDISH_CI = 8,
+    ASCII_GENERAL_CI = 11,
+    LATIN1_DANISH_CI = 15,
+    UTF8MB3_GENERAL_CI = 33,
+    UTF8MB4_GENERAL_CI = 45,
+    UTF8MB4_BIN = 46,
+    LATIN1_BIN = 47,
+    LATIN1_GENERAL_CI = 48,
+    LATIN1_GENERAL_CS = 49,
+    BINARY = 63,
+    ASCII_BIN = 65,
+    UTF8MB3_BIN = 83,
+    LATIN1_SPANISH_CI = 94,
+    UTF8MB3_UNICODE_CI = 192,
+    UTF8MB3_UNICODE_520_CI = 214,
+    UTF8MB4_UNICODE_CI = 224,
+    UTF8MB4_UNICODE_520_CI = 246,
+    UTF8MB4_0900_AI_CI = 255,
+    UTF8MB4_0900_AS_CS = 278,
+    UTF8MB4_0900_AS_CI = 305,
+    UTF8MB4_0900_BIN = 309,
 }
 
 /// What spaces at the end of a string count for in comparisons.
@@ -140,7 +144,7 @@ impl CollationId {
 
     /// The first `chars` characters of `text` (bytes, for `binary`).
     pub fn prefix(self, text: &[u8], chars: usize) -> &[u8] {
-        if self == CollationId::Binary || text.len() <= chars {
+        if self == CollationId::BINARY || text.len() <= chars {
             return &text[..text.len().min(chars)];
         }
         &text[..chars::offset_of(text, chars)]
@@ -148,7 +152,11 @@ impl CollationId {
 
     /// How many characters `text` has (bytes, for `binary`).
     pub fn char_count(self, text: &[u8]) -> usize {
-        if self == CollationId::Binary { text.len() } else { crate::charset::char_count(text) }
+        if self == CollationId::BINARY {
+            text.len()
+        } else {
+            crate::charset::char_count(text)
+        }
     }
 
     /// Appends MySQL's `WEIGHT_STRING(text)` to `out`.
@@ -158,19 +166,5 @@ impl CollationId {
             Family::Utf8 => bytes::weight_string(self, text, out),
             Family::Weights(weights) => weights.weight_string(text, out),
         }
-    }
-
-    /// Whether two characters count as the same in `LIKE`.
-    fn same_char(self, a: u32, b: u32) -> bool {
-        a == b
-            || match self.family() {
-                Family::Bytes | Family::Utf8 => false,
-                Family::Weights(weights) => weights.same_char(a, b),
-            }
-    }
-
-    /// The charset's repertoire and the collation's rules in one: used where a literal takes a column's collation.
-    pub fn is_unicode(self) -> bool {
-        matches!(self.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{CollationId, Pad};
-use crate::charset::Charset;
+use crate::charset::CharsetId;
 
 struct Entry {
     collation: CollationId,
@@ -12,36 +12,43 @@ struct Entry {
 }
 
 const fn entry(collation: CollationId, name: &'static str, sort_len: u32) -> Entry {
-    Entry { collation, name, sort_len }
+    Entry {
+        collation,
+        name,
+        sort_len,
+    }
 }
 
 /// In the order of their names.
 const TABLE: [Entry; 22] = [
-    entry(CollationId::AsciiBin, "ascii_bin", 1),
-    entry(CollationId::AsciiGeneralCi, "ascii_general_ci", 1),
-    entry(CollationId::Binary, "binary", 1),
-    entry(CollationId::Latin1Bin, "latin1_bin", 1),
-    entry(CollationId::Latin1DanishCi, "latin1_danish_ci", 1),
-    entry(CollationId::Latin1GeneralCi, "latin1_general_ci", 1),
-    entry(CollationId::Latin1GeneralCs, "latin1_general_cs", 1),
-    entry(CollationId::Latin1German1Ci, "latin1_german1_ci", 1),
-    entry(CollationId::Latin1SpanishCi, "latin1_spanish_ci", 1),
-    entry(CollationId::Latin1SwedishCi, "latin1_swedish_ci", 1),
-    entry(CollationId::Utf8mb3Bin, "utf8mb3_bin", 1),
-    entry(CollationId::Utf8mb3GeneralCi, "utf8mb3_general_ci", 1),
-    entry(CollationId::Utf8mb3Unicode520Ci, "utf8mb3_unicode_520_ci", 8),
-    entry(CollationId::Utf8mb3UnicodeCi, "utf8mb3_unicode_ci", 8),
-    entry(CollationId::Utf8mb4_0900AiCi, "utf8mb4_0900_ai_ci", 0),
-    entry(CollationId::Utf8mb4_0900AsCi, "utf8mb4_0900_as_ci", 0),
-    entry(CollationId::Utf8mb4_0900AsCs, "utf8mb4_0900_as_cs", 0),
-    entry(CollationId::Utf8mb4_0900Bin, "utf8mb4_0900_bin", 1),
-    entry(CollationId::Utf8mb4Bin, "utf8mb4_bin", 1),
-    entry(CollationId::Utf8mb4GeneralCi, "utf8mb4_general_ci", 1),
-    entry(CollationId::Utf8mb4Unicode520Ci, "utf8mb4_unicode_520_ci", 8),
-    entry(CollationId::Utf8mb4UnicodeCi, "utf8mb4_unicode_ci", 8),
+    entry(CollationId::ASCII_BIN, "ascii_bin", 1),
+    entry(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", 1),
+    entry(CollationId::BINARY, "binary", 1),
+    entry(CollationId::LATIN1_BIN, "latin1_bin", 1),
+    entry(CollationId::LATIN1_DANISH_CI, "latin1_danish_ci", 1),
+    entry(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", 1),
+    entry(CollationId::LATIN1_GENERAL_CS, "latin1_general_cs", 1),
+    entry(CollationId::LATIN1_GERMAN1_CI, "latin1_german1_ci", 1),
+    entry(CollationId::LATIN1_SPANISH_CI, "latin1_spanish_ci", 1),
+    entry(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", 1),
+    entry(CollationId::UTF8MB3_BIN, "utf8mb3_bin", 1),
+    entry(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", 1),
+    entry(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", 8),
+    entry(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", 8),
+    entry(CollationId::UTF8MB4_0900_AI_CI, "utf8mb4_0900_ai_ci", 0),
+    entry(CollationId::UTF8MB4_0900_AS_CI, "utf8mb4_0900_as_ci", 0),
+    entry(CollationId::UTF8MB4_0900_AS_CS, "utf8mb4_0900_as_cs", 0),
+    entry(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", 1),
+    entry(CollationId::UTF8MB4_BIN, "utf8mb4_bin", 1),
+    entry(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", 1),
+    entry(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", 8),
+    entry(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", 8),
 ];
 
 impl CollationId {
+    /// What a string has when nobody says otherwise.
+    pub const DEFAULT: CollationId = CollationId::UTF8MB4_0900_AI_CI;
+
     /// Every collation, in the order of `SHOW COLLATION`.
     pub fn all() -> impl Iterator<Item = CollationId> {
         TABLE.iter().map(|entry| entry.collation)
@@ -73,16 +80,22 @@ impl CollationId {
         self.entry().name
     }
 
-    pub const fn charset(self) -> Charset {
+    pub const fn charset(self) -> CharsetId {
         use CollationId::*;
         match self {
-            Latin1German1Ci | Latin1SwedishCi | Latin1DanishCi | Latin1Bin | Latin1GeneralCi | Latin1GeneralCs
-            | Latin1SpanishCi => Charset::Latin1,
-            AsciiGeneralCi | AsciiBin => Charset::Ascii,
-            Binary => Charset::Binary,
-            Utf8mb3GeneralCi | Utf8mb3Bin | Utf8mb3UnicodeCi | Utf8mb3Unicode520Ci => Charset::Utf8mb3,
-            Utf8mb4GeneralCi | Utf8mb4Bin | Utf8mb4UnicodeCi | Utf8mb4Unicode520Ci | Utf8mb4_0900AiCi
-            | Utf8mb4_0900AsCs | Utf8mb4_0900AsCi | Utf8mb4_0900Bin => Charset::Utf8mb4,
+            LATIN1_GERMAN1_CI | LATIN1_SWEDISH_CI | LATIN1_DANISH_CI | LATIN1_BIN | LATIN1_GENERAL_CI
+            | LATIN1_GENERAL_CS | LATIN1_SPANISH_CI => CharsetId::LATIN1,
+            ASCII_GENERAL_CI | ASCII_BIN => CharsetId::ASCII,
+            BINARY => CharsetId::BINARY,
+            UTF8MB3_GENERAL_CI | UTF8MB3_BIN | UTF8MB3_UNICODE_CI | UTF8MB3_UNICODE_520_CI => CharsetId::UTF8MB3,
+            UTF8MB4_GENERAL_CI
+            | UTF8MB4_BIN
+            | UTF8MB4_UNICODE_CI
+            | UTF8MB4_UNICODE_520_CI
+            | UTF8MB4_0900_AI_CI
+            | UTF8MB4_0900_AS_CS
+            | UTF8MB4_0900_AS_CI
+            | UTF8MB4_0900_BIN => CharsetId::UTF8MB4,
         }
     }
 
@@ -99,19 +112,56 @@ impl CollationId {
     pub const fn pad(self) -> Pad {
         use CollationId::*;
         match self {
-            Binary | Utf8mb4_0900AiCi | Utf8mb4_0900AsCi | Utf8mb4_0900AsCs | Utf8mb4_0900Bin => Pad::NoPad,
+            BINARY | UTF8MB4_0900_AI_CI | UTF8MB4_0900_AS_CI | UTF8MB4_0900_AS_CS | UTF8MB4_0900_BIN => Pad::NoPad,
             _ => Pad::PadSpace,
         }
+    }
+
+    /// Whether spaces at the end do not count.
+    pub const fn pad_space(self) -> bool {
+        matches!(self.pad(), Pad::PadSpace)
     }
 
     /// Whether strings are equal only when their characters are (up to spaces at the end).
     pub const fn is_binary(self) -> bool {
         use CollationId::*;
-        matches!(self, Binary | Utf8mb4_0900Bin | Utf8mb4Bin | Utf8mb3Bin | Latin1Bin | AsciiBin)
+        matches!(
+            self,
+            BINARY | UTF8MB4_0900_BIN | UTF8MB4_BIN | UTF8MB3_BIN | LATIN1_BIN | ASCII_BIN
+        )
     }
 
     fn entry(self) -> &'static Entry {
-        TABLE.iter().find(|entry| entry.collation == self).expect("every collation is in the table")
+        TABLE
+            .iter()
+            .find(|entry| entry.collation == self)
+            .expect("every collation is in the table")
+    }
+}
+
+impl From<CollationId> for u16 {
+    fn from(collation: CollationId) -> u16 {
+        collation.id()
+    }
+}
+
+/// No collation of this server has the number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownCollation(pub u16);
+
+impl fmt::Display for UnknownCollation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown collation number {}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownCollation {}
+
+impl TryFrom<u16> for CollationId {
+    type Error = UnknownCollation;
+
+    fn try_from(id: u16) -> Result<CollationId, UnknownCollation> {
+        CollationId::by_id(id).ok_or(UnknownCollation(id))
     }
 }
 
@@ -132,7 +182,10 @@ mod tests {
             assert_eq!(CollationId::by_id(collation.id()), Some(collation));
             assert_eq!(CollationId::by_name(&collation.name().to_uppercase()), Some(collation));
         }
-        assert_eq!(CollationId::by_name("utf8_general_ci"), Some(CollationId::Utf8mb3GeneralCi));
+        assert_eq!(
+            CollationId::by_name("utf8_general_ci"),
+            Some(CollationId::UTF8MB3_GENERAL_CI)
+        );
         assert_eq!(CollationId::by_name("utf8mb4_sv_0900_ai_ci"), None);
         assert_eq!(CollationId::by_id(1), None);
         assert!(TABLE.is_sorted_by_key(|entry| entry.name));
@@ -140,8 +193,10 @@ mod tests {
 
     #[test]
     fn every_charset_has_one_default() {
-        for charset in Charset::ALL {
-            let defaults: Vec<_> = CollationId::all().filter(|c| c.charset() == charset && c.is_default()).collect();
+        for charset in CharsetId::ALL {
+            let defaults: Vec<_> = CollationId::all()
+                .filter(|c| c.charset() == charset && c.is_default())
+                .collect();
             assert_eq!(defaults, [charset.default_collation()]);
         }
     }

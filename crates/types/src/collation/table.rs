@@ -86,7 +86,9 @@ static LATIN1_GENERAL_MINDING_CASE: EightBit = eight_bit(4);
 static SPANISH: EightBit = eight_bit(5);
 static ASCII: EightBit = eight_bit(6);
 static IDENTITY: EightBit = identity();
-static GENERAL: General = General { bytes: include_bytes!("../../tables/general_ci.bin") };
+static GENERAL: General = General {
+    bytes: include_bytes!("../../tables/general_ci.bin"),
+};
 
 pub(super) static LATIN1_GERMAN1_CI: Weights = by_eight_bit(&GERMAN1);
 pub(super) static LATIN1_SWEDISH_CI: Weights = by_eight_bit(&SWEDISH);

@@ -35,7 +35,12 @@ const SEVERAL: u32 = 0x8000_0000;
 
 impl Uca {
     const fn u32_at(&self, at: usize) -> u32 {
-        u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
+        u32::from_le_bytes([
+            self.bytes[at],
+            self.bytes[at + 1],
+            self.bytes[at + 2],
+            self.bytes[at + 3],
+        ])
     }
 
     /// The entry of a character, if the table has it.
@@ -60,7 +65,7 @@ impl Uca {
     }
 
     /// Gives the weights of a character at a level (0: primary) to `put`, in order and without zeros.
-    pub(super) fn weights(&self, c: u32, level: u8, mut put: impl FnMut(u32)) {
+    pub(super) fn weights(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
         match self.entry(c) {
             Some(entry) if entry & KIND == SINGLE => {
                 let weight = weight_of(entry, level);
@@ -84,12 +89,14 @@ impl Uca {
         }
     }
 
-    fn implicit(&self, c: u32, level: u8, mut put: impl FnMut(u32)) {
+    fn implicit(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
         if self.version == Version::V400 && c > 0xFFFF {
             return put(0xFFFD);
         }
         if self.version == Version::V900 && matches!(c, 0xAC00..=0xD7AF) {
-            return hangul_letters(c).filter(|&letter| letter != 0).for_each(|letter| self.weights(letter, level, &mut put));
+            return hangul_letters(c)
+                .filter(|&letter| letter != 0)
+                .for_each(|letter| self.weights(letter, level, put));
         }
         let (first, second) = match self.version {
             Version::V900 if matches!(c, 0x17000..=0x18AFF) => (0xFB00, c - 0x17000),
@@ -156,9 +163,18 @@ const fn by_uca(table: &'static Uca, levels: u8, pad: Pad) -> Weights {
     Weights::new(ascii, Source::Uca(table), levels, pad)
 }
 
-static UCA_400: Uca = Uca { bytes: include_bytes!("../../tables/uca400.bin"), version: Version::V400 };
-static UCA_520: Uca = Uca { bytes: include_bytes!("../../tables/uca520.bin"), version: Version::V520 };
-static UCA_900: Uca = Uca { bytes: include_bytes!("../../tables/uca900.bin"), version: Version::V900 };
+static UCA_400: Uca = Uca {
+    bytes: include_bytes!("../../tables/uca400.bin"),
+    version: Version::V400,
+};
+static UCA_520: Uca = Uca {
+    bytes: include_bytes!("../../tables/uca520.bin"),
+    version: Version::V520,
+};
+static UCA_900: Uca = Uca {
+    bytes: include_bytes!("../../tables/uca900.bin"),
+    version: Version::V900,
+};
 
 pub(super) static UNICODE_CI: Weights = by_uca(&UCA_400, 1, Pad::PadSpace);
 pub(super) static UNICODE_520_CI: Weights = by_uca(&UCA_520, 1, Pad::PadSpace);

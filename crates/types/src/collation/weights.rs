@@ -22,22 +22,22 @@ impl CollationId {
     pub(super) fn family(self) -> Family {
         use CollationId::*;
         Family::Weights(match self {
-            Binary | Utf8mb4_0900Bin => return Family::Bytes,
-            Utf8mb4Bin | Utf8mb3Bin | AsciiBin => return Family::Utf8,
-            Utf8mb4_0900AiCi => &uca::UTF8MB4_0900_AI_CI,
-            Utf8mb4_0900AsCi => &uca::UTF8MB4_0900_AS_CI,
-            Utf8mb4_0900AsCs => &uca::UTF8MB4_0900_AS_CS,
-            Utf8mb4UnicodeCi | Utf8mb3UnicodeCi => &uca::UNICODE_CI,
-            Utf8mb4Unicode520Ci | Utf8mb3Unicode520Ci => &uca::UNICODE_520_CI,
-            Utf8mb4GeneralCi | Utf8mb3GeneralCi => &table::GENERAL_CI,
-            Latin1SwedishCi => &table::LATIN1_SWEDISH_CI,
-            Latin1German1Ci => &table::LATIN1_GERMAN1_CI,
-            Latin1DanishCi => &table::LATIN1_DANISH_CI,
-            Latin1SpanishCi => &table::LATIN1_SPANISH_CI,
-            Latin1GeneralCi => &table::LATIN1_GENERAL_CI,
-            Latin1GeneralCs => &table::LATIN1_GENERAL_CS,
-            Latin1Bin => &table::LATIN1_BIN,
-            AsciiGeneralCi => &table::ASCII_GENERAL_CI,
+            BINARY | UTF8MB4_0900_BIN => return Family::Bytes,
+            UTF8MB4_BIN | UTF8MB3_BIN | ASCII_BIN => return Family::Utf8,
+            UTF8MB4_0900_AI_CI => &uca::UTF8MB4_0900_AI_CI,
+            UTF8MB4_0900_AS_CI => &uca::UTF8MB4_0900_AS_CI,
+            UTF8MB4_0900_AS_CS => &uca::UTF8MB4_0900_AS_CS,
+            UTF8MB4_UNICODE_CI | UTF8MB3_UNICODE_CI => &uca::UNICODE_CI,
+            UTF8MB4_UNICODE_520_CI | UTF8MB3_UNICODE_520_CI => &uca::UNICODE_520_CI,
+            UTF8MB4_GENERAL_CI | UTF8MB3_GENERAL_CI => &table::GENERAL_CI,
+            LATIN1_SWEDISH_CI => &table::LATIN1_SWEDISH_CI,
+            LATIN1_GERMAN1_CI => &table::LATIN1_GERMAN1_CI,
+            LATIN1_DANISH_CI => &table::LATIN1_DANISH_CI,
+            LATIN1_SPANISH_CI => &table::LATIN1_SPANISH_CI,
+            LATIN1_GENERAL_CI => &table::LATIN1_GENERAL_CI,
+            LATIN1_GENERAL_CS => &table::LATIN1_GENERAL_CS,
+            LATIN1_BIN => &table::LATIN1_BIN,
+            ASCII_GENERAL_CI => &table::ASCII_GENERAL_CI,
         })
     }
 }
@@ -76,7 +76,14 @@ impl Weights {
     pub(super) const fn new(ascii: [u32; 128], source: Source, levels: u8, pad: Pad) -> Weights {
         let keys = KeyCodes::new(&ascii, pad);
         let folds_case = ascii[b'a' as usize] == ascii[b'A' as usize];
-        Weights { ascii, folds_case, source, levels, pad, keys }
+        Weights {
+            ascii,
+            folds_case,
+            source,
+            levels,
+            pad,
+            keys,
+        }
     }
 
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
@@ -151,7 +158,11 @@ impl Weights {
     }
 
     pub(super) fn hash<H: Hasher>(&self, text: &[u8], state: &mut H) {
-        let mut sink = HashSink { state, buffer: [0; 64], len: 0 };
+        let mut sink = HashSink {
+            state,
+            buffer: [0; 64],
+            len: 0,
+        };
         self.write_key(text, &mut sink);
         sink.flush();
     }
@@ -200,7 +211,8 @@ impl Weights {
                 spaces += 1;
                 continue;
             }
-            keys.space_runs.write(std::mem::take(&mut spaces), weight > keys.space, out);
+            keys.space_runs
+                .write(std::mem::take(&mut spaces), weight > keys.space, out);
             keys.write(weight, out);
         }
         out.put(keys.space_runs.end());
@@ -236,7 +248,14 @@ impl Weights {
 
     /// The weights of `text` at a level (0: primary).
     fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> impl Iterator<Item = u32> + 'a {
-        WeightIter { weights: self, text, at: 0, level, expansion: Expansion::EMPTY, next: 0 }
+        WeightIter {
+            weights: self,
+            text,
+            at: 0,
+            level,
+            expansion: Expansion::EMPTY,
+            next: 0,
+        }
     }
 
     fn expand(&self, c: u32, level: u8, into: &mut Expansion) {
@@ -244,13 +263,16 @@ impl Weights {
         match self.source {
             Source::EightBit(table) => into.push(u32::from(table.weight(c)) + 1),
             Source::General(table) => into.push(u32::from(table.weight(c)) + 1),
-            Source::Uca(table) => table.weights(c, level, |weight| into.push(weight)),
+            Source::Uca(table) => table.weights(c, level, &mut |weight| into.push(weight)),
         }
     }
 }
 
 impl Expansion {
-    const EMPTY: Expansion = Expansion { weights: [0; MAX_EXPANSION], len: 0 };
+    const EMPTY: Expansion = Expansion {
+        weights: [0; MAX_EXPANSION],
+        len: 0,
+    };
 
     #[inline]
     fn push(&mut self, weight: u32) {

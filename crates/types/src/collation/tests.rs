@@ -1,0 +1,337 @@
+//! What every collation must hold, and well-known facts of each.
+
+use std::cmp::Ordering;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+
+use proptest::prelude::*;
+
+use super::CollationId;
+use CollationId::*;
+
+fn key(collation: CollationId, text: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.sort_key(text.as_bytes(), &mut key);
+    key
+}
+
+fn hash(collation: CollationId, text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    collation.hash(text.as_bytes(), &mut hasher);
+    hasher.finish()
+}
+
+fn weights(collation: CollationId, text: &str) -> String {
+    let mut weights = Vec::new();
+    collation.weight_string(text.as_bytes(), &mut weights);
+    weights.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[track_caller]
+fn assert_equal(collation: CollationId, a: &str, b: &str) {
+    assert_eq!(
+        collation.compare(a.as_bytes(), b.as_bytes()),
+        Ordering::Equal,
+        "{a:?} = {b:?} in {collation}"
+    );
+    assert_eq!(key(collation, a), key(collation, b));
+    assert_eq!(hash(collation, a), hash(collation, b));
+}
+
+#[track_caller]
+fn assert_less(collation: CollationId, a: &str, b: &str) {
+    assert_eq!(
+        collation.compare(a.as_bytes(), b.as_bytes()),
+        Ordering::Less,
+        "{a:?} < {b:?} in {collation}"
+    );
+    assert_eq!(collation.compare(b.as_bytes(), a.as_bytes()), Ordering::Greater);
+    assert!(
+        key(collation, a) < key(collation, b),
+        "keys of {a:?} and {b:?} in {collation}"
+    );
+}
+
+#[test]
+fn utf8mb4_0900_ai_ci_ignores_case_and_accents() {
+    for (a, b) in [
+        ("a", "A"),
+        ("a", "á"),
+        ("résumé", "RESUME"),
+        ("ß", "ss"),
+        ("æ", "AE"),
+        ("ǆ", "DZ"),
+        ("ｱ", "ア"),
+        ("ア", "あ"),
+        ("ガ", "か"),
+        ("１", "1"),
+        ("①", "1"),
+        ("ﬁ", "fi"),
+        ("e\u{301}", "e"),
+        ("각", "각"),
+        ("a\0b\u{7F}", "ab"),
+    ] {
+        assert_equal(UTF8MB4_0900_AI_CI, a, b);
+    }
+    for (a, b) in [
+        ("a", "a "),
+        ("", " "),
+        ("a", "b"),
+        ("Z", "あ"),
+        ("9", "a"),
+        ("_", "0"),
+        ("-", "a"),
+        ("😀", "😁"),
+        ("あ", "漢"),
+        ("中", "㐀"),
+        ("가", "각"),
+        ("\u{E000}", "\u{10FFFF}"),
+    ] {
+        assert_less(UTF8MB4_0900_AI_CI, a, b);
+    }
+}
+
+#[test]
+fn utf8mb4_0900_levels() {
+    assert_less(UTF8MB4_0900_AS_CI, "a", "á");
+    assert_equal(UTF8MB4_0900_AS_CI, "á", "Á");
+    assert_less(UTF8MB4_0900_AS_CS, "a", "A");
+    assert_less(UTF8MB4_0900_AS_CS, "A", "á");
+    assert_less(UTF8MB4_0900_AS_CS, "Áa", "áb");
+    assert_less(UTF8MB4_0900_AS_CS, "あ", "ア");
+    assert_less(UTF8MB4_0900_BIN, "A", "a");
+    assert_less(UTF8MB4_0900_BIN, "a", "a ");
+}
+
+#[test]
+fn pad_space_ignores_spaces_at_the_end_and_sorts_controls_before_them() {
+    for collation in CollationId::all().filter(|c| c.pad_space()) {
+        assert_equal(collation, "a", "a   ");
+        assert_equal(collation, "", "  ");
+        assert_less(collation, "a", "a  b");
+        assert_less(collation, "a  b", "a b");
+        assert_less(collation, "a\t", "a");
+        assert_less(collation, "a\t", "a \t");
+        assert_less(collation, "a \t", "a");
+        assert_less(
+            collation,
+            &format!("a{}b", " ".repeat(600)),
+            &format!("a{}b", " ".repeat(599)),
+        );
+        assert_less(
+            collation,
+            &format!("a{}b", " ".repeat(255)),
+            &format!("a{}b", " ".repeat(254)),
+        );
+        assert_less(
+            collation,
+            &format!("a{}\t", " ".repeat(254)),
+            &format!("a{}\t", " ".repeat(255)),
+        );
+    }
+}
+
+#[test]
+fn known_orders() {
+    // ä and ö are letters of their own in Swedish.
+    assert_less(LATIN1_SWEDISH_CI, "z", "å");
+    assert_less(LATIN1_SWEDISH_CI, "å", "ä");
+    assert_equal(LATIN1_SWEDISH_CI, "ü", "Y");
+    assert_equal(LATIN1_GERMAN1_CI, "ä", "a");
+    // The byte of € is 0x80, although its code point is far above ¡.
+    assert_less(LATIN1_BIN, "€", "¡");
+    assert_equal(UTF8MB4_GENERAL_CI, "ß", "s");
+    assert_equal(UTF8MB4_GENERAL_CI, "😀", "😁");
+    assert_equal(UTF8MB4_UNICODE_CI, "ß", "ss");
+    assert_equal(UTF8MB4_UNICODE_CI, "😀", "😁");
+    assert_less(UTF8MB4_UNICODE_520_CI, "😀", "😁");
+    assert_less(UTF8MB4_BIN, "é", "😀");
+    assert_less(BINARY, "a", "a ");
+}
+
+#[test]
+fn weight_strings() {
+    assert_eq!(weights(UTF8MB4_0900_AI_CI, "aB é"), "1C471C6002091CAA");
+    assert_eq!(
+        weights(UTF8MB4_0900_AS_CS, "Á"),
+        "1C4700000020002400000008".to_owned() + "0002"
+    );
+    assert_eq!(weights(UTF8MB4_0900_AI_CI, "가中\u{17000}"), "3BF53C73FB40CE2DFB008000");
+    assert_eq!(weights(UTF8MB4_GENERAL_CI, "aé😀"), "00410045FFFD");
+    assert_eq!(weights(LATIN1_SWEDISH_CI, "aé"), "4145");
+    assert_eq!(weights(UTF8MB4_BIN, "a😀"), "00006101F600");
+    assert_eq!(weights(UTF8MB3_BIN, "aé"), "006100E9");
+}
+
+#[test]
+fn an_ascii_character_takes_one_byte_of_a_key() {
+    let text = "The-quick_brown.fox/1234567890";
+    assert_eq!(key(UTF8MB4_0900_AI_CI, text).len(), text.len());
+    for collation in [UTF8MB4_GENERAL_CI, UTF8MB4_UNICODE_CI, UTF8MB4_BIN, LATIN1_SWEDISH_CI] {
+        assert_eq!(key(collation, text).len(), text.len() + 1, "{collation}");
+    }
+    assert_eq!(key(UTF8MB4_0900_AI_CI, "Γειά").len(), 8);
+}
+
+#[test]
+fn case() {
+    assert_eq!(UTF8MB4_0900_AI_CI.to_upper("straße é ǆ ı"), "STRAßE É Ǆ I");
+    assert_eq!(UTF8MB4_0900_AI_CI.to_lower("ÀΣẞİ"), "àσßi");
+    assert_eq!(LATIN1_SWEDISH_CI.to_upper("éÿßð"), "ÉÿßÐ");
+    assert_eq!(UTF8MB4_0900_AI_CI.to_upper("𐐨"), "𐐀");
+    assert_eq!(UTF8MB4_GENERAL_CI.to_upper("𐐨"), "𐐨");
+    assert_eq!(BINARY.to_upper("abc"), "abc");
+}
+
+#[test]
+fn prefixes_count_characters() {
+    assert_eq!(UTF8MB4_BIN.prefix("héllo".as_bytes(), 2), "hé".as_bytes());
+    assert_eq!(UTF8MB4_BIN.prefix("hé".as_bytes(), 9), "hé".as_bytes());
+    assert_eq!(BINARY.prefix(b"\xC3\xA9", 1), b"\xC3");
+    assert_eq!(UTF8MB4_BIN.char_count("é😀".as_bytes()), 2);
+    assert_eq!(BINARY.char_count("é😀".as_bytes()), 6);
+}
+
+#[test]
+fn finding_minds_the_collation_and_the_length() {
+    let find = |collation: CollationId, haystack: &str, needle: &str| {
+        collation.find(haystack.as_bytes(), needle.as_bytes(), 0)
+    };
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "xÉy", "é"), Some(1));
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "xéy", "e"), None);
+    assert_eq!(find(UTF8MB4_UNICODE_CI, "aß", "ss"), Some(1));
+    assert_eq!(find(UTF8MB4_GENERAL_CI, "foobar", "BAR"), Some(3));
+    assert_eq!(find(UTF8MB4_BIN, "foobar", "BAR"), None);
+    assert_eq!(find(UTF8MB4_GENERAL_CI, "ab", "b "), None);
+    assert_eq!(find(BINARY, "ab", ""), Some(0));
+    assert_eq!(UTF8MB4_BIN.find(b"abab", b"ab", 1), Some(2));
+    assert_eq!(UTF8MB4_BIN.find(b"ab", b"ab", 5), None);
+}
+
+#[test]
+fn like() {
+    let like = |pattern: &str, text: &str| UTF8MB4_0900_AI_CI.like(pattern.as_bytes(), text.as_bytes(), Some('\\'));
+    for (pattern, text) in [
+        ("", ""),
+        ("%", ""),
+        ("a%", "ABC"),
+        ("%é%", "the End"),
+        ("a_c", "aéc"),
+        ("_", "😀"),
+        ("%%%a", "bba"),
+        ("a\\%", "a%"),
+        ("a\\_b", "a_b"),
+        ("a\\", "a\\"),
+        ("%ab%ab", "abxabab"),
+        ("__%", "abc"),
+    ] {
+        assert!(like(pattern, text), "{text:?} LIKE {pattern:?}");
+    }
+    for (pattern, text) in [
+        ("", "a"),
+        ("_", ""),
+        ("a\\%", "ab"),
+        ("ss", "ß"),
+        ("a", "a "),
+        ("%a", "ab"),
+        ("__", "a"),
+    ] {
+        assert!(!like(pattern, text), "{text:?} NOT LIKE {pattern:?}");
+    }
+    assert!(UTF8MB4_BIN.like(b"a|%", b"a%", Some('|')));
+    assert!(!UTF8MB4_BIN.like(b"A", b"a", Some('\\')));
+    assert!(BINARY.like(b"_\xFF", b"\xC3\xFF", None));
+    assert!(!BINARY.like("_".as_bytes(), "é".as_bytes(), None));
+    // Takes the product of the lengths, not a power of it.
+    assert!(!like(&"%a".repeat(200), &("a".repeat(199) + "b")));
+}
+
+/// `LIKE` as its definition has it, trying everything.
+fn naive_like(pattern: &[char], text: &[char], same: &dyn Fn(char, char) -> bool) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        ['%', rest @ ..] => (0..=text.len()).any(|skipped| naive_like(rest, &text[skipped..], same)),
+        ['\\', c, rest @ ..] | [c, rest @ ..] if pattern[0] != '_' => match text {
+            [first, others @ ..] => same(*c, *first) && naive_like(rest, others, same),
+            [] => false,
+        },
+        [_, rest @ ..] => !text.is_empty() && naive_like(rest, &text[1..], same),
+    }
+}
+
+fn any_collation() -> impl Strategy<Value = CollationId> {
+    prop::sample::select(CollationId::all().collect::<Vec<_>>())
+}
+
+/// Texts of few characters, so that they often share beginnings and are often equal.
+fn text() -> impl Strategy<Value = String> {
+    let char = prop_oneof![
+        6 => prop::sample::select(vec!['a', 'A', 'b', 'B', ' ', ' ', 'á', 'ß', 's', 'z', '0', '\t', '\0', '\x7F']),
+        1 => prop::sample::select(vec!['€', 'あ', 'ア', '中', '가', '😀', '\u{301}', '\u{FDFA}', '\u{344}', '\u{10FFFF}']),
+        1 => any::<char>(),
+    ];
+    prop::collection::vec(char, 0..12).prop_map(String::from_iter)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn keys_and_hashes_say_what_comparison_says(collation in any_collation(), a in text(), b in text()) {
+        let order = collation.compare(a.as_bytes(), b.as_bytes());
+        prop_assert_eq!(order, key(collation, &a).cmp(&key(collation, &b)));
+        prop_assert_eq!(order, collation.compare(b.as_bytes(), a.as_bytes()).reverse());
+        prop_assert_eq!(order == Ordering::Equal, collation.equal(a.as_bytes(), b.as_bytes()));
+        if order == Ordering::Equal {
+            prop_assert_eq!(hash(collation, &a), hash(collation, &b));
+        }
+    }
+
+    #[test]
+    fn comparison_is_transitive(collation in any_collation(), a in text(), b in text(), c in text()) {
+        let mut sorted = [a, b, c];
+        sorted.sort_by(|a, b| collation.compare(a.as_bytes(), b.as_bytes()));
+        let [a, _, c] = &sorted;
+        prop_assert_ne!(collation.compare(a.as_bytes(), c.as_bytes()), Ordering::Greater);
+    }
+
+    #[test]
+    fn comparison_is_that_of_the_weights(a in text(), b in text()) {
+        for collation in [UTF8MB4_0900_AI_CI, UTF8MB4_0900_AS_CI, UTF8MB4_0900_AS_CS] {
+            let order = weights(collation, &a).cmp(&weights(collation, &b));
+            prop_assert_eq!(order, collation.compare(a.as_bytes(), b.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_composite_key_orders_like_its_parts(collation in any_collation(), a in text(), b in text(), x: u8, y: u8) {
+        // Under PAD SPACE a key ends itself: what follows never decides before the text has.
+        prop_assume!(collation.pad_space());
+        let whole = |text: &str, next: u8| { let mut key = key(collation, text); key.push(next); key };
+        let expected = collation.compare(a.as_bytes(), b.as_bytes()).then(x.cmp(&y));
+        prop_assert_eq!(expected, whole(&a, x).cmp(&whole(&b, y)));
+    }
+
+    #[test]
+    fn any_bytes_will_do(collation in any_collation(), a: Vec<u8>, b: Vec<u8>) {
+        let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+        collation.sort_key(&a, &mut of_a);
+        collation.sort_key(&b, &mut of_b);
+        collation.compare(&a, &b);
+        collation.like(&a, &b, Some('\\'));
+        collation.find(&a, &b, 0);
+        collation.prefix(&a, 3);
+        collation.weight_string(&a, &mut of_a);
+    }
+
+    #[test]
+    fn like_is_the_naive_like(
+        collation in prop::sample::select(vec![UTF8MB4_0900_AI_CI, UTF8MB4_GENERAL_CI, UTF8MB4_BIN, UTF8MB4_0900_AS_CS]),
+        pattern in "[aA%_\\\\éb]{0,8}",
+        text in "[aAb%é_]{0,8}",
+    ) {
+        let same = |a: char, b: char| collation.equal(a.to_string().as_bytes(), b.to_string().as_bytes());
+        let naive = naive_like(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>(), &same);
+        prop_assert_eq!(naive, collation.like(pattern.as_bytes(), text.as_bytes(), Some('\\')));
+    }
+}
