@@ -1,1 +1,42 @@
-//! journal
+//! What a shard keeps on its disk: a log of everything that happened, and checkpoints that shorten it.
+//!
+//! ```text
+//!   append ──▶ [segment 7][segment 8]                  one writer, one sync per group
+//!                  ▲           │
+//!        recycled  └───────────┘  once a checkpoint covers them
+//!
+//!   rows at log index N ──▶ N.checkpoint               written in the background
+//! ```
+//!
+//! Entries are bytes with a term, an index and a tag; what they mean is the shard's business.
+//!
+//! Two questions decide this crate's design. *Was this record ever promised to anybody?* Every record carries the
+//! position up to which the log was known to be synced when it was written, so recovery can tell a tail that a crash
+//! tore (cut it) from a promised record that went bad (refuse, and name the place). *May this error be retried?* No: a
+//! failed write or sync of the log poisons it for good. Only a full disk is harmless, because space is set aside before
+//! anything is written.
+//!
+//! Reading order:
+//!
+//! * [`EntryId`], [`Vote`]: the few consensus terms a log must know;
+//! * `record`, `segment`: the bytes (drawn in `docs/formats/journal.md`);
+//! * `recovery`: from files to a log, or to a refusal;
+//! * [`Journal`]: the writer, [`Reader`]: reading entries back;
+//! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`).
+
+pub mod checkpoint;
+mod bytes;
+mod error;
+mod journal;
+mod reader;
+mod record;
+mod recovery;
+mod segment;
+mod spare;
+mod state;
+
+pub use error::{Damage, JournalError, OpenError};
+pub use journal::{Journal, Options};
+pub use reader::Reader;
+pub use spare::Spares;
+pub use state::{Entry, EntryId, Vote};
