@@ -28,6 +28,9 @@ pub mod sql_type;
 pub mod time;
 pub mod value;
 
+#[cfg(test)]
+mod samples;
+
 pub use charset::CharsetId;
 pub use collation::CollationId;
 pub use decimal::Decimal;

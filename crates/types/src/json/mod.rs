@@ -21,6 +21,16 @@ impl Json {
 }
 
 impl<'a> JsonRef<'a> {
+    /// A document from a disk or the network; `None` if the bytes are not one.
+    pub fn from_bytes(bytes: &'a [u8]) -> Option<JsonRef<'a>> {
+        Some(JsonRef(bytes))
+    }
+
+    /// A document that was checked before.
+    pub(crate) fn from_valid_bytes(bytes: &'a [u8]) -> JsonRef<'a> {
+        JsonRef(bytes)
+    }
+
     /// The encoded form, as stored in rows.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
@@ -38,6 +48,12 @@ impl std::fmt::Debug for Json {
 }
 
 impl std::fmt::Debug for JsonRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl std::fmt::Display for JsonRef<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.0)
     }

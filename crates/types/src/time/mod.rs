@@ -42,6 +42,65 @@ pub struct UnixTime {
     pub fsp: u8,
 }
 
+/// The largest TIME: 838:59:59.
+pub const MAX_TIME_MICROS: i64 = ((838 * 60 + 59) * 60 + 59) * 1_000_000;
+
+impl Date {
+    pub const ZERO: Date = Date { year: 0, month: 0, day: 0 };
+
+    /// Year, month, day in 14, 4, 5 bits.
+    pub fn to_packed(self) -> u32 {
+        u32::from(self.year) << 9 | u32::from(self.month) << 5 | u32::from(self.day)
+    }
+
+    pub fn from_packed(packed: u32) -> Date {
+        Date { year: (packed >> 9) as u16, month: (packed >> 5 & 15) as u8, day: (packed & 31) as u8 }
+    }
+
+    /// Whether the parts are within their ranges, zeros included; the 31st of a short month passes.
+    pub fn is_in_range(self) -> bool {
+        self.year <= 9999 && self.month <= 12 && self.day <= 31
+    }
+}
+
+impl DateTime {
+    /// Date, hour, minute, second in 23, 5, 6, 6 bits.
+    pub fn packed_seconds(self) -> u64 {
+        u64::from(self.date.to_packed()) << 17
+            | u64::from(self.hour) << 12
+            | u64::from(self.minute) << 6
+            | u64::from(self.second)
+    }
+
+    pub fn from_packed(packed_seconds: u64, micros: u32, fsp: u8) -> DateTime {
+        DateTime {
+            date: Date::from_packed((packed_seconds >> 17) as u32),
+            hour: (packed_seconds >> 12 & 31) as u8,
+            minute: (packed_seconds >> 6 & 63) as u8,
+            second: (packed_seconds & 63) as u8,
+            fsp,
+            micros,
+        }
+    }
+
+    pub fn is_in_range(self) -> bool {
+        self.date.is_in_range() && self.hour < 24 && self.minute < 60 && self.second < 60 && self.micros < 1_000_000
+    }
+}
+
+impl From<Date> for DateTime {
+    /// Midnight.
+    fn from(date: Date) -> DateTime {
+        DateTime { date, ..DateTime::default() }
+    }
+}
+
+impl Time {
+    pub fn is_in_range(self) -> bool {
+        self.micros.abs() <= MAX_TIME_MICROS
+    }
+}
+
 macro_rules! compare_by {
     ($ty:ident, $key:expr) => {
         impl PartialEq for $ty {

@@ -1,0 +1,286 @@
+//! The compact row encoding: any column in O(1), strings as raw UTF-8, so that protocol rows are written with copies and
+//! integer formatting.
+//!
+//! ```text
+//! ┌─────────────────┬──────────────────────────┬───────────────────────┬───────────────────┐
+//! │ bit 0: wide     │ fixed columns, in order, │ end offsets of the    │ variable columns, │
+//! │ bits 1...: NULL │ at offsets known to the  │ variable columns:     │ back to back      │
+//! │ of the nullable │ layout; zero when NULL   │ 2 bytes each, little- │                   │
+//! │ columns         │                          │ endian; 4 when wide   │                   │
+//! └─────────────────┴──────────────────────────┴───────────────────────┴───────────────────┘
+//! ```
+//!
+//! A fixed column has the bytes that it has in keys. Rows that come from a disk or the network pass [`RowLayout::validate`]
+//! once; the accessors rely on it, and panic on a row that would not pass.
+
+pub(crate) mod fixed;
+
+use crate::json::JsonRef;
+use crate::sql_type::{SqlType, TypeKind};
+use crate::value::{Value, ValueRef};
+use fixed::Fixed;
+use std::fmt;
+
+/// How the rows of one table are encoded. Made once per table definition.
+#[derive(Debug, Clone)]
+pub struct RowLayout {
+    columns: Vec<SqlType>,
+    places: Vec<Place>,
+    /// Bytes of the header: the wide bit and the NULL bits.
+    header_len: usize,
+    /// Where the end offsets start: header and fixed columns.
+    fixed_end: usize,
+    variable_columns: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Bit in the header.
+    null_bit: Option<u32>,
+    data: Data,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Data {
+    Fixed { offset: u32, codec: Fixed },
+    /// Position among the variable columns.
+    Variable { index: u32 },
+}
+
+/// A row does not have the form that its layout demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CorruptRow {
+    /// 0-based; `None` for damage that concerns the row's frame.
+    pub column: Option<usize>,
+    pub what: &'static str,
+}
+
+impl fmt::Display for CorruptRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.column {
+            Some(column) => write!(f, "corrupt row: column {column}: {}", self.what),
+            None => write!(f, "corrupt row: {}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for CorruptRow {}
+
+/// Where a column of a row under construction comes from.
+enum Source<'a> {
+    Null,
+    Value(ValueRef<'a>),
+    /// Bytes of another row of this layout.
+    Raw(&'a [u8]),
+}
+
+impl RowLayout {
+    pub fn new(columns: &[SqlType]) -> RowLayout {
+        let nullable = columns.iter().filter(|c| c.nullable).count();
+        let header_len = (1 + nullable).div_ceil(8);
+        let mut null_bits = 1..;
+        let mut fixed_end = header_len;
+        let mut variable_columns = 0;
+        let places = columns
+            .iter()
+            .map(|ty| {
+                let null_bit = if ty.nullable { null_bits.next() } else { None };
+                let data = match Fixed::of(ty) {
+                    Some(codec) => {
+                        let offset = fixed_end as u32;
+                        fixed_end += codec.len();
+                        Data::Fixed { offset, codec }
+                    }
+                    None => {
+                        variable_columns += 1;
+                        Data::Variable { index: variable_columns as u32 - 1 }
+                    }
+                };
+                Place { null_bit, data }
+            })
+            .collect();
+        RowLayout { columns: columns.to_vec(), places, header_len, fixed_end, variable_columns }
+    }
+
+    pub fn columns(&self) -> &[SqlType] {
+        &self.columns
+    }
+
+    /// Appends the encoded row. The values must be what [`cast::assign`](crate::cast::assign) returned for the columns' types.
+    pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) {
+        assert_eq!(values.len(), self.columns.len(), "one value per column");
+        self.encode_with(|i| values[i].as_ref(), out);
+    }
+
+    /// Appends the row whose column `i` is `value(i)`. Asks for every column at least once, in no particular order.
+    pub fn encode_with<'a>(&self, value: impl Fn(usize) -> ValueRef<'a>, out: &mut Vec<u8>) {
+        self.build(
+            |i| match value(i) {
+                ValueRef::Null => Source::Null,
+                value => Source::Value(value),
+            },
+            out,
+        );
+    }
+
+    /// Appends `row` with some columns replaced; the others are copied as bytes.
+    pub fn encode_update(&self, row: &[u8], changes: &[(usize, Value)], out: &mut Vec<u8>) {
+        self.build(
+            |i| match changes.iter().find(|(column, _)| *column == i) {
+                Some((_, Value::Null)) => Source::Null,
+                Some((_, value)) => Source::Value(value.as_ref()),
+                None => self.raw(row, i).map_or(Source::Null, Source::Raw),
+            },
+            out,
+        );
+    }
+
+    fn build<'a>(&self, source: impl Fn(usize) -> Source<'a>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.header_len, 0);
+        let mut data_len = 0;
+        for (i, place) in self.places.iter().enumerate() {
+            let source = source(i);
+            if let Source::Null = source {
+                let bit = place.null_bit.expect("a NOT NULL column was assigned a value");
+                out[start + bit as usize / 8] |= 1 << (bit % 8);
+            }
+            match place.data {
+                Data::Fixed { codec, .. } => match source {
+                    Source::Null => out.resize(out.len() + codec.len(), 0),
+                    Source::Value(value) => codec.write(value, out),
+                    Source::Raw(bytes) => out.extend_from_slice(bytes),
+                },
+                Data::Variable { .. } => data_len += variable_bytes(&source).len(),
+            }
+        }
+        if self.variable_columns == 0 {
+            return;
+        }
+        let width = if data_len > usize::from(u16::MAX) { 4 } else { 2 };
+        out[start] |= u8::from(width == 4);
+        let mut table = out.len();
+        out.resize(table + width * self.variable_columns, 0);
+        out.reserve(data_len);
+        let data = out.len();
+        for (i, place) in self.places.iter().enumerate() {
+            if let Data::Variable { .. } = place.data {
+                out.extend_from_slice(variable_bytes(&source(i)));
+                let end = (out.len() - data) as u32;
+                out[table..table + width].copy_from_slice(&end.to_le_bytes()[..width]);
+                table += width;
+            }
+        }
+    }
+
+    /// A view of one column.
+    #[inline]
+    pub fn column<'a>(&'a self, row: &'a [u8], column: usize) -> ValueRef<'a> {
+        let Some(bytes) = self.raw(row, column) else { return ValueRef::Null };
+        let ty = &self.columns[column];
+        match self.places[column].data {
+            Data::Fixed { codec, .. } => codec.read(bytes, ty),
+            Data::Variable { .. } => match ty.kind {
+                TypeKind::Json => ValueRef::Json(JsonRef::from_valid_bytes(bytes)),
+                kind if kind.is_text() => {
+                    ValueRef::Str(std::str::from_utf8(bytes).expect("text was valid when the row was made or loaded"))
+                }
+                _ => ValueRef::Bytes(bytes),
+            },
+        }
+    }
+
+    /// The column's bytes as they lie in the row; `None` for NULL. Strings are their text; the rest has its key form.
+    #[inline]
+    pub fn raw<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a [u8]> {
+        if self.is_null(row, column) {
+            return None;
+        }
+        Some(match self.places[column].data {
+            Data::Fixed { offset, codec } => &row[offset as usize..offset as usize + codec.len()],
+            Data::Variable { index } => {
+                let width = offset_width(row);
+                let data = &row[self.fixed_end + width * self.variable_columns..];
+                let end = self.end_offset(row, index as usize, width);
+                let start = if index == 0 { 0 } else { self.end_offset(row, index as usize - 1, width) };
+                &data[start..end]
+            }
+        })
+    }
+
+    #[inline]
+    fn end_offset(&self, row: &[u8], index: usize, width: usize) -> usize {
+        let at = self.fixed_end + width * index;
+        if width == 2 {
+            usize::from(u16::from_le_bytes([row[at], row[at + 1]]))
+        } else {
+            u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]) as usize
+        }
+    }
+
+    #[inline]
+    pub fn is_null(&self, row: &[u8], column: usize) -> bool {
+        match self.places[column].null_bit {
+            Some(bit) => row[bit as usize / 8] >> (bit % 8) & 1 == 1,
+            None => false,
+        }
+    }
+
+    /// All columns, owned.
+    pub fn decode(&self, row: &[u8]) -> Vec<Value> {
+        (0..self.columns.len()).map(|i| self.column(row, i).to_value()).collect()
+    }
+
+    /// Checks bytes from a disk or the network.
+    pub fn validate(&self, row: &[u8]) -> Result<(), CorruptRow> {
+        let frame = |what| CorruptRow { column: None, what };
+        if row.len() < self.fixed_end {
+            return Err(frame("shorter than its fixed columns"));
+        }
+        let width = offset_width(row);
+        let data_start = self.fixed_end + width * self.variable_columns;
+        let data_len = row.len().checked_sub(data_start).ok_or(frame("shorter than its table of offsets"))?;
+        let mut last = 0;
+        for i in 0..self.variable_columns {
+            let end = self.end_offset(row, i, width);
+            if end < last || end > data_len {
+                return Err(frame("an offset points outside"));
+            }
+            last = end;
+        }
+        if last != data_len {
+            return Err(frame("bytes beyond the last column"));
+        }
+        for (i, (ty, place)) in self.columns.iter().zip(&self.places).enumerate() {
+            let Some(bytes) = self.raw(row, i) else { continue };
+            let valid = match place.data {
+                Data::Fixed { codec, .. } => codec.is_valid(bytes, ty),
+                Data::Variable { .. } if ty.kind.is_text() => std::str::from_utf8(bytes).is_ok(),
+                Data::Variable { .. } if ty.kind == TypeKind::Json => JsonRef::from_bytes(bytes).is_some(),
+                Data::Variable { .. } => true,
+            };
+            if !valid {
+                return Err(CorruptRow { column: Some(i), what: "not a value of its type" });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn offset_width(row: &[u8]) -> usize {
+    if row[0] & 1 == 1 { 4 } else { 2 }
+}
+
+fn variable_bytes<'a>(source: &Source<'a>) -> &'a [u8] {
+    match *source {
+        Source::Null => &[],
+        Source::Raw(bytes) | Source::Value(ValueRef::Bytes(bytes)) => bytes,
+        Source::Value(ValueRef::Str(text)) => text.as_bytes(),
+        Source::Value(ValueRef::Json(json)) => json.as_bytes(),
+        Source::Value(other) => panic!("{other:?} was not assigned to a string column"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
