@@ -68,6 +68,18 @@ impl Decimal {
         self.div_to_scale(other, (self.scale + increment).min(MAX_SCALE))
     }
 
+    /// Division with the digits that MySQL keeps beyond the printed scale: it computes in groups of nine digits and cuts there,
+    /// so that `(1/3)*3` is 1.0000 and `CAST(1/3 AS DECIMAL(20,10))` is 0.3333333330. Whoever uses this prints at the type's
+    /// scale, the dividend's plus `increment`.
+    pub fn div_extended(self, other: Decimal, increment: u8) -> Result<Option<Decimal>, Overflow> {
+        let whole_groups = |scale: u8| scale.div_ceil(9) * 9;
+        let (groups1, groups2) = (whole_groups(self.scale), whole_groups(other.scale));
+        let slack = groups1 - self.scale + groups2 - other.scale;
+        let scale = whole_groups(groups1 + groups2 + increment.saturating_sub(slack));
+        let printed = (self.scale + increment).min(MAX_SCALE);
+        self.div_to_scale(other, scale.clamp(printed, MAX_SCALE))
+    }
+
     /// The quotient rounded to `scale` digits after the point. `None` for a zero divisor.
     pub fn div_to_scale(self, other: Decimal, scale: u8) -> Result<Option<Decimal>, Overflow> {
         if other.is_zero() {
