@@ -18,6 +18,7 @@
 //! The byte 0 is no code. It separates the levels of a collation that has several.
 
 use super::Pad;
+use super::weights::AsciiWeights;
 
 /// The codes of one collation's primary weights.
 pub(super) struct KeyCodes {
@@ -76,6 +77,7 @@ impl SpaceRuns {
 /// Where a key goes: to bytes, or through a hasher.
 pub(super) trait KeySink {
     fn put(&mut self, byte: u8);
+    fn put_all(&mut self, bytes: &[u8; 8]);
 }
 
 impl KeySink for Vec<u8> {
@@ -83,12 +85,17 @@ impl KeySink for Vec<u8> {
     fn put(&mut self, byte: u8) {
         self.push(byte);
     }
+
+    #[inline]
+    fn put_all(&mut self, bytes: &[u8; 8]) {
+        self.extend_from_slice(bytes);
+    }
 }
 
 impl KeyCodes {
     /// Codes for a collation with these weights of ASCII characters (0: ignored).
-    pub(super) const fn new(ascii_weights: &[u32; 128], pad: Pad) -> KeyCodes {
-        let space = ascii_weights[b' ' as usize];
+    pub(super) const fn new(ascii_weights: &AsciiWeights, pad: Pad) -> KeyCodes {
+        let space = ascii_weights[b' ' as usize] as u32;
         let mut codes = KeyCodes {
             ascii: [0; 128],
             exact: [(0, 0); 129],
@@ -125,7 +132,7 @@ impl KeyCodes {
         while c < 128 {
             let mut i = 0;
             while i < codes.exact_len {
-                if codes.exact[i].0 == ascii_weights[c] {
+                if codes.exact[i].0 == ascii_weights[c] as u32 {
                     codes.ascii[c] = codes.exact[i].1;
                 }
                 i += 1;
@@ -163,12 +170,13 @@ impl KeyCodes {
     }
 }
 
-const fn smallest_above(weights: &[u32; 128], floor: u32) -> u32 {
+const fn smallest_above(weights: &AsciiWeights, floor: u32) -> u32 {
     let mut smallest = 0;
     let mut c = 0;
     while c < 128 {
-        if weights[c] > floor && (smallest == 0 || weights[c] < smallest) {
-            smallest = weights[c];
+        let weight = weights[c] as u32;
+        if weight > floor && (smallest == 0 || weight < smallest) {
+            smallest = weight;
         }
         c += 1;
     }

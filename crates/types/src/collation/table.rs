@@ -59,20 +59,20 @@ const fn identity() -> EightBit {
 }
 
 const fn by_eight_bit(table: &'static EightBit) -> Weights {
-    let mut ascii = [0; 128];
+    let mut ascii = [[0; 128]; 3];
     let mut i = 0;
     while i < 128 {
-        ascii[i] = table.0[i] as u32 + 1;
+        ascii[0][i] = table.0[i] as u16 + 1;
         i += 1;
     }
     Weights::new(ascii, Source::EightBit(table), 1, Pad::PadSpace)
 }
 
 const fn by_general(table: &'static General) -> Weights {
-    let mut ascii = [0; 128];
+    let mut ascii = [[0; 128]; 3];
     let mut i = 0;
     while i < 128 {
-        ascii[i] = table.weight(i as u32) as u32 + 1;
+        ascii[0][i] = table.weight(i as u32) + 1;
         i += 1;
     }
     Weights::new(ascii, Source::General(table), 1, Pad::PadSpace)

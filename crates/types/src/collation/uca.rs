@@ -67,23 +67,10 @@ impl Uca {
     /// Gives the weights of a character at a level (0: primary) to `put`, in order and without zeros.
     pub(super) fn weights(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
         match self.entry(c) {
-            Some(entry) if entry & KIND == SINGLE => {
-                let weight = weight_of(entry, level);
-                if weight != 0 {
-                    put(weight);
-                }
-            }
+            Some(entry) if entry & KIND == SINGLE => put_weight(entry, level, put),
             Some(entry) => {
                 debug_assert_eq!(entry & KIND, SEVERAL);
-                let mut weights = self.several(entry).map(|element| weight_of(element, level));
-                // A character whose first element is ignored is ignored altogether.
-                match weights.next() {
-                    Some(first) if first != 0 => {
-                        put(first);
-                        weights.filter(|&weight| weight != 0).for_each(put);
-                    }
-                    _ => {}
-                }
+                self.several(entry).for_each(|element| put_weight(element, level, put));
             }
             None => self.implicit(c, level, put),
         }
@@ -122,6 +109,13 @@ const fn weight_of(element: u32, level: u8) -> u32 {
     }
 }
 
+fn put_weight(element: u32, level: u8, put: &mut impl FnMut(u32)) {
+    let weight = weight_of(element, level);
+    if weight != 0 {
+        put(weight);
+    }
+}
+
 /// The leading consonant, the vowel and the trailing consonant (or 0) of a syllable.
 fn hangul_letters(syllable: u32) -> impl Iterator<Item = u32> {
     let index = syllable - 0xAC00;
@@ -151,12 +145,16 @@ fn han_base(c: u32, version: Version) -> u32 {
 }
 
 const fn by_uca(table: &'static Uca, levels: u8, pad: Pad) -> Weights {
-    let mut ascii = [0; 128];
+    let mut ascii = [[0; 128]; 3];
     let mut c = 0;
     while c < 128 {
         // Every ASCII character has at most one element.
         if let Some(entry) = table.entry(c) {
-            ascii[c as usize] = weight_of(entry, 0);
+            let mut level = 0;
+            while level < 3 {
+                ascii[level][c as usize] = weight_of(entry, level as u8) as u16;
+                level += 1;
+            }
         }
         c += 1;
     }

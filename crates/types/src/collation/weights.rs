@@ -42,10 +42,12 @@ impl CollationId {
     }
 }
 
+pub(super) type AsciiWeights = [u16; 128];
+
 /// A collation by weights.
 pub(super) struct Weights {
-    /// The primary weights of ASCII characters; 0 is ignored.
-    ascii: [u32; 128],
+    /// The weights of ASCII characters at each level, at most one each; 0 is ignored.
+    ascii: [AsciiWeights; 3],
     /// Whether ASCII letters that differ in case alone have the same primary weights.
     folds_case: bool,
     source: Source,
@@ -73,9 +75,9 @@ struct Expansion {
 }
 
 impl Weights {
-    pub(super) const fn new(ascii: [u32; 128], source: Source, levels: u8, pad: Pad) -> Weights {
-        let keys = KeyCodes::new(&ascii, pad);
-        let folds_case = ascii[b'a' as usize] == ascii[b'A' as usize];
+    pub(super) const fn new(ascii: [AsciiWeights; 3], source: Source, levels: u8, pad: Pad) -> Weights {
+        let keys = KeyCodes::new(&ascii[0], pad);
+        let folds_case = ascii[0][b'a' as usize] == ascii[0][b'A' as usize];
         Weights {
             ascii,
             folds_case,
@@ -124,7 +126,7 @@ impl Weights {
             if (x | y) >= 0x80 {
                 break;
             }
-            let (x, y) = (self.ascii[usize::from(x)], self.ascii[usize::from(y)]);
+            let (x, y) = (self.ascii[0][usize::from(x)], self.ascii[0][usize::from(y)]);
             if x != y {
                 if x == 0 || y == 0 {
                     break;
@@ -168,10 +170,7 @@ impl Weights {
     }
 
     fn write_key(&self, text: &[u8], out: &mut impl KeySink) {
-        match self.pad {
-            Pad::NoPad => self.write_primary(text, out),
-            Pad::PadSpace => self.write_primary_padded(text, out),
-        }
+        self.write_primary(text, out);
         for level in 1..self.levels {
             out.put(0);
             for weight in self.weights(text, level) {
@@ -182,40 +181,56 @@ impl Weights {
     }
 
     fn write_primary(&self, text: &[u8], out: &mut impl KeySink) {
-        let mut at = 0;
+        let keys = &self.keys;
+        let space_code = keys.ascii[usize::from(b' ')];
+        let padded = self.pad == Pad::PadSpace;
+        let mut spaces = 0;
         let mut expansion = Expansion::EMPTY;
+        let (mut at, mut next_chunk) = (0, 0);
         while at < text.len() {
+            // Eight characters with a code each, at once.
+            if at >= next_chunk
+                && let Some(chunk) = text[at..].first_chunk::<8>()
+                && chunk.is_ascii()
+            {
+                let codes = chunk.map(|byte| keys.ascii[usize::from(byte)]);
+                let special = |&code: &u8| code == 0 || padded && code == space_code;
+                if spaces == 0 && !codes.iter().any(special) {
+                    out.put_all(&codes);
+                    at += 8;
+                    continue;
+                }
+                next_chunk = at + 8;
+            }
             let byte = text[at];
             if byte < 0x80 {
-                let code = self.keys.ascii[usize::from(byte)];
-                if code != 0 {
+                at += 1;
+                let code = keys.ascii[usize::from(byte)];
+                if padded && code == space_code {
+                    spaces += 1;
+                } else if code != 0 {
+                    keys.space_runs
+                        .write(std::mem::take(&mut spaces), code > space_code, out);
                     out.put(code);
                 }
-                at += 1;
                 continue;
             }
             let (c, len) = chars::decode(text, at);
             at += len;
             self.expand(c, 0, &mut expansion);
             for &weight in expansion.as_slice() {
-                self.keys.write(weight, out);
+                if padded && weight == keys.space {
+                    spaces += 1;
+                } else {
+                    keys.space_runs
+                        .write(std::mem::take(&mut spaces), weight > keys.space, out);
+                    keys.write(weight, out);
+                }
             }
         }
-    }
-
-    fn write_primary_padded(&self, text: &[u8], out: &mut impl KeySink) {
-        let keys = &self.keys;
-        let mut spaces = 0;
-        for weight in self.weights(text, 0) {
-            if weight == keys.space {
-                spaces += 1;
-                continue;
-            }
-            keys.space_runs
-                .write(std::mem::take(&mut spaces), weight > keys.space, out);
-            keys.write(weight, out);
+        if padded {
+            out.put(keys.space_runs.end());
         }
-        out.put(keys.space_runs.end());
     }
 
     pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
@@ -235,8 +250,9 @@ impl Weights {
 
     /// Whether two characters have the same weights at every level.
     pub(super) fn same_char(&self, a: u32, b: u32) -> bool {
-        if self.levels == 1 && a < 0x80 && b < 0x80 {
-            return self.ascii[a as usize] == self.ascii[b as usize];
+        if a < 0x80 && b < 0x80 {
+            let levels = &self.ascii[..usize::from(self.levels)];
+            return levels.iter().all(|ascii| ascii[a as usize] == ascii[b as usize]);
         }
         let (mut of_a, mut of_b) = (Expansion::EMPTY, Expansion::EMPTY);
         (0..self.levels).all(|level| {
@@ -306,11 +322,11 @@ impl Iterator for WeightIter<'_> {
                 return Some(self.expansion.weights[self.next - 1]);
             }
             let &byte = self.text.get(self.at)?;
-            if byte < 0x80 && self.level == 0 {
+            if byte < 0x80 {
                 self.at += 1;
-                match self.weights.ascii[usize::from(byte)] {
+                match self.weights.ascii[usize::from(self.level)][usize::from(byte)] {
                     0 => continue,
-                    weight => return Some(weight),
+                    weight => return Some(u32::from(weight)),
                 }
             }
             let (c, len) = chars::decode(self.text, self.at);
@@ -358,6 +374,17 @@ impl<H: Hasher> KeySink for HashSink<'_, H> {
         }
         self.buffer[self.len] = byte;
         self.len += 1;
+    }
+
+    #[inline]
+    fn put_all(&mut self, bytes: &[u8; 8]) {
+        match self.buffer.get_mut(self.len..self.len + 8) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.len += 8;
+            }
+            None => bytes.iter().for_each(|&byte| self.put(byte)),
+        }
     }
 }
 
