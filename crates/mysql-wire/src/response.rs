@@ -56,9 +56,8 @@ impl<'a> OkPacket<'a> {
         put::lenenc_int(out, self.last_insert_id);
         put::u16(out, self.status.with(Status::SESSION_STATE_CHANGED, changed).0);
         put::u16(out, self.warnings);
-        if !tracked {
-            out.extend_from_slice(self.info);
-        } else if changed || !self.info.is_empty() {
+        // With its length for every client, as servers do it (the documentation says otherwise).
+        if changed || !self.info.is_empty() {
             put::lenenc_bytes(out, self.info);
         }
         if changed {
@@ -67,7 +66,7 @@ impl<'a> OkPacket<'a> {
     }
 
     /// The fields up to the session changes, which [`OkPacket::decode_changes`] reads from the rest.
-    pub fn decode(payload: &'a [u8], capabilities: Capabilities) -> Result<(Self, Reader<'a>), Malformed> {
+    pub fn decode(payload: &'a [u8]) -> Result<(Self, Reader<'a>), Malformed> {
         let mut reader = Reader::new(payload);
         if !matches!(reader.u8("OK")?, OK | EOF) {
             return Err(Malformed("OK"));
@@ -76,13 +75,7 @@ impl<'a> OkPacket<'a> {
         let last_insert_id = reader.lenenc_int("last insert id")?;
         let status = Status(reader.u16("status")?);
         let warnings = reader.u16("warnings")?;
-        let info = if !capabilities.contains(Capabilities::SESSION_TRACK) {
-            reader.take_rest()
-        } else if reader.is_empty() {
-            &[]
-        } else {
-            reader.lenenc_bytes("info")?
-        };
+        let info = if reader.is_empty() { &[] } else { reader.lenenc_bytes("info")? };
         Ok((
             OkPacket {
                 affected_rows,

@@ -68,7 +68,7 @@ proptest! {
         let _ = Greeting::decode(&payload);
         let _ = AuthSwitch::decode(&payload);
         let _ = decode_auth_more_data(&payload);
-        if let Ok((_, rest)) = OkPacket::decode(&payload, capabilities) {
+        if let Ok((_, rest)) = OkPacket::decode(&payload) {
             let _ = OkPacket::decode_changes(rest);
         }
         let _ = ErrPacket::decode(&payload);

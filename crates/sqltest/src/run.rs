@@ -1,0 +1,261 @@
+//! Running a script.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::answer::{self, Warning};
+use crate::client::{Answer, Client, Protocol};
+use crate::script::{Block, Body, Script, Test};
+
+/// What every connection says first, so that servers with different defaults can be held to one script.
+const SETTINGS: [&str; 3] = [
+    "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
+    "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,\
+     NO_ENGINE_SUBSTITUTION'",
+    "SET SESSION time_zone = '+00:00'",
+];
+
+/// How long a statement that has to wait is watched for an answer that must not come.
+const WAITING: Duration = Duration::from_millis(300);
+/// How long the answer to a started statement may take once it can come.
+const FINISHING: Duration = Duration::from_secs(60);
+
+/// Where and how a script runs.
+pub struct Target {
+    pub address: String,
+    pub user: String,
+    pub protocol: Protocol,
+    /// Whether answers that the script lacks are filled in.
+    pub record: bool,
+}
+
+/// What came of a script.
+#[derive(Default)]
+pub struct Outcome {
+    pub passed: usize,
+    pub skipped: usize,
+    pub failures: Vec<Failure>,
+}
+
+pub struct Failure {
+    pub line: usize,
+    pub sql: String,
+    pub expected: String,
+    pub got: String,
+}
+
+type Started = Receiver<Result<(Client, Answer)>>;
+
+struct Run<'a> {
+    target: &'a Target,
+    database: String,
+    server: &'static str,
+    connections: HashMap<String, Client>,
+    started: HashMap<String, Started>,
+    outcome: Outcome,
+}
+
+/// Runs `script` in a database of its own.
+pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> {
+    let database = format!("sqltest_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    let mut run = Run {
+        target,
+        database,
+        server: "",
+        connections: HashMap::new(),
+        started: HashMap::new(),
+        outcome: Outcome::default(),
+    };
+    let mut first = Client::connect(&target.address, &target.user)?;
+    run.server = match first.server_version.as_str() {
+        version if version.contains("MariaDB") => "mariadb",
+        version if version.contains("LatsDB") => "latsdb",
+        _ => "mysql",
+    };
+    let database = &run.database;
+    for sql in [
+        format!("DROP DATABASE IF EXISTS {database}"),
+        format!("CREATE DATABASE {database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"),
+    ] {
+        must(&mut first, &sql)?;
+    }
+    run.prepare(&mut first)?;
+    run.connections.insert(String::new(), first);
+    for block in &mut script.blocks {
+        if let Block::Test(test) = block {
+            run.test(test).with_context(|| format!("line {}", test.line))?;
+        }
+    }
+    if let Some(name) = run.started.keys().next() {
+        bail!("{name} was started and never finished");
+    }
+    // Other connections may hold locks on the tables.
+    let mut first = run.connections.remove("").context("the first connection")?;
+    run.connections.clear();
+    must(&mut first, &format!("DROP DATABASE IF EXISTS {}", run.database))?;
+    Ok(run.outcome)
+}
+
+fn must(client: &mut Client, sql: &str) -> Result<()> {
+    match client.run(sql, Protocol::Text)? {
+        Answer::Error { code, message, .. } => bail!("{sql}: {code} {message}"),
+        _ => Ok(()),
+    }
+}
+
+impl Run<'_> {
+    fn prepare(&self, client: &mut Client) -> Result<()> {
+        SETTINGS.iter().try_for_each(|sql| must(client, sql))?;
+        must(client, &format!("USE {}", self.database))
+    }
+
+    fn test(&mut self, test: &mut Test) -> Result<()> {
+        if test.skipped_on(self.server) {
+            self.outcome.skipped += 1;
+            return Ok(());
+        }
+        let name = test.connection().to_owned();
+        let by_text = test.text_only();
+        let protocol = if by_text { Protocol::Text } else { self.target.protocol };
+        let differs = test.differs_on(self.server);
+        let (line, sorted, minds_message) = (test.line, test.sorted(), test.minds_message());
+        let (starts, finishes) = (test.starts(), test.finished().is_some());
+        match &mut test.body {
+            Body::Each(each) => {
+                for (expression, expected) in each {
+                    let sql = format!("SELECT {expression}");
+                    let (answer, warnings) = self.ask(&name, &sql, protocol)?;
+                    let got = answer::line(&answer, &warnings, minds_message);
+                    match expected {
+                        _ if differs => self.outcome.skipped += 1,
+                        None if self.target.record => {
+                            *expected = Some(got);
+                            self.outcome.passed += 1;
+                        }
+                        Some(expected) if answer::line_agrees(expected, &got) => self.outcome.passed += 1,
+                        _ => self.outcome.failures.push(Failure {
+                            line,
+                            sql,
+                            expected: expected.clone().unwrap_or_else(|| "(not recorded)".to_owned()),
+                            got,
+                        }),
+                    }
+                }
+                Ok(())
+            }
+            Body::Statement { sql, .. } if starts => self.start(name, sql.clone(), protocol, line),
+            Body::Statement { sql, answer: expected } => {
+                let (answer, warnings) = if finishes { self.finish(&name)? } else { self.ask(&name, sql, protocol)? };
+                let got = answer::lines(&answer, &warnings, minds_message);
+                let passed = match expected {
+                    _ if differs => {
+                        self.outcome.skipped += 1;
+                        return Ok(());
+                    }
+                    None => !matches!(answer, Answer::Error { .. }),
+                    Some(lines) if lines.is_empty() && self.target.record => {
+                        lines.clone_from(&got);
+                        true
+                    }
+                    Some(lines) => answer::agree(lines, &got, sorted),
+                };
+                if passed {
+                    self.outcome.passed += 1;
+                } else {
+                    let expected = expected.as_ref().map_or("success".to_owned(), |lines| lines.join("\n"));
+                    let got = match &answer {
+                        Answer::Error { message, .. } if !minds_message => format!("{}: {message}", got[0]),
+                        _ => got.join("\n"),
+                    };
+                    self.outcome.failures.push(Failure { line, sql: sql.clone(), expected, got });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn ask(&mut self, name: &str, sql: &str, protocol: Protocol) -> Result<(Answer, Vec<Warning>)> {
+        let mut client = self.connection(name)?;
+        let asked = (|| {
+            let answer = client.run(sql, protocol)?;
+            let warnings = warnings(&mut client, &answer)?;
+            Ok((answer, warnings))
+        })();
+        match asked {
+            Ok(answer) => {
+                self.connections.insert(name.to_owned(), client);
+                Ok(answer)
+            }
+            // The connection is gone: one failure, and a new connection for what follows.
+            Err(error) => Ok((lost(&error), Vec::new())),
+        }
+    }
+
+    fn connection(&mut self, name: &str) -> Result<Client> {
+        if let Some(client) = self.connections.remove(name) {
+            return Ok(client);
+        }
+        if self.started.contains_key(name) {
+            bail!("connection {name} is waiting");
+        }
+        let mut client = Client::connect(&self.target.address, &self.target.user)?;
+        self.prepare(&mut client)?;
+        Ok(client)
+    }
+
+    fn start(&mut self, name: String, sql: String, protocol: Protocol, line: usize) -> Result<()> {
+        let mut client = self.connection(&name)?;
+        let (sender, receiver) = mpsc::channel();
+        let (watch_sender, watch) = mpsc::channel();
+        let statement = sql.clone();
+        thread::spawn(move || {
+            let answer = client.run(&statement, protocol);
+            let _ = watch_sender.send(());
+            let _ = sender.send(answer.map(|answer| (client, answer)));
+        });
+        match watch.recv_timeout(WAITING) {
+            Err(RecvTimeoutError::Timeout) => self.outcome.passed += 1,
+            _ => self.outcome.failures.push(Failure {
+                line,
+                sql,
+                expected: "to wait".to_owned(),
+                got: "an answer at once".to_owned(),
+            }),
+        }
+        self.started.insert(name, receiver);
+        Ok(())
+    }
+
+    fn finish(&mut self, name: &str) -> Result<(Answer, Vec<Warning>)> {
+        let started = self.started.remove(name).with_context(|| format!("{name} was not started"))?;
+        match started.recv_timeout(FINISHING) {
+            Ok(Ok((mut client, answer))) => {
+                let warnings = warnings(&mut client, &answer)?;
+                self.connections.insert(name.to_owned(), client);
+                Ok((answer, warnings))
+            }
+            Ok(Err(error)) => Ok((lost(&error), Vec::new())),
+            Err(_) => bail!("{name} still waits after {} s", FINISHING.as_secs()),
+        }
+    }
+}
+
+fn lost(error: &anyhow::Error) -> Answer {
+    Answer::Error { code: 2013, sqlstate: "HY000".to_owned(), message: format!("{error:#}") }
+}
+
+fn warnings(client: &mut Client, answer: &Answer) -> Result<Vec<Warning>> {
+    let (Answer::Ok { warnings, .. } | Answer::Rows { warnings, .. }) = answer else { return Ok(Vec::new()) };
+    if *warnings == 0 {
+        return Ok(Vec::new());
+    }
+    let Answer::Rows { rows, .. } = client.run("SHOW WARNINGS", Protocol::Text)? else {
+        bail!("SHOW WARNINGS has no rows");
+    };
+    let text = |value: &Option<Vec<u8>>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
+    Ok(rows.iter().map(|row| Warning { level: text(&row[0]), code: text(&row[1]) }).collect())
+}
