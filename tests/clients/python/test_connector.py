@@ -59,6 +59,11 @@ def test_wrong_login():
     fails(1049, ("42000",), connect, database="nowhere_at_all")
 
 
+def bound(value, kind):
+    """Negative times go as text: this driver gets their binary form wrong, both ways."""
+    return value if kind == "time" else native(value, kind)
+
+
 def test_every_type_by_prepared_statements():
     connection = connect(time_zone="+00:00")
     query(connection, "DROP TABLE IF EXISTS v_prepared")
@@ -66,9 +71,9 @@ def test_every_type_by_prepared_statements():
     cursor = connection.cursor(prepared=True)
     insert = f"INSERT INTO v_prepared VALUES (?{', ?' * len(VECTORS['types'])})"
     for number, row in enumerate(vector_rows()):
-        cursor.execute(insert, [number] + [native(value, c["kind"]) for value, c in zip(row, VECTORS["types"])])
+        cursor.execute(insert, [number] + [bound(value, c["kind"]) for value, c in zip(row, VECTORS["types"])])
         equal(cursor.rowcount, 1)
-    # this driver reads a YEAR in a binary row as a string, and drops the sign of a TIME's hours
+    # this driver reads a YEAR in a binary row as a string
     other = {"year": "{} + 0", "time": "CONCAT({})"}
     columns = ", ".join(other.get(c["kind"], "{}").format(c["name"]) for c in VECTORS["types"])
     check_vectors(prepared(connection, f"SELECT id, {columns} FROM v_prepared ORDER BY id"), "binary protocol")
