@@ -12,9 +12,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Time since 1970-01-01 00:00:00 UTC. May step in either direction.
     fn wall(&self) -> Duration;
+
+    /// Lets this much time pass on the monotonic clock; blocks the thread.
+    fn sleep(&self, time: Duration);
 }
 
-/// A clock that stands still until it is told to move.
+/// A clock that stands still until it is told to move; who sleeps moves it.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     nanos: AtomicU64,
@@ -34,6 +37,10 @@ impl Clock for ManualClock {
     fn wall(&self) -> Duration {
         const YEAR_2024: Duration = Duration::from_secs(1_704_067_200);
         YEAR_2024 + self.monotonic()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.advance(time);
     }
 }
 

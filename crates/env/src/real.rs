@@ -163,6 +163,10 @@ impl Clock for RealClock {
         // A machine whose clock stands before 1970 gets 1970.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
+
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
 }
 
 /// Unpredictable enough to tell two journals apart; not for secrets.

@@ -119,6 +119,13 @@ impl Reader {
         self.index.read().id_at(index)
     }
 
+    /// Bytes of log after the entry with this index, or of all that is left.
+    pub fn bytes_after(&self, index: Option<u64>) -> u64 {
+        let log = self.index.read();
+        let next = index.map_or(0, |index| index + 1).max(log.first);
+        log.positions.get((next - log.first) as usize).map_or(0, |position| log.end - position)
+    }
+
     /// The first entry of each term among the entries of the log.
     pub fn first_of_terms(&self) -> Vec<EntryId> {
         let index = self.index.read();
@@ -171,7 +178,7 @@ impl Stretch {
                 let damage = Damage::new(&self.segment.path, offset, "an entry that was there is not sound any more");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, damage));
             };
-            entries.push(Entry { id, tag, payload: payload.into() });
+            entries.push(Entry { id, tag, payload: Arc::new(payload.to_vec()) });
         }
         Ok(())
     }

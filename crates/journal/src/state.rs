@@ -31,7 +31,7 @@ pub struct Entry {
     pub id: EntryId,
     /// What the payload is, for whoever wrote it.
     pub tag: u8,
-    pub payload: Arc<[u8]>,
+    pub payload: Arc<Vec<u8>>,
 }
 
 /// What a log says besides its entries. Carried over into each new segment, so that old ones can go.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use env::Env;
+use store::{MemoryBudget, Store};
+use thiserror::Error;
+use types::Timestamp;
 
-/// A moment in the history of all rows. Commit timestamps rise in log order and never go back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Timestamp(pub u64);
+use crate::replica::Replica;
 
 /// Names a transaction for ever, so that its outcome can be asked for after its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,34 +22,37 @@ pub struct TransactionId {
 #[derive(Debug, Clone)]
 pub struct Transaction {
     pub id: TransactionId,
-    /// The write operations in the store's encoding (`store::WriteOp`), applied in this order, all or none.
+    /// An encoded [`store::WriteSet`], applied as a whole or not at all.
     pub writes: Vec<u8>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     pub env: Env,
-    /// Belongs to this shard alone; a lock file holds it for one process.
+    /// Belongs to this replica alone; a lock file holds it for one process.
     pub dir: PathBuf,
     pub node_id: u64,
+    /// What the rows are charged to.
+    pub memory: Arc<MemoryBudget>,
     /// Preallocated size of one log segment.
     pub segment_bytes: u64,
     /// A checkpoint is made after this much log.
     pub checkpoint_bytes: u64,
-    /// A checkpoint writes at most this much a second.
+    /// A checkpoint writes at most this much a second; 0: as fast as the disk takes it.
     pub checkpoint_bytes_per_second: u64,
     /// Proposals waiting for the log; more wait in [`Shard::propose`].
     pub queue_bytes: u64,
-    /// Largest transaction.
+    /// Largest transaction; below 4 GiB.
     pub transaction_bytes: u64,
 }
 
 impl Config {
-    pub fn new(env: Env, dir: impl Into<PathBuf>) -> Config {
+    pub fn new(env: Env, dir: impl Into<PathBuf>, memory: Arc<MemoryBudget>) -> Config {
         Config {
             env,
             dir: dir.into(),
             node_id: 1,
+            memory,
             segment_bytes: 64 << 20,
             checkpoint_bytes: 256 << 20,
             checkpoint_bytes_per_second: 64 << 20,
@@ -64,31 +68,67 @@ pub enum Outcome {
     Committed(Timestamp),
     /// On its way through the log.
     Pending,
-    /// Not in the log, and will not be.
+    /// Not committed, and not on its way.
     NotCommitted,
     /// Too long ago to know.
     Forgotten,
 }
 
 /// Why a proposal did not, or may not, commit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Error)]
 pub enum ProposeError {
     /// Nothing was written; the same transaction may be proposed again when there is space.
+    #[error("the disk is full")]
     DiskFull,
     /// Nothing was written: larger than the configured limit.
+    #[error("a transaction of {bytes} bytes is larger than the limit of {limit}")]
     TooLarge { bytes: u64, limit: u64 },
     /// Nothing was written: another node leads, or nobody does.
+    #[error("this node does not lead the shard")]
     NotLeader,
-    /// Nothing was written: the shard stopped taking commits, for this reason.
+    /// Nothing was written: the shard takes no commits any more, for this reason.
+    #[error("the shard takes no commits: {reason}")]
     Stopped { reason: Arc<str> },
-    /// The log failed while this transaction was being written. Whether it is in the log shows after a restart, by
+    /// The log failed while this transaction was on its way. Whether it committed shows after a restart, by
     /// [`Shard::outcome`].
+    #[error("it is not known whether the transaction committed: {reason}")]
     Unknown { reason: Arc<str> },
 }
 
-#[derive(Debug)]
-pub struct OpenError {
-    pub message: String,
+/// Why a shard cannot be opened. Nothing on the disk was changed by trying.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("{} is in use by {}", dir.display(), owner(*pid))]
+    Locked { dir: PathBuf, pid: Option<u32> },
+    /// A file is damaged, unreadable, or of a newer version.
+    #[error(transparent)]
+    Files(#[from] journal::OpenError),
+    /// Each file is sound, together they are not.
+    #[error("{}: {what}", dir.display())]
+    Mismatch { dir: PathBuf, what: String },
+    /// The log is sound, but it does not fit the rows, or consensus did not start.
+    #[error("{0}")]
+    Replay(String),
+}
+
+impl From<journal::Damage> for OpenError {
+    fn from(damage: journal::Damage) -> OpenError {
+        OpenError::Files(damage.into())
+    }
+}
+
+fn owner(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("process {pid}"),
+        None => "another process".into(),
+    }
+}
+
+/// Why there is no new checkpoint.
+#[derive(Debug, Clone, Error)]
+#[error("no checkpoint was written: {reason}")]
+pub struct CheckpointError {
+    pub reason: String,
 }
 
 /// The shard's condition, for metrics and `/health`.
@@ -96,51 +136,66 @@ pub struct OpenError {
 pub struct Status {
     pub is_leader: bool,
     pub term: u64,
-    pub last_log_index: u64,
-    pub applied_index: u64,
-    pub checkpoint_index: u64,
-    pub last_commit: Timestamp,
+    /// Log indexes; `None` while there is nothing.
+    pub last_log_index: Option<u64>,
+    pub applied_index: Option<u64>,
+    pub checkpoint_index: Option<u64>,
+    pub newest_commit: Timestamp,
+    /// Log that is not covered by a checkpoint.
     pub log_bytes: u64,
     /// Why the shard takes no commits any more.
     pub stopped: Option<Arc<str>>,
 }
 
 /// One shard's replica on this node. All methods may be called from any thread.
-pub struct Shard {}
+///
+/// Dropping it stops it without a checkpoint, as [`shutdown`](Self::shutdown) would after a failure.
+pub struct Shard {
+    replica: Replica,
+}
 
 impl Shard {
     /// Recovers the rows from the newest checkpoint and the log, and returns when commits are taken. Blocks.
-    pub fn open(_config: Config) -> Result<Shard, OpenError> {
-        Err(OpenError { message: "not there yet".into() })
+    pub fn open(config: Config) -> Result<Shard, OpenError> {
+        Ok(Shard { replica: Replica::open(config)? })
+    }
+
+    /// The rows, for reading.
+    pub fn store(&self) -> &Arc<Store> {
+        self.replica.store()
     }
 
     /// A new transaction's id.
     pub fn begin(&self) -> TransactionId {
-        TransactionId { term: 0, sequence: 0 }
+        self.replica.begin()
     }
 
     /// Commits a transaction: it is on disk, and visible to every later snapshot, when this returns its timestamp.
-    /// Waits while the queue of proposals is full. Dropping the future does not take the proposal back.
+    /// It is put in line at once, or, while the queue is full, when the future is polled. Dropping the future does not
+    /// take it back.
     pub fn propose(
         &self,
-        _transaction: Transaction,
+        transaction: Transaction,
     ) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
-        async { Err(ProposeError::NotLeader) }
+        self.replica.propose(transaction)
     }
 
-    pub fn outcome(&self, _id: TransactionId) -> Outcome {
-        Outcome::Forgotten
+    /// What became of a transaction that [`begin`](Self::begin) named, in this process or in an earlier one.
+    pub fn outcome(&self, id: TransactionId) -> Outcome {
+        self.replica.outcome(id)
     }
 
     pub fn status(&self) -> Status {
-        Status::default()
+        self.replica.status()
     }
 
-    /// Writes a checkpoint of everything applied so far and releases the log before it. Blocks until it is durable.
-    pub fn checkpoint(&self) -> Result<(), ProposeError> {
-        Ok(())
+    /// Writes a checkpoint of everything applied so far and releases the log before it. Blocks.
+    pub fn checkpoint(&self) -> Result<(), CheckpointError> {
+        self.replica.checkpoint()
     }
 
-    /// Finishes what was proposed, writes a checkpoint and stops. Blocks.
-    pub fn shutdown(&self) {}
+    /// Finishes what was proposed, writes a checkpoint and stops; later proposals are refused. Blocks.
+    pub fn shutdown(&self) {
+        self.replica.shutdown();
+    }
 }

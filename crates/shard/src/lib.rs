@@ -1,5 +1,36 @@
 //! One replicated shard: rows, their log, and the consensus between its replicas.
+//!
+//! ```text
+//!   propose ──▶ queue ──▶ batch ──▶ log entry ──▶ written, synced ──▶ committed ──▶ applied ──▶ answer
+//! ```
+//!
+//! A transaction that arrives here has its locks and its writes; the shard gives it a place in the log and a commit
+//! timestamp. Whatever arrives while a batch is being written forms the next one. A single node is a consensus group of
+//! one, on the same path.
+//!
+//! Reading order:
+//!
+//! * [`Shard`], [`Config`]: the outside;
+//! * `replica`: the threads and what they share; `queue`: where transactions wait; `leader`: the thread that commits;
+//! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
+//!   peers;
+//! * `machine`: applying the log; `outcomes`: what became of transactions;
+//! * `checkpoint`, `housekeeper`: shortening the log.
 
 mod api;
+mod batch;
+mod checkpoint;
+mod consensus;
+mod failure;
+mod housekeeper;
+mod leader;
+mod log;
+mod machine;
+mod network;
+mod outcomes;
+mod queue;
+mod replica;
 
-pub use api::{Config, OpenError, Outcome, ProposeError, Shard, Status, Timestamp, Transaction, TransactionId};
+pub use api::{
+    CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction, TransactionId,
+};

@@ -1,0 +1,335 @@
+//! Checkpoints: the rows, and everything else that the log decided, at one log index.
+//!
+//! Writing one takes a snapshot and reads it in the background, while commits go on. Loading one uses all cores: chunks
+//! are decoded in parallel, then tables are put together in parallel.
+//!
+//! The file is the journal's (`docs/formats/checkpoint.md`). Here are the contents of its header and of its chunks:
+//! the stream of a chunk is its table's id, and one stream more holds the outcomes of transactions.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use env::Env;
+use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter};
+use journal::{Damage, EntryId};
+use parking_lot::Mutex;
+use store::{Cursor, KeyRange, Snapshot, Table, TableLoader, TableSpec};
+use types::{IndexId, Timestamp};
+
+use crate::consensus::{
+    LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id,
+};
+use crate::machine::Replicated;
+use crate::outcomes::Outcomes;
+use crate::{OpenError, TransactionId};
+
+/// Rows are gathered into chunks of about this size.
+const CHUNK_BYTES: usize = 512 << 10;
+/// Rows read from the store at a time.
+const SCAN_ROWS: usize = 1024;
+/// The stream of the outcomes; no table has this id.
+const OUTCOMES: u64 = u64::MAX;
+const OUTCOME_BYTES: usize = 24;
+
+const VERSION: u8 = 1;
+
+/// A checkpoint, as it will be sent to other replicas.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handle;
+
+/// The state of a shard at one log index, held fast while it is written.
+pub(crate) struct Cut {
+    pub applied: LogId,
+    membership: StoredMembership,
+    newest: Timestamp,
+    outcomes: Outcomes,
+    tables: Vec<(Arc<Table>, u64)>,
+    snapshot: Snapshot,
+}
+
+impl Cut {
+    /// `None` if nothing has been applied yet.
+    pub fn take(replicated: &Replicated) -> Option<Cut> {
+        let store = replicated.writer.store();
+        let tables = store.tables().into_iter().map(|table| {
+            let next = table.next_auto_increment();
+            (table, next)
+        });
+        Some(Cut {
+            applied: replicated.applied?,
+            membership: replicated.membership.clone(),
+            newest: replicated.newest,
+            outcomes: replicated.outcomes.clone(),
+            tables: tables.collect(),
+            snapshot: store.snapshot(),
+        })
+    }
+
+    /// Writes the checkpoint, at most `bytes_per_second` fast (zero: as fast as it goes).
+    pub fn write(
+        &self,
+        env: &Env,
+        dir: &CheckpointDir,
+        bytes_per_second: u64,
+        stopping: &AtomicBool,
+    ) -> io::Result<SnapshotMeta> {
+        let mut writer = dir.create(self.applied.index, &self.encode_meta())?;
+        let pace = Pace { env, bytes_per_second, started: env.clock.monotonic(), stopping };
+        for (table, _) in &self.tables {
+            self.write_table(table, &mut writer, &pace)?;
+        }
+        let mut outcomes = Vec::new();
+        for (id, timestamp) in self.outcomes.iter() {
+            for number in [id.term, id.sequence, timestamp.0] {
+                outcomes.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        writer.add(OUTCOMES, &outcomes)?;
+        writer.finish()?;
+        Ok(self.snapshot_meta())
+    }
+
+    fn snapshot_meta(&self) -> SnapshotMeta {
+        SnapshotMeta { last_log_id: Some(self.applied), last_membership: self.membership.clone() }
+    }
+
+    fn write_table(&self, table: &Table, writer: &mut CheckpointWriter, pace: &Pace<'_>) -> io::Result<()> {
+        let stream = u64::from(table.id().0);
+        let mut cursor = Cursor::forward(KeyRange::all());
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES * 2);
+        while !cursor.is_finished() {
+            table.scan(IndexId::PRIMARY, &mut cursor, self.snapshot.timestamp(), SCAN_ROWS, |entry| {
+                put_bytes(&mut chunk, entry.key());
+                put_bytes(&mut chunk, entry.row());
+                if chunk.len() < CHUNK_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            if chunk.len() >= CHUNK_BYTES || (cursor.is_finished() && !chunk.is_empty()) {
+                writer.add(stream, &chunk)?;
+                chunk.clear();
+                pace.keep(writer.position())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn encode_meta(&self) -> Vec<u8> {
+        let mut meta = vec![VERSION];
+        put_id(&mut meta, Some(entry_id(&self.applied)));
+        put_id(&mut meta, self.membership.log_id().as_ref().map(entry_id));
+        put_bytes(&mut meta, &encode_membership(self.membership.membership()));
+        put_u64(&mut meta, self.newest.0);
+        put_transaction(&mut meta, self.outcomes.forgotten());
+        put_u64(&mut meta, self.tables.len() as u64);
+        for (table, next_auto_increment) in &self.tables {
+            put_bytes(&mut meta, &table.spec().encode());
+            put_u64(&mut meta, *next_auto_increment);
+        }
+        meta
+    }
+}
+
+/// Keeps a checkpoint from taking the whole disk.
+struct Pace<'a> {
+    env: &'a Env,
+    bytes_per_second: u64,
+    started: Duration,
+    stopping: &'a AtomicBool,
+}
+
+impl Pace<'_> {
+    fn keep(&self, position: u64) -> io::Result<()> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the shard is stopping"));
+        }
+        if self.bytes_per_second == 0 {
+            return Ok(());
+        }
+        let due = self.started + Duration::from_micros(position * 1_000_000 / self.bytes_per_second);
+        let now = self.env.clock.monotonic();
+        if due > now {
+            self.env.clock.sleep(due - now);
+        }
+        Ok(())
+    }
+}
+
+struct Meta {
+    applied: EntryId,
+    membership: StoredMembership,
+    newest: Timestamp,
+    forgotten: Option<TransactionId>,
+    tables: Vec<(TableSpec, u64)>,
+}
+
+/// Fills an empty replica from a checkpoint.
+pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Result<(), OpenError> {
+    let damaged = |what: &str| Damage { file: checkpoint.path().to_owned(), offset: 0, what: what.to_owned() };
+    let meta = decode_meta(checkpoint.meta()).ok_or_else(|| damaged("the header's contents are not sound"))?;
+    load_tables(checkpoint, replicated, &meta)?;
+    for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) == OUTCOMES) {
+        for outcome in checkpoint.read(chunk)?.chunks_exact(OUTCOME_BYTES) {
+            let number = |at: usize| u64::from_le_bytes(outcome[at..at + 8].try_into().expect("eight bytes"));
+            let id = TransactionId { term: number(0), sequence: number(8) };
+            replicated.outcomes.insert(id, Timestamp(number(16)));
+        }
+    }
+    replicated.outcomes.restore(meta.forgotten);
+    replicated.applied = Some(log_id(meta.applied));
+    replicated.membership = meta.membership.clone();
+    replicated.newest = meta.newest;
+    replicated.writer.restore_timestamp(meta.newest);
+    replicated.checkpoint = Some(SnapshotMeta {
+        last_log_id: Some(log_id(meta.applied)),
+        last_membership: meta.membership,
+    });
+    Ok(())
+}
+
+fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta) -> Result<(), OpenError> {
+    let store = replicated.writer.store().clone();
+    let damaged = |what: String| Damage { file: checkpoint.path().to_owned(), offset: 0, what };
+    let mut loaders = Vec::new();
+    let mut chunks_of = BTreeMap::new();
+    for (spec, next_auto_increment) in &meta.tables {
+        chunks_of.insert(u64::from(spec.id.0), Vec::new());
+        loaders.push(TableLoader::new(&store, spec.clone(), meta.newest, *next_auto_increment));
+    }
+    for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) != OUTCOMES) {
+        let stream = checkpoint.stream(chunk);
+        let chunks = chunks_of.get_mut(&stream).ok_or_else(|| damaged(format!("rows of an unknown table {stream}")))?;
+        chunks.push(chunk);
+    }
+    let work: Vec<(usize, usize)> = meta
+        .tables
+        .iter()
+        .enumerate()
+        .flat_map(|(table, (spec, _))| chunks_of[&u64::from(spec.id.0)].iter().map(move |&chunk| (table, chunk)))
+        .collect();
+    let pieces = in_parallel(work.len(), |number| {
+        let (table, chunk) = work[number];
+        let mut piece = loaders[table].piece();
+        let bytes = checkpoint.read(chunk)?;
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let row = take_bytes(&mut rest).and_then(|key| Some((key, take_bytes(&mut rest)?)));
+            let (key, row) = row.ok_or_else(|| damaged(format!("chunk {chunk} does not end with a row")))?;
+            piece.push(key, row);
+        }
+        Ok::<_, OpenError>((table, piece))
+    })?;
+    let mut pieces_of: Vec<Vec<_>> = loaders.iter().map(|_| Vec::new()).collect();
+    for (table, piece) in pieces {
+        pieces_of[table].push(piece);
+    }
+    let unfinished: Vec<_> = loaders.into_iter().zip(pieces_of).map(|work| Mutex::new(Some(work))).collect();
+    let tables = in_parallel(unfinished.len(), |number| {
+        let (loader, pieces) = unfinished[number].lock().take().expect("each table is finished once");
+        loader.finish(pieces).map_err(|error| OpenError::from(damaged(error.to_string())))
+    })?;
+    for table in tables {
+        replicated.writer.install(table).map_err(|error| damaged(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Does `count` pieces of work on all cores; the results are in order.
+fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T, E> + Sync) -> Result<Vec<T>, E> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count.max(1));
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return Ok(done);
+            }
+            done.push((number, work(number)?));
+        }
+    };
+    let mut results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let mut results: Vec<(usize, T)> = worker()?;
+        for worker in workers {
+            results.extend(worker.join().expect("loading does not panic")?);
+        }
+        Ok(results)
+    })?;
+    results.sort_by_key(|(number, _)| *number);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
+    let bytes = &mut bytes;
+    if bytes.split_off_first()? != &VERSION {
+        return None;
+    }
+    let applied = take_id(bytes)??;
+    let membership_id = take_id(bytes)?.map(log_id);
+    let membership = StoredMembership::new(membership_id, decode_membership(take_bytes(bytes)?)?);
+    let newest = Timestamp(take_u64(bytes)?);
+    let forgotten = take_transaction(bytes)?;
+    let mut tables = Vec::new();
+    for _ in 0..take_u64(bytes)? {
+        let spec = TableSpec::decode(take_bytes(bytes)?).ok()?;
+        tables.push((spec, take_u64(bytes)?));
+    }
+    bytes.is_empty().then_some(Meta { applied, membership, newest, forgotten, tables })
+}
+
+fn put_u64(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
+    to.extend_from_slice(&u32::try_from(bytes.len()).expect("a row is smaller than 4 GiB").to_le_bytes());
+    to.extend_from_slice(bytes);
+}
+
+fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    bytes.split_off(..u32::from_le_bytes(*length) as usize)
+}
+
+fn put_id(to: &mut Vec<u8>, id: Option<EntryId>) {
+    put_pair(to, id.map(|id| (id.term, id.index)));
+}
+
+fn take_id(bytes: &mut &[u8]) -> Option<Option<EntryId>> {
+    Some(take_pair(bytes)?.map(|(term, index)| EntryId { term, index }))
+}
+
+fn put_transaction(to: &mut Vec<u8>, id: Option<TransactionId>) {
+    put_pair(to, id.map(|id| (id.term, id.sequence)));
+}
+
+fn take_transaction(bytes: &mut &[u8]) -> Option<Option<TransactionId>> {
+    Some(take_pair(bytes)?.map(|(term, sequence)| TransactionId { term, sequence }))
+}
+
+fn put_pair(to: &mut Vec<u8>, pair: Option<(u64, u64)>) {
+    to.push(u8::from(pair.is_some()));
+    let (first, second) = pair.unwrap_or_default();
+    put_u64(to, first);
+    put_u64(to, second);
+}
+
+fn take_pair(bytes: &mut &[u8]) -> Option<Option<(u64, u64)>> {
+    let is_some = match bytes.split_off_first()? {
+        0 => false,
+        1 => true,
+        _ => return None,
+    };
+    let pair = (take_u64(bytes)?, take_u64(bytes)?);
+    Some(is_some.then_some(pair))
+}

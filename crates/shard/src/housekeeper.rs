@@ -1,0 +1,122 @@
+//! Work that commits do not wait for: segments ahead of need, checkpoints.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use env::Env;
+use journal::Spares;
+use journal::checkpoint::CheckpointDir;
+use tokio::runtime::Handle;
+
+use crate::checkpoint::Cut;
+use crate::consensus::{LogId, Raft};
+use crate::replica::Shared;
+use crate::CheckpointError;
+
+/// How often it looks whether there is something to do.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// After a checkpoint that failed, so many rounds pass before the next try.
+const ROUNDS_AFTER_FAILURE: u32 = 50;
+
+/// How long the consensus library may take to note a checkpoint and release the log before it.
+const NOTE_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) enum Order {
+    Checkpoint(Sender<Result<(), CheckpointError>>),
+    Stop,
+}
+
+pub(crate) struct Housekeeper {
+    pub env: Env,
+    pub shared: Shared,
+    pub checkpoints: CheckpointDir,
+    pub spares: Arc<Spares>,
+    pub raft: Raft,
+    /// Where `raft` lives.
+    pub runtime: Handle,
+    pub checkpoint_bytes: u64,
+    pub bytes_per_second: u64,
+}
+
+/// Log that a restart would have to replay.
+pub(crate) fn bytes_since_checkpoint(shared: &Shared) -> u64 {
+    let checkpoint = shared.replicated.lock().checkpoint.as_ref().and_then(|meta| meta.last_log_id);
+    let reader = shared.journal.lock().reader();
+    reader.bytes_after(checkpoint.map(|id| id.index))
+}
+
+impl Housekeeper {
+    pub fn run(self, orders: &Receiver<Order>) {
+        let mut rounds_to_wait = 0;
+        let mut disk_was_full = false;
+        loop {
+            match orders.recv_timeout(ROUND) {
+                Ok(Order::Checkpoint(reply)) => {
+                    // Who asked may be gone.
+                    let _ = reply.send(self.checkpoint());
+                    continue;
+                }
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let prepared = self.spares.prepare();
+            if let (Err(error), false) = (&prepared, disk_was_full) {
+                tracing::warn!("cannot set space aside for the log: {error}");
+            }
+            disk_was_full = prepared.is_err();
+            rounds_to_wait = u32::saturating_sub(rounds_to_wait, 1);
+            let is_due = bytes_since_checkpoint(&self.shared) >= self.checkpoint_bytes;
+            if is_due
+                && rounds_to_wait == 0
+                && let Err(error) = self.checkpoint()
+            {
+                tracing::warn!("{error}");
+                rounds_to_wait = ROUNDS_AFTER_FAILURE;
+            }
+        }
+    }
+
+    fn checkpoint(&self) -> Result<(), CheckpointError> {
+        let cut = {
+            let replicated = self.shared.replicated.lock();
+            let covered = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
+            if replicated.applied == covered {
+                return Ok(());
+            }
+            Cut::take(&replicated)
+        };
+        let Some(cut) = cut else {
+            return Ok(());
+        };
+        let started = self.env.clock.monotonic();
+        let meta = cut
+            .write(&self.env, &self.checkpoints, self.bytes_per_second, &self.shared.stopping)
+            .map_err(|error| CheckpointError { reason: error.to_string() })?;
+        let applied = cut.applied;
+        drop(cut);
+        self.shared.replicated.lock().checkpoint = Some(meta);
+        self.release_log(applied);
+        if let Err(error) = self.checkpoints.remove_before(applied.index) {
+            // It wastes space, nothing else, and the next checkpoint tries again.
+            tracing::warn!("{error}");
+        }
+        let took = self.env.clock.monotonic() - started;
+        tracing::info!(log_index = applied.index, milliseconds = took.as_millis() as u64, "checkpoint written");
+        Ok(())
+    }
+
+    /// Has the consensus library note the checkpoint; it then purges the log, which recycles segments.
+    fn release_log(&self, applied: LogId) {
+        let raft = self.raft.clone();
+        let noted = self.runtime.block_on(async move {
+            raft.trigger().snapshot().await.map_err(|error| error.to_string())?;
+            let wait = raft.wait(Some(NOTE_TIMEOUT));
+            wait.purged(Some(applied), "checkpoint").await.map_err(|error| error.to_string())
+        });
+        if let Err(error) = noted {
+            tracing::warn!("the log is not released up to the checkpoint: {error}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The journal as the consensus library's log.
+//!
+//! Appending writes and syncs on the calling thread: with one voter the answer to a commit waits for exactly this, and
+//! a hand-over to another thread would cost more than it could overlap. The callback that reports an append as durable
+//! is the seam at which the sync can move elsewhere.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use journal::{Journal, JournalError, Reader};
+use openraft::storage::{IOFlushed, RaftLogStorage};
+use openraft::{LogState, OptionalSend, RaftLogReader};
+use parking_lot::Mutex;
+
+use crate::consensus::{
+    Consensus, LogId, RaftEntry, Vote, entry_id, from_journal_entry, from_journal_vote, log_id, to_journal_entry,
+    to_journal_vote,
+};
+use crate::failure::Failure;
+
+/// Newest entries kept in memory, for applying and replicating them without reading them back.
+const RECENT_BYTES: usize = 8 << 20;
+
+pub(crate) struct Log {
+    journal: Arc<Mutex<Journal>>,
+    reader: LogReader,
+    failure: Failure,
+}
+
+#[derive(Clone)]
+pub(crate) struct LogReader {
+    reader: Reader,
+    recent: Arc<Mutex<Recent>>,
+}
+
+#[derive(Default)]
+struct Recent {
+    entries: VecDeque<RaftEntry>,
+    bytes: usize,
+}
+
+impl Log {
+    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure) -> Log {
+        let reader = LogReader { reader: journal.lock().reader(), recent: Arc::default() };
+        Log { journal, reader, failure }
+    }
+
+    /// Does something with the journal, and takes its failure for the shard's.
+    fn with<T>(&self, action: impl FnOnce(&mut Journal) -> Result<T, JournalError>) -> io::Result<T> {
+        action(&mut self.journal.lock()).map_err(|error| {
+            self.failure.set(error.to_string());
+            error.into()
+        })
+    }
+}
+
+impl RaftLogStorage<Consensus> for Log {
+    type LogReader = LogReader;
+
+    async fn get_log_state(&mut self) -> io::Result<LogState<Consensus>> {
+        let reader = &self.reader.reader;
+        Ok(LogState { last_purged_log_id: reader.purged().map(log_id), last_log_id: reader.last().map(log_id) })
+    }
+
+    async fn get_log_reader(&mut self) -> LogReader {
+        self.reader.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
+        self.with(|journal| journal.save_vote(to_journal_vote(vote)))
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> io::Result<()> {
+        if let Some(committed) = committed {
+            self.journal.lock().note_committed(committed.index + 1);
+        }
+        Ok(())
+    }
+
+    async fn read_committed(&mut self) -> io::Result<Option<LogId>> {
+        let reader = &self.reader.reader;
+        let last = reader.last().map_or(0, |last| last.index + 1);
+        let end = self.journal.lock().committed_end().min(last);
+        Ok(end.checked_sub(1).and_then(|index| reader.id_at(index)).map(log_id))
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<Consensus>) -> io::Result<()>
+    where
+        I: IntoIterator<Item = RaftEntry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let entries: Vec<RaftEntry> = entries.into_iter().collect();
+        let records: Vec<journal::Entry> = entries.iter().map(to_journal_entry).collect();
+        self.with(|journal| {
+            journal.append(&records)?;
+            journal.sync()
+        })?;
+        self.reader.recent.lock().extend(entries.into_iter().zip(records.iter().map(|record| record.payload.len())));
+        callback.io_completed(Ok(()));
+        Ok(())
+    }
+
+    async fn truncate_after(&mut self, last: Option<LogId>) -> io::Result<()> {
+        self.reader.recent.lock().truncate(last);
+        self.with(|journal| journal.truncate_after(last.as_ref().map(entry_id)))
+    }
+
+    async fn purge(&mut self, upto: LogId) -> io::Result<()> {
+        self.with(|journal| journal.purge(entry_id(&upto)))
+    }
+}
+
+impl Recent {
+    fn extend(&mut self, entries: impl Iterator<Item = (RaftEntry, usize)>) {
+        for (entry, bytes) in entries {
+            if self.bytes + bytes > RECENT_BYTES {
+                self.entries.clear();
+                self.bytes = 0;
+            }
+            self.entries.push_back(entry);
+            self.bytes += bytes;
+        }
+    }
+
+    fn truncate(&mut self, last: Option<LogId>) {
+        while self.entries.back().is_some_and(|entry| Some(entry.log_id) > last) {
+            self.entries.pop_back();
+        }
+    }
+
+    /// The entries of the range, if all of them are here.
+    fn get(&self, start: u64, end: u64) -> Option<Vec<RaftEntry>> {
+        let first = self.entries.front()?.log_id.index;
+        let skip = start.checked_sub(first)? as usize;
+        let count = end.saturating_sub(start) as usize;
+        if skip + count > self.entries.len() {
+            return None;
+        }
+        Some(self.entries.range(skip..skip + count).cloned().collect())
+    }
+}
+
+impl RaftLogReader<Consensus> for LogReader {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> io::Result<Vec<RaftEntry>> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last + 1,
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => u64::MAX,
+        };
+        if let Some(entries) = self.recent.lock().get(start, end) {
+            return Ok(entries);
+        }
+        self.reader.entries(start..end)?.into_iter().map(from_journal_entry).collect()
+    }
+
+    async fn read_vote(&mut self) -> io::Result<Option<Vote>> {
+        Ok(self.reader.vote().map(from_journal_vote))
+    }
+}

@@ -1,0 +1,262 @@
+//! One replica's threads, and what they share.
+//!
+//! ```text
+//!   sessions ──propose──▶ Queue ──gather──▶ shard thread: log (write + sync) → consensus → apply → answer
+//!                                                │
+//!                                 housekeeper: spare segments, checkpoints
+//! ```
+//!
+//! The shard thread runs everything a commit waits for, one batch after the other, so a commit costs two hand-overs:
+//! to the shard thread, and back to the session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use env::{DirLock, LockError};
+use futures_util::future::Either;
+use journal::Journal;
+use journal::checkpoint::CheckpointDir;
+use openraft::async_runtime::WatchReceiver;
+use parking_lot::Mutex;
+use store::Store;
+use tokio::sync::oneshot;
+use types::Timestamp;
+
+use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction, TransactionId};
+use crate::consensus::Raft;
+use crate::failure::Failure;
+use crate::housekeeper::{self, Order};
+use crate::machine::Replicated;
+use crate::queue::Queue;
+use crate::{checkpoint, leader};
+
+/// What the threads share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub queue: Arc<Queue>,
+    pub journal: Arc<Mutex<Journal>>,
+    pub replicated: Arc<Mutex<Replicated>>,
+    pub failure: Failure,
+    /// The replica is going away: what takes long is given up.
+    pub stopping: Arc<AtomicBool>,
+}
+
+pub(crate) struct Replica {
+    shared: Shared,
+    store: Arc<Store>,
+    raft: Raft,
+    transaction_bytes: u64,
+    term: u64,
+    sequence: AtomicU64,
+    orders: mpsc::Sender<Order>,
+    threads: Mutex<Option<Threads>>,
+    _lock: DirLock,
+}
+
+struct Threads {
+    leader: JoinHandle<()>,
+    /// Told when everything that was proposed has been answered.
+    drained: mpsc::Receiver<()>,
+    exit: oneshot::Sender<()>,
+    housekeeper: JoinHandle<()>,
+}
+
+impl Replica {
+    pub fn open(config: Config) -> Result<Replica, OpenError> {
+        let lock = lock(&config)?;
+        let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
+        let (store, writer) = Store::new(config.memory.clone());
+        let mut replicated = Replicated::new(writer);
+        if let Some(newest) = checkpoints.newest()? {
+            checkpoint::load(&newest, &mut replicated)?;
+        }
+        let options = journal::Options { segment_bytes: config.segment_bytes };
+        let journal = Journal::open(&config.env, &config.dir.join("log"), options)?;
+        check_log_fits(&config.dir, &journal, &replicated)?;
+
+        let spares = journal.spares();
+        let shared = Shared {
+            queue: Arc::new(Queue::new(config.queue_bytes)),
+            journal: Arc::new(Mutex::new(journal)),
+            replicated: Arc::new(Mutex::new(replicated)),
+            failure: Failure::default(),
+            stopping: Arc::default(),
+        };
+        let (exit, exits) = oneshot::channel();
+        let (ready, opened) = mpsc::channel();
+        let (drained_sender, drained) = mpsc::channel();
+        let leader = {
+            let (shared, node_id) = (shared.clone(), config.node_id);
+            spawn("shard", move || leader::run(shared, node_id, &ready, &drained_sender, exits))
+        };
+        let started = opened.recv().unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into())));
+        let (raft, runtime, term) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                // It has nothing left to do but to end.
+                let _ = leader.join();
+                return Err(error);
+            }
+        };
+        let (orders, received) = mpsc::channel();
+        let housekeeper = {
+            let keeper = housekeeper::Housekeeper {
+                env: config.env.clone(),
+                shared: shared.clone(),
+                checkpoints,
+                spares,
+                raft: raft.clone(),
+                runtime,
+                checkpoint_bytes: config.checkpoint_bytes,
+                bytes_per_second: config.checkpoint_bytes_per_second,
+            };
+            spawn("housekeeper", move || keeper.run(&received))
+        };
+        Ok(Replica {
+            shared,
+            store,
+            raft,
+            transaction_bytes: config.transaction_bytes,
+            term,
+            sequence: AtomicU64::new(1),
+            orders,
+            threads: Mutex::new(Some(Threads { leader, drained, exit, housekeeper })),
+            _lock: lock,
+        })
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub fn begin(&self) -> TransactionId {
+        TransactionId { term: self.term, sequence: self.sequence.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub fn propose(
+        &self,
+        transaction: Transaction,
+    ) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
+        let bytes = transaction.writes.len() as u64;
+        let limit = self.transaction_bytes;
+        if bytes > limit {
+            return Either::Left(std::future::ready(Err(ProposeError::TooLarge { bytes, limit })));
+        }
+        Either::Right(self.shared.queue.propose(transaction))
+    }
+
+    pub fn outcome(&self, id: TransactionId) -> Outcome {
+        // In this order: what is in flight now may be applied a moment later, not the other way round.
+        if self.shared.queue.holds(id) {
+            return Outcome::Pending;
+        }
+        let replicated = self.shared.replicated.lock();
+        match replicated.outcomes.get(id) {
+            Some(timestamp) => Outcome::Committed(timestamp),
+            None if Some(id) <= replicated.outcomes.forgotten() => Outcome::Forgotten,
+            None => Outcome::NotCommitted,
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        let metrics = self.raft.metrics().borrow_watched().clone();
+        let stopped = self.shared.failure.get();
+        let (newest_commit, applied_index, checkpoint_index) = {
+            let replicated = self.shared.replicated.lock();
+            let checkpoint = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
+            (replicated.newest, replicated.applied.map(|id| id.index), checkpoint.map(|id| id.index))
+        };
+        Status {
+            is_leader: stopped.is_none() && metrics.state.is_leader(),
+            term: metrics.current_term,
+            last_log_index: metrics.last_log_index,
+            applied_index,
+            checkpoint_index,
+            newest_commit,
+            log_bytes: housekeeper::bytes_since_checkpoint(&self.shared),
+            stopped,
+        }
+    }
+
+    pub fn checkpoint(&self) -> Result<(), CheckpointError> {
+        let (reply, answer) = mpsc::channel();
+        let gone = || CheckpointError { reason: "the shard is shut down".into() };
+        self.orders.send(Order::Checkpoint(reply)).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?
+    }
+
+    pub fn shutdown(&self) {
+        let Some(threads) = self.threads.lock().take() else {
+            return;
+        };
+        self.shared.queue.close("the shard is shutting down".into());
+        // The answer only says when; a leader that died has drained, too.
+        let _ = threads.drained.recv();
+        if self.shared.failure.get().is_none()
+            && let Err(error) = self.checkpoint()
+        {
+            tracing::warn!("{error}; the log will be replayed at the next start");
+        }
+        self.stop(threads);
+    }
+
+    fn stop(&self, threads: Threads) {
+        let Threads { leader, drained: _, exit, housekeeper } = threads;
+        self.shared.queue.close("the shard is shutting down".into());
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        // Threads that are gone need not be told.
+        let _ = self.orders.send(Order::Stop);
+        let _ = housekeeper.join();
+        let _ = exit.send(());
+        let _ = leader.join();
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.get_mut().take() {
+            self.stop(threads);
+        }
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::Builder::new().name(name.into()).spawn(run).expect("the system has a thread left")
+}
+
+fn lock(config: &Config) -> Result<DirLock, OpenError> {
+    let io_error = |file: PathBuf, error| OpenError::Files(journal::OpenError::Io { file, error });
+    let (disk, dir) = (&config.env.disk, &config.dir);
+    disk.create_dir(dir).map_err(|error| io_error(dir.clone(), error))?;
+    let path = dir.join("LOCK");
+    disk.lock(&path).map_err(|error| match error {
+        LockError::Held { pid } => OpenError::Locked { dir: dir.clone(), pid },
+        LockError::Io(error) => io_error(path, error),
+    })
+}
+
+/// The log must begin where the checkpoint ends, and must not end before: what lies between would be lost in silence.
+fn check_log_fits(dir: &std::path::Path, journal: &Journal, replicated: &Replicated) -> Result<(), OpenError> {
+    let mismatch = |what: String| Err(OpenError::Mismatch { dir: dir.to_owned(), what });
+    let reader = journal.reader();
+    let (purged, last) = (reader.purged().map(|id| id.index), reader.last().map(|id| id.index));
+    let checkpoint = replicated.applied.map(|id| id.index);
+    match checkpoint {
+        Some(index) if last.is_none() => mismatch(format!("there is a checkpoint of log entry {index}, but no log")),
+        Some(index) if last < checkpoint => {
+            let last = last.unwrap_or_default();
+            mismatch(format!("the log ends with entry {last}, before the checkpoint of entry {index}"))
+        }
+        _ if purged > checkpoint => {
+            let purged = purged.unwrap_or_default();
+            mismatch(match checkpoint {
+                Some(index) => format!("the log begins after entry {purged}, but the newest checkpoint is of {index}"),
+                None => format!("the log begins after entry {purged}, but there is no checkpoint"),
+            })
+        }
+        _ => Ok(()),
+    }
+}
