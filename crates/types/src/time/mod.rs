@@ -3,8 +3,20 @@
 //! All four are plain numbers, `Copy`, and compare as such. Temporals with a fraction carry the number of digits (`fsp`) that
 //! they print; it does not take part in comparison.
 
+mod calendar;
+mod display;
+mod format;
+mod interval;
+mod parse;
+mod zone;
+
+pub use calendar::{WeekMode, days_in_month, is_leap_year};
+pub use format::{MONTHS, StrToDate, WEEKDAYS, date_format, str_to_date, time_format};
+pub use interval::{Interval, IntervalUnit, timestamp_diff};
+pub use parse::{DateRules, ParsedDateTime, ParsedTime};
+pub use zone::TimeZone;
+
 use std::cmp::Ordering;
-use std::fmt;
 
 /// A calendar date; `0000-00-00` and zero months or days are legal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -57,6 +69,10 @@ impl Date {
         Date { year: (packed >> 9) as u16, month: (packed >> 5 & 15) as u8, day: (packed & 31) as u8 }
     }
 
+    pub fn is_zero(self) -> bool {
+        self == Date::ZERO
+    }
+
     /// Whether the parts are within their ranges, zeros included; the 31st of a short month passes.
     pub fn is_in_range(self) -> bool {
         self.year <= 9999 && self.month <= 12 && self.day <= 31
@@ -83,6 +99,33 @@ impl DateTime {
         }
     }
 
+    /// Half up to `fsp` digits; `None` when that leaves the calendar (or carries into a zero date).
+    pub fn round(self, fsp: u8) -> Option<DateTime> {
+        let unit = unit_of(fsp) as u32;
+        let micros = (self.micros + unit / 2) / unit * unit;
+        if micros < 1_000_000 {
+            return Some(DateTime { micros, fsp, ..self });
+        }
+        let second = DateTime { micros: 0, fsp, ..self };
+        second.add_micros(1_000_000)
+    }
+
+    /// Drops the digits beyond `fsp`.
+    pub fn truncate(self, fsp: u8) -> DateTime {
+        let unit = unit_of(fsp) as u32;
+        DateTime { micros: self.micros / unit * unit, fsp, ..self }
+    }
+
+    /// The time of the day.
+    pub fn time(self) -> Time {
+        let seconds = (i64::from(self.hour) * 60 + i64::from(self.minute)) * 60 + i64::from(self.second);
+        Time { micros: seconds * 1_000_000 + i64::from(self.micros), fsp: self.fsp }
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.date.is_zero() && self.time().micros == 0
+    }
+
     pub fn is_in_range(self) -> bool {
         self.date.is_in_range() && self.hour < 24 && self.minute < 60 && self.second < 60 && self.micros < 1_000_000
     }
@@ -96,9 +139,72 @@ impl From<Date> for DateTime {
 }
 
 impl Time {
+    /// Of a magnitude in parts; `None` beyond 838:59:59 or with 60 minutes or seconds.
+    pub fn from_parts(negative: bool, hours: u32, minutes: u32, seconds: u32, micros: u32, fsp: u8) -> Option<Time> {
+        if minutes > 59 || seconds > 59 || micros > 999_999 {
+            return None;
+        }
+        let magnitude = (i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds)) * 1_000_000
+            + i64::from(micros);
+        let time = Time { micros: if negative { -magnitude } else { magnitude }, fsp };
+        time.is_in_range().then_some(time)
+    }
+
+    /// Hours of the magnitude, 0..=838.
+    pub fn hours(self) -> u32 {
+        (self.micros.unsigned_abs() / 3_600_000_000) as u32
+    }
+
+    pub fn minutes(self) -> u32 {
+        (self.micros.unsigned_abs() / 60_000_000 % 60) as u32
+    }
+
+    pub fn seconds(self) -> u32 {
+        (self.micros.unsigned_abs() / 1_000_000 % 60) as u32
+    }
+
+    /// The fraction of the magnitude.
+    pub fn fraction(self) -> u32 {
+        (self.micros.unsigned_abs() % 1_000_000) as u32
+    }
+
+    /// Half away from zero to `fsp` digits, within the range.
+    pub fn round(self, fsp: u8) -> Time {
+        let unit = unit_of(fsp);
+        let magnitude = (self.micros.abs() + unit / 2) / unit * unit;
+        let magnitude = magnitude.min(MAX_TIME_MICROS);
+        Time { micros: if self.micros < 0 { -magnitude } else { magnitude }, fsp }
+    }
+
+    /// Drops the digits beyond `fsp`.
+    pub fn truncate(self, fsp: u8) -> Time {
+        Time { micros: self.micros / unit_of(fsp) * unit_of(fsp), fsp }
+    }
+
     pub fn is_in_range(self) -> bool {
         self.micros.abs() <= MAX_TIME_MICROS
     }
+}
+
+impl UnixTime {
+    /// The largest TIMESTAMP: 2038-01-19 03:14:07.999999 UTC.
+    pub const MAX_MICROS: i64 = i32::MAX as i64 * 1_000_000 + 999_999;
+
+    /// MySQL's zero timestamp.
+    pub fn is_zero(self) -> bool {
+        self.micros == 0
+    }
+
+    /// Half up to `fsp` digits.
+    pub fn round(self, fsp: u8) -> UnixTime {
+        let unit = unit_of(fsp);
+        UnixTime { micros: (self.micros + unit / 2) / unit * unit, fsp }
+    }
+}
+
+/// Microseconds in one unit of the last digit.
+fn unit_of(fsp: u8) -> i64 {
+    10i64.pow(6 - u32::from(fsp.min(6)))
 }
 
 macro_rules! compare_by {
@@ -129,36 +235,5 @@ compare_by!(DateTime, |v: &DateTime| (v.date, v.hour, v.minute, v.second, v.micr
 compare_by!(Time, |v: &Time| v.micros);
 compare_by!(UnixTime, |v: &UnixTime| v.micros);
 
-impl fmt::Display for Date {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
-    }
-}
-
-impl fmt::Display for DateTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:02}:{:02}:{:02}", self.date, self.hour, self.minute, self.second)?;
-        write_fraction(f, self.micros, self.fsp)
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.micros < 0 { "-" } else { "" };
-        let micros = self.micros.unsigned_abs();
-        let seconds = micros / 1_000_000;
-        write!(f, "{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
-        write_fraction(f, (micros % 1_000_000) as u32, self.fsp)
-    }
-}
-
-fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u32, fsp: u8) -> fmt::Result {
-    match fsp {
-        0 => Ok(()),
-        1..=5 => {
-            let width = usize::from(fsp);
-            write!(f, ".{:0width$}", micros / 10u32.pow(6 - u32::from(fsp)))
-        }
-        _ => write!(f, ".{micros:06}"),
-    }
-}
+#[cfg(test)]
+mod tests;
