@@ -39,7 +39,7 @@ check xml_mode '<field name="a">1</field>' "$(sql -Xe 'SELECT 1 AS a' | grep -o 
 sql -e 'SELECT * FROM nowhere.at_all' 2> /dev/null
 check exit_code_of_an_error 1 $?
 check text_of_an_error "ERROR 1064 (42000) at line 2: You have an error in your SQL syntax" \
-    "$(printf 'SELECT 1;\nSELEC 2;\n' | sql -BN 2>&1 > /dev/null | cut -d';' -f1)"
+    "$(printf 'SELECT 1;\nSELEC 2;\n' | sql -BN 2>&1 > /dev/null | grep ^ERROR | cut -d';' -f1)"
 check force_goes_on 3 "$(printf 'SELEC 1;\nSELECT 3;\n' | sql -BN --force 2> /dev/null)"
 check delimiter $'1\n2' "$(printf 'DELIMITER //\nSELECT 1//\nSELECT 2//\n' | sql -BN)"
 check comments 7 "$(printf -- '-- one\n# two\n/* three */ SELECT /*! 7 */;\n' | sql -BN --comments)"
