@@ -1,1 +1,43 @@
-//! front-mysql
+//! The MySQL front: sockets, logins, commands, and the event loops that statements run on.
+//!
+//! One event loop per core; a connection stays on its loop. A statement is plain synchronous code on a stack of its own, so
+//! that the thread that reads a packet also runs it and writes the answer, and switches to other connections only
+//! where the statement has to wait.
+//!
+//! In reading order:
+//!
+//! 1. [`server`]: the listening socket and the threads; [`connection`]: the life of one connection.
+//! 2. [`login`] and [`authentication`]: who is it; [`commands`]: what does it want.
+//! 3. [`fiber`] and [`host`]: how synchronous code waits; [`socket`]: bytes in and out, deadlines.
+//! 4. [`sink`], [`columns`], [`cells`]: answers straight into the send buffer; [`prepared`]: parameters.
+//! 5. [`registry`]: all connections, the process list, KILL.
+//! 6. [`backend`]: what the front needs of the SQL layer.
+
+mod authentication;
+pub mod backend;
+mod cells;
+mod columns;
+mod commands;
+mod config;
+mod connection;
+mod fiber;
+mod host;
+mod login;
+mod pool;
+mod prepared;
+mod registry;
+mod rsa;
+mod server;
+mod sink;
+mod socket;
+
+pub use config::{Config, Plugin};
+pub use registry::{Registry, Statistics};
+pub use server::Server;
+
+/// Bytes that nobody can foretell.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    bytes
+}

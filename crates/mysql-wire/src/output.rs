@@ -6,6 +6,8 @@ use crate::frame::{FRAME_PAYLOAD_MAX, HEADER_LEN};
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
+    /// Where the packets that were ended end.
+    packets_end: usize,
     sequence: u8,
 }
 
@@ -18,7 +20,11 @@ pub struct Packet {
 
 impl Output {
     pub fn new(buffer: Vec<u8>) -> Self {
-        Output { buffer, sequence: 0 }
+        Output {
+            packets_end: buffer.len(),
+            buffer,
+            sequence: 0,
+        }
     }
 
     pub fn into_bytes(self) -> Vec<u8> {
@@ -41,11 +47,29 @@ impl Output {
     /// Forgets what was collected (because it was sent); numbering goes on.
     pub fn clear(&mut self) {
         self.buffer.clear();
+        self.packets_end = 0;
     }
 
-    /// The buffer itself, to be exchanged; whole packets only.
-    pub fn buffer_mut(&mut self) -> &mut Vec<u8> {
+    /// Forgets the first `len` bytes because they were sent.
+    pub fn drop_front(&mut self, len: usize) {
+        self.buffer.drain(..len);
+        self.packets_end -= len;
+    }
+
+    /// Forgets the packet that was begun and not ended, if there is one.
+    pub fn drop_begun(&mut self) {
+        self.buffer.truncate(self.packets_end);
+    }
+
+    /// The buffer, for the payload of a begun packet.
+    pub fn payload_mut(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
+    }
+
+    /// Exchanges the buffer of an empty output.
+    pub fn replace_buffer(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        debug_assert!(self.is_empty() && buffer.is_empty());
+        std::mem::replace(&mut self.buffer, buffer)
     }
 
     /// The number of the next packet.
@@ -65,7 +89,7 @@ impl Output {
         self.end(packet);
     }
 
-    /// Begins a packet whose payload is appended through [`Output::buffer_mut`].
+    /// Begins a packet whose payload is appended through [`Output::payload_mut`].
     #[inline]
     pub fn begin(&mut self) -> Packet {
         let at = self.buffer.len();
@@ -82,6 +106,21 @@ impl Output {
         } else {
             self.split(packet.at, len);
         }
+        self.packets_end = self.buffer.len();
+    }
+
+    /// Appends packets that were framed before, with the numbers that they have here.
+    #[inline]
+    pub fn framed(&mut self, packets: &[u8]) {
+        let mut at = self.buffer.len();
+        self.buffer.extend_from_slice(packets);
+        while let Some([a, b, c, number]) = self.buffer[at..].first_chunk_mut::<HEADER_LEN>() {
+            *number = self.sequence;
+            at += HEADER_LEN + (usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16);
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        debug_assert_eq!(at, self.buffer.len(), "whole frames");
+        self.packets_end = self.buffer.len();
     }
 
     /// Takes a begun packet back.
@@ -121,9 +160,33 @@ mod tests {
         output.set_sequence(255);
         output.packet(|out| out.push(1));
         let abandoned = output.begin();
-        output.buffer_mut().extend_from_slice(b"half a row");
+        output.payload_mut().extend_from_slice(b"half a row");
         output.abandon(abandoned);
         output.packet(|out| out.extend_from_slice(&[2, 3]));
         assert_eq!(output.as_slice(), [1, 0, 0, 255, 1, 2, 0, 0, 0, 2, 3]);
+    }
+
+    #[test]
+    fn framed_packets_get_new_numbers() {
+        let mut cached = Output::new(Vec::new());
+        cached.packet(|out| out.extend_from_slice(b"ab"));
+        cached.packet(|_| ());
+        let mut output = Output::new(Vec::new());
+        output.set_sequence(7);
+        output.framed(cached.as_slice());
+        assert_eq!(output.as_slice(), [2, 0, 0, 7, b'a', b'b', 0, 0, 0, 8]);
+        assert_eq!(output.sequence(), 9);
+    }
+
+    #[test]
+    fn what_was_sent_or_not_ended_can_be_dropped() {
+        let mut output = Output::new(Vec::new());
+        output.packet(|out| out.push(1));
+        output.packet(|out| out.push(2));
+        let _begun = output.begin();
+        output.drop_begun();
+        output.drop_front(5);
+        output.drop_begun();
+        assert_eq!(output.as_slice(), [1, 0, 0, 1, 2]);
     }
 }

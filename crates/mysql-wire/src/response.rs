@@ -75,7 +75,11 @@ impl<'a> OkPacket<'a> {
         let last_insert_id = reader.lenenc_int("last insert id")?;
         let status = Status(reader.u16("status")?);
         let warnings = reader.u16("warnings")?;
-        let info = if reader.is_empty() { &[] } else { reader.lenenc_bytes("info")? };
+        let info = if reader.is_empty() {
+            &[]
+        } else {
+            reader.lenenc_bytes("info")?
+        };
         Ok((
             OkPacket {
                 affected_rows,

@@ -6,5 +6,6 @@
 
 pub mod engine;
 pub mod host;
+pub mod processes;
 pub mod result;
 pub mod session;

@@ -116,6 +116,16 @@ impl Session {
         ServerStatus::AUTOCOMMIT
     }
 
+    /// `COM_SET_OPTION`: whether one `COM_QUERY` may hold several statements.
+    pub fn set_multi_statements(&mut self, allowed: bool) {
+        self.options.multi_statements = allowed;
+    }
+
+    /// The current database, for the process list.
+    pub fn database(&self) -> Option<&str> {
+        self.options.database.as_deref()
+    }
+
     /// `character_set_results` as a collation id: what text columns are sent in. `None`: as stored.
     pub fn results_collation(&self) -> Option<u16> {
         Some(255)

@@ -294,6 +294,7 @@ errors! {
     NoReferencedRow2 = 1452 "23000" "Cannot add or update a child row: a foreign key constraint fails (%)";
     SpBadVarShadow = 1453 "42000" "Variable '%' must be quoted with `...`, or renamed";
     PsManyParam = 1390 "HY000" "Prepared statement contains too many placeholders";
+    StmtHasNoOpenCursor = 1421 "HY000" "The statement (%) has no open cursor.";
     MaxPreparedStmtCountReached = 1461 "42000" "Can't create more than max_prepared_stmt_count statements (current value: %)";
     ViewRecursive = 1462 "HY000" "`%`.`%` contains view recursion";
     NonGroupingFieldUsed = 1463 "42000" "Non-grouping field '%' is used in % clause";
@@ -428,5 +429,6 @@ errors! {
     TableWithoutPk = 3750 "HY000" "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     DataTruncatedFunctionalIndex = 3751 "22001" "Data truncated for functional index '%' at row %";
     DataOutOfRangeFunctionalIndex = 3752 "22003" "Value is out of range for functional index '%' at row %";
+    AccountHasBeenLocked = 3118 "HY000" "Access denied for user '%'@'%'. Account is locked.";
     ClientInteractionTimeout = 4031 "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
 }

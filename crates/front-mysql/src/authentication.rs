@@ -1,0 +1,430 @@
+//! Who is it? The conversation that proves a password, as a state machine: the client's packets in, steps out.
+//!
+//! ```text
+//!   answer of the account's plugin ─────────────▶ native: granted or denied
+//!   answer of another plugin ──▶ switch ──▶ answer
+//!   sha2 answer ──▶ digest cached ──────────────▶ granted or denied
+//!               └─▶ ask for the password ──▶ (TLS) password ──────────▶ slow check ──▶ granted or denied
+//!                                       └──▶ public key ──▶ encrypted ──▶ slow check ──▶ …
+//! ```
+//!
+//! A user who does not exist goes the same way as one with a wrong password.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use mysql_wire::auth::{Nonce, native, sha2};
+use mysql_wire::handshake::{AuthSwitch, encode_auth_more_data};
+use parking_lot::Mutex;
+
+use crate::backend::Account;
+use crate::config::Plugin;
+use crate::rsa::Key;
+
+/// What all connections share for their logins.
+pub struct Passwords {
+    key: LazyLock<Key>,
+    /// Digests of passwords that were proved in full, with the stored form they were proved against: a changed password
+    /// makes its entry worthless.
+    proved: Mutex<HashMap<(String, String), (String, sha2::Digest)>>,
+    /// What the slow check of an unknown user works on.
+    decoy: String,
+}
+
+/// What the connection has to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this packet, and hand the client's answer to [`Authentication::answered`].
+    Ask(Vec<u8>),
+    /// Run [`Check::run`] where it disturbs nobody, and hand the outcome to [`Authentication::checked`].
+    Check(Check),
+    /// Let the client in, after sending this packet.
+    Granted {
+        last_words: Option<Vec<u8>>,
+    },
+    Denied,
+}
+
+/// A comparison that takes milliseconds by design.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Check {
+    authentication_string: String,
+    secret: Secret,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Secret {
+    Password(Vec<u8>),
+    Encrypted {
+        ciphertext: Vec<u8>,
+        nonce: [u8; Nonce::LEN],
+    },
+}
+
+/// One client's attempt.
+pub struct Authentication {
+    passwords: Arc<Passwords>,
+    nonce: Nonce,
+    /// None for an unknown user.
+    account: Option<Account>,
+    plugin: Plugin,
+    channel: Channel,
+    expected: Expected,
+    /// What error messages say.
+    pub using_password: bool,
+}
+
+/// Whether the connection keeps a password secret by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    Plain,
+    Encrypted,
+}
+
+/// What the client's next packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Answer,
+    PasswordOrKeyRequest,
+    EncryptedPassword,
+}
+
+impl Plugin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Plugin::CachingSha2Password => sha2::NAME,
+            Plugin::MysqlNativePassword => native::NAME,
+        }
+    }
+}
+
+impl Passwords {
+    pub fn new() -> Arc<Passwords> {
+        let decoy = sha2::authentication_string(b"nobody's password", crate::random());
+        Arc::new(Passwords {
+            key: LazyLock::new(Key::generate),
+            proved: Mutex::default(),
+            decoy,
+        })
+    }
+
+    /// Makes the RSA key, which takes a while, before somebody waits for it.
+    pub fn prepare(&self) {
+        LazyLock::force(&self.key);
+    }
+}
+
+impl Check {
+    /// The digest of the password, if it is the account's.
+    pub fn run(&self, passwords: &Passwords) -> Option<sha2::Digest> {
+        let password = match &self.secret {
+            Secret::Password(password) => password.clone(),
+            Secret::Encrypted { ciphertext, nonce } => {
+                let text = passwords.key.decrypt(ciphertext).unwrap_or_default();
+                sha2::obscure(&text, &Nonce(*nonce))
+            }
+        };
+        let password = password.strip_suffix(&[0])?;
+        sha2::verify_password(self.authentication_string.as_bytes(), password).then(|| sha2::Digest::of(password))
+    }
+}
+
+impl Authentication {
+    /// `default_plugin` is the one that an unknown user is made to believe in.
+    pub fn new(
+        passwords: Arc<Passwords>,
+        nonce: Nonce,
+        account: Option<Account>,
+        default_plugin: Plugin,
+        channel: Channel,
+    ) -> Self {
+        let plugin = account.as_ref().map_or(default_plugin, |account| account.plugin);
+        Authentication {
+            passwords,
+            nonce,
+            account,
+            plugin,
+            channel,
+            expected: Expected::Answer,
+            using_password: false,
+        }
+    }
+
+    /// The account, once access is granted.
+    pub fn into_account(self) -> Option<Account> {
+        self.account
+    }
+
+    /// Begins with what the client sent along with its name: the answer of the plugin it believes in.
+    pub fn begin(&mut self, client_plugin: Option<&[u8]>, answer: &[u8]) -> Step {
+        self.using_password = !answer.is_empty();
+        // Clients from before plugins know one.
+        let client_plugin = client_plugin.unwrap_or(native::NAME.as_bytes());
+        // No password looks the same under every plugin.
+        if client_plugin == self.plugin.name().as_bytes() || (answer.is_empty() && self.has_no_password()) {
+            return self.check_answer(answer);
+        }
+        let mut packet = Vec::new();
+        AuthSwitch {
+            plugin: self.plugin.name().as_bytes(),
+            nonce: self.nonce,
+        }
+        .encode(&mut packet);
+        Step::Ask(packet)
+    }
+
+    /// Goes on with the client's answer to the last [`Step::Ask`].
+    pub fn answered(&mut self, packet: &[u8]) -> Step {
+        match self.expected {
+            Expected::Answer => {
+                self.using_password = !packet.is_empty();
+                self.check_answer(packet)
+            }
+            Expected::PasswordOrKeyRequest if self.channel == Channel::Encrypted => {
+                self.check_slowly(Secret::Password(packet.to_vec()))
+            }
+            Expected::PasswordOrKeyRequest if packet == [sha2::REQUEST_PUBLIC_KEY] => {
+                self.expected = Expected::EncryptedPassword;
+                let mut reply = Vec::new();
+                encode_auth_more_data(&mut reply, self.passwords.key.public_pem().as_bytes());
+                Step::Ask(reply)
+            }
+            // A client that knows the key from a file does not ask for it.
+            Expected::PasswordOrKeyRequest | Expected::EncryptedPassword => self.check_slowly(Secret::Encrypted {
+                ciphertext: packet.to_vec(),
+                nonce: self.nonce.0,
+            }),
+        }
+    }
+
+    /// Goes on with the outcome of the last [`Step::Check`].
+    pub fn checked(&mut self, outcome: Option<sha2::Digest>) -> Step {
+        let (Some(digest), Some(account)) = (outcome, &self.account) else {
+            return Step::Denied;
+        };
+        let key = (account.user.clone(), account.host.clone());
+        self.passwords
+            .proved
+            .lock()
+            .insert(key, (account.authentication_string.clone(), digest));
+        Step::Granted { last_words: None }
+    }
+
+    fn has_no_password(&self) -> bool {
+        self.account
+            .as_ref()
+            .is_some_and(|account| account.authentication_string.is_empty())
+    }
+
+    fn check_answer(&mut self, answer: &[u8]) -> Step {
+        if self.has_no_password() {
+            return if answer.is_empty() {
+                Step::Granted { last_words: None }
+            } else {
+                Step::Denied
+            };
+        }
+        match self.plugin {
+            _ if answer.is_empty() => Step::Denied,
+            Plugin::MysqlNativePassword => match &self.account {
+                Some(account) if native::verify(account.authentication_string.as_bytes(), &self.nonce, answer) => {
+                    Step::Granted { last_words: None }
+                }
+                _ => Step::Denied,
+            },
+            Plugin::CachingSha2Password => match self.cached_digest() {
+                Some(digest) if digest.verify(&self.nonce, answer) => Step::Granted {
+                    last_words: Some(more_data(sha2::FAST_AUTHENTICATION_DONE)),
+                },
+                _ => {
+                    self.expected = Expected::PasswordOrKeyRequest;
+                    Step::Ask(more_data(sha2::FULL_AUTHENTICATION))
+                }
+            },
+        }
+    }
+
+    fn cached_digest(&self) -> Option<sha2::Digest> {
+        let account = self.account.as_ref()?;
+        let proved = self.passwords.proved.lock();
+        let (stored, digest) = proved.get(&(account.user.clone(), account.host.clone()))?;
+        (*stored == account.authentication_string).then_some(*digest)
+    }
+
+    fn check_slowly(&self, secret: Secret) -> Step {
+        let stored = self
+            .account
+            .as_ref()
+            .map_or(&self.passwords.decoy, |account| &account.authentication_string);
+        Step::Check(Check {
+            authentication_string: stored.clone(),
+            secret,
+        })
+    }
+}
+
+fn more_data(message: u8) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode_auth_more_data(&mut packet, &[message]);
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mysql_wire::handshake::decode_auth_more_data;
+
+    const NONCE: Nonce = Nonce(*b"01234567890123456789");
+    const GRANTED: Step = Step::Granted { last_words: None };
+
+    fn passwords() -> Arc<Passwords> {
+        static SHARED: LazyLock<Arc<Passwords>> = LazyLock::new(Passwords::new);
+        SHARED.clone()
+    }
+
+    fn account(plugin: Plugin, password: &str) -> Account {
+        let authentication_string = match plugin {
+            Plugin::CachingSha2Password => sha2::authentication_string(password.as_bytes(), [7; 20]),
+            Plugin::MysqlNativePassword => native::authentication_string(password.as_bytes()),
+        };
+        Account {
+            user: "u".into(),
+            host: "%".into(),
+            plugin,
+            authentication_string,
+            locked: false,
+        }
+    }
+
+    fn attempt(account: Option<Account>, channel: Channel) -> Authentication {
+        Authentication::new(passwords(), NONCE, account, Plugin::CachingSha2Password, channel)
+    }
+
+    fn native_attempt(password: &str) -> Authentication {
+        attempt(Some(account(Plugin::MysqlNativePassword, password)), Channel::Plain)
+    }
+
+    #[test]
+    fn native_password() {
+        let answer = native::answer(b"secret", &NONCE);
+        assert_eq!(
+            native_attempt("secret").begin(Some(b"mysql_native_password"), &answer),
+            GRANTED
+        );
+        assert_eq!(
+            native_attempt("other").begin(Some(b"mysql_native_password"), &answer),
+            Step::Denied
+        );
+        assert_eq!(native_attempt("secret").begin(None, &answer), GRANTED);
+        let mut without = native_attempt("secret");
+        assert_eq!(without.begin(Some(b"mysql_native_password"), b""), Step::Denied);
+        assert!(!without.using_password);
+    }
+
+    #[test]
+    fn another_plugin_is_switched_from() {
+        let mut attempt = native_attempt("secret");
+        let Step::Ask(packet) = attempt.begin(Some(b"dialog"), b"whatever") else {
+            panic!("a switch")
+        };
+        assert_eq!(AuthSwitch::decode(&packet).unwrap().plugin, b"mysql_native_password");
+        assert_eq!(attempt.answered(&native::answer(b"secret", &NONCE)), GRANTED);
+        assert!(attempt.using_password);
+    }
+
+    #[test]
+    fn an_account_without_password_takes_no_answer_only() {
+        for plugin in [Plugin::CachingSha2Password, Plugin::MysqlNativePassword] {
+            let begin = |client: &[u8], answer: &[u8]| {
+                attempt(Some(account(plugin, "")), Channel::Plain).begin(Some(client), answer)
+            };
+            assert_eq!(begin(b"caching_sha2_password", b""), GRANTED);
+            assert_eq!(begin(b"mysql_native_password", b""), GRANTED);
+            assert_eq!(begin(plugin.name().as_bytes(), &[1; 20]), Step::Denied);
+        }
+    }
+
+    #[test]
+    fn the_full_way_over_tls_then_the_fast_way() {
+        let account = Account {
+            user: "tls".into(),
+            ..account(Plugin::CachingSha2Password, "secret")
+        };
+        let mut first = attempt(Some(account.clone()), Channel::Encrypted);
+        let answer = sha2::answer(b"secret", &NONCE);
+        let Step::Ask(packet) = first.begin(Some(b"caching_sha2_password"), &answer) else {
+            panic!("full way")
+        };
+        assert_eq!(decode_auth_more_data(&packet), Ok(&[sha2::FULL_AUTHENTICATION][..]));
+        let Step::Check(check) = first.answered(b"secret\0") else {
+            panic!("a check")
+        };
+        assert_eq!(first.checked(check.run(&passwords())), GRANTED);
+
+        let fast = attempt(Some(account.clone()), Channel::Plain).begin(Some(b"caching_sha2_password"), &answer);
+        assert_eq!(
+            fast,
+            Step::Granted {
+                last_words: Some(vec![1, sha2::FAST_AUTHENTICATION_DONE])
+            }
+        );
+
+        let changed = Account {
+            authentication_string: sha2::authentication_string(b"new", [8; 20]),
+            ..account
+        };
+        let slow = attempt(Some(changed), Channel::Plain).begin(Some(b"caching_sha2_password"), &answer);
+        assert!(
+            matches!(slow, Step::Ask(_)),
+            "the cache does not outlive a changed password"
+        );
+    }
+
+    #[test]
+    fn the_full_way_with_the_public_key() {
+        for (password, granted) in [(&b"secret\0"[..], true), (b"wrong\0", false), (b"secret", false)] {
+            let account = Account {
+                user: "rsa".into(),
+                ..account(Plugin::CachingSha2Password, "secret")
+            };
+            let mut attempt = attempt(Some(account), Channel::Plain);
+            attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
+            let Step::Ask(packet) = attempt.answered(&[sha2::REQUEST_PUBLIC_KEY]) else {
+                panic!("the key")
+            };
+            let pem = decode_auth_more_data(&packet).unwrap();
+            let ciphertext = crate::rsa::encrypt_for_test(pem, &sha2::obscure(password, &NONCE));
+            let Step::Check(check) = attempt.answered(&ciphertext) else {
+                panic!("a check")
+            };
+            assert_eq!(attempt.checked(check.run(&passwords())) == GRANTED, granted);
+        }
+    }
+
+    #[test]
+    fn a_user_who_does_not_exist_goes_the_same_way() {
+        let mut unknown = attempt(None, Channel::Encrypted);
+        assert!(matches!(
+            unknown.begin(Some(b"caching_sha2_password"), &[1; 32]),
+            Step::Ask(_)
+        ));
+        let Step::Check(check) = unknown.answered(b"nobody's password\0") else {
+            panic!("a check")
+        };
+        assert_eq!(unknown.checked(check.run(&passwords())), Step::Denied);
+        assert_eq!(
+            attempt(None, Channel::Plain).begin(Some(b"caching_sha2_password"), b""),
+            Step::Denied
+        );
+    }
+
+    #[test]
+    fn garbage_in_place_of_an_encrypted_password_is_denied() {
+        let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, "secret")), Channel::Plain);
+        attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
+        let Step::Check(check) = attempt.answered(b"secret\0") else {
+            panic!("a check")
+        };
+        assert_eq!(attempt.checked(check.run(&passwords())), Step::Denied);
+    }
+}

@@ -1,0 +1,51 @@
+//! The front's settings and limits.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Everything that has a limit has it here. Names and defaults are MySQL's where it has the setting.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub addr: SocketAddr,
+    /// Threads that serve connections, each with its own event loop.
+    pub threads: usize,
+    pub server_version: String,
+    /// The plugin that the greeting proposes; an account's own plugin is switched to.
+    pub default_plugin: Plugin,
+    pub connections_max: usize,
+    /// All sessions together (`max_prepared_stmt_count`). MySQL's default of 16,382 stops load generators, so this is its
+    /// largest value.
+    pub prepared_statements_max: usize,
+    /// Bytes that a client may send before it has logged in.
+    pub login_bytes_max: usize,
+    /// From accepting a connection to the end of its login (`connect_timeout`).
+    pub login_timeout: Duration,
+    /// The time within which a begun packet has to make progress (`net_read_timeout`).
+    pub read_timeout: Duration,
+    /// The time after which a client that takes no answer is cut (`net_write_timeout`).
+    pub write_timeout: Duration,
+}
+
+/// The password plugins of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plugin {
+    CachingSha2Password,
+    MysqlNativePassword,
+}
+
+impl Config {
+    pub fn new(addr: SocketAddr) -> Self {
+        Config {
+            addr,
+            threads: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+            server_version: "8.0.36-LatsDB-0.1.0".into(),
+            default_plugin: Plugin::CachingSha2Password,
+            connections_max: 10_000,
+            prepared_statements_max: 4_194_304,
+            login_bytes_max: 64 << 10,
+            login_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The life of one connection: log in, then answer commands until the end.
+//!
+//! ```text
+//!   accepted ─▶ login ─▶ wait for a packet ─▶ run what has come, on a fiber ─▶ send the answers ─┐
+//!                              ▲─────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! While it waits, a connection holds no buffer and no stack. One read takes all that has come; all whole packets in it are run;
+//! one write sends their answers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mysql_wire::auth::Nonce;
+use mysql_wire::frame::{FrameError, Scan, scan};
+use mysql_wire::{Capabilities, Output};
+use sql::host::Interrupt;
+use tokio::net::TcpStream;
+use types::{ErrorKind, SqlError};
+
+use crate::commands::{Dialog, Next};
+use crate::fiber::{Fiber, Suspender, is_unwinding};
+use crate::host::FiberHost;
+use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};
+use crate::pool;
+use crate::prepared::Statements;
+use crate::registry::Handle;
+use crate::server::Shared;
+use crate::sink::{Answer, FLUSH_LEN};
+use crate::socket::{Input, Patience, Socket, SocketEnd};
+
+/// What a client that is turned away may still send and be read, so that it gets to see why.
+const LAST_READ_MAX: usize = 128 << 20;
+const LAST_READ_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A logged-in connection.
+struct Connection {
+    input: Input,
+    dialog: Dialog,
+    nonce: Nonce,
+    packet_len_max: usize,
+}
+
+/// Serves one client until the end of its connection.
+pub async fn serve(stream: TcpStream, shared: Arc<Shared>, handle: Arc<Handle>) {
+    let waker = std::future::poll_fn(|context| std::task::Poll::Ready(context.waker().clone())).await;
+    handle.set_waker(waker);
+    let socket = Rc::new(Socket::new(stream, handle.clone()));
+    let Some(mut connection) = log_in(&shared, &handle, &socket).await else {
+        return;
+    };
+    handle.end();
+    loop {
+        if let Err(end) = connection.wait_for_packet().await {
+            connection.say_why(end);
+            return connection.close().await;
+        }
+        let (back, next) = match connection.run().await {
+            Ok(done) => done,
+            Err(error) => return tracing::error!(%error, "no memory for a statement's stack"),
+        };
+        connection = back;
+        match next {
+            Next::Command => {}
+            Next::Broken => return,
+            Next::Close => return connection.close().await,
+            Next::ChangeUser(request) => match connection.change_user(*request).await {
+                Ok(()) => {}
+                Err(()) => return,
+            },
+        }
+        if connection.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// None once the client has been turned away.
+async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>) -> Option<Box<Connection>> {
+    let mut input = Input::default();
+    let mut answer = Answer::new(Capabilities::default());
+    let deadline = Instant::now() + shared.config.login_timeout;
+    let dialog = LoginDialog {
+        shared,
+        handle,
+        socket,
+        input: &mut input,
+        answer: &mut answer,
+        deadline,
+    };
+    match dialog.greet().await {
+        Ok(LoggedIn { session, nonce }) => {
+            let packet_len_max = usize::try_from(session.max_allowed_packet()).unwrap_or(usize::MAX);
+            let dialog = Dialog {
+                shared: shared.clone(),
+                handle: handle.clone(),
+                socket: socket.clone(),
+                session,
+                answer,
+                statements: Statements::default(),
+                parameters: Vec::new(),
+            };
+            let mut connection = Box::new(Connection {
+                input,
+                dialog,
+                nonce,
+                packet_len_max,
+            });
+            connection.flush().await.ok()?;
+            Some(connection)
+        }
+        Err(end) => {
+            turn_away(shared, socket, &mut answer, end).await;
+            None
+        }
+    }
+}
+
+async fn turn_away(shared: &Shared, socket: &Socket, answer: &mut Answer, end: LoginEnd) {
+    let error = match end {
+        LoginEnd::Refused(error) => error,
+        LoginEnd::Socket(SocketEnd::Closed) => return,
+        LoginEnd::Socket(end) => match error_of(&end) {
+            Some(error) => error,
+            None => return,
+        },
+    };
+    shared
+        .registry
+        .counters()
+        .logins_denied
+        .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    answer.error(&error);
+    if socket.flush(&mut answer.output, LAST_READ_TIMEOUT).await.is_ok() {
+        socket.close(shared.config.login_bytes_max, LAST_READ_TIMEOUT).await;
+    }
+}
+
+/// What the client is told when its connection ends, if it can be told anything.
+fn error_of(end: &SocketEnd) -> Option<SqlError> {
+    let kind = match end {
+        SocketEnd::Closed => return None,
+        SocketEnd::Frame(FrameError::TooLarge { .. }) => ErrorKind::NetPacketTooLarge,
+        SocketEnd::Frame(FrameError::OutOfOrder { .. }) => ErrorKind::NetPacketsOutOfOrder,
+        SocketEnd::TimedOut { inside_packet: true } => ErrorKind::NetReadInterrupted,
+        SocketEnd::TimedOut { inside_packet: false } => ErrorKind::ClientInteractionTimeout,
+        SocketEnd::Interrupted(Interrupt::Shutdown) => ErrorKind::ServerShutdown,
+        SocketEnd::Interrupted(_) => ErrorKind::SessionWasKilled,
+    };
+    Some(kind.into())
+}
+
+impl Connection {
+    async fn wait_for_packet(&mut self) -> Result<(), SocketEnd> {
+        let Dialog {
+            shared,
+            session,
+            socket,
+            ..
+        } = &self.dialog;
+        let patience = Patience {
+            idle: Duration::from_secs(session.wait_timeout_seconds()),
+            inside_packet: Some(shared.config.read_timeout),
+            packet_len_max: self.packet_len_max,
+        };
+        socket.read_packet(&mut self.input, 0, patience).await
+    }
+
+    /// Runs the whole packets that have come, on a stack of their own.
+    async fn run(mut self: Box<Self>) -> std::io::Result<(Box<Self>, Next)> {
+        self.dialog.answer.output.replace_buffer(pool::take_buffer());
+        let fiber = Fiber::new(move |suspender: &Suspender| {
+            let next = self.run_packets(suspender);
+            (self, next)
+        })?;
+        Ok(fiber.await)
+    }
+
+    fn run_packets(&mut self, suspender: &Suspender) -> Next {
+        let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
+        let host = FiberHost::new(suspender, &handle, &socket);
+        loop {
+            let frames = match scan(self.input.pending(), 0, self.packet_len_max) {
+                Ok(Scan::Complete(frames)) => frames,
+                Ok(Scan::Incomplete { .. }) => return Next::Command,
+                Err(error) => {
+                    self.say_why(SocketEnd::Frame(error));
+                    return Next::Close;
+                }
+            };
+            let packet = frames.payload(self.input.pending_mut());
+            self.dialog.answer.output.set_sequence(frames.next_sequence);
+            match catch_unwind(AssertUnwindSafe(|| self.dialog.run(packet, &host))) {
+                Ok(Next::Command) => {}
+                Ok(next) => {
+                    self.input.consume(frames.len);
+                    return next;
+                }
+                Err(panic) if is_unwinding() => resume_unwind(panic),
+                Err(_) => {
+                    self.dialog.answer.output.drop_begun();
+                    let message = "The statement ran into an internal error; the connection is closed";
+                    self.dialog
+                        .answer
+                        .error(&SqlError::with_message(ErrorKind::UnknownError, message));
+                    return Next::Close;
+                }
+            }
+            self.input.consume(frames.len);
+            match handle.interrupted() {
+                None | Some(Interrupt::KillQuery | Interrupt::Timeout) => {}
+                Some(Interrupt::KillConnection | Interrupt::Shutdown) => return Next::Close,
+            }
+            if self.dialog.answer.output.len() >= FLUSH_LEN && host.wait_for(self.flush()).is_err() {
+                return Next::Broken;
+            }
+        }
+    }
+
+    /// Logs in anew on the same connection. Err once the client has been turned away.
+    async fn change_user(&mut self, request: Request) -> Result<(), ()> {
+        let Connection {
+            input, dialog, nonce, ..
+        } = self;
+        dialog.forget_statements();
+        dialog.session.reset();
+        let deadline = Instant::now() + dialog.shared.config.login_timeout;
+        let (shared, handle, socket) = (&dialog.shared, &*dialog.handle, &*dialog.socket);
+        let login = LoginDialog {
+            shared,
+            handle,
+            socket,
+            input,
+            answer: &mut dialog.answer,
+            deadline,
+        };
+        match login.log_in(*nonce, request).await {
+            Ok(LoggedIn { session, nonce }) => {
+                self.packet_len_max = usize::try_from(session.max_allowed_packet()).unwrap_or(usize::MAX);
+                self.nonce = nonce;
+                self.dialog.session = session;
+                Ok(())
+            }
+            Err(end) => {
+                turn_away(&dialog.shared, &dialog.socket, &mut dialog.answer, end).await;
+                Err(())
+            }
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), SocketEnd> {
+        let Dialog {
+            shared, socket, answer, ..
+        } = &mut self.dialog;
+        socket.flush(&mut answer.output, shared.config.write_timeout).await?;
+        pool::return_buffer(answer.output.replace_buffer(Vec::new()));
+        Ok(())
+    }
+
+    /// Leaves the reason of the connection's end in the output.
+    fn say_why(&mut self, end: SocketEnd) {
+        if let Some(error) = error_of(&end) {
+            let output = &mut self.dialog.answer.output;
+            // As if it answered the command that the client is going to send or has begun.
+            output.set_sequence(1);
+            self.dialog.answer.error(&error);
+        }
+    }
+
+    async fn close(mut self: Box<Self>) {
+        if !self.dialog.answer.output.is_empty() && self.flush().await.is_ok() {
+            self.dialog.socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
+        }
+    }
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Answer {
+            output: Output::default(),
+            capabilities: Capabilities::default(),
+        }
+    }
+}

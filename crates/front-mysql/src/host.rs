@@ -1,0 +1,71 @@
+//! The [`Host`] of a statement that runs on a fiber.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use sql::host::{Host, Interrupt, WaitEnd};
+
+use crate::fiber::Suspender;
+use crate::registry::Handle;
+use crate::socket::Socket;
+
+/// Suspends its fiber to wait, and hears of KILL and of a client that went away.
+pub struct FiberHost<'a> {
+    suspender: &'a Suspender<'a>,
+    handle: &'a Handle,
+    socket: &'a Socket,
+    client_gone: Cell<bool>,
+}
+
+impl<'a> FiberHost<'a> {
+    pub fn new(suspender: &'a Suspender<'a>, handle: &'a Handle, socket: &'a Socket) -> Self {
+        FiberHost {
+            suspender,
+            handle,
+            socket,
+            client_gone: Cell::new(false),
+        }
+    }
+
+    /// Waits for something with a result of its own.
+    pub fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
+        self.suspender.wait(pin!(future))
+    }
+}
+
+impl Host for FiberHost<'_> {
+    fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        self.suspender.wait(future);
+    }
+
+    fn wait_interruptible(&self, mut future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
+        let mut timer = pin!(timeout.map(tokio::time::sleep));
+        self.wait_for(poll_fn(|context| {
+            if future.as_mut().poll(context).is_ready() {
+                return Poll::Ready(WaitEnd::Done);
+            }
+            if self.socket.poll_gone(context).is_ready() {
+                self.client_gone.set(true);
+            }
+            if let Some(interrupt) = self.interrupted() {
+                return Poll::Ready(WaitEnd::Interrupted(interrupt));
+            }
+            match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
+                Some(Poll::Ready(())) => Poll::Ready(WaitEnd::TimedOut),
+                _ => Poll::Pending,
+            }
+        }))
+    }
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        let gone = || self.client_gone.get().then_some(Interrupt::KillConnection);
+        self.handle.interrupted().or_else(gone)
+    }
+
+    fn yield_now(&self) {
+        self.wait_for(tokio::task::yield_now());
+    }
+}

@@ -1,0 +1,393 @@
+//! The node's open connections: ids, limits, the process list, KILL.
+//!
+//! Each connection has a [`Handle`] that other threads may read and interrupt. A connection writes to its own handle at
+//! every command, so that part is a few uncontended stores; the map is locked when a connection comes or goes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::Waker;
+use std::time::Instant;
+
+use mysql_wire::command::code;
+use parking_lot::Mutex;
+use sql::host::Interrupt;
+use sql::processes::{Kill, Process, Processes};
+
+use crate::backend::ClientHost;
+
+/// A statement's text is kept for the process list up to this length.
+const STATEMENT_TEXT_MAX: usize = 4 << 10;
+
+/// All connections of one node. Made before the SQL engine, which shows it, and the server, which fills it.
+#[derive(Debug)]
+pub struct Registry {
+    connections: Mutex<BTreeMap<u32, Arc<Handle>>>,
+    last_id: AtomicU32,
+    started: Instant,
+    /// Set when the server stops: connections close as soon as they are idle.
+    draining: Arc<AtomicBool>,
+    prepared_statements: AtomicUsize,
+    counters: Counters,
+}
+
+/// Totals since the start, for status variables and metrics.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub connections: AtomicU64,
+    /// Refused at the limit.
+    pub connections_refused: AtomicU64,
+    /// Logins that failed.
+    pub logins_denied: AtomicU64,
+    /// Commands of closed connections; open ones count their own.
+    commands_of_closed: AtomicU64,
+}
+
+/// A moment's view of the registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    pub uptime_seconds: u64,
+    pub connected: usize,
+    pub running: usize,
+    pub connections: u64,
+    pub connections_refused: u64,
+    pub logins_denied: u64,
+    pub commands: u64,
+    pub prepared_statements: usize,
+}
+
+/// One connection, as others see it.
+#[derive(Debug)]
+pub struct Handle {
+    pub id: u32,
+    pub peer: SocketAddr,
+    identity: Mutex<Identity>,
+    command: AtomicU8,
+    /// Milliseconds after the registry's start.
+    since_ms: AtomicU64,
+    commands: AtomicU64,
+    /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
+    statement: Mutex<Vec<u8>>,
+    interrupt: AtomicU8,
+    waker: Mutex<Option<Waker>>,
+    draining: Arc<AtomicBool>,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Identity {
+    user: Option<String>,
+    database: Option<String>,
+}
+
+/// `Handle::interrupt`: the weightier the larger.
+mod interrupt {
+    pub const NONE: u8 = 0;
+    pub const KILL_QUERY: u8 = 1;
+    pub const KILL_CONNECTION: u8 = 2;
+    pub const SHUTDOWN: u8 = 3;
+}
+
+impl Registry {
+    pub fn new() -> Arc<Registry> {
+        Arc::new(Registry {
+            connections: Mutex::default(),
+            last_id: AtomicU32::new(0),
+            started: Instant::now(),
+            draining: Arc::default(),
+            prepared_statements: AtomicUsize::new(0),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Enters a new connection, unless `limit` are open.
+    pub(crate) fn enter(&self, peer: SocketAddr, limit: usize) -> Option<Arc<Handle>> {
+        let mut connections = self.connections.lock();
+        if connections.len() >= limit {
+            self.counters.connections_refused.fetch_add(1, Relaxed);
+            return None;
+        }
+        let id = self.next_id(&connections);
+        let handle = Arc::new(Handle {
+            id,
+            peer,
+            identity: Mutex::default(),
+            command: AtomicU8::new(CONNECT),
+            since_ms: AtomicU64::new(self.started.elapsed().as_millis() as u64),
+            commands: AtomicU64::new(0),
+            statement: Mutex::default(),
+            interrupt: AtomicU8::new(interrupt::NONE),
+            waker: Mutex::default(),
+            draining: self.draining.clone(),
+            started: self.started,
+        });
+        connections.insert(id, handle.clone());
+        self.counters.connections.fetch_add(1, Relaxed);
+        Some(handle)
+    }
+
+    /// Ids count up and, after four thousand million, around those in use.
+    fn next_id(&self, connections: &BTreeMap<u32, Arc<Handle>>) -> u32 {
+        loop {
+            let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
+            if id != 0 && !connections.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    pub(crate) fn leave(&self, handle: &Handle) {
+        self.connections.lock().remove(&handle.id);
+        self.counters
+            .commands_of_closed
+            .fetch_add(handle.commands.load(Relaxed), Relaxed);
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Takes one of the `limit` places for prepared statements.
+    pub(crate) fn take_statement(&self, limit: usize) -> bool {
+        let taken = self.prepared_statements.fetch_add(1, Relaxed) < limit;
+        if !taken {
+            self.return_statements(1);
+        }
+        taken
+    }
+
+    pub(crate) fn return_statements(&self, count: usize) {
+        self.prepared_statements.fetch_sub(count, Relaxed);
+    }
+
+    /// Makes every connection close once it is idle.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Relaxed);
+        self.connections.lock().values().for_each(|handle| handle.wake());
+    }
+
+    /// Interrupts every running statement with 1053.
+    pub(crate) fn interrupt_all(&self) {
+        self.connections
+            .lock()
+            .values()
+            .for_each(|handle| handle.interrupt(interrupt::SHUTDOWN));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.connections.lock().is_empty()
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        let connections = self.connections.lock();
+        let open_commands: u64 = connections.values().map(|handle| handle.commands.load(Relaxed)).sum();
+        let running = connections
+            .values()
+            .filter(|handle| handle.command.load(Relaxed) != code::SLEEP)
+            .count();
+        Statistics {
+            uptime_seconds: self.started.elapsed().as_secs(),
+            connected: connections.len(),
+            running,
+            connections: self.counters.connections.load(Relaxed),
+            connections_refused: self.counters.connections_refused.load(Relaxed),
+            logins_denied: self.counters.logins_denied.load(Relaxed),
+            commands: self.counters.commands_of_closed.load(Relaxed) + open_commands,
+            prepared_statements: self.prepared_statements.load(Relaxed),
+        }
+    }
+}
+
+impl Processes for Registry {
+    fn list(&self) -> Vec<Process> {
+        let handles: Vec<_> = self.connections.lock().values().cloned().collect();
+        handles.iter().map(|handle| handle.process()).collect()
+    }
+
+    fn kill(&self, connection_id: u32, what: Kill) -> bool {
+        let handle = self.connections.lock().get(&connection_id).cloned();
+        if let Some(handle) = &handle {
+            handle.interrupt(match what {
+                Kill::Query => interrupt::KILL_QUERY,
+                Kill::Connection => interrupt::KILL_CONNECTION,
+            });
+        }
+        handle.is_some()
+    }
+}
+
+/// `Handle::command` before the login; no client command has this code.
+const CONNECT: u8 = 0x0b;
+
+impl Handle {
+    /// Registers the task that an interrupt wakes.
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        *self.waker.lock() = Some(waker);
+    }
+
+    pub(crate) fn set_user(&self, user: &str) {
+        self.identity.lock().user = Some(user.to_owned());
+    }
+
+    pub(crate) fn set_database(&self, database: Option<&str>) {
+        let mut identity = self.identity.lock();
+        if identity.database.as_deref() != database {
+            identity.database = database.map(str::to_owned);
+        }
+    }
+
+    /// A command begins. A KILL QUERY that came too late for the one before does not concern it.
+    pub(crate) fn begin(&self, command: u8, statement: &[u8]) {
+        let _ = self
+            .interrupt
+            .compare_exchange(interrupt::KILL_QUERY, interrupt::NONE, Relaxed, Relaxed);
+        let mut text = self.statement.lock();
+        text.clear();
+        text.extend_from_slice(&statement[..statement.len().min(STATEMENT_TEXT_MAX)]);
+        drop(text);
+        self.mark(command);
+        self.commands.store(self.commands.load(Relaxed) + 1, Relaxed);
+    }
+
+    pub(crate) fn end(&self) {
+        self.mark(code::SLEEP);
+    }
+
+    fn mark(&self, command: u8) {
+        self.command.store(command, Relaxed);
+        self.since_ms.store(self.started.elapsed().as_millis() as u64, Relaxed);
+    }
+
+    fn interrupt(&self, weight: u8) {
+        self.interrupt.fetch_max(weight, Relaxed);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.lock() {
+            waker.wake_by_ref();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn interrupted(&self) -> Option<Interrupt> {
+        match self.interrupt.load(Relaxed) {
+            interrupt::NONE => None,
+            interrupt::KILL_QUERY => Some(Interrupt::KillQuery),
+            interrupt::KILL_CONNECTION => Some(Interrupt::KillConnection),
+            _ => Some(Interrupt::Shutdown),
+        }
+    }
+
+    /// Whether the server is stopping, so that an idle connection should close.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
+    }
+
+    fn process(&self) -> Process {
+        let identity = self.identity.lock();
+        let command = self.command.load(Relaxed);
+        let now_ms = self.started.elapsed().as_millis() as u64;
+        let sleeping = command == code::SLEEP;
+        let statement = self.statement.lock();
+        Process {
+            id: self.id,
+            user: identity.user.clone().unwrap_or_else(|| "unauthenticated user".into()),
+            host: format!("{}:{}", ClientHost(self.peer.ip()).name(), self.peer.port()),
+            database: identity.database.clone(),
+            command: command_name(command),
+            seconds: now_ms.saturating_sub(self.since_ms.load(Relaxed)) / 1_000,
+            state: if sleeping { "" } else { "executing" },
+            statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
+        }
+    }
+}
+
+/// The `Command` column of `SHOW PROCESSLIST`.
+fn command_name(command: u8) -> &'static str {
+    match command {
+        code::SLEEP => "Sleep",
+        CONNECT => "Connect",
+        code::QUIT => "Quit",
+        code::INIT_DB => "Init DB",
+        code::QUERY => "Query",
+        code::FIELD_LIST => "Field List",
+        code::STATISTICS => "Statistics",
+        code::PROCESS_INFO => "Processlist",
+        code::PROCESS_KILL => "Kill",
+        code::DEBUG => "Debug",
+        code::PING => "Ping",
+        code::CHANGE_USER => "Change user",
+        code::STMT_PREPARE => "Prepare",
+        code::STMT_EXECUTE => "Execute",
+        code::STMT_SEND_LONG_DATA => "Long Data",
+        code::STMT_CLOSE => "Close stmt",
+        code::STMT_RESET => "Reset stmt",
+        code::SET_OPTION => "Set option",
+        code::STMT_FETCH => "Fetch",
+        code::RESET_CONNECTION => "Reset Connection",
+        _ => "Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer() -> SocketAddr {
+        ([127, 0, 0, 1], 4711).into()
+    }
+
+    #[test]
+    fn the_process_list_shows_who_does_what() {
+        let registry = Registry::new();
+        let handle = registry.enter(peer(), 10).unwrap();
+        assert_eq!(registry.list()[0].user, "unauthenticated user");
+        handle.set_user("root");
+        handle.set_database(Some("test"));
+        handle.begin(code::QUERY, b"select sleep(1)");
+        let process = registry.list().remove(0);
+        assert_eq!(
+            (process.user.as_str(), process.host.as_str()),
+            ("root", "localhost:4711")
+        );
+        assert_eq!(
+            (process.command, process.statement.as_deref()),
+            ("Query", Some("select sleep(1)"))
+        );
+        handle.end();
+        let process = registry.list().remove(0);
+        assert_eq!((process.command, process.statement), ("Sleep", None));
+        registry.leave(&handle);
+        assert!(registry.list().is_empty());
+        assert_eq!(registry.statistics().commands, 1);
+    }
+
+    #[test]
+    fn a_late_kill_query_spares_the_next_command_and_a_kill_does_not() {
+        let registry = Registry::new();
+        let handle = registry.enter(peer(), 10).unwrap();
+        assert!(registry.kill(handle.id, Kill::Query));
+        assert_eq!(handle.interrupted(), Some(Interrupt::KillQuery));
+        handle.begin(code::PING, b"");
+        assert_eq!(handle.interrupted(), None);
+        assert!(registry.kill(handle.id, Kill::Connection));
+        registry.kill(handle.id, Kill::Query);
+        handle.begin(code::PING, b"");
+        assert_eq!(handle.interrupted(), Some(Interrupt::KillConnection));
+        assert!(!registry.kill(handle.id + 1, Kill::Query));
+    }
+
+    #[test]
+    fn connections_and_statements_have_limits() {
+        let registry = Registry::new();
+        let first = registry.enter(peer(), 1).unwrap();
+        assert!(registry.enter(peer(), 1).is_none());
+        registry.leave(&first);
+        assert!(registry.enter(peer(), 1).is_some());
+        assert!(registry.take_statement(1) && !registry.take_statement(1));
+        registry.return_statements(1);
+        assert!(registry.take_statement(1));
+    }
+}

@@ -1,0 +1,228 @@
+//! The listening socket and the threads that serve its connections.
+//!
+//! ```text
+//!   accept thread ──▶ the worker with the fewest connections ──▶ a task there, for life
+//! ```
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mysql_wire::Output;
+use mysql_wire::response::ErrPacket;
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+use types::ErrorKind;
+
+use crate::authentication::Passwords;
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::connection;
+use crate::registry::{Handle, Registry};
+
+/// How long accepting rests when the system has no more descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What interrupted statements get to come to their end.
+const INTERRUPTED_GRACE: Duration = Duration::from_secs(2);
+const SHUTDOWN_POLL: Duration = Duration::from_millis(5);
+
+/// What all connections of a server share.
+pub struct Shared {
+    pub config: Config,
+    pub registry: Arc<Registry>,
+    pub backend: Arc<dyn Backend>,
+    pub passwords: Arc<Passwords>,
+}
+
+/// A running front. Dropping it ends it at once; [`Server::shutdown`] lets statements finish.
+pub struct Server {
+    addr: SocketAddr,
+    registry: Arc<Registry>,
+    stop_accepting: watch::Sender<bool>,
+    stop_serving: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A thread that serves connections, as the accept thread sees it.
+struct Worker {
+    connections: Arc<AtomicUsize>,
+    queue: mpsc::UnboundedSender<Accepted>,
+}
+
+/// A connection on its way to its worker. Leaves the registry when dropped, wherever that happens.
+struct Accepted {
+    stream: Option<TcpStream>,
+    handle: Arc<Handle>,
+    registry: Arc<Registry>,
+    load: Arc<AtomicUsize>,
+}
+
+impl Drop for Accepted {
+    fn drop(&mut self) {
+        self.load.fetch_sub(1, Relaxed);
+        self.registry.leave(&self.handle);
+    }
+}
+
+impl Server {
+    /// Binds the address and starts serving.
+    pub fn start(config: Config, registry: Arc<Registry>, backend: Arc<dyn Backend>) -> io::Result<Server> {
+        let listener = TcpListener::bind(config.addr)?;
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            config,
+            registry: registry.clone(),
+            backend,
+            passwords: Passwords::new(),
+        });
+        let (stop_accepting, accepting) = watch::channel(false);
+        let (stop_serving, serving) = watch::channel(false);
+        let mut workers = Vec::new();
+        let mut threads = Vec::new();
+        for number in 0..shared.config.threads.max(1) {
+            let (queue, accepted) = mpsc::unbounded_channel();
+            let (shared, serving) = (shared.clone(), serving.clone());
+            threads.push(spawn(format!("mysql-{number}"), move || {
+                serve(shared, accepted, serving)
+            })?);
+            workers.push(Worker {
+                connections: Arc::default(),
+                queue,
+            });
+        }
+        let passwords = shared.passwords.clone();
+        threads.push(spawn("mysql-key".into(), move || async move { passwords.prepare() })?);
+        threads.push(spawn("mysql-accept".into(), move || {
+            accept(listener, shared, workers, accepting)
+        })?);
+        Ok(Server {
+            addr,
+            registry,
+            stop_accepting,
+            stop_serving,
+            threads,
+        })
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Takes no more connections, closes idle ones, lets running statements finish within `grace`, then interrupts
+    /// them with 1053.
+    pub async fn shutdown(mut self, grace: Duration) {
+        self.stop_accepting.send_replace(true);
+        self.registry.drain();
+        self.wait_until_empty(grace).await;
+        self.registry.interrupt_all();
+        self.wait_until_empty(INTERRUPTED_GRACE).await;
+        self.stop_serving.send_replace(true);
+        let threads = std::mem::take(&mut self.threads);
+        // A thread that ended by a panic has said so by itself.
+        let _ = tokio::task::spawn_blocking(|| threads.into_iter().for_each(|thread| drop(thread.join()))).await;
+    }
+
+    async fn wait_until_empty(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        while !self.registry.is_empty() && Instant::now() < deadline {
+            tokio::time::sleep(SHUTDOWN_POLL).await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop_accepting.send_replace(true);
+        self.stop_serving.send_replace(true);
+    }
+}
+
+/// A named thread with an event loop that runs one future, made there.
+fn spawn<F: Future<Output = ()>>(
+    name: String,
+    make: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(move || LocalSet::new().block_on(&runtime, make()))
+}
+
+async fn serve(shared: Arc<Shared>, mut accepted: mpsc::UnboundedReceiver<Accepted>, mut stop: watch::Receiver<bool>) {
+    loop {
+        let mut connection = tokio::select! {
+            // Without an accept thread there are no new ones, and the others stay until the end.
+            Some(connection) = accepted.recv() => connection,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let Some(Ok(stream)) = connection.stream.take().map(tokio::net::TcpStream::from_std) else {
+            continue;
+        };
+        let shared = shared.clone();
+        tokio::task::spawn_local(async move {
+            let connection = connection;
+            connection::serve(stream, shared, connection.handle.clone()).await;
+        });
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, workers: Vec<Worker>, mut stop: watch::Receiver<bool>) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a thread's event loop takes its socket");
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let stream = accepted.and_then(|(stream, peer)| {
+            stream.set_nodelay(true)?;
+            Ok((stream.into_std()?, peer))
+        });
+        match stream {
+            Ok((stream, peer)) => dispatch(stream, peer, &shared, &workers),
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn dispatch(stream: TcpStream, peer: SocketAddr, shared: &Shared, workers: &[Worker]) {
+    let Some(handle) = shared.registry.enter(peer, shared.config.connections_max) else {
+        return turn_away(stream);
+    };
+    let worker = workers
+        .iter()
+        .min_by_key(|worker| worker.connections.load(Relaxed))
+        .expect("a server has at least one worker");
+    worker.connections.fetch_add(1, Relaxed);
+    let (registry, load) = (shared.registry.clone(), worker.connections.clone());
+    // Only a server that is going down has no receiver.
+    let _ = worker.queue.send(Accepted {
+        stream: Some(stream),
+        handle,
+        registry,
+        load,
+    });
+}
+
+/// 1040 in the place of a greeting.
+fn turn_away(mut stream: TcpStream) {
+    let kind = ErrorKind::ConCount;
+    let sqlstate = kind.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
+    let mut output = Output::new(Vec::new());
+    output.packet(|out| {
+        ErrPacket {
+            code: kind.code(),
+            sqlstate,
+            message: kind.format().as_bytes(),
+        }
+        .encode(out)
+    });
+    // The socket's buffer is empty and takes the packet at once, or the client is gone.
+    let _ = stream.write_all(output.as_slice());
+}

@@ -1,0 +1,229 @@
+//! Answers of statements, encoded straight into the send buffer.
+
+use std::sync::Arc;
+
+use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket};
+use mysql_wire::row::{BinaryRow, TextRow};
+use mysql_wire::{Capabilities, Output, Status, put};
+use sql::host::Host;
+use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use std::pin::pin;
+use std::time::Duration;
+use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
+
+use crate::cells;
+use crate::columns::{ResultsCollation, charset_of, write_definitions};
+use crate::socket::{Socket, SocketEnd};
+
+/// Rows are sent once this much is collected.
+pub const FLUSH_LEN: usize = 64 << 10;
+
+/// The form that rows are wanted in: by COM_QUERY as text, by COM_STMT_EXECUTE in binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Text,
+    Binary,
+}
+
+/// Writes the answer of one command.
+pub struct Sink<'a> {
+    answer: &'a mut Answer,
+    socket: &'a Socket,
+    protocol: Protocol,
+    collation: ResultsCollation,
+    charset: Option<CharsetId>,
+    shape: Option<Arc<ResultShape>>,
+    /// A cursor was opened: its rows come with other commands.
+    is_cursor: bool,
+    write_timeout: Duration,
+    /// The client cannot be reached any more.
+    pub broken: bool,
+}
+
+/// The send buffer with what decides the form of the packets that end answers.
+pub struct Answer {
+    pub output: Output,
+    pub capabilities: Capabilities,
+}
+
+impl Answer {
+    pub fn ok(&mut self, done: &Done) {
+        let packet = OkPacket {
+            affected_rows: done.affected_rows,
+            last_insert_id: done.last_insert_id,
+            status: Status(done.status.0),
+            warnings: done.warnings,
+            info: done.info.as_bytes(),
+            changes: &[],
+        };
+        let capabilities = self.capabilities;
+        self.output
+            .packet(|out| packet.encode(out, OkKind::Statement, capabilities));
+    }
+
+    /// An OK that no statement made.
+    pub fn plain_ok(&mut self, status: ServerStatus) {
+        self.ok(&Done {
+            status,
+            ..Done::default()
+        });
+    }
+
+    pub fn error(&mut self, error: &SqlError) {
+        let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
+        let packet = ErrPacket {
+            code: error.code(),
+            sqlstate,
+            message: error.message().as_bytes(),
+        };
+        self.output.packet(|out| packet.encode(out));
+    }
+
+    /// The packet after the last row, and the answer to the few commands that are answered by EOF.
+    pub fn end(&mut self, end: ResultEnd) {
+        let status = Status(end.status.0);
+        let capabilities = self.capabilities;
+        if capabilities.contains(Capabilities::DEPRECATE_EOF) {
+            let packet = OkPacket {
+                status,
+                warnings: end.warnings,
+                ..OkPacket::default()
+            };
+            self.output
+                .packet(|out| packet.encode(out, OkKind::EndOfRows, capabilities));
+        } else {
+            self.output.packet(|out| {
+                EofPacket {
+                    warnings: end.warnings,
+                    status,
+                }
+                .encode(out)
+            });
+        }
+    }
+
+    /// The packet between definitions and rows, which newer clients do without.
+    pub fn end_of_definitions(&mut self, status: ServerStatus) {
+        if !self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
+            self.end(ResultEnd { warnings: 0, status });
+        }
+    }
+}
+
+impl<'a> Sink<'a> {
+    pub fn new(
+        answer: &'a mut Answer,
+        socket: &'a Socket,
+        protocol: Protocol,
+        collation: ResultsCollation,
+        write_timeout: Duration,
+    ) -> Self {
+        let charset = collation.map(charset_of);
+        let (shape, is_cursor, broken) = (None, false, false);
+        Sink {
+            answer,
+            socket,
+            protocol,
+            collation,
+            charset,
+            shape,
+            is_cursor,
+            write_timeout,
+            broken,
+        }
+    }
+
+    /// For the rows of a cursor, whose columns were sent when it was opened.
+    pub fn with_shape(self, shape: Option<Arc<ResultShape>>) -> Self {
+        Sink { shape, ..self }
+    }
+
+    /// The columns of the last result set, if it is a cursor's.
+    pub fn into_cursor(self) -> Option<Arc<ResultShape>> {
+        self.shape.filter(|_| self.is_cursor)
+    }
+
+    fn write_row<'v>(&mut self, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), SqlError> {
+        let shape = self
+            .shape
+            .as_ref()
+            .ok_or_else(|| SqlError::internal("a row without columns"))?;
+        let packet = self.answer.output.begin();
+        let out = self.answer.output.payload_mut();
+        match self.protocol {
+            Protocol::Text => {
+                let mut row = TextRow::new(out);
+                for (i, column) in shape.columns.iter().enumerate() {
+                    cells::write_text(&mut row, value(i), &column.ty, self.charset);
+                }
+            }
+            Protocol::Binary => {
+                let mut row = BinaryRow::new(out, shape.columns.len());
+                for (i, column) in shape.columns.iter().enumerate() {
+                    cells::write_binary(&mut row, value(i), &column.ty, self.charset);
+                }
+            }
+        }
+        self.answer.output.end(packet);
+        Ok(())
+    }
+}
+
+impl ResultSink for Sink<'_> {
+    fn columns(&mut self, shape: &Arc<ResultShape>, status: ServerStatus) -> Result<(), SqlError> {
+        let output = &mut self.answer.output;
+        output.packet(|out| put::lenenc_int(out, shape.columns.len() as u64));
+        write_definitions(output, shape, self.collation);
+        self.is_cursor = status.contains(ServerStatus::CURSOR_EXISTS);
+        if self.is_cursor {
+            // Both kinds of clients learn from this packet that there is a cursor.
+            self.answer.end(ResultEnd { warnings: 0, status });
+        } else {
+            self.answer.end_of_definitions(status);
+        }
+        self.shape = Some(shape.clone());
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Value]) -> Result<(), SqlError> {
+        self.write_row(|i| values.get(i).map_or(ValueRef::Null, Value::as_ref))
+    }
+
+    fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
+        self.write_row(|i| {
+            projection
+                .get(i)
+                .map_or(ValueRef::Null, |column| layout.column(row, *column))
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.answer.output.len() >= FLUSH_LEN
+    }
+
+    fn flush(&mut self, host: &dyn Host) -> Result<(), SqlError> {
+        let mut end = Ok(());
+        host.wait(pin!(async {
+            end = self.socket.flush(&mut self.answer.output, self.write_timeout).await;
+        }));
+        end.map_err(|end| {
+            self.broken = true;
+            match end {
+                SocketEnd::TimedOut { .. } => ErrorKind::NetWriteInterrupted.into(),
+                _ => ErrorKind::NetErrorOnWrite.into(),
+            }
+        })
+    }
+
+    fn end(&mut self, end: ResultEnd) -> Result<(), SqlError> {
+        if !self.is_cursor {
+            self.answer.end(end);
+        }
+        Ok(())
+    }
+
+    fn ok(&mut self, done: Done) -> Result<(), SqlError> {
+        self.answer.ok(&done);
+        Ok(())
+    }
+}
