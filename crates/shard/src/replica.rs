@@ -53,7 +53,6 @@ pub(crate) struct Replica {
     sequence: AtomicU64,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Option<Threads>>,
-    _lock: DirLock,
 }
 
 struct Threads {
@@ -62,6 +61,8 @@ struct Threads {
     drained: mpsc::Receiver<()>,
     exit: oneshot::Sender<()>,
     housekeeper: JoinHandle<()>,
+    /// Let go when the threads are gone.
+    lock: DirLock,
 }
 
 impl Replica {
@@ -123,8 +124,7 @@ impl Replica {
             term,
             sequence: AtomicU64::new(1),
             orders,
-            threads: Mutex::new(Some(Threads { leader, drained, exit, housekeeper })),
-            _lock: lock,
+            threads: Mutex::new(Some(Threads { leader, drained, exit, housekeeper, lock })),
         })
     }
 
@@ -204,7 +204,7 @@ impl Replica {
     }
 
     fn stop(&self, threads: Threads) {
-        let Threads { leader, drained: _, exit, housekeeper } = threads;
+        let Threads { leader, drained: _, exit, housekeeper, lock } = threads;
         self.shared.queue.close("the shard is shutting down".into());
         self.shared.stopping.store(true, Ordering::Relaxed);
         // Threads that are gone need not be told.
@@ -212,6 +212,7 @@ impl Replica {
         let _ = housekeeper.join();
         let _ = exit.send(());
         let _ = leader.join();
+        drop(lock);
     }
 }
 
