@@ -1,7 +1,6 @@
 //! Answers as the lines of a script, and when two of them agree.
 
-use crate::client::{Answer, Column};
-use mysql_wire::column::ColumnType;
+use mysql_client::{Answer, Column, ColumnType};
 
 /// A line of `SHOW WARNINGS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +12,12 @@ pub struct Warning {
 /// The lines of an answer.
 pub fn lines(answer: &Answer, warnings: &[Warning], minds_message: bool) -> Vec<String> {
     let mut lines = match answer {
-        Answer::Ok { affected, last_insert_id, info, .. } => {
+        Answer::Ok {
+            affected,
+            last_insert_id,
+            info,
+            ..
+        } => {
             let mut line = "ok".to_owned();
             if *affected > 0 || !info.is_empty() {
                 line += &format!(", {affected} affected");
@@ -26,13 +30,20 @@ pub fn lines(answer: &Answer, warnings: &[Warning], minds_message: bool) -> Vec<
             }
             vec![line]
         }
-        Answer::Error { code, sqlstate, message } if minds_message => vec![format!("error {code} {sqlstate}: {message}")],
+        Answer::Error {
+            code,
+            sqlstate,
+            message,
+        } if minds_message => vec![format!("error {code} {sqlstate}: {message}")],
         Answer::Error { code, sqlstate, .. } => vec![format!("error {code} {sqlstate}")],
         Answer::Rows { columns, rows, .. } => {
             let names = columns.iter().map(|column| cell(Some(column.name.as_bytes())));
             let mut lines = vec![names.collect::<Vec<_>>().join(" | ")];
             lines.extend(rows.iter().map(|row| {
-                let cells = row.iter().zip(columns).map(|(value, column)| value_text(value.as_deref(), column));
+                let cells = row
+                    .iter()
+                    .zip(columns)
+                    .map(|(value, column)| value_text(value.as_deref(), column));
                 cells.collect::<Vec<_>>().join(" | ")
             }));
             lines
@@ -91,14 +102,20 @@ fn cell(value: Option<&[u8]>) -> String {
         Ok(text) if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) => hex(bytes),
         Ok(text) => {
             let shown = text.replace('\n', "\\n").replace('\t', "\\t").replace('\r', "\\r");
-            if shown.starts_with(' ') || shown.ends_with(' ') { format!("'{shown}'") } else { shown }
+            if shown.starts_with(' ') || shown.ends_with(' ') {
+                format!("'{shown}'")
+            } else {
+                shown
+            }
         }
         Err(_) => hex(bytes),
     }
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold("0x".to_owned(), |text, byte| text + &format!("{byte:02X}"))
+    bytes
+        .iter()
+        .fold("0x".to_owned(), |text, byte| text + &format!("{byte:02X}"))
 }
 
 /// Whether two answers are the same. Numbers may be written in different ways.
@@ -111,9 +128,15 @@ pub fn agree(expected: &[String], got: &[String], sorted: bool) -> bool {
         expected_rows.sort();
         got_rows.sort();
         return line_agrees(&expected[0], &got[0])
-            && expected_rows.iter().zip(&got_rows).all(|(expected, got)| line_agrees(expected, got));
+            && expected_rows
+                .iter()
+                .zip(&got_rows)
+                .all(|(expected, got)| line_agrees(expected, got));
     }
-    expected.iter().zip(got).all(|(expected, got)| line_agrees(expected, got))
+    expected
+        .iter()
+        .zip(got)
+        .all(|(expected, got)| line_agrees(expected, got))
 }
 
 pub fn line_agrees(expected: &str, got: &str) -> bool {
@@ -129,7 +152,9 @@ pub fn line_agrees(expected: &str, got: &str) -> bool {
 fn same_float(a: &str, b: &str) -> bool {
     let is_float = |text: &str| text.contains(['e', 'E', '.']);
     match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(x), Ok(y)) => (is_float(a) && is_float(b) || a.len().max(b.len()) > 15) && (x == y || (x - y).abs() <= x.abs() * 1e-15),
+        (Ok(x), Ok(y)) => {
+            (is_float(a) && is_float(b) || a.len().max(b.len()) > 15) && (x == y || (x - y).abs() <= x.abs() * 1e-15)
+        }
         _ => false,
     }
 }

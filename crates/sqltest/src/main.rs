@@ -1,7 +1,6 @@
 //! Holds a server to the scripts of `tests/sql`.
 
 mod answer;
-mod client;
 mod run;
 mod script;
 
@@ -11,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
-use client::Protocol;
+use mysql_client::Protocol;
 use run::{Outcome, Target};
 use script::Script;
 
@@ -129,7 +128,11 @@ fn report(path: &Path, protocol: &str, outcome: &Outcome, at_most: usize) {
     println!("{} ({protocol}): {passed} passed, {failed} failed", path.display());
     for failure in outcome.failures.iter().take(at_most) {
         println!("  {}:{}", path.display(), failure.line);
-        for (what, text) in [("", &failure.sql), ("expected ", &failure.expected), ("got      ", &failure.got)] {
+        for (what, text) in [
+            ("", &failure.sql),
+            ("expected ", &failure.expected),
+            ("got      ", &failure.got),
+        ] {
             for line in text.lines() {
                 println!("    {what}{line}");
             }

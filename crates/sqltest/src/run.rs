@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::answer::{self, Warning};
-use crate::client::{Answer, Client, Protocol};
 use crate::script::{Block, Body, Script, Test};
+use mysql_client::{Answer, Client, ClientError, Login, Protocol};
 
 /// What every connection says first, so that servers with different defaults can be held to one script.
 const SETTINGS: [&str; 3] = [
@@ -33,6 +33,19 @@ pub struct Target {
     pub record: bool,
 }
 
+impl Target {
+    fn connect(&self) -> Result<Client> {
+        let login = Login {
+            address: &self.address,
+            user: &self.user,
+            password: "",
+            database: None,
+            program_name: "sqltest",
+        };
+        Ok(Client::connect(&login)?)
+    }
+}
+
 /// What came of a script.
 #[derive(Default)]
 pub struct Outcome {
@@ -48,7 +61,7 @@ pub struct Failure {
     pub got: String,
 }
 
-type Started = Receiver<Result<(Client, Answer)>>;
+type Started = Receiver<Result<(Client, Answer), ClientError>>;
 
 struct Run<'a> {
     target: &'a Target,
@@ -70,7 +83,7 @@ pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> 
         started: HashMap::new(),
         outcome: Outcome::default(),
     };
-    let mut first = Client::connect(&target.address, &target.user)?;
+    let mut first = target.connect()?;
     run.server = match first.server_version.as_str() {
         version if version.contains("MariaDB") => "mariadb",
         version if version.contains("LatsDB") => "latsdb",
@@ -149,7 +162,11 @@ impl Run<'_> {
             }
             Body::Statement { sql, .. } if starts => self.start(name, sql.clone(), protocol, line),
             Body::Statement { sql, answer: expected } => {
-                let (answer, warnings) = if finishes { self.finish(&name)? } else { self.ask(&name, sql, protocol)? };
+                let (answer, warnings) = if finishes {
+                    self.finish(&name)?
+                } else {
+                    self.ask(&name, sql, protocol)?
+                };
                 let got = answer::lines(&answer, &warnings, minds_message);
                 let passed = match expected {
                     _ if differs => {
@@ -171,7 +188,12 @@ impl Run<'_> {
                         Answer::Error { message, .. } if !minds_message => format!("{}: {message}", got[0]),
                         _ => got.join("\n"),
                     };
-                    self.outcome.failures.push(Failure { line, sql: sql.clone(), expected, got });
+                    self.outcome.failures.push(Failure {
+                        line,
+                        sql: sql.clone(),
+                        expected,
+                        got,
+                    });
                 }
                 Ok(())
             }
@@ -180,7 +202,7 @@ impl Run<'_> {
 
     fn ask(&mut self, name: &str, sql: &str, protocol: Protocol) -> Result<(Answer, Vec<Warning>)> {
         let mut client = self.connection(name)?;
-        let asked = (|| {
+        let asked: Result<_> = (|| {
             let answer = client.run(sql, protocol)?;
             let warnings = warnings(&mut client, &answer)?;
             Ok((answer, warnings))
@@ -202,7 +224,7 @@ impl Run<'_> {
         if self.started.contains_key(name) {
             bail!("connection {name} is waiting");
         }
-        let mut client = Client::connect(&self.target.address, &self.target.user)?;
+        let mut client = self.target.connect()?;
         self.prepare(&mut client)?;
         Ok(client)
     }
@@ -231,7 +253,10 @@ impl Run<'_> {
     }
 
     fn finish(&mut self, name: &str) -> Result<(Answer, Vec<Warning>)> {
-        let started = self.started.remove(name).with_context(|| format!("{name} was not started"))?;
+        let started = self
+            .started
+            .remove(name)
+            .with_context(|| format!("{name} was not started"))?;
         match started.recv_timeout(FINISHING) {
             Ok(Ok((mut client, answer))) => {
                 let warnings = warnings(&mut client, &answer)?;
@@ -244,12 +269,18 @@ impl Run<'_> {
     }
 }
 
-fn lost(error: &anyhow::Error) -> Answer {
-    Answer::Error { code: 2013, sqlstate: "HY000".to_owned(), message: format!("{error:#}") }
+fn lost(error: &dyn std::fmt::Display) -> Answer {
+    Answer::Error {
+        code: 2013,
+        sqlstate: "HY000".to_owned(),
+        message: format!("{error:#}"),
+    }
 }
 
 fn warnings(client: &mut Client, answer: &Answer) -> Result<Vec<Warning>> {
-    let (Answer::Ok { warnings, .. } | Answer::Rows { warnings, .. }) = answer else { return Ok(Vec::new()) };
+    let (Answer::Ok { warnings, .. } | Answer::Rows { warnings, .. }) = answer else {
+        return Ok(Vec::new());
+    };
     if *warnings == 0 {
         return Ok(Vec::new());
     }
@@ -257,5 +288,11 @@ fn warnings(client: &mut Client, answer: &Answer) -> Result<Vec<Warning>> {
         bail!("SHOW WARNINGS has no rows");
     };
     let text = |value: &Option<Vec<u8>>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
-    Ok(rows.iter().map(|row| Warning { level: text(&row[0]), code: text(&row[1]) }).collect())
+    Ok(rows
+        .iter()
+        .map(|row| Warning {
+            level: text(&row[0]),
+            code: text(&row[1]),
+        })
+        .collect())
 }

@@ -95,7 +95,10 @@ impl Script {
         let mut blocks = Vec::new();
         let mut at = 0;
         while at < lines.len() {
-            let end = lines[at..].iter().position(|line| line.is_empty()).map_or(lines.len(), |len| at + len);
+            let end = lines[at..]
+                .iter()
+                .position(|line| line.is_empty())
+                .map_or(lines.len(), |len| at + len);
             if end > at {
                 blocks.push(Block::parse(at + 1, &lines[at..end]).with_context(|| format!("line {}", at + 1))?);
             }
@@ -116,18 +119,28 @@ impl Block {
             return Ok(Block::Comment(owned(lines)));
         }
         let head = lines.iter().take_while(|line| line.starts_with("-- ")).count();
-        let directives = lines[..head].iter().map(|line| Directive::parse(line)).collect::<Result<Vec<_>>>()?;
+        let directives = lines[..head]
+            .iter()
+            .map(|line| Directive::parse(line))
+            .collect::<Result<Vec<_>>>()?;
         let lines = &lines[head..];
         if directives.contains(&Directive::Each) {
             let each = lines.iter().map(|line| match line.rsplit_once(ARROW) {
                 Some((expression, answer)) => (expression.trim_end().to_owned(), Some(answer.to_owned())),
                 None => ((*line).to_owned(), None),
             });
-            return Ok(Block::Test(Test { line, directives, body: Body::Each(each.collect()) }));
+            return Ok(Block::Test(Test {
+                line,
+                directives,
+                body: Body::Each(each.collect()),
+            }));
         }
         let mut parts = lines.splitn(2, |&line| line == ANSWER);
         let sql = parts.next().unwrap_or_default().join("\n");
-        let body = Body::Statement { sql, answer: parts.next().map(owned) };
+        let body = Body::Statement {
+            sql,
+            answer: parts.next().map(owned),
+        };
         let test = Test { line, directives, body };
         if test.has_statement() == test.finished().is_some() {
             bail!("a block has either a statement or a `-- finish`");
@@ -150,7 +163,12 @@ impl Block {
                         }
                     }
                     Body::Each(each) => {
-                        let width = each.iter().map(|(expression, _)| expression.chars().count()).max().unwrap_or(0).min(60);
+                        let width = each
+                            .iter()
+                            .map(|(expression, _)| expression.chars().count())
+                            .max()
+                            .unwrap_or(0)
+                            .min(60);
                         lines.extend(each.iter().map(|(expression, answer)| match answer {
                             Some(answer) => format!("{expression:width$}{ARROW}{answer}"),
                             None => expression.clone(),
@@ -177,20 +195,26 @@ impl Test {
     }
 
     pub fn text_only(&self) -> bool {
-        self.directives.iter().any(|directive| matches!(directive, Directive::Text(_)))
+        self.directives
+            .iter()
+            .any(|directive| matches!(directive, Directive::Text(_)))
     }
 
     /// The name of the connection; empty for the first.
     pub fn connection(&self) -> &str {
         let name = |directive| match directive {
-            &Directive::On(ref name) | &Directive::Start(ref name) | &Directive::Finish(ref name) => Some(name.as_str()),
+            &Directive::On(ref name) | &Directive::Start(ref name) | &Directive::Finish(ref name) => {
+                Some(name.as_str())
+            }
             _ => None,
         };
         self.directives.iter().find_map(name).unwrap_or("")
     }
 
     pub fn starts(&self) -> bool {
-        self.directives.iter().any(|directive| matches!(directive, Directive::Start(_)))
+        self.directives
+            .iter()
+            .any(|directive| matches!(directive, Directive::Start(_)))
     }
 
     pub fn finished(&self) -> Option<&str> {
@@ -201,18 +225,24 @@ impl Test {
     }
 
     pub fn skipped_on(&self, this: &str) -> bool {
-        self.directives.iter().any(|directive| matches!(directive, Directive::Skip { server, .. } if server == this))
+        self.directives
+            .iter()
+            .any(|directive| matches!(directive, Directive::Skip { server, .. } if server == this))
     }
 
     pub fn differs_on(&self, this: &str) -> bool {
-        self.directives.iter().any(|directive| matches!(directive, Directive::Differs { server, .. } if server == this))
+        self.directives
+            .iter()
+            .any(|directive| matches!(directive, Directive::Differs { server, .. } if server == this))
     }
 }
 
 impl Directive {
     fn parse(line: &str) -> Result<Directive> {
         let text = line.trim_start_matches("-- ");
-        let (head, why) = text.split_once(':').map_or((text, ""), |(head, why)| (head, why.trim()));
+        let (head, why) = text
+            .split_once(':')
+            .map_or((text, ""), |(head, why)| (head, why.trim()));
         let words: Vec<&str> = head.split_whitespace().collect();
         Ok(match (words.as_slice(), why) {
             (["each"], "") => Directive::Each,
@@ -222,12 +252,14 @@ impl Directive {
             (["start", name], "") => Directive::Start((*name).to_owned()),
             (["finish", name], "") => Directive::Finish((*name).to_owned()),
             (["text"], why) if !why.is_empty() => Directive::Text(why.to_owned()),
-            (["skip", server], why) if !why.is_empty() => {
-                Directive::Skip { server: (*server).to_owned(), why: why.to_owned() }
-            }
-            (["differs", server], why) if !why.is_empty() => {
-                Directive::Differs { server: (*server).to_owned(), why: why.to_owned() }
-            }
+            (["skip", server], why) if !why.is_empty() => Directive::Skip {
+                server: (*server).to_owned(),
+                why: why.to_owned(),
+            },
+            (["differs", server], why) if !why.is_empty() => Directive::Differs {
+                server: (*server).to_owned(),
+                why: why.to_owned(),
+            },
             _ => bail!("what does {line:?} mean?"),
         })
     }
@@ -282,11 +314,23 @@ ok
     #[test]
     fn its_parts() {
         let script = Script::parse(SCRIPT).unwrap();
-        let Block::Test(test) = &script.blocks[1] else { panic!("a test") };
-        assert_eq!((test.line, test.connection(), test.differs_on("mariadb")), (4, "b", true));
-        let Body::Statement { sql, answer } = &test.body else { panic!("a statement") };
-        assert_eq!((sql.as_str(), answer.as_ref().map(Vec::len)), ("SELECT 1,\n  2", Some(2)));
-        let Block::Test(test) = &script.blocks[2] else { panic!("a test") };
+        let Block::Test(test) = &script.blocks[1] else {
+            panic!("a test")
+        };
+        assert_eq!(
+            (test.line, test.connection(), test.differs_on("mariadb")),
+            (4, "b", true)
+        );
+        let Body::Statement { sql, answer } = &test.body else {
+            panic!("a statement")
+        };
+        assert_eq!(
+            (sql.as_str(), answer.as_ref().map(Vec::len)),
+            ("SELECT 1,\n  2", Some(2))
+        );
+        let Block::Test(test) = &script.blocks[2] else {
+            panic!("a test")
+        };
         assert!(matches!(&test.body, Body::Statement { answer: None, .. }));
     }
 

@@ -8,7 +8,7 @@ use super::{Problem, Tree};
 const LAYERS: &[&[&str]] = &[
     &["types", "env"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
-    &["shard"],
+    &["shard", "mysql-client"],
     &["cluster"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
