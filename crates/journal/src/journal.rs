@@ -194,12 +194,11 @@ impl Journal {
             let count = covered.count();
             index.segments.drain(..count).collect()
         };
-        for segment in released {
-            if let Err(error) = self.spares.give(&segment.path, segment.length) {
-                // The log has a file too many; it is found again, and released again, after a restart.
-                tracing::warn!(file = %segment.path.display(), %error, "cannot recycle a log segment");
-                break;
-            }
+        if !released.is_empty()
+            && let Err(error) = self.spares.give(&released)
+        {
+            // The log has files too many; they are found again, and released again, after a restart.
+            tracing::warn!(dir = %self.dir.display(), %error, "cannot recycle log segments");
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use env::{Access, Env};
 use parking_lot::Mutex;
 
-use crate::segment::HEADER;
+use crate::segment::{HEADER, Segment};
 
 /// Released segments kept for use; more are deleted.
 const KEPT: usize = 8;
@@ -40,6 +40,8 @@ impl Spares {
             pool: Mutex::default(),
             next_name: AtomicU64::new(1),
         };
+        // The names that are seen need not be on the disk yet; spares are written to.
+        env.disk.sync_dir(dir)?;
         for name in env.disk.list(dir)? {
             let Some(number) = name.strip_prefix(PREFIX) else { continue };
             if let Ok(number) = number.parse::<u64>() {
@@ -84,15 +86,22 @@ impl Spares {
         Ok(pool.swap_remove(fitting.expect("a spare was just ensured")))
     }
 
-    /// Takes back a segment that the log does not need any more.
-    pub(crate) fn give(&self, segment: &Path, length: u64) -> io::Result<()> {
-        let ordinary = length == self.segment_bytes;
-        if !ordinary || self.pool.lock().len() >= KEPT {
-            return self.env.disk.remove(segment);
+    /// Takes back segments that the log does not need any more.
+    pub(crate) fn give(&self, segments: &[Segment]) -> io::Result<()> {
+        let mut spares = Vec::new();
+        for segment in segments {
+            let is_ordinary = segment.length == self.segment_bytes;
+            if is_ordinary && self.pool.lock().len() + spares.len() < KEPT {
+                let path = self.new_path();
+                self.env.disk.rename(&segment.path, &path)?;
+                spares.push(Spare { path, length: segment.length });
+            } else {
+                self.env.disk.remove(&segment.path)?;
+            }
         }
-        let path = self.new_path();
-        self.env.disk.rename(segment, &path)?;
-        self.pool.lock().push(Spare { path, length });
+        // A spare is written to: by then it must not be found under its old name any more.
+        self.env.disk.sync_dir(&self.dir)?;
+        self.pool.lock().extend(spares);
         Ok(())
     }
 

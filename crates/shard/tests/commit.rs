@@ -1,5 +1,7 @@
 //! Committing, restarting, and asking what became of transactions.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use env::{Env, SimDisk};

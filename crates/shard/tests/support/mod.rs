@@ -1,6 +1,6 @@
 //! A shard with accounts in it, for tests.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::Path;
 use std::pin::pin;
