@@ -14,6 +14,9 @@
 //! * [`lock`] – row, key and table locks of running transactions, with deadlock detection.
 //! * [`memory`] – the budget that everything above is charged to.
 
+mod btree;
+mod record;
+mod retired;
 mod sync;
 
 pub mod lock;
@@ -35,4 +38,4 @@ pub use store::Store;
 pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
 pub use write_set::{WriteOp, WriteOps, WriteSet, WriteSetError};
-pub use writer::{ApplyError, LoadError, TableLoader, Writer};
+pub use writer::{ApplyError, LoadError, LoadedTable, TableLoader, TablePiece, Writer};

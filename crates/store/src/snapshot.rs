@@ -142,6 +142,10 @@ impl Snapshot {
         self.timestamp
     }
 
+    pub(crate) fn is_of(&self, registry: &Arc<Snapshots>) -> bool {
+        Arc::ptr_eq(&self.registry, registry)
+    }
+
     /// Moves to the newest published state; cheaper than dropping and taking anew.
     pub fn refresh(&mut self) {
         self.registry.slot(self.slot).store(PENDING, Ordering::SeqCst);
@@ -179,8 +183,9 @@ impl Active {
         Timestamp(self.published)
     }
 
-    pub(crate) fn oldest(&self) -> Timestamp {
-        Timestamp(self.timestamps.first().copied().unwrap_or(self.published))
+    /// Whether somebody reads at this very timestamp, or will.
+    pub(crate) fn reads(&self, ts: Timestamp) -> bool {
+        ts.0 >= self.published || self.timestamps.binary_search(&ts.0).is_ok()
     }
 
     /// Who needs what is visible in `begin <= ts < end`: the newest such snapshot, where "now" counts as one.

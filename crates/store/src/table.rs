@@ -1,36 +1,95 @@
-//! Reading a table.
+//! Reading a table: by key, by range of any index, newest or as of a snapshot, and estimates for the optimizer.
+//!
+//! Reads take no lock and wait for nobody. Each pins an epoch guard for its own length, so callbacks must be short and must not
+//! wait; long scans go in chunks, with a [`Cursor`] that remembers where to go on.
 
+use crate::btree::{Leaves, Tree, TreeKind};
 use crate::range::{Cursor, Direction, KeyRange};
+use crate::record::{Record, RecordPtr};
+use crate::snapshot::{Snapshot, Snapshots};
 use crate::spec::TableSpec;
-use parking_lot::RwLock;
-use std::collections::BTreeMap;
+use crossbeam_epoch::{self as epoch, Guard};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use types::{IndexId, KeyLayout, RowLayout, TableId, Timestamp};
 
-type Versions = Vec<(Timestamp, Option<Vec<u8>>)>;
+/// How many entries ahead a scan asks the processor to load.
+const PREFETCH_RECORDS: usize = 8;
+const PREFETCH_VERSIONS: usize = 4;
 
-/// A table's rows and indexes. Every read names the timestamp it reads at, and the caller holds a [`Snapshot`](crate::Snapshot)
-/// of that timestamp meanwhile.
+/// A table's rows and indexes, as its definition was when the handle was taken.
 pub struct Table {
-    spec: TableSpec,
-    rows: RowLayout,
-    primary: Option<KeyLayout>,
-    indexes: Vec<(IndexId, KeyLayout)>,
-    created_at: Timestamp,
+    pub(crate) shape: Shape,
+    pub(crate) created_at: Timestamp,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) primary: Arc<Tree>,
+    /// In the order of [`TableSpec::indexes`].
+    pub(crate) indexes: Vec<Arc<Index>>,
+    pub(crate) snapshots: Arc<Snapshots>,
+}
+
+/// A definition with its layouts.
+pub(crate) struct Shape {
+    pub(crate) spec: TableSpec,
+    pub(crate) rows: RowLayout,
+    pub(crate) primary: Option<KeyLayout>,
+}
+
+impl Shape {
+    pub(crate) fn new(spec: TableSpec) -> Shape {
+        Shape { rows: spec.row_layout(), primary: spec.primary_layout(), spec }
+    }
+}
+
+/// A secondary index.
+pub(crate) struct Index {
+    pub(crate) id: IndexId,
+    pub(crate) layout: KeyLayout,
+    pub(crate) created_at: Timestamp,
+    pub(crate) tree: Arc<Tree>,
+    /// No longer kept up: its entries may refer to rows that are gone.
+    pub(crate) is_dropped: AtomicBool,
+}
+
+/// What changes beside the rows; shared by all handles of a table.
+pub(crate) struct Counters {
+    pub(crate) rows: AtomicU64,
     pub(crate) next_auto_increment: AtomicU64,
-    pub(crate) data: RwLock<BTreeMap<Vec<u8>, Versions>>,
+    next_row_id: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn new(rows: u64, next_auto_increment: u64) -> Counters {
+        Counters {
+            rows: AtomicU64::new(rows),
+            next_auto_increment: AtomicU64::new(next_auto_increment),
+            next_row_id: AtomicU64::new(0),
+        }
+    }
 }
 
 /// What a scan shows of one index entry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Entry<'a> {
     key: &'a [u8],
     primary_key: &'a [u8],
-    row: &'a [u8],
+    row: RowOf<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum RowOf<'a> {
+    Known(&'a [u8]),
+    /// To be found in the primary record, as of the timestamp.
+    Behind(Record<'a>, Timestamp),
 }
 
 impl<'a> Entry<'a> {
+    /// An entry of somebody else's making, such as a transaction's own write.
+    pub fn new(key: &'a [u8], primary_key: &'a [u8], row: &'a [u8]) -> Entry<'a> {
+        Entry { key, primary_key, row: RowOf::Known(row) }
+    }
+
     /// The whole key: of a secondary index, its columns followed by the primary key.
     pub fn key(&self) -> &'a [u8] {
         self.key
@@ -40,160 +99,292 @@ impl<'a> Entry<'a> {
         self.primary_key
     }
 
-    /// The row visible at the scan's timestamp. A scan that can do without it does not touch the row.
+    /// The row as of the scan's snapshot. A scan of a secondary index that can do without it does not touch the row.
     pub fn row(&self) -> &'a [u8] {
-        self.row
+        match self.row {
+            RowOf::Known(row) => row,
+            RowOf::Behind(record, ts) => {
+                // SAFETY: the row pointer of an index record leads to a primary record.
+                let version = unsafe { record.version_at(ts) };
+                version.and_then(|version| version.row()).expect("a visible index entry has a visible row")
+            }
+        }
     }
 }
 
 impl Table {
-    pub(crate) fn new(spec: TableSpec, created_at: Timestamp) -> Table {
-        let rows = spec.row_layout();
-        let primary = spec.primary_layout();
-        let indexes = spec.indexes.iter().map(|index| (index.id, spec.index_layout(index))).collect();
+    /// An empty table.
+    pub(crate) fn new(spec: TableSpec, created_at: Timestamp, snapshots: Arc<Snapshots>) -> Table {
+        let index = |index| {
+            let layout = spec.index_layout(index);
+            Arc::new(Index::new(index.id, layout, created_at, Arc::new(Tree::new(TreeKind::Secondary))))
+        };
         Table {
-            spec,
-            rows,
-            primary,
-            indexes,
             created_at,
-            next_auto_increment: AtomicU64::new(1),
-            data: RwLock::default(),
+            counters: Arc::new(Counters::new(0, 1)),
+            primary: Arc::new(Tree::new(TreeKind::Primary)),
+            indexes: spec.indexes.iter().map(index).collect(),
+            snapshots,
+            shape: Shape::new(spec),
         }
     }
 
     pub fn id(&self) -> TableId {
-        self.spec.id
+        self.shape.spec.id
     }
 
     pub fn spec(&self) -> &TableSpec {
-        &self.spec
-    }
-
-    /// Older snapshots must not read this table: its rows, or an index, were made at this timestamp.
-    pub fn created_at(&self) -> Timestamp {
-        self.created_at
+        &self.shape.spec
     }
 
     pub fn row_layout(&self) -> &RowLayout {
-        &self.rows
+        &self.shape.rows
     }
 
     /// `None` for a table with hidden row ids.
     pub fn primary_layout(&self) -> Option<&KeyLayout> {
-        self.primary.as_ref()
+        self.shape.primary.as_ref()
     }
 
     /// The layout of a secondary index's own columns.
     pub fn index_layout(&self, index: IndexId) -> Option<&KeyLayout> {
-        self.indexes.iter().find(|(id, _)| *id == index).map(|(_, layout)| layout)
+        self.index(index).map(|index| &index.layout)
     }
 
-    /// The least automatic id that has not been used by a committed transaction; starts at 1.
-    pub fn next_auto_increment(&self) -> u64 {
-        self.next_auto_increment.load(Ordering::Relaxed)
+    /// Since when the index ([`IndexId::PRIMARY`]: the table) can be read. Snapshots before that must not use it.
+    pub fn readable_since(&self, index: IndexId) -> Option<Timestamp> {
+        match index {
+            IndexId::PRIMARY => Some(self.created_at),
+            _ => self.index(index).map(|index| index.created_at),
+        }
     }
 
-    /// The row under a primary key as of `ts`.
-    pub fn get<R>(&self, key: &[u8], ts: Timestamp, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let data = self.data.read();
-        visible(data.get(key)?, ts).map(read)
+    /// Appends the entry key that the row has in a secondary index, primary key included. Returns whether one of the index's
+    /// columns is NULL (such a key never violates uniqueness).
+    pub fn index_key(&self, index: IndexId, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) -> bool {
+        let index = self.index(index).expect("the caller took the index from this table");
+        let has_null = index.layout.encode_row(&self.shape.rows, row, out);
+        out.extend_from_slice(primary_key);
+        has_null
     }
 
-    /// The newest committed state of a primary key: since when it is so, and the row unless it was deleted. `None`: nobody
-    /// remembers such a row. Call it with the row locked, and with `ts` published after the lock was granted.
-    pub fn newest<R>(&self, key: &[u8], ts: Timestamp, read: impl FnOnce(Timestamp, Option<&[u8]>) -> R) -> Option<R> {
-        let data = self.data.read();
-        let (begin, row) = data.get(key)?.iter().find(|(begin, _)| *begin <= ts)?;
-        Some(read(*begin, row.as_deref()))
+    // --- reading rows ---
+
+    /// The row under a primary key as of the snapshot.
+    #[inline]
+    pub fn get<R>(&self, key: &[u8], snapshot: &Snapshot, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.check(snapshot);
+        let guard = epoch::pin();
+        let record = self.primary.find(key, &guard)?;
+        // SAFETY: found in the primary tree.
+        let version = unsafe { record.version_at(snapshot.timestamp()) }?;
+        version.row().map(read)
     }
 
-    /// Shows the entries of the cursor's range that are visible at `ts`, in its direction, until `visit` breaks (the entry it
-    /// was shown counts as visited) or about `most` entries were looked at. The cursor is left after the last entry visited,
-    /// and finished when there are no more. `index` is [`IndexId::PRIMARY`] or a secondary index of the table.
+    /// The newest published state of a primary key: since when it is so, and the row unless it was deleted. `None`: nobody
+    /// remembers such a row. It may be out of date at once unless the caller has the row locked.
+    pub fn newest<R>(&self, key: &[u8], read: impl FnOnce(Timestamp, Option<&[u8]>) -> R) -> Option<R> {
+        loop {
+            let published = self.snapshots.published();
+            let guard = epoch::pin();
+            let record = self.primary.find(key, &guard)?;
+            // SAFETY: found in the primary tree.
+            if let Some(version) = unsafe { record.version_at(published) } {
+                return Some(read(version.begin(), version.row()));
+            }
+            // Either the row is newer than `published`, or its version of that time was collected because there are newer ones.
+            if self.snapshots.published() == published {
+                return None;
+            }
+        }
+    }
+
+    /// Shows the entries of the cursor's range that are visible to the snapshot, in its direction, until `visit` breaks (the
+    /// entry it was shown counts as visited) or about `most` entries were looked at. The cursor is left after the last entry
+    /// visited, and finished when there are no more. `index` is [`IndexId::PRIMARY`] or a secondary index of the table.
     pub fn scan(
         &self,
         index: IndexId,
         cursor: &mut Cursor,
-        ts: Timestamp,
+        snapshot: &Snapshot,
         most: usize,
         mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
-        let mut entries = self.entries(index, cursor.rest(), ts);
-        if cursor.direction() == Direction::Backward {
-            entries.reverse();
+        self.check(snapshot);
+        let ts = snapshot.timestamp();
+        let guard = epoch::pin();
+        if index == IndexId::PRIMARY {
+            walk(&self.primary, cursor, &guard, most, |record| {
+                // SAFETY: found in the primary tree.
+                match unsafe { record.version_at(ts) }.and_then(|version| version.row()) {
+                    Some(row) => visit(Entry { key: record.key(), primary_key: record.key(), row: RowOf::Known(row) }),
+                    None => ControlFlow::Continue(()),
+                }
+            });
+        } else {
+            walk(&self.readable(index, &guard).tree, cursor, &guard, most, |record| {
+                // SAFETY: found in an index tree. The entry is visible to a registered snapshot, therefore so is its row, whose
+                // record is not freed before.
+                let row = unsafe {
+                    if !record.is_visible(ts) {
+                        return ControlFlow::Continue(());
+                    }
+                    RowOf::Behind(record.row_ptr().get(), ts)
+                };
+                visit(Entry { key: record.key(), primary_key: record.primary_key(), row })
+            });
         }
-        for (looked_at, (key, primary_key, row)) in entries.iter().enumerate() {
-            if looked_at >= most {
-                return;
-            }
-            cursor.advance_past(key);
-            if visit(Entry { key, primary_key, row }).is_break() {
-                return;
-            }
-        }
-        cursor.finish();
     }
 
-    /// How many entries of the range are visible at `ts`, without touching rows.
-    pub fn count(&self, index: IndexId, cursor: &mut Cursor, ts: Timestamp, most: usize) -> usize {
+    /// How many entries of the cursor's range are visible to the snapshot, in chunks like [`scan`](Self::scan). Rows are not touched if
+    /// the index is a secondary one.
+    pub fn count(&self, index: IndexId, cursor: &mut Cursor, snapshot: &Snapshot, most: usize) -> usize {
         let mut count = 0;
-        self.scan(index, cursor, ts, most, |_| {
+        self.scan(index, cursor, snapshot, most, |_| {
             count += 1;
             ControlFlow::Continue(())
         });
         count
     }
 
-    /// About how many rows there are.
-    pub fn estimated_rows(&self) -> u64 {
-        self.data.read().len() as u64
+    /// The greatest primary key, of a row that may be deleted already.
+    pub fn last_key(&self) -> Option<Vec<u8>> {
+        let guard = epoch::pin();
+        let entries = self.primary.entries(&guard);
+        Some(self.primary.nth(entries.checked_sub(1)?, &guard)?.key().to_vec())
     }
 
-    /// About how many entries of the index lie in the range; costs about a microsecond.
+    // --- counters ---
+
+    /// The next automatic id, which is then taken.
+    pub fn take_auto_increment(&self) -> u64 {
+        self.counters.next_auto_increment.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Automatic ids will be at least `next`.
+    pub fn raise_auto_increment(&self, next: u64) {
+        self.counters.next_auto_increment.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// The next automatic id; starts at 1.
+    pub fn next_auto_increment(&self) -> u64 {
+        self.counters.next_auto_increment.load(Ordering::Relaxed)
+    }
+
+    /// A hidden row id that no row has.
+    pub fn take_row_id(&self) -> u64 {
+        let next = &self.counters.next_row_id;
+        if next.load(Ordering::Acquire) == 0 {
+            let last = self.last_key().and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
+            // Whoever is first wins; ids are only taken from a counter that was set.
+            let _ = next.compare_exchange(0, last + 1, Ordering::AcqRel, Ordering::Acquire);
+        }
+        next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    // --- estimates ---
+
+    /// How many rows there are, not counting commits under way.
+    pub fn estimated_rows(&self) -> u64 {
+        self.counters.rows.load(Ordering::Relaxed)
+    }
+
+    /// How many entries of the index lie in the range, counting those that are dead but not yet collected. Two descents.
     pub fn estimated_entries(&self, index: IndexId, range: &KeyRange) -> u64 {
-        self.entries(index, range, Timestamp(u64::MAX - 2)).len() as u64
+        let guard = epoch::pin();
+        let tree = match index {
+            IndexId::PRIMARY => &self.primary,
+            _ => &self.readable(index, &guard).tree,
+        };
+        let to = match &range.to {
+            Some(to) => tree.rank(to, &guard),
+            None => tree.entries(&guard),
+        };
+        to.saturating_sub(tree.rank(&range.from, &guard))
     }
 
     /// About how many different values the first 1, 2, … columns of the index take together.
     pub fn estimated_distinct(&self, index: IndexId) -> Vec<u64> {
         let parts = match index {
-            IndexId::PRIMARY => self.primary.as_ref().map_or(1, |layout| layout.parts().len()),
+            IndexId::PRIMARY => self.shape.primary.as_ref().map_or(1, |layout| layout.parts().len()),
             _ => self.index_layout(index).map_or(0, |layout| layout.parts().len()),
         };
         vec![self.estimated_rows(); parts]
     }
 
-    /// Appends the entry key that the row has in a secondary index, primary key included. Returns whether one of the index's
-    /// columns is NULL (such a key never violates uniqueness).
-    pub fn index_key(&self, index: IndexId, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) -> bool {
-        let layout = self.index_layout(index).expect("the caller took the index from this table");
-        let has_null = layout.encode_row(&self.rows, row, out);
-        out.extend_from_slice(primary_key);
-        has_null
+    // --- inside ---
+
+    /// A snapshot of another store would protect nothing here.
+    #[inline]
+    fn check(&self, snapshot: &Snapshot) {
+        assert!(snapshot.is_of(&self.snapshots), "the snapshot is of another store");
     }
 
-    fn entries(&self, index: IndexId, range: &KeyRange, ts: Timestamp) -> Vec<(Vec<u8>, Vec<u8>, Vec<u8>)> {
-        let data = self.data.read();
-        let rows = data.iter().filter_map(|(key, versions)| Some((key, visible(versions, ts)?)));
-        let mut entries: Vec<_> = rows
-            .map(|(primary_key, row)| {
-                let mut key = Vec::new();
-                match index {
-                    IndexId::PRIMARY => key.extend_from_slice(primary_key),
-                    _ => {
-                        self.index_key(index, row, primary_key, &mut key);
-                    }
-                }
-                (key, primary_key.clone(), row.to_vec())
-            })
-            .filter(|(key, _, _)| range.contains(key))
-            .collect();
-        entries.sort();
-        entries
+    fn index(&self, id: IndexId) -> Option<&Arc<Index>> {
+        self.indexes.iter().find(|index| index.id == id)
+    }
+
+    /// The index, which must not have been dropped: readers hold the table's lock, DDL holds it exclusively. Should it be dropped
+    /// while the guard is held, what it refers to stays.
+    fn readable(&self, id: IndexId, _guard: &Guard) -> &Index {
+        let index = self.index(id).expect("the caller took the index from this table");
+        assert!(!index.is_dropped.load(Ordering::SeqCst), "index {id} of table {} was dropped under a reader", self.id());
+        index
     }
 }
 
-fn visible(versions: &Versions, ts: Timestamp) -> Option<&[u8]> {
-    versions.iter().find(|(begin, _)| *begin <= ts)?.1.as_deref()
+impl Index {
+    pub(crate) fn new(id: IndexId, layout: KeyLayout, created_at: Timestamp, tree: Arc<Tree>) -> Index {
+        Index { id, layout, created_at, tree, is_dropped: AtomicBool::new(false) }
+    }
+}
+
+/// Shows the records of a cursor's range, alive or not, and moves the cursor past the last one shown.
+#[inline]
+fn walk(
+    tree: &Tree,
+    cursor: &mut Cursor,
+    guard: &Guard,
+    most: usize,
+    mut show: impl FnMut(Record<'_>) -> ControlFlow<()>,
+) {
+    if cursor.is_finished() {
+        return;
+    }
+    let direction = cursor.direction();
+    let mut looked_at = 0;
+    let mut stopped_at = None;
+    'leaves: for leaf in Leaves::new(tree, cursor.rest(), direction, guard) {
+        for position in 0..leaf.len() {
+            let record = nth_record(leaf, position, direction).expect("within the leaf");
+            if let Some(ahead) = nth_record(leaf, position + PREFETCH_RECORDS, direction) {
+                ahead.prefetch();
+            }
+            if tree.kind() == TreeKind::Primary
+                && let Some(ahead) = nth_record(leaf, position + PREFETCH_VERSIONS, direction)
+            {
+                ahead.prefetch_version();
+            }
+            looked_at += 1;
+            if show(record).is_break() || looked_at >= most {
+                stopped_at = Some(record);
+                break 'leaves;
+            }
+        }
+    }
+    match stopped_at {
+        Some(record) => cursor.advance_past(record.key()),
+        None => cursor.finish(),
+    }
+}
+
+/// The record at a position counted in the walk's direction.
+#[inline(always)]
+fn nth_record<'g>(leaf: &'g [RecordPtr], position: usize, direction: Direction) -> Option<Record<'g>> {
+    let at = match direction {
+        Direction::Forward => position,
+        Direction::Backward => leaf.len().wrapping_sub(position + 1),
+    };
+    // SAFETY: the leaf was found under a guard that the walk holds.
+    leaf.get(at).map(|record| unsafe { record.get() })
 }

@@ -1,0 +1,74 @@
+//! Freeing what readers may still be looking at, once they cannot any more.
+
+use crate::btree::{NodePtr, SeparatorPtr};
+use crate::record::{History, RecordPtr, VersionPtr};
+use crossbeam_epoch::Guard;
+use std::ptr::NonNull;
+
+/// How many things are freed in one go, on whatever thread notices that their time has come.
+const TOGETHER: usize = 32;
+
+/// Something that nothing new refers to any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Garbage {
+    Node(NodePtr),
+    Separator(SeparatorPtr),
+    /// A primary record alone.
+    Row(RecordPtr),
+    /// An index record alone.
+    Entry(RecordPtr),
+    Version(VersionPtr),
+    History(NonNull<History>),
+}
+
+// SAFETY: plain allocations, freed on any thread.
+unsafe impl Send for Garbage {}
+
+impl Garbage {
+    /// # Safety
+    /// Nobody can reach it any more, and it is freed once.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: the caller's.
+        unsafe {
+            match self {
+                Garbage::Node(node) => node.free(),
+                Garbage::Separator(separator) => separator.free(),
+                Garbage::Row(record) => record.free(false),
+                Garbage::Entry(record) => record.free(true),
+                Garbage::Version(version) => version.free(),
+                Garbage::History(history) => drop(Box::from_raw(history.as_ptr())),
+            }
+        }
+    }
+}
+
+/// Garbage on its way to the epoch collector; handed over in groups, because one deferred call for each would cost more than
+/// the freeing.
+#[derive(Default)]
+pub(crate) struct Retired {
+    waiting: Vec<Garbage>,
+}
+
+impl Retired {
+    #[cfg(test)]
+    pub(crate) fn push(&mut self, garbage: Garbage) {
+        self.waiting.push(garbage);
+    }
+
+    pub(crate) fn append(&mut self, garbage: &mut Vec<Garbage>) {
+        self.waiting.append(garbage);
+    }
+
+    /// Lets everything be freed when all current guards are gone.
+    ///
+    /// # Safety
+    /// Everything here has been unlinked: a reader who pins from now on cannot find it.
+    pub(crate) unsafe fn hand_over(&mut self, guard: &Guard) {
+        for group in self.waiting.chunks(TOGETHER) {
+            let group: Box<[Garbage]> = group.into();
+            // SAFETY: the caller's: unreachable after the grace period, and in this list once.
+            unsafe { guard.defer_unchecked(move || group.iter().for_each(|garbage| garbage.free())) };
+        }
+        self.waiting.clear();
+    }
+}

@@ -1,0 +1,191 @@
+//! Collecting versions and entries that no snapshot needs.
+//!
+//! Every record that got a second version, a tombstone or an end is queued once. When its turn comes, all of it that nobody
+//! can see is unlinked, also from the middle of a chain: with `n` snapshots in use a chain has at most `n + 1` published versions,
+//! however old the oldest snapshot is. What must stay is filed under the newest snapshot that needs any of it, and looked at again
+//! when that one is gone; so no snapshot, however long it stalls, makes the writer look at the same record again and again.
+
+use super::Writer;
+use super::table::TableWriter;
+use crate::record::{EntryState, Record, RecordPtr};
+use crate::snapshot::Active;
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr;
+use std::sync::atomic::Ordering;
+use types::{IndexId, Timestamp};
+
+/// A record to look at; it is not freed while it is queued.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    index: IndexId,
+    record: RecordPtr,
+}
+
+/// The records of one table that have, or will have, something to collect.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// To be looked at.
+    ready: VecDeque<Queued>,
+    /// Needed by the snapshot.
+    waiting: BTreeMap<Timestamp, Vec<Queued>>,
+}
+
+impl Queue {
+    pub(super) fn add(&mut self, index: IndexId, record: Record<'_>) {
+        if !record.is_queued() {
+            record.set_queued(true);
+            self.ready.push_back(Queued { index, record: record.ptr() });
+        }
+    }
+
+    pub(super) fn forget(&mut self, index: IndexId) {
+        self.ready.retain(|queued| queued.index != index);
+        self.waiting.values_mut().for_each(|queued| queued.retain(|queued| queued.index != index));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Readies what waited for snapshots that are gone.
+    fn wake(&mut self, active: &Active) {
+        let gone: Vec<_> = self.waiting.keys().copied().filter(|&snapshot| !active.reads(snapshot)).collect();
+        for snapshot in gone {
+            self.ready.extend(self.waiting.remove(&snapshot).unwrap_or_default());
+        }
+    }
+}
+
+impl Writer {
+    /// Frees versions and entries that no snapshot needs, looking at `most` records. Returns whether it stopped for that reason.
+    /// Call it after publishing, and again while it returns true and there is nothing better to do.
+    pub fn collect(&mut self, most: usize) -> bool {
+        if let Some(active) = self.store.snapshots.active() {
+            self.active = active;
+        }
+        self.dropped.retain(|table| std::sync::Arc::strong_count(table) > 1);
+        let mut left = most;
+        for _ in 0..self.uncollected.len() {
+            let Some(id) = self.uncollected.pop_front() else { break };
+            let Some(table) = self.tables.get_mut(&id) else { continue };
+            if !std::mem::replace(&mut table.is_changed, true) {
+                self.changed.push(id);
+            }
+            table.collect(&self.active, &mut left);
+            table.is_uncollected = !table.queue.is_empty();
+            if table.is_uncollected {
+                self.uncollected.push_back(id);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        self.publish_trees();
+        left == 0
+    }
+}
+
+impl TableWriter {
+    fn collect(&mut self, active: &Active, left: &mut usize) {
+        self.queue.wake(active);
+        while *left > 0
+            && let Some(queued) = self.queue.ready.pop_front()
+        {
+            *left -= 1;
+            // SAFETY: a record of the working tree; queued records are unlinked here only.
+            let needed_by = unsafe {
+                match queued.index {
+                    IndexId::PRIMARY => self.collect_versions(queued.record, active),
+                    index => self.collect_history(index, queued.record, active),
+                }
+            };
+            if let Some(snapshot) = needed_by {
+                self.queue.waiting.entry(snapshot).or_default().push(queued);
+            }
+        }
+    }
+
+    /// Unlinks a row's superseded versions, and the record if nothing but a tombstone is left. Returns the newest snapshot that needs
+    /// something that will have to go one day.
+    ///
+    /// # Safety
+    /// A queued primary record of the working tree.
+    unsafe fn collect_versions(&mut self, record: RecordPtr, active: &Active) -> Option<Timestamp> {
+        // SAFETY: the caller's; versions that are unlinked here are freed after the next publication.
+        let (record, head) = unsafe { (record.get(), record.get().head()) };
+        let mut needed_by = None;
+        let mut newer = head;
+        while let Some(version) = newer.next() {
+            match active.newest_reader(version.begin(), newer.begin()) {
+                Some(snapshot) => {
+                    needed_by = needed_by.max(Some(snapshot));
+                    newer = version;
+                }
+                None => {
+                    newer.set_next(version.next());
+                    self.retire_version(version.ptr());
+                }
+            }
+        }
+        if needed_by.is_none() && head.row().is_none() {
+            // That a row is not there can be known without a record, but not before everybody knows that it is not there.
+            if head.begin() > active.published() {
+                return Some(active.published());
+            }
+            self.retire_version(head.ptr());
+            self.retire_row(record);
+            return None;
+        }
+        if needed_by.is_none() {
+            record.set_queued(false);
+        }
+        needed_by
+    }
+
+    /// Unlinks the past intervals of an index entry, and the entry if it is dead.
+    ///
+    /// # Safety
+    /// A queued record of the index's working tree.
+    unsafe fn collect_history(&mut self, index: IndexId, record: RecordPtr, active: &Active) -> Option<Timestamp> {
+        // SAFETY: the caller's; histories that are unlinked here are freed after the next publication.
+        unsafe {
+            let record: Record<'_> = record.get();
+            let EntryState::History(newest) = record.entry_state() else {
+                record.set_queued(false);
+                return None;
+            };
+            let mut needed_by = None;
+            let mut kept: Option<ptr::NonNull<crate::record::History>> = None;
+            let mut next = Some(newest);
+            while let Some(this) = next {
+                let interval = this.as_ref();
+                next = ptr::NonNull::new(interval.older.load(Ordering::Relaxed));
+                let is_alive = interval.end == Timestamp::MAX;
+                let reader = active.newest_reader(interval.begin, interval.end).filter(|_| !is_alive);
+                if is_alive || reader.is_some() {
+                    needed_by = needed_by.max(reader);
+                    kept = Some(this);
+                    continue;
+                }
+                match (kept, next) {
+                    (Some(kept), _) => kept.as_ref().older.store(interval.older.load(Ordering::Relaxed), Ordering::Release),
+                    (None, Some(older)) => record.set_entry_state(EntryState::History(older)),
+                    (None, None) => {
+                        self.retire_history(this);
+                        self.retire_entry(index, record);
+                        return None;
+                    }
+                }
+                self.retire_history(this);
+            }
+            if needed_by.is_none() {
+                // Only the interval that goes on is left.
+                let alive = kept.expect("an entry without intervals was retired");
+                record.set_entry_state(EntryState::AliveSince(alive.as_ref().begin));
+                self.retire_history(alive);
+                record.set_queued(false);
+            }
+            needed_by
+        }
+    }
+}

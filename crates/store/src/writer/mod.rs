@@ -1,0 +1,225 @@
+//! Changing the store: applying committed write sets, publishing them, collecting what nobody needs any more, loading
+//! checkpoints.
+//!
+//! One thread owns the [`Writer`]. A batch is any number of [`apply`](Writer::apply) calls and one
+//! [`publish`](Writer::publish): first the new index roots become visible, then the timestamp that makes readers look for what is
+//! new in them.
+
+mod collect;
+mod load;
+mod table;
+
+pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
+
+use crate::record::MAX_ROW_BYTES;
+use crate::retired::Retired;
+use crate::snapshot::Active;
+use crate::spec::{IndexSpec, TableSpec};
+use crate::store::Store;
+use crate::table::{Shape, Table};
+use crate::write_set::WriteOp;
+use crossbeam_epoch as epoch;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use table::TableWriter;
+use types::{IndexId, TableId, Timestamp};
+
+/// A committed operation that does not fit the store: the log and the store disagree, and the replica must stop.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    #[error("table {0} does not exist")]
+    NoTable(TableId),
+    #[error("table {0} exists")]
+    TableExists(TableId),
+    #[error("index {1} of table {0} does not exist")]
+    NoIndex(TableId, IndexId),
+    #[error("table {0}: {1}")]
+    BadIndex(TableId, &'static str),
+    #[error("table {0}: key or row too long")]
+    TooLong(TableId),
+    #[error("timestamp {applied} does not follow {newest}")]
+    Timestamp { applied: Timestamp, newest: Timestamp },
+}
+
+/// The one handle that changes a store; owned by the thread that applies the log.
+pub struct Writer {
+    store: Arc<Store>,
+    newest: Timestamp,
+    tables: HashMap<TableId, TableWriter>,
+    /// Tables with changes since the last publication.
+    changed: Vec<TableId>,
+    /// Tables with versions to collect, each once.
+    uncollected: VecDeque<TableId>,
+    /// Who reads what, as of the last look.
+    active: Active,
+    retired: Retired,
+    /// Dropped tables that somebody may still have a handle of.
+    dropped: Vec<Arc<Table>>,
+}
+
+impl Writer {
+    pub(crate) fn new(store: Arc<Store>) -> Writer {
+        Writer {
+            store,
+            newest: Timestamp::ZERO,
+            tables: HashMap::new(),
+            changed: Vec::new(),
+            uncollected: VecDeque::new(),
+            active: Active::none(),
+            retired: Retired::default(),
+            dropped: Vec::new(),
+        }
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Applies the operations of one transaction at its commit timestamp, which is greater than all before. Readers do not see
+    /// them before [`publish`](Self::publish). Takes all memory it needs; check before committing.
+    ///
+    /// An error means that the store and the log have parted: the transaction may be applied in part, and must not be published.
+    pub fn apply<'a>(&mut self, ts: Timestamp, ops: impl IntoIterator<Item = WriteOp<'a>>) -> Result<(), ApplyError> {
+        if ts <= self.newest {
+            return Err(ApplyError::Timestamp { applied: ts, newest: self.newest });
+        }
+        self.newest = ts;
+        ops.into_iter().try_for_each(|op| self.apply_op(ts, op))
+    }
+
+    /// Makes everything applied so far visible to snapshots taken from now on.
+    pub fn publish(&mut self) {
+        self.publish_trees();
+        self.store.snapshots.publish(self.newest);
+    }
+
+    /// Starts the clock after a checkpoint was loaded: its rows are as of `ts`.
+    pub fn restore_timestamp(&mut self, ts: Timestamp) {
+        self.newest = self.newest.max(ts);
+        self.publish();
+    }
+
+    /// Adds a table that was loaded from a checkpoint.
+    pub fn install(&mut self, loaded: LoadedTable) -> Result<(), ApplyError> {
+        let (table, row_bytes, index_bytes) = loaded.into_parts();
+        let id = table.id();
+        self.add_table(table)?;
+        self.changing(id)?.inherit_memory(row_bytes, index_bytes);
+        Ok(())
+    }
+
+    fn publish_trees(&mut self) {
+        for id in self.changed.drain(..) {
+            if let Some(table) = self.tables.get_mut(&id) {
+                table.publish(&mut self.retired, self.store.memory());
+            }
+        }
+        // SAFETY: all that was retired has been unlinked: versions and histories at once, nodes and records by the roots
+        // just published.
+        unsafe { self.retired.hand_over(&epoch::pin()) };
+    }
+
+    fn apply_op(&mut self, ts: Timestamp, op: WriteOp<'_>) -> Result<(), ApplyError> {
+        match op {
+            WriteOp::Put { table, key, row } => {
+                let writer = self.changing(table)?;
+                if row.len() > MAX_ROW_BYTES || !writer.put(ts, key, row) {
+                    return Err(ApplyError::TooLong(table));
+                }
+            }
+            WriteOp::Delete { table, key } => self.changing(table)?.delete(ts, key),
+            WriteOp::AdvanceAutoIncrement { table, next } => self.table(table)?.raise_auto_increment(next),
+            WriteOp::CreateTable(spec) => {
+                self.add_table(Table::new(*spec, ts, Arc::clone(&self.store.snapshots)))?;
+            }
+            WriteOp::DropTable { table } => self.drop_table(table)?,
+            WriteOp::CreateIndex { table, index } => self.create_index(ts, table, *index)?,
+            WriteOp::DropIndex { table, index } => self.drop_index(table, index)?,
+        }
+        Ok(())
+    }
+
+    fn table(&self, id: TableId) -> Result<Arc<Table>, ApplyError> {
+        self.store.table(id).ok_or(ApplyError::NoTable(id))
+    }
+
+    /// The table's writer; the table will be published and collected.
+    fn changing(&mut self, id: TableId) -> Result<&mut TableWriter, ApplyError> {
+        let writer = self.tables.get_mut(&id).ok_or(ApplyError::NoTable(id))?;
+        if !std::mem::replace(&mut writer.is_changed, true) {
+            self.changed.push(id);
+        }
+        if !std::mem::replace(&mut writer.is_uncollected, true) {
+            self.uncollected.push_back(id);
+        }
+        Ok(writer)
+    }
+
+    fn add_table(&mut self, table: Table) -> Result<(), ApplyError> {
+        let id = table.id();
+        if self.tables.contains_key(&id) {
+            return Err(ApplyError::TableExists(id));
+        }
+        let table = Arc::new(table);
+        self.tables.insert(id, TableWriter::new(Arc::clone(&table)));
+        self.store.tables.write().insert(id, table);
+        Ok(())
+    }
+
+    fn drop_table(&mut self, id: TableId) -> Result<(), ApplyError> {
+        let mut writer = self.tables.remove(&id).ok_or(ApplyError::NoTable(id))?;
+        writer.publish(&mut self.retired, self.store.memory());
+        writer.give_back_memory(self.store.memory());
+        self.dropped.extend(self.store.tables.write().remove(&id));
+        Ok(())
+    }
+
+    fn create_index(&mut self, ts: Timestamp, id: TableId, index: IndexSpec) -> Result<(), ApplyError> {
+        let old = self.table(id)?;
+        old.spec().check_new_index(&index).map_err(|what| ApplyError::BadIndex(id, what))?;
+        let mut spec = old.spec().clone();
+        spec.indexes.push(index);
+        let writer = self.changing(id)?;
+        let index = writer.build_index(ts, &spec).ok_or(ApplyError::TooLong(id))?;
+        let mut indexes = old.indexes.clone();
+        indexes.push(index);
+        self.redefine(&old, spec, indexes);
+        Ok(())
+    }
+
+    fn drop_index(&mut self, id: TableId, index: IndexId) -> Result<(), ApplyError> {
+        let old = self.table(id)?;
+        let mut spec = old.spec().clone();
+        spec.indexes.retain(|other| other.id != index);
+        let (dropped, kept): (Vec<_>, Vec<_>) = old.indexes.iter().cloned().partition(|other| other.id == index);
+        if dropped.is_empty() {
+            return Err(ApplyError::NoIndex(id, index));
+        }
+        dropped.iter().for_each(|index| index.is_dropped.store(true, Ordering::SeqCst));
+        self.changing(id)?.forget_index(index);
+        self.redefine(&old, spec, kept);
+        Ok(())
+    }
+
+    /// Puts a table with other indexes over the same rows in the directory.
+    fn redefine(&mut self, old: &Table, spec: TableSpec, indexes: Vec<Arc<crate::table::Index>>) {
+        let table = Arc::new(Table {
+            created_at: old.created_at,
+            counters: Arc::clone(&old.counters),
+            primary: Arc::clone(&old.primary),
+            snapshots: Arc::clone(&old.snapshots),
+            shape: Shape::new(spec),
+            indexes,
+        });
+        self.tables.get_mut(&old.id()).expect("has just been changed").set_table(Arc::clone(&table));
+        self.store.tables.write().insert(old.id(), table);
+    }
+}
+
+impl Drop for Writer {
+    /// Leaves the trees whole, for readers who outlive the writer.
+    fn drop(&mut self) {
+        self.publish_trees();
+    }
+}

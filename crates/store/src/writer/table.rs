@@ -1,0 +1,337 @@
+//! The writer's side of one table.
+
+use super::collect::Queue;
+use crate::btree::{TreeKind, TreeWriter, build};
+use crate::memory::{MemoryBudget, MemoryUse, allocated};
+use crate::record::{
+    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, VersionPtr, record_bytes, version_bytes,
+};
+use crate::retired::{Garbage, Retired};
+use crate::spec::TableSpec;
+use crate::table::{Index, Table};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use types::{IndexId, Timestamp};
+
+pub(super) struct TableWriter {
+    table: Arc<Table>,
+    pub(super) primary: TreeWriter,
+    pub(super) indexes: Vec<IndexWriter>,
+    /// Records with something that will be collected.
+    pub(super) queue: Queue,
+    /// In the writer's list of tables to publish, and to collect.
+    pub(super) is_changed: bool,
+    pub(super) is_uncollected: bool,
+    /// Unlinked; to be retired when the trees have been published.
+    pub(super) garbage: Vec<Garbage>,
+    row_bytes: Account,
+    index_bytes: Account,
+    new_key: Vec<u8>,
+    old_key: Vec<u8>,
+}
+
+pub(super) struct IndexWriter {
+    pub(super) index: Arc<Index>,
+    pub(super) tree: TreeWriter,
+}
+
+/// Bytes of one use: in all, and of that not yet charged to the budget.
+#[derive(Default)]
+struct Account {
+    total: i64,
+    uncharged: i64,
+}
+
+impl Account {
+    fn add(&mut self, bytes: i64) {
+        self.total += bytes;
+        self.uncharged += bytes;
+    }
+
+    fn settle(&mut self, memory: &MemoryBudget, purpose: MemoryUse) {
+        memory.charge(purpose, std::mem::take(&mut self.uncharged));
+    }
+}
+
+impl TableWriter {
+    pub(super) fn new(table: Arc<Table>) -> TableWriter {
+        let index = |index: &Arc<Index>| IndexWriter { tree: TreeWriter::new(Arc::clone(&index.tree)), index: Arc::clone(index) };
+        TableWriter {
+            primary: TreeWriter::new(Arc::clone(&table.primary)),
+            indexes: table.indexes.iter().map(index).collect(),
+            queue: Queue::default(),
+            is_changed: false,
+            is_uncollected: false,
+            garbage: Vec::new(),
+            row_bytes: Account::default(),
+            index_bytes: Account::default(),
+            new_key: Vec::new(),
+            old_key: Vec::new(),
+            table,
+        }
+    }
+
+    pub(super) fn set_table(&mut self, table: Arc<Table>) {
+        self.table = table;
+    }
+
+    /// Bytes of the rows and indexes that the table came with.
+    pub(super) fn inherit_memory(&mut self, row_bytes: i64, index_bytes: i64) {
+        self.row_bytes.add(row_bytes);
+        self.index_bytes.add(index_bytes);
+    }
+
+    /// Makes the roots visible, and settles the account.
+    pub(super) fn publish(&mut self, retired: &mut Retired, memory: &MemoryBudget) {
+        self.is_changed = false;
+        for tree in self.indexes.iter_mut().map(|index| &mut index.tree).chain([&mut self.primary]) {
+            tree.publish(retired);
+            self.index_bytes.add(tree.take_node_bytes());
+        }
+        retired.append(&mut self.garbage);
+        self.row_bytes.settle(memory, MemoryUse::Rows);
+        self.index_bytes.settle(memory, MemoryUse::Indexes);
+    }
+
+    /// The table is gone, and all it was charged for.
+    pub(super) fn give_back_memory(&self, memory: &MemoryBudget) {
+        memory.charge(MemoryUse::Rows, -self.row_bytes.total);
+        memory.charge(MemoryUse::Indexes, -self.index_bytes.total);
+    }
+
+    /// Inserts or replaces a row. False, and nothing done: a key is too long.
+    pub(super) fn put(&mut self, ts: Timestamp, key: &[u8], row: &[u8]) -> bool {
+        if key.len() > MAX_KEY_BYTES || !self.index_keys_fit(key, row) {
+            return false;
+        }
+        self.row_bytes.add(allocated(version_bytes(row.len())) as i64);
+        let Some(found) = self.primary.find(key).map(Record::ptr) else {
+            let record = RecordPtr::new_primary(key, VersionPtr::new(ts, Some(row), None));
+            self.index_bytes.add(allocated(record_bytes(key.len(), false)) as i64);
+            self.primary.insert(record);
+            self.table.counters.rows.fetch_add(1, Ordering::Relaxed);
+            self.add_entries(ts, record, key, row);
+            return true;
+        };
+        // SAFETY: a primary record of the working tree, which this writer alone unlinks.
+        let record: Record<'_> = unsafe { found.get() };
+        // SAFETY: as above.
+        let old = unsafe { record.head() };
+        // SAFETY: as above.
+        unsafe { record.set_head(VersionPtr::new(ts, Some(row), Some(old.ptr()))) };
+        match old.row() {
+            Some(old_row) => self.move_entries(ts, found, key, old_row, row),
+            None => {
+                self.table.counters.rows.fetch_add(1, Ordering::Relaxed);
+                self.add_entries(ts, found, key, row);
+            }
+        }
+        self.queue.add(IndexId::PRIMARY, record);
+        true
+    }
+
+    pub(super) fn delete(&mut self, ts: Timestamp, key: &[u8]) {
+        let Some(found) = self.primary.find(key).map(Record::ptr) else { return };
+        // SAFETY: a primary record of the working tree, which this writer alone unlinks.
+        let record: Record<'_> = unsafe { found.get() };
+        // SAFETY: as above.
+        let old = unsafe { record.head() };
+        let Some(old_row) = old.row() else { return };
+        // SAFETY: as above.
+        unsafe { record.set_head(VersionPtr::new(ts, None, Some(old.ptr()))) };
+        self.row_bytes.add(allocated(version_bytes(0)) as i64);
+        self.table.counters.rows.fetch_sub(1, Ordering::Relaxed);
+        let mut entry_key = std::mem::take(&mut self.old_key);
+        for at in 0..self.indexes.len() {
+            self.entry_key(at, old_row, key, &mut entry_key);
+            self.end_entry(ts, at, &entry_key);
+        }
+        self.old_key = entry_key;
+        self.queue.add(IndexId::PRIMARY, record);
+    }
+
+    fn index_keys_fit(&mut self, key: &[u8], row: &[u8]) -> bool {
+        // Only strings can make long keys, and not more than a few times their own length.
+        if key.len() + row.len() < MAX_KEY_BYTES / 16 {
+            return true;
+        }
+        let mut entry_key = std::mem::take(&mut self.new_key);
+        let fits = (0..self.indexes.len()).all(|at| {
+            self.entry_key(at, row, key, &mut entry_key);
+            entry_key.len() <= MAX_KEY_BYTES
+        });
+        self.new_key = entry_key;
+        fits
+    }
+
+    /// The key of a row's entry in the index at a position.
+    fn entry_key(&self, at: usize, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        self.indexes[at].index.layout.encode_row(&self.table.shape.rows, row, out);
+        out.extend_from_slice(primary_key);
+    }
+
+    fn add_entries(&mut self, ts: Timestamp, record: RecordPtr, primary_key: &[u8], row: &[u8]) {
+        let mut entry_key = std::mem::take(&mut self.new_key);
+        for at in 0..self.indexes.len() {
+            self.entry_key(at, row, primary_key, &mut entry_key);
+            self.begin_entry(ts, at, &entry_key, primary_key, record);
+        }
+        self.new_key = entry_key;
+    }
+
+    /// A row changed: ends and begins the entries of the indexes whose columns did.
+    fn move_entries(&mut self, ts: Timestamp, record: RecordPtr, primary_key: &[u8], old_row: &[u8], row: &[u8]) {
+        let mut old_key = std::mem::take(&mut self.old_key);
+        let mut new_key = std::mem::take(&mut self.new_key);
+        for at in 0..self.indexes.len() {
+            self.entry_key(at, old_row, primary_key, &mut old_key);
+            self.entry_key(at, row, primary_key, &mut new_key);
+            if old_key != new_key {
+                self.end_entry(ts, at, &old_key);
+                self.begin_entry(ts, at, &new_key, primary_key, record);
+            }
+        }
+        self.old_key = old_key;
+        self.new_key = new_key;
+    }
+
+    /// An entry lives from `ts` on.
+    fn begin_entry(&mut self, ts: Timestamp, at: usize, entry_key: &[u8], primary_key: &[u8], row: RecordPtr) {
+        let index = &mut self.indexes[at];
+        let Some(found) = index.tree.find(entry_key) else {
+            let columns = &entry_key[..entry_key.len() - primary_key.len()];
+            index.tree.insert(RecordPtr::new_entry(columns, primary_key, row, ts));
+            self.index_bytes.add(allocated(record_bytes(entry_key.len(), true)) as i64);
+            return;
+        };
+        // The entry has lived before and has not been collected yet.
+        // SAFETY: an index record of the working tree.
+        unsafe {
+            let EntryState::History(older) = found.entry_state() else {
+                panic!("index {} has an entry for a row that is not there", index.index.id)
+            };
+            if found.row_ptr() == row {
+                let history = History::allocate(ts, Timestamp::MAX, older.as_ptr());
+                found.set_entry_state(EntryState::History(history));
+                self.index_bytes.add(HISTORY_BYTES);
+                return;
+            }
+            // The row was collected and came again in another record. That could only be because no snapshot sees the old one, nor
+            // therefore this entry's past.
+            found.set_row_ptr(row);
+            found.set_entry_state(EntryState::AliveSince(ts));
+            let mut past = older.as_ptr();
+            while let Some(interval) = ptr::NonNull::new(past) {
+                past = (*past).older.load(Ordering::Relaxed);
+                self.garbage.push(Garbage::History(interval));
+                self.index_bytes.add(-HISTORY_BYTES);
+            }
+        }
+    }
+
+    /// An entry does not live any more from `ts` on.
+    fn end_entry(&mut self, ts: Timestamp, at: usize, entry_key: &[u8]) {
+        let index = &mut self.indexes[at];
+        let found = index.tree.find(entry_key).expect("a row has an entry in every index");
+        // SAFETY: an index record of the working tree.
+        unsafe {
+            let history = match found.entry_state() {
+                EntryState::AliveSince(begin) => {
+                    self.index_bytes.add(HISTORY_BYTES);
+                    History::allocate(begin, ts, ptr::null_mut())
+                }
+                EntryState::History(alive) => {
+                    let interval = alive.as_ref();
+                    assert_eq!(interval.end, Timestamp::MAX, "a row's entry is alive");
+                    self.garbage.push(Garbage::History(alive));
+                    History::allocate(interval.begin, ts, interval.older.load(Ordering::Relaxed))
+                }
+            };
+            found.set_entry_state(EntryState::History(history));
+        }
+        self.queue.add(index.index.id, found);
+    }
+
+    /// Fills a new index, the last of `spec`, from the rows there are. `None`: a key is too long.
+    pub(super) fn build_index(&mut self, ts: Timestamp, spec: &TableSpec) -> Option<Arc<Index>> {
+        let index = spec.indexes.last()?;
+        let layout = spec.index_layout(index);
+        let mut entries = Vec::new();
+        let (mut key, mut bytes, mut fits) = (Vec::new(), 0, true);
+        self.primary.for_each(|row| {
+            // SAFETY: a primary record of the working tree.
+            let (record, version) = unsafe { (row.get(), row.get().head()) };
+            let Some(bytes_of_row) = version.row() else { return };
+            key.clear();
+            layout.encode_row(&self.table.shape.rows, bytes_of_row, &mut key);
+            let entry_bytes = key.len() + record.key().len();
+            fits &= entry_bytes <= MAX_KEY_BYTES;
+            if fits {
+                bytes += allocated(record_bytes(entry_bytes, true));
+                entries.push(RecordPtr::new_entry(&key, record.key(), row, version.begin()));
+            }
+        });
+        if !fits {
+            // SAFETY: nobody has seen them.
+            entries.into_iter().for_each(|entry| unsafe { entry.free(true) });
+            return None;
+        }
+        super::load::sort_entries(&mut entries);
+        let (tree, node_bytes) = build(TreeKind::Secondary, &entries);
+        self.index_bytes.add((bytes + node_bytes) as i64);
+        let index = Arc::new(Index::new(index.id, layout, ts, Arc::new(tree)));
+        self.indexes.push(IndexWriter { tree: TreeWriter::new(Arc::clone(&index.tree)), index: Arc::clone(&index) });
+        Some(index)
+    }
+
+    pub(super) fn forget_index(&mut self, id: IndexId) {
+        self.queue.forget(id);
+        let at = self.indexes.iter().position(|index| index.index.id == id).expect("the table has the index");
+        let mut index = self.indexes.remove(at);
+        let mut bytes = index.tree.take_node_bytes();
+        index.tree.for_each(|record| {
+            // SAFETY: an index record of the working tree.
+            unsafe {
+                bytes -= allocated(record_bytes(record.get().key().len(), true)) as i64;
+                let EntryState::History(history) = record.get().entry_state() else { return };
+                let mut history = history.as_ptr();
+                while !history.is_null() {
+                    bytes -= HISTORY_BYTES;
+                    history = (*history).older.load(Ordering::Relaxed);
+                }
+            }
+        });
+        self.index_bytes.add(bytes - index.tree.node_bytes() as i64);
+    }
+
+    // --- what collecting frees ---
+
+    pub(super) fn retire_version(&mut self, version: VersionPtr) {
+        // SAFETY: freed after the next publication at the earliest.
+        let row_bytes = unsafe { version.get() }.row().map_or(0, <[u8]>::len);
+        self.row_bytes.add(-(allocated(version_bytes(row_bytes)) as i64));
+        self.garbage.push(Garbage::Version(version));
+    }
+
+    pub(super) fn retire_history(&mut self, history: ptr::NonNull<History>) {
+        self.index_bytes.add(-HISTORY_BYTES);
+        self.garbage.push(Garbage::History(history));
+    }
+
+    pub(super) fn retire_row(&mut self, record: Record<'_>) {
+        self.primary.remove(record.key());
+        self.index_bytes.add(-(allocated(record_bytes(record.key().len(), false)) as i64));
+        self.garbage.push(Garbage::Row(record.ptr()));
+    }
+
+    pub(super) fn retire_entry(&mut self, index: IndexId, record: Record<'_>) {
+        let writer = self.indexes.iter_mut().find(|writer| writer.index.id == index).expect("queues forget dropped indexes");
+        writer.tree.remove(record.key());
+        self.index_bytes.add(-(allocated(record_bytes(record.key().len(), true)) as i64));
+        self.garbage.push(Garbage::Entry(record.ptr()));
+    }
+}
+
+const HISTORY_BYTES: i64 = size_of::<History>() as i64;
