@@ -102,7 +102,7 @@ impl Cut {
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut chunk = Vec::with_capacity(CHUNK_BYTES * 2);
         while !cursor.is_finished() {
-            table.scan(IndexId::PRIMARY, &mut cursor, self.snapshot.timestamp(), SCAN_ROWS, |entry| {
+            table.scan(IndexId::PRIMARY, &mut cursor, &self.snapshot, SCAN_ROWS, |entry| {
                 put_bytes(&mut chunk, entry.key());
                 put_bytes(&mut chunk, entry.row());
                 if chunk.len() < CHUNK_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -217,8 +217,9 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
         while !rest.is_empty() {
             let row = take_bytes(&mut rest).and_then(|key| Some((key, take_bytes(&mut rest)?)));
             let (key, row) = row.ok_or_else(|| damaged(format!("chunk {chunk} does not end with a row")))?;
-            piece.push(key, row);
+            piece.push(key, row).map_err(|error| damaged(error.to_string()))?;
         }
+        piece.seal();
         Ok::<_, OpenError>((table, piece))
     })?;
     let mut pieces_of: Vec<Vec<_>> = loaders.iter().map(|_| Vec::new()).collect();

@@ -54,7 +54,7 @@ impl Accounts {
         let mut found = Vec::new();
         let mut cursor = Cursor::forward(KeyRange::all());
         while !cursor.is_finished() {
-            table.scan(IndexId::PRIMARY, &mut cursor, snapshot.timestamp(), 1000, |entry| {
+            table.scan(IndexId::PRIMARY, &mut cursor, &snapshot, 1000, |entry| {
                 let number = |column| match self.rows.column(entry.row(), column).to_value() {
                     Value::Int(number) => number,
                     other => panic!("{other:?} where a number belongs"),
