@@ -1,0 +1,191 @@
+//! Which collation an operation over several strings uses: MySQL's rules of coercibility (Reference Manual, "Collation
+//! Coercibility in Expressions").
+
+use types::error::{ErrorKind, SqlError};
+use types::{CharsetId, CollationId, SqlResult, SqlType, Value};
+
+use super::{Expr, ExprKind};
+
+/// How firmly a collation stands: the smaller wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Coercibility {
+    /// `COLLATE` clause.
+    Explicit = 0,
+    /// Two collations met and neither won.
+    None = 1,
+    /// A column.
+    Implicit = 2,
+    /// `USER()`, `VERSION()`.
+    System = 3,
+    /// A literal.
+    Coercible = 4,
+    /// A number or temporal value, as text.
+    Numeric = 5,
+    /// NULL, or made from NULL.
+    Ignorable = 6,
+}
+
+impl Coercibility {
+    pub fn of_constant(value: &Value) -> Coercibility {
+        match value {
+            Value::Null => Coercibility::Ignorable,
+            Value::Str(_) | Value::Bytes(_) | Value::Json(_) => Coercibility::Coercible,
+            _ => Coercibility::Numeric,
+        }
+    }
+
+    pub fn of_column(ty: &SqlType) -> Coercibility {
+        if is_stringlike(ty) { Coercibility::Implicit } else { Coercibility::Numeric }
+    }
+
+    /// For the result of a function that makes something else than text.
+    pub fn of_result(ty: &SqlType) -> Coercibility {
+        if is_stringlike(ty) { Coercibility::Coercible } else { Coercibility::Numeric }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Coercibility::Explicit => "EXPLICIT",
+            Coercibility::None => "NONE",
+            Coercibility::Implicit => "IMPLICIT",
+            Coercibility::System => "SYSCONST",
+            Coercibility::Coercible => "COERCIBLE",
+            Coercibility::Numeric => "NUMERIC",
+            Coercibility::Ignorable => "IGNORABLE",
+        }
+    }
+}
+
+/// Text, bytes, ENUM, SET, JSON: what carries a character set of its own.
+pub fn is_stringlike(ty: &SqlType) -> bool {
+    use types::TypeKind::{Enum, Json, Set};
+    ty.kind.is_text() || ty.kind.is_binary() || matches!(ty.kind, Enum | Set | Json)
+}
+
+/// A collation with its standing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collated {
+    pub collation: CollationId,
+    pub coercibility: Coercibility,
+    /// Only ASCII characters can occur, so that any character set can take the text.
+    pub ascii: bool,
+}
+
+impl Collated {
+    /// An operand's, as text: a number's is that of the connection.
+    pub fn of(expr: &Expr, connection: CollationId) -> Collated {
+        if is_stringlike(&expr.ty) {
+            let ascii = match &expr.kind {
+                ExprKind::Literal(Value::Str(text)) => text.is_ascii(),
+                _ => expr.ty.charset() == CharsetId::ASCII,
+            };
+            let collation = match expr.ty.kind {
+                types::TypeKind::Json => CollationId::UTF8MB4_BIN,
+                _ => expr.ty.collation,
+            };
+            return Collated { collation, coercibility: expr.coercibility, ascii };
+        }
+        let coercibility = if expr.ty.kind == types::TypeKind::Null { Coercibility::Ignorable } else { Coercibility::Numeric };
+        Collated { collation: connection, coercibility, ascii: true }
+    }
+
+    /// The collation of an operation over both, `Err` when neither can win.
+    fn mix(self, other: Collated) -> Result<Collated, Collated> {
+        let ascii = self.ascii && other.ascii;
+        let keep = |winner: Collated| Ok(Collated { ascii, ..winner });
+        if self.collation.charset() != other.collation.charset() {
+            // A binary string wins over text of the same standing.
+            if self.collation == CollationId::BINARY {
+                return keep(if self.coercibility <= other.coercibility { self } else { other });
+            }
+            if other.collation == CollationId::BINARY {
+                return keep(if other.coercibility <= self.coercibility { other } else { self });
+            }
+            if self.takes(other) {
+                return keep(self);
+            }
+            if other.takes(self) {
+                return keep(other);
+            }
+            if self.coercibility < other.coercibility && other.coercibility >= Coercibility::System {
+                return keep(self);
+            }
+            if other.coercibility < self.coercibility && self.coercibility >= Coercibility::System {
+                return keep(other);
+            }
+            return Err(Collated { collation: CollationId::BINARY, coercibility: Coercibility::None, ascii });
+        }
+        if self.coercibility < other.coercibility || self.collation == other.collation {
+            return keep(if self.coercibility <= other.coercibility { self } else { other });
+        }
+        if other.coercibility < self.coercibility {
+            return keep(other);
+        }
+        if self.coercibility == Coercibility::Explicit {
+            return Err(self);
+        }
+        if self.collation.is_binary() {
+            return keep(self);
+        }
+        if other.collation.is_binary() {
+            return keep(other);
+        }
+        let collation = self.collation.charset().binary_collation();
+        Ok(Collated { collation, coercibility: Coercibility::None, ascii })
+    }
+
+    /// Whether text of `other` can be converted to this character set without loss.
+    fn takes(self, other: Collated) -> bool {
+        let unicode = |charset| matches!(charset, CharsetId::UTF8MB4 | CharsetId::UTF8MB3);
+        let (own, others) = (self.collation.charset(), other.collation.charset());
+        if unicode(own) {
+            let wider = !unicode(others) || (own == CharsetId::UTF8MB4 && others == CharsetId::UTF8MB3);
+            if self.coercibility < other.coercibility || (self.coercibility == other.coercibility && wider) {
+                return true;
+            }
+        }
+        other.ascii && (self.coercibility < other.coercibility || (self.coercibility == other.coercibility && !self.ascii))
+    }
+}
+
+/// The collation of an operation over the operands. 1267, 1270, 1271 for an illegal mix; `operation` names it there.
+/// A comparison needs a collation that stands; a mere result (of CONCAT, say) may have one that does not.
+pub fn aggregate<'e>(
+    operands: impl IntoIterator<Item = &'e Expr>,
+    connection: CollationId,
+    operation: &str,
+    compares: bool,
+) -> SqlResult<Collated> {
+    let all: Vec<Collated> = operands.into_iter().map(|operand| Collated::of(operand, connection)).collect();
+    let Some((first, rest)) = all.split_first() else {
+        return Ok(Collated { collation: connection, coercibility: Coercibility::Coercible, ascii: true });
+    };
+    let mut mixed = *first;
+    for other in rest {
+        mixed = match mixed.mix(*other) {
+            Ok(mixed) => mixed,
+            Err(_) => return Err(illegal_mix(&all, operation)),
+        };
+    }
+    if compares && mixed.coercibility == Coercibility::None {
+        return Err(illegal_mix(&all, operation));
+    }
+    Ok(mixed)
+}
+
+fn illegal_mix(all: &[Collated], operation: &str) -> SqlError {
+    let name = |c: &Collated| c.collation.name();
+    let standing = |c: &Collated| c.coercibility.name();
+    match all {
+        [a, b] => SqlError::new(
+            ErrorKind::CantAggregate2collations,
+            &[&name(a), &standing(a), &name(b), &standing(b), &operation],
+        ),
+        [a, b, c] => SqlError::new(
+            ErrorKind::CantAggregate3collations,
+            &[&name(a), &standing(a), &name(b), &standing(b), &name(c), &standing(c), &operation],
+        ),
+        _ => SqlError::new(ErrorKind::CantAggregateNcollations, &[&operation]),
+    }
+}
