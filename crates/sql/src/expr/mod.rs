@@ -33,7 +33,6 @@ pub mod convert;
 pub mod display;
 pub mod eval;
 pub mod functions;
-pub mod like;
 pub mod scope;
 pub mod walk;
 
@@ -118,8 +117,7 @@ pub enum ExprKind {
     /// `~operand`
     BitNot(Box<Expr>),
     Case(Box<Case>),
-    /// `CAST(operand AS ty)` to the type of the expression, `CONVERT(.. USING ..)`, `BINARY operand`.
-    Cast(Box<Expr>),
+    Cast(Box<Cast>),
     /// `operand COLLATE …`: the value is the operand's, the collation the expression's.
     Collate(Box<Expr>),
     Call(Box<Call>),
@@ -183,8 +181,6 @@ pub struct Like {
     pub escape: Option<char>,
     pub collation: CollationId,
     pub negated: bool,
-    /// The compiled pattern, where it is a literal.
-    pub compiled: Option<like::Pattern>,
 }
 
 #[derive(Debug, Clone)]
@@ -216,6 +212,14 @@ pub struct When {
     pub how: Option<Comparison>,
     pub condition: Expr,
     pub result: Expr,
+}
+
+/// `CAST(operand AS type)` to the type of the expression, `CONVERT(operand USING ..)`.
+#[derive(Debug, Clone)]
+pub struct Cast {
+    pub operand: Expr,
+    /// Where text is cut: characters, or bytes of a binary string.
+    pub length: Option<u32>,
 }
 
 /// A call of a function from the table.

@@ -9,7 +9,7 @@ use types::error::{ErrorKind, SqlError};
 use types::{SqlResult, SqlType, Value};
 
 use super::context::EvalContext;
-use super::{AggregateCall, Expr};
+use super::{AggregateCall, Comparison, Expr};
 
 /// Where an expression stands: the words of 1052 and 1054.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +144,14 @@ pub trait Subquery: fmt::Debug + Send + Sync {
     ) -> SqlResult<()>;
 
     /// Whether `key` equals a row, where the subquery can tell faster than by giving all rows (say, from a hash table over
-    /// its kept rows). `Some(None)` is unknown: a NULL in the way. `None`: ask for the rows.
-    fn contains(&self, _ctx: &EvalContext<'_>, _key: &[Value]) -> Option<SqlResult<Option<bool>>> {
+    /// its kept rows); `hows` has the comparison of each column. `Ok(None)` is unknown: a NULL in the way. `None`: ask for
+    /// the rows.
+    fn contains(
+        &self,
+        _ctx: &EvalContext<'_>,
+        _hows: &[Comparison],
+        _key: &[Value],
+    ) -> Option<SqlResult<Option<bool>>> {
         None
     }
 }

@@ -1,0 +1,421 @@
+//! How two operands compare: chosen from their types when binding ([`unify`]), applied to values when evaluating
+//! ([`Comparison::compare`]).
+//!
+//! A constant beside a column is converted to the column's type when that loses nothing, so that evaluation compares like
+//! with like and an index can find the value.
+
+use std::cmp::Ordering;
+
+use parser::ast::BinaryOp;
+use types::decimal::Decimal;
+use types::error::{ErrorKind, SqlError};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+
+use super::collation;
+use super::context::EvalContext;
+use super::convert;
+use super::{Expr, ExprKind};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompareOp {
+    Eq,
+    /// `<=>`
+    NullSafeEq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl CompareOp {
+    pub fn of(op: BinaryOp) -> Option<CompareOp> {
+        Some(match op {
+            BinaryOp::Eq => CompareOp::Eq,
+            BinaryOp::NullSafeEq => CompareOp::NullSafeEq,
+            BinaryOp::Ne => CompareOp::Ne,
+            BinaryOp::Lt => CompareOp::Lt,
+            BinaryOp::Le => CompareOp::Le,
+            BinaryOp::Gt => CompareOp::Gt,
+            BinaryOp::Ge => CompareOp::Ge,
+            _ => return None,
+        })
+    }
+
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::NullSafeEq => "<=>",
+            CompareOp::Ne => "<>",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
+
+    /// The operator with its sides exchanged: `a < b` is `b > a`.
+    pub fn flipped(self) -> CompareOp {
+        match self {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            same => same,
+        }
+    }
+
+    /// The operator that is true where this one is false (and unknown where it is unknown).
+    pub fn negated(self) -> Option<CompareOp> {
+        Some(match self {
+            CompareOp::Eq => CompareOp::Ne,
+            CompareOp::Ne => CompareOp::Eq,
+            CompareOp::Lt => CompareOp::Ge,
+            CompareOp::Le => CompareOp::Gt,
+            CompareOp::Gt => CompareOp::Le,
+            CompareOp::Ge => CompareOp::Lt,
+            CompareOp::NullSafeEq => return None,
+        })
+    }
+
+    /// Whether the operator holds for operands in this order. Not for `<=>`, which NULLs do not make unknown.
+    #[inline]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
+            CompareOp::Ne => order.is_ne(),
+            CompareOp::Lt => order.is_lt(),
+            CompareOp::Le => order.is_le(),
+            CompareOp::Gt => order.is_gt(),
+            CompareOp::Ge => order.is_ge(),
+        }
+    }
+}
+
+/// The domain in which two operands are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Comparison {
+    Integer,
+    Decimal,
+    Double,
+    Text(CollationId),
+    Bytes,
+    /// Dates and dates with times, as dates with times.
+    DateTime,
+    Time,
+    Json,
+    /// Rows, column by column.
+    Row(Vec<Comparison>),
+}
+
+impl Comparison {
+    /// The order of two values; `None` when one is NULL.
+    #[inline]
+    pub fn compare(&self, left: &Value, right: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {
+        if let (Comparison::Integer, Value::Int(a), Value::Int(b)) = (self, left, right) {
+            return Ok(Some(a.cmp(b)));
+        }
+        if left.is_null() || right.is_null() {
+            return Ok(None);
+        }
+        self.compare_not_null(left, right, ctx).map(Some)
+    }
+
+    fn compare_not_null(&self, left: &Value, right: &Value, ctx: &EvalContext<'_>) -> SqlResult<Ordering> {
+        Ok(match self {
+            Comparison::Integer => convert::to_i128(left, ctx)?.cmp(&convert::to_i128(right, ctx)?),
+            Comparison::Decimal => convert::to_decimal(left, ctx)?.cmp(&convert::to_decimal(right, ctx)?),
+            Comparison::Double => {
+                let (a, b) = (convert::to_f64(left, ctx)?, convert::to_f64(right, ctx)?);
+                a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+            }
+            Comparison::Text(collation) => match (left, right) {
+                (Value::Str(a), Value::Str(b)) => collation.compare(a.as_bytes(), b.as_bytes()),
+                _ => collation.compare(convert::to_text(left).as_bytes(), convert::to_text(right).as_bytes()),
+            },
+            Comparison::Bytes => convert::to_bytes(left).as_ref().cmp(convert::to_bytes(right).as_ref()),
+            Comparison::DateTime => {
+                match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
+                    (Some(a), Some(b)) => a.cmp(&b),
+                    // A string that is no date compares as text, and so equals none.
+                    _ => convert::to_text(left).as_bytes().cmp(convert::to_text(right).as_bytes()),
+                }
+            }
+            Comparison::Time => match (convert::to_time(left, ctx)?, convert::to_time(right, ctx)?) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => convert::to_text(left).as_bytes().cmp(convert::to_text(right).as_bytes()),
+            },
+            Comparison::Json => {
+                let (a, b) = (convert::to_json_scalar(left)?, convert::to_json_scalar(right)?);
+                a.as_ref().compare(b.as_ref())
+            }
+            Comparison::Row(_) => return Err(SqlError::internal("rows are compared column by column")),
+        })
+    }
+}
+
+/// What the type of an operand means for comparing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Null,
+    Integer,
+    Decimal,
+    Double,
+    String,
+    /// DATE, DATETIME, TIMESTAMP.
+    DateTime,
+    Time,
+    Json,
+}
+
+fn class(ty: &SqlType) -> Class {
+    match ty.kind {
+        TypeKind::Null => Class::Null,
+        TypeKind::Bit | TypeKind::Year => Class::Integer,
+        TypeKind::Decimal => Class::Decimal,
+        TypeKind::Float | TypeKind::Double => Class::Double,
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => Class::DateTime,
+        TypeKind::Time => Class::Time,
+        TypeKind::Json => Class::Json,
+        kind if kind.is_integer() => Class::Integer,
+        _ => Class::String,
+    }
+}
+
+/// Chooses how `left op right` compares and converts a constant side. `operation` is the operator's name for 1267.
+pub fn unify(
+    left: Expr,
+    right: Expr,
+    operation: &str,
+    connection: CollationId,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<(Comparison, Expr, Expr)> {
+    if let (ExprKind::Row(_), _) | (_, ExprKind::Row(_)) = (&left.kind, &right.kind) {
+        return unify_rows(left, right, operation, connection, ctx);
+    }
+    let how = |how: Comparison, left, right| Ok((how, left, right));
+    match (class(&left.ty), class(&right.ty)) {
+        (Class::Json, _) | (_, Class::Json) => how(Comparison::Json, left, right),
+        (Class::Null, Class::Null) => how(Comparison::Bytes, left, right),
+        (Class::Null, other) | (other, Class::Null) => {
+            let comparison = match other {
+                Class::Integer => Comparison::Integer,
+                Class::Decimal => Comparison::Decimal,
+                Class::Double => Comparison::Double,
+                Class::DateTime => Comparison::DateTime,
+                Class::Time => Comparison::Time,
+                _ => text_comparison(&left, &right, operation, connection)?,
+            };
+            how(comparison, left, right)
+        }
+        (Class::String, Class::String) => {
+            let comparison = text_comparison(&left, &right, operation, connection)?;
+            how(comparison, left, right)
+        }
+        (Class::Time, Class::Time) => how(Comparison::Time, left, right),
+        (Class::DateTime | Class::Time, Class::DateTime | Class::Time) => how(Comparison::DateTime, left, right),
+        (Class::DateTime, Class::String) => {
+            let right = constant_datetime(right, &left.ty, ctx)?;
+            how(Comparison::DateTime, left, right)
+        }
+        (Class::String, Class::DateTime) => {
+            let left = constant_datetime(left, &right.ty, ctx)?;
+            how(Comparison::DateTime, left, right)
+        }
+        (Class::Time, Class::String) => {
+            let right = constant_time(right, ctx)?;
+            how(Comparison::Time, left, right)
+        }
+        (Class::String, Class::Time) => {
+            let left = constant_time(left, ctx)?;
+            how(Comparison::Time, left, right)
+        }
+        // A column beside a number that reads as a date or a time: 20240131, 101112.
+        (Class::DateTime | Class::Time, _) if left.as_column().is_some() && right.as_literal().is_some() => {
+            match number_as_temporal(&right, &left.ty) {
+                Some((comparison, constant)) => how(comparison, left, constant),
+                None => numbers(left, right),
+            }
+        }
+        (_, Class::DateTime | Class::Time) if right.as_column().is_some() && left.as_literal().is_some() => {
+            match number_as_temporal(&left, &right.ty) {
+                Some((comparison, constant)) => how(comparison, constant, right),
+                None => numbers(left, right),
+            }
+        }
+        _ => numbers(left, right),
+    }
+}
+
+/// One side is a number: compares as numbers, exactly where both are exact.
+fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
+    let left = convert::hex_as_number(left);
+    let right = convert::hex_as_number(right);
+    if left.as_column().is_some()
+        && let Some(constant) = constant_like_column(&right, &left.ty)
+    {
+        return Ok((like_column(&left.ty), left, constant));
+    }
+    if right.as_column().is_some()
+        && let Some(constant) = constant_like_column(&left, &right.ty)
+    {
+        return Ok((like_column(&right.ty), constant, right));
+    }
+    let numeric = |expr: &Expr| match class(&expr.ty) {
+        Class::Integer => Comparison::Integer,
+        Class::Decimal => Comparison::Decimal,
+        Class::DateTime | Class::Time if expr.ty.decimals == 0 => Comparison::Integer,
+        Class::DateTime | Class::Time => Comparison::Decimal,
+        _ => Comparison::Double,
+    };
+    let comparison = match (numeric(&left), numeric(&right)) {
+        (Comparison::Double, _) | (_, Comparison::Double) => Comparison::Double,
+        (Comparison::Decimal, _) | (_, Comparison::Decimal) => Comparison::Decimal,
+        _ => Comparison::Integer,
+    };
+    Ok((comparison, left, right))
+}
+
+/// The comparison of a numeric column with a constant of its own type.
+fn like_column(column: &SqlType) -> Comparison {
+    match class(column) {
+        Class::Integer => Comparison::Integer,
+        Class::Decimal => Comparison::Decimal,
+        _ => Comparison::Double,
+    }
+}
+
+/// The constant as a value of the numeric column's type, where it is one without loss.
+fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
+    let value = constant.as_literal()?;
+    let converted = match (class(column), value) {
+        (Class::Integer, Value::Str(text)) => {
+            let number = Decimal::parse(text.trim())?;
+            exact_integer(number).map(|integer| two_digit_year(integer, column))?
+        }
+        (Class::Integer, Value::Decimal(number)) => exact_integer(*number)?,
+        (Class::Integer, Value::Int(_) | Value::UInt(_)) => two_digit_year(value.clone(), column),
+        (Class::Decimal, Value::Int(number)) => Value::Decimal(Decimal::from(*number)),
+        (Class::Decimal, Value::UInt(number)) => Value::Decimal(Decimal::from(*number)),
+        (Class::Decimal, Value::Decimal(_)) => value.clone(),
+        (Class::Double, Value::Int(number)) => Value::Double(*number as f64),
+        (Class::Double, Value::UInt(number)) => Value::Double(*number as f64),
+        (Class::Double, Value::Decimal(number)) => Value::Double(number.to_f64()),
+        _ => return None,
+    };
+    let ty = match &converted {
+        Value::Int(_) => SqlType::bigint(),
+        Value::UInt(_) => SqlType::bigint_unsigned(),
+        Value::Decimal(number) => SqlType::decimal(number.precision().max(1), number.scale()),
+        _ => SqlType::double(),
+    };
+    Some(Expr::literal(converted, ty.not_null()))
+}
+
+fn exact_integer(number: Decimal) -> Option<Value> {
+    let whole = number.truncate(0).ok()?;
+    if whole != number {
+        return None;
+    }
+    whole.to_i64().map(Value::Int).or_else(|_| whole.to_u64().map(Value::UInt)).ok()
+}
+
+/// YEAR columns read 0..=99 as 2000..=2069 and 1970..=1999.
+fn two_digit_year(value: Value, column: &SqlType) -> Value {
+    if column.kind != TypeKind::Year {
+        return value;
+    }
+    match value {
+        Value::Int(year @ 1..=69) => Value::Int(year + 2000),
+        Value::Int(year @ 70..=99) => Value::Int(year + 1900),
+        other => other,
+    }
+}
+
+fn text_comparison(left: &Expr, right: &Expr, operation: &str, connection: CollationId) -> SqlResult<Comparison> {
+    let mixed = collation::aggregate([left, right], connection, operation, true)?;
+    Ok(match mixed.collation {
+        CollationId::BINARY => Comparison::Bytes,
+        collation => Comparison::Text(collation),
+    })
+}
+
+/// A literal beside a DATE, DATETIME or TIMESTAMP, as a date with time. 1525 for text that is none.
+fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> SqlResult<Expr> {
+    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
+        return Ok(constant);
+    };
+    match convert::parse_datetime_quietly(value, ctx) {
+        Some(parsed) => {
+            let ty = SqlType::datetime(parsed.fsp).not_null();
+            Ok(Expr::literal(Value::DateTime(parsed), ty))
+        }
+        None => {
+            let name = match other.kind {
+                TypeKind::Date => "DATE",
+                TypeKind::Timestamp => "TIMESTAMP",
+                _ => "DATETIME",
+            };
+            Err(SqlError::new(ErrorKind::WrongValue, &[&name, &convert::to_text(value)]))
+        }
+    }
+}
+
+/// A literal beside a TIME, as a time; text that is none stays and warns when compared.
+fn constant_time(constant: Expr, ctx: &EvalContext<'_>) -> SqlResult<Expr> {
+    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
+        return Ok(constant);
+    };
+    Ok(match convert::parse_time_quietly(value, ctx) {
+        Some(parsed) => Expr::literal(Value::Time(parsed), SqlType::time(parsed.fsp).not_null()),
+        None => constant,
+    })
+}
+
+fn number_as_temporal(constant: &Expr, column: &SqlType) -> Option<(Comparison, Expr)> {
+    let value = constant.as_literal()?;
+    if column.kind == TypeKind::Time {
+        let time = convert::number_as_time(value)?;
+        return Some((Comparison::Time, Expr::literal(Value::Time(time), SqlType::time(time.fsp).not_null())));
+    }
+    let datetime = convert::number_as_datetime(value)?;
+    let ty = SqlType::datetime(datetime.fsp).not_null();
+    Some((Comparison::DateTime, Expr::literal(Value::DateTime(datetime), ty)))
+}
+
+/// Rows of one width compare column by column; 1241 otherwise.
+fn unify_rows(
+    left: Expr,
+    right: Expr,
+    operation: &str,
+    connection: CollationId,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<(Comparison, Expr, Expr)> {
+    let width = left.width();
+    if width != right.width() {
+        return Err(SqlError::new(ErrorKind::OperandColumns, &[&width]));
+    }
+    match (left.kind, right.kind) {
+        (ExprKind::Row(left_columns), ExprKind::Row(right_columns)) => {
+            let mut hows = Vec::with_capacity(width);
+            let (mut lefts, mut rights) = (Vec::with_capacity(width), Vec::with_capacity(width));
+            for (a, b) in left_columns.into_iter().zip(right_columns) {
+                let (how, a, b) = unify(a, b, operation, connection, ctx)?;
+                hows.push(how);
+                lefts.push(a);
+                rights.push(b);
+            }
+            Ok((Comparison::Row(hows), Expr::row(lefts), Expr::row(rights)))
+        }
+        // A row beside a subquery of several columns: its columns are known by type only.
+        (left_kind, right_kind) => {
+            let left = Expr { kind: left_kind, ty: left.ty, coercibility: left.coercibility };
+            let right = Expr { kind: right_kind, ty: right.ty, coercibility: right.coercibility };
+            let columns = left.column_stand_ins().into_iter().zip(right.column_stand_ins());
+            let hows = columns
+                .map(|(a, b)| unify(a, b, operation, connection, ctx).map(|(how, _, _)| how))
+                .collect::<SqlResult<_>>()?;
+            Ok((Comparison::Row(hows), left, right))
+        }
+    }
+}
