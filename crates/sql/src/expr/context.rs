@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use parser::ast::VarScope;
 use types::error::{ErrorKind, SqlError, Warnings};
-use types::time::UnixTime;
+use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use crate::sql_mode::SqlMode;
-use crate::time_zone::TimeZone;
 
 /// The variables of the session that expressions look at.
 #[derive(Debug, Clone)]
@@ -34,7 +33,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             sql_mode: SqlMode::default(),
-            time_zone: TimeZone::Utc,
+            time_zone: TimeZone::UTC,
             client_charset: types::CharsetId::UTF8MB4,
             collation: CollationId::DEFAULT,
             div_precision_increment: 4,

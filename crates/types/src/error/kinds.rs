@@ -235,12 +235,19 @@ errors! {
     SpatialCantHaveNull = 1252 "42000" "All parts of a SPATIAL index must be NOT NULL";
     CollationCharsetMismatch = 1253 "42000" "COLLATION '%' is not valid for CHARACTER SET '%'";
     TooBigForUncompress = 1256 "HY000" "Uncompressed data size too large; the maximum size is % (probably, length of uncompressed data was corrupted)";
+    ZlibZBufError = 1258 "HY000" "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was corrupted)";
+    ZlibZDataError = 1259 "HY000" "ZLIB: Input data corrupted";
     CutValueGroupConcat = 1260 "HY000" "Row % was cut by GROUP_CONCAT()";
     TooFewRecords = 1261 "01000" "Row % doesn't contain data for all columns";
     TooManyRecords = 1262 "01000" "Row % was truncated; it contained more data than there were input columns";
     NullToNotNull = 1263 "22004" "Column set to default value; NULL supplied to NOT NULL column '%' at row %";
     OutOfRange = 1264 "22003" "Out of range value for column '%' at row %";
     DataTruncated = 1265 "01000" "Data truncated for column '%' at row %";
+    /// Arguments: collation, coercibility, collation, coercibility, operation.
+    CantAggregate2collations = 1267 "HY000" "Illegal mix of collations (%,%) and (%,%) for operation '%'";
+    CantAggregate3collations = 1270 "HY000" "Illegal mix of collations (%,%), (%,%), (%,%) for operation '%'";
+    CantAggregateNcollations = 1271 "HY000" "Illegal mix of collations for operation '%'";
+    UnknownCollation = 1273 "HY000" "Unknown collation: '%'";
     WrongNameForIndex = 1280 "42000" "Incorrect index name '%'";
     UnknownStorageEngine = 1286 "42000" "Unknown storage engine '%'";
     DeprecatedSyntax = 1287 "HY000" "'%' is deprecated and will be removed in a future release. Please use % instead";
@@ -302,6 +309,8 @@ errors! {
     WrongStringLength = 1470 "HY000" "String '%' is too long for % (should be no longer than %)";
     NonInsertableTable = 1471 "HY000" "The target table % of the % is not insertable-into";
     OnlyOnRangeListPartition = 1512 "HY000" "% PARTITION can only be used on RANGE/LIST partitions";
+    /// Arguments: type, value.
+    WrongValue = 1525 "HY000" "Incorrect % value: '%'";
     NoPartitionForGivenValue = 1526 "HY000" "Table has no partition for value %";
     PartitionMgmtOnNonpartitioned = 1505 "HY000" "Partition management on a not partitioned table is not possible";
     EventDoesNotExist = 1539 "HY000" "Unknown event '%'";
@@ -351,7 +360,9 @@ errors! {
     MalformedPacket = 1835 "HY000" "Malformed communication packet.";
     QueryInterrupted = 1317 "70100" "Query execution was interrupted";
     DropIndexFk = 1553 "HY000" "Cannot drop index '%': needed in a foreign key constraint";
+    InvalidArgumentForLogarithm = 3020 "2201E" "Invalid argument for logarithm";
     QueryTimeout = 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
+    IncorrectType = 3064 "HY000" "Incorrect type for argument % in function %.";
     UserLockWrongName = 3057 "42000" "Incorrect user-level lock name '%'.";
     UserLockDeadlock = 3058 "HY000" "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     FieldInOrderNotSelect = 3065 "HY000" "Expression #% of ORDER BY clause is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
@@ -391,6 +402,10 @@ errors! {
     UserAlreadyExists = 3163 "HY000" "Authorization ID % already exists.";
     IndexFunctional = 3761 "HY000" "The used storage engine cannot index the expression '%'.";
     PkIndexCantBeInvisible = 3522 "HY000" "A primary key index cannot be invisible";
+    InvalidBitwiseOperandsSize = 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
+    InvalidBitwiseAggregateOperandsSize = 3514 "HY000" "Binary operands of bitwise aggregate functions must be of equal length";
+    MissingJsonValue = 3966 "22035" "No value was found by '%' on the specified path.";
+    MultipleJsonValues = 3967 "22034" "More than one value was found by '%' on the specified path.";
     UnknownAuthid = 3523 "HY000" "Unknown authorization ID `%`@`%`";
     RegexpIllegalArgument = 3685 "HY000" "Illegal argument to a regular expression.";
     RegexpBufferOverflow = 3684 "HY000" "The result string is larger than the result buffer.";

@@ -3,17 +3,27 @@
 //!
 //! Values here are not NULL: callers look first.
 
+mod cast;
+mod json;
+mod temporal;
+
 use std::borrow::Cow;
 
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
-use types::json::Json;
 use types::number::{self, ParsedInt};
-use types::time::{Date, DateTime, Time};
+use types::time::TimeZone;
 use types::{CharsetId, SqlResult, SqlType, TypeKind, Value};
 
 use super::context::EvalContext;
 use super::{Expr, ExprKind};
+
+pub use cast::{cast, to_common};
+pub use json::to_json_scalar;
+pub use temporal::{
+    date_literal, number_as_datetime, number_as_time, parse_datetime_quietly, parse_time_quietly, time_literal,
+    timestamp_literal, to_date, to_datetime, to_datetime_by, to_time,
+};
 
 /// Longest piece of a bad value that a message shows.
 const SHOWN: usize = 128;
@@ -49,7 +59,7 @@ pub fn to_i128(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<i128> {
         Value::Decimal(number) => decimal_to_i128(*number),
         Value::Str(text) => text_to_i128(text.as_bytes(), ctx)?,
         Value::Bytes(bytes) => text_to_i128(bytes, ctx)?,
-        Value::Json(json) => json_to_i128(json, ctx)?,
+        Value::Json(json) => json::to_i128(json, ctx)?,
         Value::Null => 0,
         other => decimal_to_i128(to_decimal(other, ctx)?),
     })
@@ -108,7 +118,7 @@ pub fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<f64> {
         Value::Decimal(number) => number.to_f64(),
         Value::Str(text) => text_to_f64(text.as_bytes(), ctx)?,
         Value::Bytes(bytes) => text_to_f64(bytes, ctx)?,
-        Value::Json(json) => json_to_f64(json, ctx)?,
+        Value::Json(json) => json::to_f64(json, ctx)?,
         Value::Null => 0.0,
         other => to_decimal(other, ctx)?.to_f64(),
     })
@@ -133,13 +143,13 @@ pub fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
         Value::Bit(bit) => Decimal::from(bit.value),
         Value::Enum(value) => Decimal::from(i64::from(value.index)),
         Value::Set(value) => Decimal::from(value.bits),
-        Value::Date(date) => Decimal::from(date_number(*date)),
-        Value::Time(time) => time_number(*time),
-        Value::DateTime(datetime) => datetime_number(*datetime),
-        Value::Timestamp(at) => datetime_number(ctx.settings.time_zone.to_local(*at)),
+        Value::Date(date) => Decimal::from(date.to_number()),
+        Value::Time(time) => time.to_decimal(),
+        Value::DateTime(datetime) => datetime.to_decimal(),
+        Value::Timestamp(at) => ctx.settings.time_zone.to_local(*at).to_decimal(),
         Value::Str(text) => text_to_decimal(text.as_bytes(), ctx)?,
         Value::Bytes(bytes) => text_to_decimal(bytes, ctx)?,
-        Value::Json(json) => json_to_decimal(json, ctx)?,
+        Value::Json(json) => json::to_decimal(json, ctx)?,
         Value::Null => Decimal::ZERO,
     })
 }
@@ -160,31 +170,6 @@ fn text_to_decimal(text: &[u8], ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
     Ok(parsed.value)
 }
 
-/// YYYYMMDD.
-fn date_number(date: Date) -> i64 {
-    i64::from(date.year) * 10_000 + i64::from(date.month) * 100 + i64::from(date.day)
-}
-
-/// YYYYMMDDhhmmss.ffffff, with as many digits of the fraction as the value has.
-fn datetime_number(datetime: DateTime) -> Decimal {
-    let clock = i64::from(datetime.hour) * 10_000 + i64::from(datetime.minute) * 100 + i64::from(datetime.second);
-    with_fraction(date_number(datetime.date) * 1_000_000 + clock, datetime.micros, datetime.fsp, false)
-}
-
-/// hhmmss.ffffff
-fn time_number(time: Time) -> Decimal {
-    let micros = time.micros.unsigned_abs();
-    let seconds = (micros / 1_000_000) as i64;
-    let clock = seconds / 3600 * 10_000 + seconds / 60 % 60 * 100 + seconds % 60;
-    with_fraction(clock, (micros % 1_000_000) as u32, time.fsp, time.micros < 0)
-}
-
-fn with_fraction(whole: i64, micros: u32, fsp: u8, negative: bool) -> Decimal {
-    let scale = u32::from(fsp.min(6));
-    let coefficient = i128::from(whole) * 10i128.pow(scale) + i128::from(micros / 10u32.pow(6 - scale));
-    Decimal::from_scaled(if negative { -coefficient } else { coefficient }, scale as u8)
-}
-
 /// As text. Binary strings are read as UTF-8 with replacement, which only messages and mixed comparisons need.
 pub fn to_text(value: &Value) -> Cow<'_, str> {
     match value {
@@ -201,10 +186,10 @@ pub fn to_text(value: &Value) -> Cow<'_, str> {
         Value::Date(date) => Cow::Owned(date.to_string()),
         Value::Time(time) => Cow::Owned(time.to_string()),
         Value::DateTime(datetime) => Cow::Owned(datetime.to_string()),
-        Value::Timestamp(at) => Cow::Owned(crate::time_zone::TimeZone::Utc.to_local(*at).to_string()),
+        Value::Timestamp(at) => Cow::Owned(TimeZone::UTC.to_local(*at).to_string()),
         Value::Year(year) => Cow::Owned(format!("{year:04}")),
         Value::Bit(bit) => Cow::Owned(String::from_utf8_lossy(&bit.to_bytes()).into_owned()),
-        Value::Json(json) => Cow::Owned(json_text(json)),
+        Value::Json(json) => Cow::Owned(json::text(json)),
     }
 }
 
@@ -247,15 +232,14 @@ pub fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
 /// As the bytes that the value has in the character set of its type: what LENGTH, HEX, MD5 look at.
 pub fn to_encoded_bytes<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
     match ty.charset() {
-        CharsetId::BINARY | CharsetId::UTF8MB4 => match to_text_or_bytes(value, ty) {
-            Cow::Borrowed(bytes) => Cow::Borrowed(bytes),
-            Cow::Owned(bytes) => Cow::Owned(bytes),
-        },
+        CharsetId::BINARY | CharsetId::UTF8MB4 => to_bytes_as(value, ty),
+        _ if matches!(value, Value::Bytes(_) | Value::Bit(_)) => to_bytes(value),
         charset => Cow::Owned(charset.encode(&to_text_as(value, ty)).into_owned()),
     }
 }
 
-fn to_text_or_bytes<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
+/// As the bytes inside, printed as a column of type `ty` prints.
+pub fn to_bytes_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
     match value {
         Value::Bytes(_) | Value::Bit(_) => to_bytes(value),
         _ => match to_text_as(value, ty) {

@@ -1,0 +1,109 @@
+//! GROUP_CONCAT.
+
+use std::cmp::Ordering;
+
+use types::error::{ErrorKind, SqlError};
+use types::{CollationId, SqlResult, Value};
+
+use super::super::context::EvalContext;
+use super::super::convert;
+use super::AggregateCall;
+
+/// The pieces of one group, in their order of arrival; with ORDER BY each has the values that sort it.
+#[derive(Debug, Clone, Default)]
+pub struct Concatenation {
+    pieces: Vec<Piece>,
+    bytes: usize,
+    /// Without ORDER BY, what comes after the limit need not be kept.
+    full: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Piece {
+    text: Box<[u8]>,
+    keys: Box<[Value]>,
+}
+
+impl Concatenation {
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes + self.pieces.len() * 64
+    }
+
+    pub fn add(
+        &mut self,
+        call: &AggregateCall,
+        values: &[Value],
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        if self.full {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        for (value, arg) in values.iter().zip(&call.args) {
+            let piece = match call.ty.collation {
+                CollationId::BINARY => convert::to_encoded_bytes(value, &arg.ty),
+                _ => convert::to_bytes_as(value, &arg.ty),
+            };
+            text.extend_from_slice(&piece);
+        }
+        let keys = call.order_by.iter().map(|key| key.expr.eval(row, ctx)).collect::<SqlResult<_>>()?;
+        self.bytes += text.len() + call.separator.len();
+        self.full = call.order_by.is_empty() && self.bytes as u64 > ctx.settings.group_concat_max_len;
+        self.pieces.push(Piece { text: text.into(), keys });
+        Ok(())
+    }
+
+    pub fn finish(&self, call: &AggregateCall, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        if self.pieces.is_empty() {
+            return Ok(Value::Null);
+        }
+        let mut order: Vec<&Piece> = self.pieces.iter().collect();
+        if !call.order_by.is_empty() {
+            let mut failed = None;
+            order.sort_by(|a, b| match by_keys(call, a, b, ctx) {
+                Ok(order) => order,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    Ordering::Equal
+                }
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        let most = ctx.settings.group_concat_max_len as usize;
+        let mut out = Vec::with_capacity(self.bytes.min(most));
+        for (i, piece) in order.iter().enumerate() {
+            if i > 0 {
+                out.extend_from_slice(call.separator.as_bytes());
+            }
+            out.extend_from_slice(&piece.text);
+            if out.len() > most {
+                ctx.warn(SqlError::new(ErrorKind::CutValueGroupConcat, &[&(i + 1)]))?;
+                break;
+            }
+        }
+        if call.ty.collation == CollationId::BINARY {
+            out.truncate(most);
+            return Ok(Value::Bytes(out.into()));
+        }
+        let text = String::from_utf8_lossy(&out);
+        let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        Ok(Value::str(&text[..end]))
+    }
+}
+
+fn by_keys(call: &AggregateCall, a: &Piece, b: &Piece, ctx: &EvalContext<'_>) -> SqlResult<Ordering> {
+    for ((key, how), (a, b)) in call.order_by.iter().zip(call.comparisons()).zip(a.keys.iter().zip(&b.keys)) {
+        let order = match how.compare(a, b, ctx)? {
+            Some(order) => order,
+            None => b.is_null().cmp(&a.is_null()),
+        };
+        let order = if key.descending { order.reverse() } else { order };
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    Ok(Ordering::Equal)
+}
