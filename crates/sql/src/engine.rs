@@ -11,7 +11,9 @@ pub struct Engine {
 
 impl Engine {
     pub fn new() -> Arc<Engine> {
-        Arc::new(Engine { catalogs: Catalogs::new(Catalog::default()) })
+        Arc::new(Engine {
+            catalogs: Catalogs::new(Catalog::default()),
+        })
     }
 
     /// The current schema.

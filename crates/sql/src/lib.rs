@@ -5,7 +5,9 @@
 //! through its [`Host`](host::Host). Nothing here knows sockets or Raft.
 
 pub mod engine;
+pub mod expr;
 pub mod host;
 pub mod processes;
 pub mod result;
 pub mod session;
+pub mod sql_mode;

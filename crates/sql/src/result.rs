@@ -50,7 +50,10 @@ pub struct ResultShape {
 
 impl ResultShape {
     pub fn new(columns: Vec<ResultColumn>) -> Arc<ResultShape> {
-        Arc::new(ResultShape { columns, wire: OnceLock::new() })
+        Arc::new(ResultShape {
+            columns,
+            wire: OnceLock::new(),
+        })
     }
 
     /// What a front keeps beside the shape: its encoding of the columns, made at first use.

@@ -87,13 +87,16 @@ impl SqlMode {
     /// 1231 for an unknown one.
     pub fn parse(text: &str) -> Result<SqlMode, SqlError> {
         let unknown = |name: &str| SqlError::new(ErrorKind::WrongValueForVar, &[&"sql_mode", &name]);
-        text.split(',').map(str::trim).filter(|name| !name.is_empty()).try_fold(Self::EMPTY, |mode, name| {
-            Self::NAMES
-                .iter()
-                .find(|(known, _)| known.eq_ignore_ascii_case(name))
-                .map(|(_, flag)| mode.with(flag.expanded()))
-                .ok_or_else(|| unknown(name))
-        })
+        text.split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .try_fold(Self::EMPTY, |mode, name| {
+                Self::NAMES
+                    .iter()
+                    .find(|(known, _)| known.eq_ignore_ascii_case(name))
+                    .map(|(_, flag)| mode.with(flag.expanded()))
+                    .ok_or_else(|| unknown(name))
+            })
     }
 
     /// The mode with these bits; 1231 when there are others.

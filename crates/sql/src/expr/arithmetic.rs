@@ -88,9 +88,9 @@ fn common_domain(left: Domain, right: Domain) -> Domain {
     match (left, right) {
         (Domain::Double, _) | (_, Domain::Double) => Domain::Double,
         (Domain::Decimal, _) | (_, Domain::Decimal) => Domain::Decimal,
-        (Domain::Integer { unsigned: left }, Domain::Integer { unsigned: right }) => {
-            Domain::Integer { unsigned: left || right }
-        }
+        (Domain::Integer { unsigned: left }, Domain::Integer { unsigned: right }) => Domain::Integer {
+            unsigned: left || right,
+        },
     }
 }
 
@@ -116,20 +116,33 @@ pub fn precision_and_scale(ty: &SqlType) -> (u32, u32) {
 /// `DECIMAL(precision, scale)` within the limits: digits before the point stay before digits after it.
 pub fn decimal_type(precision: u32, scale: u32) -> SqlType {
     let scale = scale.min(u32::from(MAX_SCALE));
-    SqlType::decimal(precision.clamp(scale.max(1), u32::from(MAX_PRECISION)) as u8, scale as u8)
+    SqlType::decimal(
+        precision.clamp(scale.max(1), u32::from(MAX_PRECISION)) as u8,
+        scale as u8,
+    )
 }
 
 /// A BIGINT that prints up to `digits` digits.
 fn integer_type(digits: u32, unsigned: bool) -> SqlType {
-    SqlType { length: digits + u32::from(!unsigned), ..SqlType::integer(TypeKind::BigInt, unsigned) }
+    SqlType {
+        length: digits + u32::from(!unsigned),
+        ..SqlType::integer(TypeKind::BigInt, unsigned)
+    }
 }
 
 /// A DOUBLE that prints `decimals` digits after the point (31: as many as it takes).
 pub fn double_type(decimals: u8) -> SqlType {
     if decimals >= NOT_FIXED_DECIMALS {
-        return SqlType { length: 23, ..SqlType::double() };
+        return SqlType {
+            length: 23,
+            ..SqlType::double()
+        };
     }
-    SqlType { length: 17 + u32::from(decimals), decimals: NOT_FIXED_DECIMALS, ..SqlType::double() }
+    SqlType {
+        length: 17 + u32::from(decimals),
+        decimals: NOT_FIXED_DECIMALS,
+        ..SqlType::double()
+    }
 }
 
 /// The domain and the result's type of `left op right`.
@@ -200,11 +213,20 @@ pub fn infer(op: ArithmeticOp, left: &SqlType, right: &SqlType, increment: u8, m
 pub fn infer_negation(operand: &SqlType) -> (Domain, SqlType) {
     let (precision, scale) = precision_and_scale(operand);
     let (domain, ty) = match numeric_domain(operand) {
-        Domain::Integer { .. } => (Domain::Integer { unsigned: false }, integer_type(precision.min(20), false)),
+        Domain::Integer { .. } => (
+            Domain::Integer { unsigned: false },
+            integer_type(precision.min(20), false),
+        ),
         Domain::Decimal => (Domain::Decimal, decimal_type(precision, scale)),
         Domain::Double => (Domain::Double, double_type(NOT_FIXED_DECIMALS)),
     };
-    (domain, SqlType { nullable: operand.nullable, ..ty })
+    (
+        domain,
+        SqlType {
+            nullable: operand.nullable,
+            ..ty
+        },
+    )
 }
 
 /// Computes `left op right`; `None` is NULL. Neither operand is NULL. `shown` is asked for the expression's text when a
@@ -347,16 +369,13 @@ fn integer_out_of_range(unsigned: bool, shown: &dyn Fn() -> String) -> SqlError 
 }
 
 /// `-operand`, not NULL.
-pub fn negate(
-    domain: Domain,
-    operand: &Value,
-    ctx: &EvalContext<'_>,
-    shown: &dyn Fn() -> String,
-) -> SqlResult<Value> {
+pub fn negate(domain: Domain, operand: &Value, ctx: &EvalContext<'_>, shown: &dyn Fn() -> String) -> SqlResult<Value> {
     match domain {
         Domain::Integer { .. } => {
             let value = -convert::to_i128(operand, ctx)?;
-            i64::try_from(value).map(Value::Int).map_err(|_| integer_out_of_range(false, shown))
+            i64::try_from(value)
+                .map(Value::Int)
+                .map_err(|_| integer_out_of_range(false, shown))
         }
         Domain::Decimal => Ok(Value::Decimal(convert::to_decimal(operand, ctx)?.neg())),
         Domain::Double => Ok(Value::Double(-convert::to_f64(operand, ctx)?)),
@@ -430,11 +449,18 @@ mod tests {
     fn types_of_results() {
         let infer = |op, left: &SqlType, right: &SqlType| infer(op, left, right, 4, SqlMode::default());
         let two = SqlType::decimal(10, 2);
-        assert_eq!(infer(ArithmeticOp::Add, &two, &SqlType::decimal(5, 4)).1.to_string(), "decimal(13,4)");
+        assert_eq!(
+            infer(ArithmeticOp::Add, &two, &SqlType::decimal(5, 4)).1.to_string(),
+            "decimal(13,4)"
+        );
         assert_eq!(infer(ArithmeticOp::Mul, &two, &two).1.to_string(), "decimal(20,4)");
         assert_eq!(infer(ArithmeticOp::Div, &two, &two).1.to_string(), "decimal(16,6)");
         let (domain, ty) = infer(ArithmeticOp::Div, &SqlType::int(), &SqlType::int());
         assert_eq!((domain, ty.to_string().as_str()), (Domain::Decimal, "decimal(14,4)"));
-        assert!(infer(ArithmeticOp::Add, &SqlType::bigint_unsigned(), &SqlType::int()).1.unsigned);
+        assert!(
+            infer(ArithmeticOp::Add, &SqlType::bigint_unsigned(), &SqlType::int())
+                .1
+                .unsigned
+        );
     }
 }

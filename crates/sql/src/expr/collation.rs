@@ -36,12 +36,20 @@ impl Coercibility {
     }
 
     pub fn of_column(ty: &SqlType) -> Coercibility {
-        if is_stringlike(ty) { Coercibility::Implicit } else { Coercibility::Numeric }
+        if is_stringlike(ty) {
+            Coercibility::Implicit
+        } else {
+            Coercibility::Numeric
+        }
     }
 
     /// For the result of a function that makes something else than text.
     pub fn of_result(ty: &SqlType) -> Coercibility {
-        if is_stringlike(ty) { Coercibility::Coercible } else { Coercibility::Numeric }
+        if is_stringlike(ty) {
+            Coercibility::Coercible
+        } else {
+            Coercibility::Numeric
+        }
     }
 
     fn name(self) -> &'static str {
@@ -84,10 +92,22 @@ impl Collated {
                 types::TypeKind::Json => CollationId::UTF8MB4_BIN,
                 _ => expr.ty.collation,
             };
-            return Collated { collation, coercibility: expr.coercibility, ascii };
+            return Collated {
+                collation,
+                coercibility: expr.coercibility,
+                ascii,
+            };
         }
-        let coercibility = if expr.ty.kind == types::TypeKind::Null { Coercibility::Ignorable } else { Coercibility::Numeric };
-        Collated { collation: connection, coercibility, ascii: true }
+        let coercibility = if expr.ty.kind == types::TypeKind::Null {
+            Coercibility::Ignorable
+        } else {
+            Coercibility::Numeric
+        };
+        Collated {
+            collation: connection,
+            coercibility,
+            ascii: true,
+        }
     }
 
     /// The collation of an operation over both, `Err` when neither can win.
@@ -97,10 +117,18 @@ impl Collated {
         if self.collation.charset() != other.collation.charset() {
             // A binary string wins over text of the same standing.
             if self.collation == CollationId::BINARY {
-                return keep(if self.coercibility <= other.coercibility { self } else { other });
+                return keep(if self.coercibility <= other.coercibility {
+                    self
+                } else {
+                    other
+                });
             }
             if other.collation == CollationId::BINARY {
-                return keep(if other.coercibility <= self.coercibility { other } else { self });
+                return keep(if other.coercibility <= self.coercibility {
+                    other
+                } else {
+                    self
+                });
             }
             if self.takes(other) {
                 return keep(self);
@@ -114,10 +142,18 @@ impl Collated {
             if other.coercibility < self.coercibility && self.coercibility >= Coercibility::System {
                 return keep(other);
             }
-            return Err(Collated { collation: CollationId::BINARY, coercibility: Coercibility::None, ascii });
+            return Err(Collated {
+                collation: CollationId::BINARY,
+                coercibility: Coercibility::None,
+                ascii,
+            });
         }
         if self.coercibility < other.coercibility || self.collation == other.collation {
-            return keep(if self.coercibility <= other.coercibility { self } else { other });
+            return keep(if self.coercibility <= other.coercibility {
+                self
+            } else {
+                other
+            });
         }
         if other.coercibility < self.coercibility {
             return keep(other);
@@ -132,7 +168,11 @@ impl Collated {
             return keep(other);
         }
         let collation = self.collation.charset().binary_collation();
-        Ok(Collated { collation, coercibility: Coercibility::None, ascii })
+        Ok(Collated {
+            collation,
+            coercibility: Coercibility::None,
+            ascii,
+        })
     }
 
     /// Whether text of `other` can be converted to this character set without loss.
@@ -145,7 +185,8 @@ impl Collated {
                 return true;
             }
         }
-        other.ascii && (self.coercibility < other.coercibility || (self.coercibility == other.coercibility && !self.ascii))
+        other.ascii
+            && (self.coercibility < other.coercibility || (self.coercibility == other.coercibility && !self.ascii))
     }
 }
 
@@ -157,9 +198,16 @@ pub fn aggregate<'e>(
     operation: &str,
     compares: bool,
 ) -> SqlResult<Collated> {
-    let all: Vec<Collated> = operands.into_iter().map(|operand| Collated::of(operand, connection)).collect();
+    let all: Vec<Collated> = operands
+        .into_iter()
+        .map(|operand| Collated::of(operand, connection))
+        .collect();
     let Some((first, rest)) = all.split_first() else {
-        return Ok(Collated { collation: connection, coercibility: Coercibility::Coercible, ascii: true });
+        return Ok(Collated {
+            collation: connection,
+            coercibility: Coercibility::Coercible,
+            ascii: true,
+        });
     };
     let mut mixed = *first;
     for other in rest {
@@ -184,7 +232,15 @@ fn illegal_mix(all: &[Collated], operation: &str) -> SqlError {
         ),
         [a, b, c] => SqlError::new(
             ErrorKind::CantAggregate3collations,
-            &[&name(a), &standing(a), &name(b), &standing(b), &name(c), &standing(c), &operation],
+            &[
+                &name(a),
+                &standing(a),
+                &name(b),
+                &standing(b),
+                &name(c),
+                &standing(c),
+                &operation,
+            ],
         ),
         _ => SqlError::new(ErrorKind::CantAggregateNcollations, &[&operation]),
     }

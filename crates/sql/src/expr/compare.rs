@@ -138,17 +138,18 @@ impl Comparison {
                 match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
                     (Some(a), Some(b)) => a.cmp(&b),
                     // A string that is no date compares as text, and so equals none.
-                    _ => convert::to_text(left).as_bytes().cmp(convert::to_text(right).as_bytes()),
+                    _ => convert::to_text(left)
+                        .as_bytes()
+                        .cmp(convert::to_text(right).as_bytes()),
                 }
             }
             Comparison::Time => match (convert::to_time(left, ctx)?, convert::to_time(right, ctx)?) {
                 (Some(a), Some(b)) => a.cmp(&b),
-                _ => convert::to_text(left).as_bytes().cmp(convert::to_text(right).as_bytes()),
+                _ => convert::to_text(left)
+                    .as_bytes()
+                    .cmp(convert::to_text(right).as_bytes()),
             },
-            Comparison::Json => {
-                let (a, b) = (convert::to_json_scalar(left)?, convert::to_json_scalar(right)?);
-                a.as_ref().compare(b.as_ref())
-            }
+            Comparison::Json => convert::compare_json(left, right)?,
             Comparison::Row(_) => return Err(SqlError::internal("rows are compared column by column")),
         })
     }
@@ -317,7 +318,11 @@ fn exact_integer(number: Decimal) -> Option<Value> {
     if whole != number {
         return None;
     }
-    whole.to_i64().map(Value::Int).or_else(|_| whole.to_u64().map(Value::UInt)).ok()
+    whole
+        .to_i64()
+        .map(Value::Int)
+        .or_else(|_| whole.to_u64().map(Value::UInt))
+        .ok()
 }
 
 /// YEAR columns read 0..=99 as 2000..=2069 and 1970..=1999.
@@ -376,7 +381,10 @@ fn number_as_temporal(constant: &Expr, column: &SqlType) -> Option<(Comparison, 
     let value = constant.as_literal()?;
     if column.kind == TypeKind::Time {
         let time = convert::number_as_time(value)?;
-        return Some((Comparison::Time, Expr::literal(Value::Time(time), SqlType::time(time.fsp).not_null())));
+        return Some((
+            Comparison::Time,
+            Expr::literal(Value::Time(time), SqlType::time(time.fsp).not_null()),
+        ));
     }
     let datetime = convert::number_as_datetime(value)?;
     let ty = SqlType::datetime(datetime.fsp).not_null();
@@ -409,8 +417,16 @@ fn unify_rows(
         }
         // A row beside a subquery of several columns: its columns are known by type only.
         (left_kind, right_kind) => {
-            let left = Expr { kind: left_kind, ty: left.ty, coercibility: left.coercibility };
-            let right = Expr { kind: right_kind, ty: right.ty, coercibility: right.coercibility };
+            let left = Expr {
+                kind: left_kind,
+                ty: left.ty,
+                coercibility: left.coercibility,
+            };
+            let right = Expr {
+                kind: right_kind,
+                ty: right.ty,
+                coercibility: right.coercibility,
+            };
             let columns = left.column_stand_ins().into_iter().zip(right.column_stand_ins());
             let hows = columns
                 .map(|(a, b)| unify(a, b, operation, connection, ctx).map(|(how, _, _)| how))

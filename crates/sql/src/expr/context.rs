@@ -138,7 +138,10 @@ impl RandomState {
 
     /// Starts from two numbers, as the client's session does.
     pub fn new(seed1: u64, seed2: u64) -> RandomState {
-        RandomState { seed1: Cell::new(seed1 % Self::MAX), seed2: Cell::new(seed2 % Self::MAX) }
+        RandomState {
+            seed1: Cell::new(seed1 % Self::MAX),
+            seed2: Cell::new(seed2 % Self::MAX),
+        }
     }
 
     /// Starts as `RAND(seed)` does.
@@ -214,7 +217,10 @@ impl<'a> StatementContext<'a> {
 
     /// The context for evaluating expressions of the outermost query.
     pub fn eval(&self) -> EvalContext<'_> {
-        EvalContext { statement: self, outer: None }
+        EvalContext {
+            statement: self,
+            outer: None,
+        }
     }
 
     /// Raises a warning, or the error it amounts to under [`Strictness::Fail`].
@@ -246,7 +252,8 @@ impl<'a> StatementContext<'a> {
 
     /// All warnings so far; the context is left with none.
     pub fn take_warnings(&self) -> Warnings {
-        self.warnings.replace(Warnings::with_limit(self.settings.max_error_count))
+        self.warnings
+            .replace(Warnings::with_limit(self.settings.max_error_count))
     }
 
     pub fn row_number(&self) -> u64 {
@@ -294,7 +301,10 @@ impl<'a> StatementContext<'a> {
 
 impl fmt::Debug for StatementContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StatementContext").field("now", &self.now).field("params", &self.params).finish_non_exhaustive()
+        f.debug_struct("StatementContext")
+            .field("now", &self.now)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
     }
 }
 
@@ -339,7 +349,10 @@ pub struct EvalContext<'a> {
 impl<'a> EvalContext<'a> {
     /// The context for a subquery whose innermost outer row is `outer`.
     pub fn inside(&self, outer: &'a OuterRow<'a>) -> EvalContext<'a> {
-        EvalContext { statement: self.statement, outer: Some(outer) }
+        EvalContext {
+            statement: self.statement,
+            outer: Some(outer),
+        }
     }
 
     /// The row of the enclosing query at `depth`, 1 being the innermost.
@@ -348,7 +361,9 @@ impl<'a> EvalContext<'a> {
         for _ in 1..depth {
             outer = outer.and_then(|row| row.outer);
         }
-        outer.map(|row| row.row).ok_or_else(|| SqlError::internal("a subquery ran without its outer row"))
+        outer
+            .map(|row| row.row)
+            .ok_or_else(|| SqlError::internal("a subquery ran without its outer row"))
     }
 }
 

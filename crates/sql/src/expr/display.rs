@@ -13,7 +13,9 @@ impl Display for Expr {
             ExprKind::Literal(value) => literal(value, f),
             ExprKind::HexLiteral(value) => {
                 f.write_str("0x")?;
-                convert::to_bytes(value).iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                convert::to_bytes(value)
+                    .iter()
+                    .try_for_each(|byte| write!(f, "{byte:02x}"))
             }
             ExprKind::Column(column) | ExprKind::Outer { column, .. } => match column.name.is_empty() {
                 true => write!(f, "<column {}>", column.slot),
@@ -116,7 +118,12 @@ impl Display for Expr {
                     let not = if *negated { "not " } else { "" };
                     write!(f, "({operand} {not}in (<subquery>))")
                 }
-                SubqueryKind::Quantified { operand, op, quantifier, .. } => {
+                SubqueryKind::Quantified {
+                    operand,
+                    op,
+                    quantifier,
+                    ..
+                } => {
                     let quantifier = if *quantifier == Quantifier::All { "all" } else { "any" };
                     write!(f, "({operand} {} {quantifier} (<subquery>))", op.symbol())
                 }
@@ -149,7 +156,11 @@ fn literal(value: &Value, f: &mut Formatter<'_>) -> fmt::Result {
             f.write_str("0x")?;
             bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
         }
-        other => write!(f, "'{}'", convert::to_text(other).replace('\\', "\\\\").replace('\'', "\\'")),
+        other => write!(
+            f,
+            "'{}'",
+            convert::to_text(other).replace('\\', "\\\\").replace('\'', "\\'")
+        ),
     }
 }
 

@@ -11,8 +11,8 @@ use types::{SqlResult, SqlType, TypeKind, Value};
 use super::compare::{CompareOp, Comparison};
 use super::context::{EvalContext, OuterRow, UserVariable};
 use super::{
-    Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic, convert,
-    functions,
+    Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic,
+    convert, functions,
 };
 
 impl Expr {
@@ -76,7 +76,11 @@ impl Expr {
             ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
             _ => {
                 let value = self.eval_ref(row, ctx)?;
-                if value.is_null() { Ok(None) } else { convert::to_bool(&value, ctx).map(Some) }
+                if value.is_null() {
+                    Ok(None)
+                } else {
+                    convert::to_bool(&value, ctx).map(Some)
+                }
             }
         }
     }
@@ -106,13 +110,22 @@ impl Expr {
                 None => Err(SqlError::internal("a parameter has no value")),
             },
             ExprKind::UserVariable(name) => {
-                let value = ctx.services.user_variable(name).map_or(Value::Null, |variable| variable.value);
+                let value = ctx
+                    .services
+                    .user_variable(name)
+                    .map_or(Value::Null, |variable| variable.value);
                 like_type(value, &self.ty, ctx)
             }
             ExprKind::AssignUserVariable { name, value } => {
                 let ty = value.ty.clone();
                 let value = value.eval(row, ctx)?;
-                ctx.services.set_user_variable(name, UserVariable { value: value.clone(), ty });
+                ctx.services.set_user_variable(
+                    name,
+                    UserVariable {
+                        value: value.clone(),
+                        ty,
+                    },
+                );
                 Ok(value)
             }
             ExprKind::SystemVariable { scope, name } => Ok(ctx.services.system_variable(*scope, name)?.0),
@@ -168,7 +181,9 @@ impl Expr {
             ExprKind::Call(call) => functions::call(self, call.function, &call.args, row, ctx),
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
                 let first = subquery.single_row(row, ctx)?;
-                Ok(first.and_then(|columns| columns.into_iter().next()).unwrap_or(Value::Null))
+                Ok(first
+                    .and_then(|columns| columns.into_iter().next())
+                    .unwrap_or(Value::Null))
             }
             ExprKind::And(_)
             | ExprKind::Or(_)
@@ -186,9 +201,11 @@ impl Expr {
     /// The columns of a row expression or of a subquery's one row; `None` when there is no row.
     fn eval_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
         match &self.kind {
-            ExprKind::Row(columns) => {
-                columns.iter().map(|column| column.eval_exact(row, ctx)).collect::<SqlResult<_>>().map(Some)
-            }
+            ExprKind::Row(columns) => columns
+                .iter()
+                .map(|column| column.eval_exact(row, ctx))
+                .collect::<SqlResult<_>>()
+                .map(Some),
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
                 subquery.single_row(row, ctx)
             }
@@ -273,8 +290,17 @@ impl Compare {
     ) -> SqlResult<Option<bool>> {
         let mut unknown = false;
         for ((how, left), right) in hows.iter().zip(lefts).zip(rights) {
-            let equality = if self.op == CompareOp::NullSafeEq { CompareOp::NullSafeEq } else { CompareOp::Eq };
-            let pair = Compare { op: equality, how: how.clone(), left: left.clone(), right: right.clone() };
+            let equality = if self.op == CompareOp::NullSafeEq {
+                CompareOp::NullSafeEq
+            } else {
+                CompareOp::Eq
+            };
+            let pair = Compare {
+                op: equality,
+                how: how.clone(),
+                left: left.clone(),
+                right: right.clone(),
+            };
             match pair.holds(row, ctx)? {
                 Some(true) => {}
                 None => unknown = true,
@@ -288,7 +314,11 @@ impl Compare {
                 }
             }
         }
-        if unknown { Ok(None) } else { Ok(Some(self.op.holds(Ordering::Equal))) }
+        if unknown {
+            Ok(None)
+        } else {
+            Ok(Some(self.op.holds(Ordering::Equal)))
+        }
     }
 }
 
@@ -319,7 +349,11 @@ pub fn compare_rows(
             Some(order) => return Ok(Some(op.holds(order))),
         }
     }
-    if unknown { Ok(None) } else { Ok(Some(op.holds(Ordering::Equal))) }
+    if unknown {
+        Ok(None)
+    } else {
+        Ok(Some(op.holds(Ordering::Equal)))
+    }
 }
 
 impl Between {
@@ -417,7 +451,11 @@ impl Like {
         }
         let binary = self.collation == types::CollationId::BINARY;
         let bytes = |value, ty| {
-            if binary { convert::to_encoded_bytes(value, ty) } else { convert::to_bytes_as(value, ty) }
+            if binary {
+                convert::to_encoded_bytes(value, ty)
+            } else {
+                convert::to_bytes_as(value, ty)
+            }
         };
         let text = bytes(operand.as_ref(), &self.operand.ty);
         let pattern = bytes(pattern.as_ref(), &self.pattern.ty);
@@ -506,7 +544,10 @@ impl SubqueryExpr {
         each: &mut dyn FnMut(&[Value], &EvalContext<'_>) -> SqlResult<ControlFlow<()>>,
     ) -> SqlResult<()> {
         let outer = OuterRow { row, outer: ctx.outer };
-        let inside = EvalContext { statement: ctx.statement, outer: Some(&outer) };
+        let inside = EvalContext {
+            statement: ctx.statement,
+            outer: Some(&outer),
+        };
         self.query.run(&inside, &mut |columns| each(columns, ctx))
     }
 
@@ -525,7 +566,12 @@ impl SubqueryExpr {
                 let found = self.contains(operand, how, row, ctx)?;
                 Ok(found.map(|found| found != *negated))
             }
-            SubqueryKind::Quantified { operand, op, how, quantifier } => {
+            SubqueryKind::Quantified {
+                operand,
+                op,
+                how,
+                quantifier,
+            } => {
                 let operand = operand.eval_exact(row, ctx)?;
                 // ANY starts false and one true row decides; ALL the other way round.
                 let deciding = *quantifier == Quantifier::Any;
@@ -554,9 +600,14 @@ impl SubqueryExpr {
         row: &[Value],
         ctx: &EvalContext<'_>,
     ) -> SqlResult<Option<bool>> {
-        let Some(key) = operand.eval_row(row, ctx)? else { return Ok(None) };
+        let Some(key) = operand.eval_row(row, ctx)? else {
+            return Ok(None);
+        };
         let outer = OuterRow { row, outer: ctx.outer };
-        let inside = EvalContext { statement: ctx.statement, outer: Some(&outer) };
+        let inside = EvalContext {
+            statement: ctx.statement,
+            outer: Some(&outer),
+        };
         if let Some(found) = self.query.contains(&inside, hows, &key) {
             return found;
         }

@@ -258,7 +258,11 @@ pub enum SubqueryKind {
 impl Expr {
     /// A constant.
     pub fn literal(value: Value, ty: SqlType) -> Expr {
-        Expr { coercibility: Coercibility::of_constant(&value), kind: ExprKind::Literal(value), ty }
+        Expr {
+            coercibility: Coercibility::of_constant(&value),
+            kind: ExprKind::Literal(value),
+            ty,
+        }
     }
 
     /// NULL, of no type.
@@ -269,7 +273,14 @@ impl Expr {
     /// The column in `slot` of the input row.
     pub fn column(slot: usize, name: impl Into<Arc<str>>, ty: SqlType) -> Expr {
         let coercibility = Coercibility::of_column(&ty);
-        Expr { kind: ExprKind::Column(ColumnRef { slot, name: name.into() }), ty, coercibility }
+        Expr {
+            kind: ExprKind::Column(ColumnRef {
+                slot,
+                name: name.into(),
+            }),
+            ty,
+            coercibility,
+        }
     }
 
     /// The value, where it is a literal.

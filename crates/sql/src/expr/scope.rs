@@ -42,7 +42,12 @@ pub enum Resolved {
     /// A slot of the input row.
     Column { slot: usize, name: Arc<str>, ty: SqlType },
     /// A slot of a row of an enclosing query; depth 1 is the query just outside.
-    Outer { depth: usize, slot: usize, name: Arc<str>, ty: SqlType },
+    Outer {
+        depth: usize,
+        slot: usize,
+        name: Arc<str>,
+        ty: SqlType,
+    },
     /// An expression that is bound already: a column of a merged view, an alias in HAVING or ORDER BY.
     Expr(Box<Expr>),
 }
@@ -109,8 +114,12 @@ fn written(column: &ast::ColumnName) -> String {
 }
 
 fn window_name(call: &ast::Expr) -> String {
-    let text = call.to_string();
-    text.split('(').next().unwrap_or_default().to_ascii_lowercase()
+    match call {
+        ast::Expr::Window(window) => format!("{:?}", window.function),
+        ast::Expr::Aggregate(aggregate) => format!("{:?}", aggregate.function),
+        _ => "window".to_owned(),
+    }
+    .to_lowercase()
 }
 
 /// A scope without any column: `SELECT 1`, `SET @a = 1`.
@@ -137,11 +146,7 @@ pub trait Subquery: fmt::Debug + Send + Sync {
     }
 
     /// Gives the rows one after another, until `row` breaks off. `ctx` has the current row as its innermost outer one.
-    fn run(
-        &self,
-        ctx: &EvalContext<'_>,
-        row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>,
-    ) -> SqlResult<()>;
+    fn run(&self, ctx: &EvalContext<'_>, row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>) -> SqlResult<()>;
 
     /// Whether `key` equals a row, where the subquery can tell faster than by giving all rows (say, from a hash table over
     /// its kept rows); `hows` has the comparison of each column. `Ok(None)` is unknown: a NULL in the way. `None`: ask for

@@ -117,7 +117,9 @@ impl Expr {
             | ExprKind::AssignUserVariable { value: operand, .. } => visit(operand),
             ExprKind::Compare(node) => [&mut node.left, &mut node.right].into_iter().for_each(visit),
             ExprKind::Between(node) => {
-                [&mut node.operand, &mut node.low, &mut node.high].into_iter().for_each(visit);
+                [&mut node.operand, &mut node.low, &mut node.high]
+                    .into_iter()
+                    .for_each(visit);
             }
             ExprKind::In(node) => {
                 visit(&mut node.operand);

@@ -47,10 +47,17 @@ impl Concatenation {
             };
             text.extend_from_slice(&piece);
         }
-        let keys = call.order_by.iter().map(|key| key.expr.eval(row, ctx)).collect::<SqlResult<_>>()?;
+        let keys = call
+            .order_by
+            .iter()
+            .map(|key| key.expr.eval(row, ctx))
+            .collect::<SqlResult<_>>()?;
         self.bytes += text.len() + call.separator.len();
         self.full = call.order_by.is_empty() && self.bytes as u64 > ctx.settings.group_concat_max_len;
-        self.pieces.push(Piece { text: text.into(), keys });
+        self.pieces.push(Piece {
+            text: text.into(),
+            keys,
+        });
         Ok(())
     }
 
@@ -89,13 +96,21 @@ impl Concatenation {
             return Ok(Value::Bytes(out.into()));
         }
         let text = String::from_utf8_lossy(&out);
-        let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (0..=most.min(text.len()))
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
         Ok(Value::str(&text[..end]))
     }
 }
 
 fn by_keys(call: &AggregateCall, a: &Piece, b: &Piece, ctx: &EvalContext<'_>) -> SqlResult<Ordering> {
-    for ((key, how), (a, b)) in call.order_by.iter().zip(call.comparisons()).zip(a.keys.iter().zip(&b.keys)) {
+    for ((key, how), (a, b)) in call
+        .order_by
+        .iter()
+        .zip(call.comparisons())
+        .zip(a.keys.iter().zip(&b.keys))
+    {
         let order = match how.compare(a, b, ctx)? {
             Some(order) => order,
             None => b.is_null().cmp(&a.is_null()),

@@ -56,4 +56,3 @@ pub fn group_key(values: &[Value], collations: impl Fn(usize) -> CollationId) ->
     }
     out.into_boxed_slice()
 }
-

@@ -133,26 +133,49 @@ impl AggregateCall {
             _ => args.len() == 1,
         };
         if !expected {
-            return Err(SqlError::new(ErrorKind::WrongParamcountToNativeFct, &[&function.name()]));
+            return Err(SqlError::new(
+                ErrorKind::WrongParamcountToNativeFct,
+                &[&function.name()],
+            ));
         }
         // Bits of a literal are a number; MIN and COUNT look at the string.
         let numeric = !matches!(
             function,
             AggregateFunction::Count | AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::GroupConcat
         );
-        let args = if numeric { args.into_iter().map(convert::hex_as_number).collect() } else { args };
+        let args = if numeric {
+            args.into_iter().map(convert::hex_as_number).collect()
+        } else {
+            args
+        };
         let mut how = Vec::new();
         let (ty, coercibility) = match function {
             AggregateFunction::Min | AggregateFunction::Max => {
-                let (comparison, ..) =
-                    compare::unify(args[0].clone(), args[0].clone(), function.name(), ctx.settings.collation, ctx)?;
+                let (comparison, ..) = compare::unify(
+                    args[0].clone(),
+                    args[0].clone(),
+                    function.name(),
+                    ctx.settings.collation,
+                    ctx,
+                )?;
                 how.push(comparison);
-                (SqlType { nullable: true, ..args[0].ty.clone() }, args[0].coercibility)
+                (
+                    SqlType {
+                        nullable: true,
+                        ..args[0].ty.clone()
+                    },
+                    args[0].coercibility,
+                )
             }
             AggregateFunction::GroupConcat => {
                 for key in &order_by {
-                    let (comparison, ..) =
-                        compare::unify(key.expr.clone(), key.expr.clone(), "order by", ctx.settings.collation, ctx)?;
+                    let (comparison, ..) = compare::unify(
+                        key.expr.clone(),
+                        key.expr.clone(),
+                        "order by",
+                        ctx.settings.collation,
+                        ctx,
+                    )?;
                     how.push(comparison);
                 }
                 let mixed = collation::aggregate(&args, ctx.settings.collation, "group_concat", false)?;
@@ -174,9 +197,21 @@ impl AggregateCall {
                 (ty, coercibility)
             }
         };
-        let domain = args.first().map_or(Domain::Integer { unsigned: false }, |arg| arithmetic::numeric_domain(&arg.ty));
+        let domain = args.first().map_or(Domain::Integer { unsigned: false }, |arg| {
+            arithmetic::numeric_domain(&arg.ty)
+        });
         let separator = separator.unwrap_or_else(|| ",".to_owned());
-        Ok(AggregateCall { function, distinct, args, order_by, separator, ty, coercibility, how, domain })
+        Ok(AggregateCall {
+            function,
+            distinct,
+            args,
+            order_by,
+            separator,
+            ty,
+            coercibility,
+            how,
+            domain,
+        })
     }
 
     /// The state of a group without rows.
@@ -248,7 +283,10 @@ fn numeric_type(function: AggregateFunction, args: &[Expr], ctx: &EvalContext<'_
         let (precision, scale) = arithmetic::precision_and_scale(arg);
         match arithmetic::numeric_domain(arg) {
             Domain::Double if arg.decimals < NOT_FIXED_DECIMALS && !arg.kind.is_text() && !arg.kind.is_binary() => {
-                SqlType { decimals: arg.decimals, ..arithmetic::double_type(NOT_FIXED_DECIMALS) }
+                SqlType {
+                    decimals: arg.decimals,
+                    ..arithmetic::double_type(NOT_FIXED_DECIMALS)
+                }
             }
             Domain::Double => arithmetic::double_type(NOT_FIXED_DECIMALS),
             _ => arithmetic::decimal_type(precision + extra_precision, scale + extra_scale),
@@ -256,12 +294,18 @@ fn numeric_type(function: AggregateFunction, args: &[Expr], ctx: &EvalContext<'_
     };
     let increment = u32::from(ctx.settings.div_precision_increment);
     match function {
-        AggregateFunction::Count => SqlType { length: 21, ..SqlType::bigint() }.not_null(),
+        AggregateFunction::Count => SqlType {
+            length: 21,
+            ..SqlType::bigint()
+        }
+        .not_null(),
         AggregateFunction::Sum => exact(SUM_DIGITS, 0),
         AggregateFunction::Avg => exact(increment, increment),
-        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
-            SqlType { length: 21, ..SqlType::bigint_unsigned() }.not_null()
+        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => SqlType {
+            length: 21,
+            ..SqlType::bigint_unsigned()
         }
+        .not_null(),
         AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg => SqlType::json(),
         _ => arithmetic::double_type(NOT_FIXED_DECIMALS),
     }

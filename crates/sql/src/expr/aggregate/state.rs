@@ -57,17 +57,29 @@ impl Accumulator {
         let state = match call.function {
             Count => State::Count(0),
             Sum | Avg if call.domain() == Domain::Double => State::Approximate { sum: 0.0, count: 0 },
-            Sum | Avg => State::Exact { whole: 0, sum: Decimal::ZERO, count: 0 },
+            Sum | Avg => State::Exact {
+                whole: 0,
+                sum: Decimal::ZERO,
+                count: 0,
+            },
             Min | Max => State::Extreme(Value::Null),
             BitAnd => State::Bits(u64::MAX),
             BitOr | BitXor => State::Bits(0),
-            StddevPop | StddevSamp | VarPop | VarSamp => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
+            StddevPop | StddevSamp | VarPop | VarSamp => State::Variance {
+                count: 0,
+                mean: 0.0,
+                squares: 0.0,
+            },
             GroupConcat => State::Concat(Concatenation::default()),
             JsonArrayAgg | JsonObjectAgg => State::Json(Vec::new()),
         };
         // The smallest of all is the smallest of the distinct ones.
         let distinct = call.distinct && !matches!(call.function, Min | Max | BitAnd | BitOr);
-        Accumulator { state, seen: distinct.then(HashSet::new), seen_bytes: 0 }
+        Accumulator {
+            state,
+            seen: distinct.then(HashSet::new),
+            seen_bytes: 0,
+        }
     }
 
     /// Bytes on the heap, for the memory budget of the query.
@@ -93,9 +105,17 @@ impl Accumulator {
         }
         if self.seen.is_none() && call.args.len() == 1 && !matches!(self.state, State::Concat(_) | State::Json(_)) {
             let value = call.args[0].eval_ref(row, ctx)?;
-            return if value.is_null() { Ok(()) } else { self.take(call, &value, ctx) };
+            return if value.is_null() {
+                Ok(())
+            } else {
+                self.take(call, &value, ctx)
+            };
         }
-        let values = call.args.iter().map(|arg| arg.eval(row, ctx)).collect::<SqlResult<Vec<Value>>>()?;
+        let values = call
+            .args
+            .iter()
+            .map(|arg| arg.eval(row, ctx))
+            .collect::<SqlResult<Vec<Value>>>()?;
         if let State::Json(items) = &mut self.state {
             return add_json(call, items, values, ctx);
         }
@@ -147,7 +167,11 @@ impl Accumulator {
                 *sum += convert::to_f64(value, ctx)?;
             }
             State::Extreme(best) => {
-                let better = if call.function == AggregateFunction::Min { Ordering::Less } else { Ordering::Greater };
+                let better = if call.function == AggregateFunction::Min {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                };
                 let replace = match call.comparisons()[0].compare(value, best, ctx)? {
                     Some(order) => order == better,
                     None => best.is_null(),
@@ -187,7 +211,9 @@ impl Accumulator {
             State::Count(count) => Value::Int(*count as i64),
             State::Exact { count: 0, .. } | State::Approximate { count: 0, .. } => Value::Null,
             State::Exact { whole, sum, count } => {
-                let sum = sum.checked_add(Decimal::from_scaled(*whole, 0)).map_err(|_| out_of_range(call))?;
+                let sum = sum
+                    .checked_add(Decimal::from_scaled(*whole, 0))
+                    .map_err(|_| out_of_range(call))?;
                 let exact = if call.function == AggregateFunction::Avg {
                     sum.div_extended(Decimal::from(*count), ctx.settings.div_precision_increment)
                         .ok()
@@ -199,19 +225,29 @@ impl Accumulator {
                 Value::Decimal(exact.round(call.ty.decimals).map_err(|_| out_of_range(call))?)
             }
             State::Approximate { sum, count } => {
-                let result = if call.function == AggregateFunction::Avg { sum / *count as f64 } else { *sum };
+                let result = if call.function == AggregateFunction::Avg {
+                    sum / *count as f64
+                } else {
+                    *sum
+                };
                 super::super::arithmetic::finite(result, &|| call.to_string())?
             }
             State::Extreme(value) => value.clone(),
             State::Bits(bits) => Value::UInt(*bits),
             State::Variance { count, squares, .. } => {
-                let sample = matches!(call.function, AggregateFunction::VarSamp | AggregateFunction::StddevSamp);
+                let sample = matches!(
+                    call.function,
+                    AggregateFunction::VarSamp | AggregateFunction::StddevSamp
+                );
                 let divisor = if sample { count.saturating_sub(1) } else { *count };
                 if divisor == 0 {
                     return Ok(Value::Null);
                 }
                 let variance = squares / divisor as f64;
-                let root = matches!(call.function, AggregateFunction::StddevPop | AggregateFunction::StddevSamp);
+                let root = matches!(
+                    call.function,
+                    AggregateFunction::StddevPop | AggregateFunction::StddevSamp
+                );
                 Value::Double(if root { variance.sqrt() } else { variance })
             }
             State::Concat(concatenation) => concatenation.finish(call, ctx)?,
@@ -225,7 +261,9 @@ fn add_whole(whole: &mut i128, sum: &mut Decimal, number: i128, call: &Aggregate
     const HIGH: i128 = i128::MAX / 4;
     *whole += number;
     if !(-HIGH..HIGH).contains(whole) {
-        *sum = sum.checked_add(Decimal::from_scaled(*whole, 0)).map_err(|_| out_of_range(call))?;
+        *sum = sum
+            .checked_add(Decimal::from_scaled(*whole, 0))
+            .map_err(|_| out_of_range(call))?;
         *whole = 0;
     }
     Ok(())

@@ -46,10 +46,19 @@ impl Binder<'_> {
 
     /// A call with bound arguments.
     pub fn call(&self, function: &'static Function, mut args: Vec<Expr>) -> SqlResult<Expr> {
-        let mut inference = Inference { name: function.name, args: &mut args, ctx: &self.ctx, coercibility: None };
+        let mut inference = Inference {
+            name: function.name,
+            args: &mut args,
+            ctx: &self.ctx,
+            coercibility: None,
+        };
         let ty = (function.infer)(&mut inference)?;
         let coercibility = inference.coercibility.unwrap_or_else(|| Coercibility::of_result(&ty));
-        Ok(Expr { kind: ExprKind::Call(Box::new(Call { function, args })), ty, coercibility })
+        Ok(Expr {
+            kind: ExprKind::Call(Box::new(Call { function, args })),
+            ty,
+            coercibility,
+        })
     }
 
     pub(super) fn aggregate(&mut self, tree: &ast::Aggregate) -> SqlResult<Expr> {
@@ -62,7 +71,10 @@ impl Binder<'_> {
         let bound = self.aggregate_operands(tree);
         self.inside_aggregate = false;
         let (args, order_by) = bound?;
-        let separator = tree.separator.as_deref().map(|text| String::from_utf8_lossy(text).into_owned());
+        let separator = tree
+            .separator
+            .as_deref()
+            .map(|text| String::from_utf8_lossy(text).into_owned());
         let call = AggregateCall::new(function, tree.distinct, args, order_by, separator, &self.ctx)?;
         self.scope.aggregate(call)
     }
@@ -76,14 +88,16 @@ impl Binder<'_> {
             let expr = match (&item.expr, bound.as_literal()) {
                 (ast::Expr::Literal(ast::Literal::Int(_)), Some(Value::Int(position))) => {
                     let index = usize::try_from(*position - 1).ok().filter(|index| *index < args.len());
-                    let index = index.ok_or_else(|| {
-                        SqlError::new(ErrorKind::BadField, &[position, &"order clause"])
-                    })?;
+                    let index =
+                        index.ok_or_else(|| SqlError::new(ErrorKind::BadField, &[position, &"order clause"]))?;
                     args[index].clone()
                 }
                 _ => bound,
             };
-            keys.push(SortKey { expr, descending: item.descending });
+            keys.push(SortKey {
+                expr,
+                descending: item.descending,
+            });
         }
         Ok((args, keys))
     }

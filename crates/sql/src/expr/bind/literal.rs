@@ -63,13 +63,20 @@ impl Binder<'_> {
             });
         }
         let text = charset.decode(&introduced.value).map_err(|invalid| {
-            let shown: String =
-                introduced.value[invalid.position..].iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+            let shown: String = introduced.value[invalid.position..]
+                .iter()
+                .take(6)
+                .map(|byte| format!("{byte:02X}"))
+                .collect();
             SqlError::new(ErrorKind::InvalidCharacterString, &[&charset.name(), &shown])
         })?;
         // The introducer names the character set; the connection's collation stays where it is of that set.
         let connection = self.connection();
-        let collation = if connection.charset() == charset { connection } else { charset.default_collation() };
+        let collation = if connection.charset() == charset {
+            connection
+        } else {
+            charset.default_collation()
+        };
         Ok(text_literal(&text, collation))
     }
 }
@@ -78,15 +85,30 @@ impl Binder<'_> {
 fn integer(number: u64) -> Expr {
     let digits = number.checked_ilog10().unwrap_or(0) + 1;
     let (value, ty) = match i64::try_from(number) {
-        Ok(signed) => (Value::Int(signed), SqlType { length: digits + 1, ..SqlType::bigint() }),
-        Err(_) => (Value::UInt(number), SqlType { length: digits, ..SqlType::bigint_unsigned() }),
+        Ok(signed) => (
+            Value::Int(signed),
+            SqlType {
+                length: digits + 1,
+                ..SqlType::bigint()
+            },
+        ),
+        Err(_) => (
+            Value::UInt(number),
+            SqlType {
+                length: digits,
+                ..SqlType::bigint_unsigned()
+            },
+        ),
     };
     Expr::literal(value, ty.not_null())
 }
 
 pub(super) fn decimal_literal(number: Decimal) -> Expr {
     let precision = number.precision().max(number.scale()).max(1);
-    Expr::literal(Value::Decimal(number), SqlType::decimal(precision, number.scale()).not_null())
+    Expr::literal(
+        Value::Decimal(number),
+        SqlType::decimal(precision, number.scale()).not_null(),
+    )
 }
 
 fn float(text: &str) -> SqlResult<Expr> {
@@ -95,7 +117,10 @@ fn float(text: &str) -> SqlResult<Expr> {
         .ok()
         .filter(|number| number.is_finite())
         .ok_or_else(|| SqlError::new(ErrorKind::IllegalValueForType, &[&"double", &text]))?;
-    let ty = SqlType { length: text.len() as u32, ..SqlType::double() };
+    let ty = SqlType {
+        length: text.len() as u32,
+        ..SqlType::double()
+    };
     Ok(Expr::literal(Value::Double(number), ty.not_null()))
 }
 
@@ -113,5 +138,9 @@ fn binary_literal(bytes: &[u8]) -> Expr {
 
 fn hex(bytes: &[u8]) -> Expr {
     let ty = SqlType::varbinary(bytes.len() as u32).not_null();
-    Expr { kind: ExprKind::HexLiteral(Value::bytes(bytes)), ty, coercibility: Coercibility::Coercible }
+    Expr {
+        kind: ExprKind::HexLiteral(Value::bytes(bytes)),
+        ty,
+        coercibility: Coercibility::Coercible,
+    }
 }

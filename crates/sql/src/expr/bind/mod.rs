@@ -37,7 +37,12 @@ pub struct Binder<'a> {
 
 impl<'a> Binder<'a> {
     pub fn new(scope: &'a mut dyn Scope, ctx: EvalContext<'a>, options: BindOptions<'a>) -> Binder<'a> {
-        Binder { scope, ctx, options, inside_aggregate: false }
+        Binder {
+            scope,
+            ctx,
+            options,
+            inside_aggregate: false,
+        }
     }
 
     /// Binds an expression that has one value. 1241 for a row.
@@ -107,8 +112,8 @@ impl<'a> Binder<'a> {
         if expr.as_literal().is_some() || !self.folds(&expr) {
             return expr;
         }
-        let scratch = StatementContext::new(self.ctx.settings, self.ctx.services, self.ctx.now)
-            .with_strictness(Strictness::Fail);
+        let scratch =
+            StatementContext::new(self.ctx.settings, self.ctx.services, self.ctx.now).with_strictness(Strictness::Fail);
         match expr.eval(&[], &scratch.eval()) {
             Ok(value) if scratch.take_warnings().is_empty() => {
                 let coercibility = if value.is_null() && expr.ty.kind == types::TypeKind::Null {
@@ -116,7 +121,11 @@ impl<'a> Binder<'a> {
                 } else {
                     expr.coercibility
                 };
-                Expr { kind: ExprKind::Literal(value), ty: expr.ty, coercibility }
+                Expr {
+                    kind: ExprKind::Literal(value),
+                    ty: expr.ty,
+                    coercibility,
+                }
             }
             _ => expr,
         }
@@ -155,11 +164,17 @@ impl<'a> Binder<'a> {
         match self.options.params.get(index) {
             Some(ty) => {
                 let coercibility = Coercibility::of_result(ty);
-                Expr { kind: ExprKind::Param(index), ty: ty.clone(), coercibility }
+                Expr {
+                    kind: ExprKind::Param(index),
+                    ty: ty.clone(),
+                    coercibility,
+                }
             }
-            None => {
-                Expr { kind: ExprKind::Param(index), ty: SqlType::null(), coercibility: Coercibility::Coercible }
-            }
+            None => Expr {
+                kind: ExprKind::Param(index),
+                ty: SqlType::null(),
+                coercibility: Coercibility::Coercible,
+            },
         }
     }
 
@@ -168,7 +183,14 @@ impl<'a> Binder<'a> {
             Resolved::Column { slot, name, ty } => Expr::column(slot, name, ty),
             Resolved::Outer { depth, slot, name, ty } => {
                 let coercibility = Coercibility::of_column(&ty);
-                Expr { kind: ExprKind::Outer { depth, column: ColumnRef { slot, name } }, ty, coercibility }
+                Expr {
+                    kind: ExprKind::Outer {
+                        depth,
+                        column: ColumnRef { slot, name },
+                    },
+                    ty,
+                    coercibility,
+                }
             }
             Resolved::Expr(expr) => *expr,
         })
@@ -176,13 +198,21 @@ impl<'a> Binder<'a> {
 
     fn user_variable(&self, name: &ast::Ident) -> Expr {
         let name = name.to_lowercase();
-        let ty = self.ctx.services.user_variable(&name).map_or_else(SqlType::null, |variable| variable.ty);
+        let ty = self
+            .ctx
+            .services
+            .user_variable(&name)
+            .map_or_else(SqlType::null, |variable| variable.ty);
         let coercibility = match ty.kind {
             types::TypeKind::Null => Coercibility::Ignorable,
             _ => Coercibility::of_column(&ty),
         };
         let ty = SqlType { nullable: true, ..ty };
-        Expr { kind: ExprKind::UserVariable(name.into()), ty, coercibility }
+        Expr {
+            kind: ExprKind::UserVariable(name.into()),
+            ty,
+            coercibility,
+        }
     }
 
     fn system_variable(&self, variable: &ast::SystemVar) -> SqlResult<Expr> {
@@ -195,14 +225,28 @@ impl<'a> Binder<'a> {
             Coercibility::Coercible => Coercibility::System,
             other => other,
         };
-        Ok(Expr { kind: ExprKind::SystemVariable { scope: variable.scope, name: name.into() }, ty, coercibility })
+        Ok(Expr {
+            kind: ExprKind::SystemVariable {
+                scope: variable.scope,
+                name: name.into(),
+            },
+            ty,
+            coercibility,
+        })
     }
 
     fn assign(&mut self, assign: &ast::Assign) -> SqlResult<Expr> {
         let value = self.bind(&assign.value)?;
         let (ty, coercibility) = (value.ty.clone(), value.coercibility);
         let name = assign.name.to_lowercase().into();
-        Ok(Expr { kind: ExprKind::AssignUserVariable { name, value: Box::new(value) }, ty, coercibility })
+        Ok(Expr {
+            kind: ExprKind::AssignUserVariable {
+                name,
+                value: Box::new(value),
+            },
+            ty,
+            coercibility,
+        })
     }
 
     fn row(&mut self, items: &[ast::Expr]) -> SqlResult<Expr> {
@@ -213,15 +257,32 @@ impl<'a> Binder<'a> {
     fn scalar_subquery(&mut self, query: &ast::Query) -> SqlResult<Expr> {
         let query = self.scope.subquery(query)?;
         // No row is NULL.
-        let ty = SqlType { nullable: true, ..query.columns().first().cloned().unwrap_or_else(SqlType::null) };
+        let ty = SqlType {
+            nullable: true,
+            ..query.columns().first().cloned().unwrap_or_else(SqlType::null)
+        };
         let coercibility = Coercibility::of_column(&ty);
-        Ok(Expr::subquery(SubqueryExpr { query, kind: SubqueryKind::Scalar }, ty, coercibility))
+        Ok(Expr::subquery(
+            SubqueryExpr {
+                query,
+                kind: SubqueryKind::Scalar,
+            },
+            ty,
+            coercibility,
+        ))
     }
 
     fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
         let query = self.scope.subquery(query)?;
         let ty = SqlType::boolean().not_null();
-        Ok(Expr::subquery(SubqueryExpr { query, kind: SubqueryKind::Exists }, ty, Coercibility::Numeric))
+        Ok(Expr::subquery(
+            SubqueryExpr {
+                query,
+                kind: SubqueryKind::Exists,
+            },
+            ty,
+            Coercibility::Numeric,
+        ))
     }
 }
 
@@ -236,11 +297,19 @@ fn scalar(expr: Expr) -> SqlResult<Expr> {
 impl Expr {
     /// A row of these columns.
     pub fn row(columns: Vec<Expr>) -> Expr {
-        Expr { kind: ExprKind::Row(columns), ty: SqlType::null(), coercibility: Coercibility::Ignorable }
+        Expr {
+            kind: ExprKind::Row(columns),
+            ty: SqlType::null(),
+            coercibility: Coercibility::Ignorable,
+        }
     }
 
     fn subquery(subquery: SubqueryExpr, ty: SqlType, coercibility: Coercibility) -> Expr {
-        Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, coercibility }
+        Expr {
+            kind: ExprKind::Subquery(Box::new(subquery)),
+            ty,
+            coercibility,
+        }
     }
 
     /// How many columns it has: 1, unless it is a row or a subquery of several columns.
@@ -271,8 +340,15 @@ impl Expr {
 
     /// A boolean made by an operator.
     pub(super) fn boolean(kind: ExprKind, nullable: bool) -> Expr {
-        let ty = SqlType { nullable, ..SqlType::boolean() };
-        Expr { kind, ty, coercibility: Coercibility::Numeric }
+        let ty = SqlType {
+            nullable,
+            ..SqlType::boolean()
+        };
+        Expr {
+            kind,
+            ty,
+            coercibility: Coercibility::Numeric,
+        }
     }
 }
 

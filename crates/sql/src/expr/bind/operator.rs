@@ -38,13 +38,28 @@ impl Binder<'_> {
             UnaryOp::Minus => {
                 let operand = convert::hex_as_number(operand);
                 let (domain, ty) = arithmetic::infer_negation(&operand.ty);
-                let kind = ExprKind::Negate { domain, operand: Box::new(operand) };
-                Ok(Expr { kind, ty, coercibility: Coercibility::Numeric })
+                let kind = ExprKind::Negate {
+                    domain,
+                    operand: Box::new(operand),
+                };
+                Ok(Expr {
+                    kind,
+                    ty,
+                    coercibility: Coercibility::Numeric,
+                })
             }
             UnaryOp::BitNot => {
-                let operand = if is_binary_string(&operand) { operand } else { convert::hex_as_number(operand) };
+                let operand = if is_binary_string(&operand) {
+                    operand
+                } else {
+                    convert::hex_as_number(operand)
+                };
                 let ty = bit_type(&operand, None);
-                Ok(Expr { kind: ExprKind::BitNot(Box::new(operand)), ty, coercibility: Coercibility::Numeric })
+                Ok(Expr {
+                    kind: ExprKind::BitNot(Box::new(operand)),
+                    ty,
+                    coercibility: Coercibility::Numeric,
+                })
             }
             UnaryOp::Binary => self.native_bound("BINARY", vec![operand]),
         }
@@ -80,11 +95,15 @@ impl Binder<'_> {
             BinaryOp::ShiftLeft => bits(BitOp::ShiftLeft, left, right),
             BinaryOp::ShiftRight => bits(BitOp::ShiftRight, left, right),
             BinaryOp::SoundsLike => {
-                let (left, right) =
-                    (self.native_bound("SOUNDEX", vec![left])?, self.native_bound("SOUNDEX", vec![right])?);
+                let (left, right) = (
+                    self.native_bound("SOUNDEX", vec![left])?,
+                    self.native_bound("SOUNDEX", vec![right])?,
+                );
                 self.comparison(CompareOp::Eq, left, right)
             }
-            _ => Err(SqlError::internal("an operator that is neither arithmetic, comparison, bits nor logic")),
+            _ => Err(SqlError::internal(
+                "an operator that is neither arithmetic, comparison, bits nor logic",
+            )),
         }
     }
 
@@ -92,17 +111,34 @@ impl Binder<'_> {
     pub fn arithmetic(&self, op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
         let (left, right) = (convert::hex_as_number(left), convert::hex_as_number(right));
         let settings = self.ctx.settings;
-        let (domain, ty) =
-            arithmetic::infer(op, &left.ty, &right.ty, settings.div_precision_increment, settings.sql_mode);
-        let kind = ExprKind::Arithmetic(Box::new(Arithmetic { op, domain, left, right }));
-        Expr { kind, ty, coercibility: Coercibility::Numeric }
+        let (domain, ty) = arithmetic::infer(
+            op,
+            &left.ty,
+            &right.ty,
+            settings.div_precision_increment,
+            settings.sql_mode,
+        );
+        let kind = ExprKind::Arithmetic(Box::new(Arithmetic {
+            op,
+            domain,
+            left,
+            right,
+        }));
+        Expr {
+            kind,
+            ty,
+            coercibility: Coercibility::Numeric,
+        }
     }
 
     /// `left op right` as a condition.
     pub fn comparison(&self, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
         let (how, left, right) = self.unify(left, right, op.symbol())?;
         let nullable = op != CompareOp::NullSafeEq && (nullable(&left) || nullable(&right));
-        Ok(Expr::boolean(ExprKind::Compare(Box::new(Compare { op, how, left, right })), nullable))
+        Ok(Expr::boolean(
+            ExprKind::Compare(Box::new(Compare { op, how, left, right })),
+            nullable,
+        ))
     }
 
     fn unify(&self, left: Expr, right: Expr, operation: &str) -> SqlResult<(Comparison, Expr, Expr)> {
@@ -111,7 +147,11 @@ impl Binder<'_> {
 
     pub(super) fn is(&mut self, is: &ast::Is) -> SqlResult<Expr> {
         let operand = self.bind(&is.operand)?;
-        let kind = ExprKind::Is { operand: Box::new(operand), test: is.test, negated: is.negated };
+        let kind = ExprKind::Is {
+            operand: Box::new(operand),
+            test: is.test,
+            negated: is.negated,
+        };
         Ok(Expr::boolean(kind, false))
     }
 
@@ -131,13 +171,24 @@ impl Binder<'_> {
         let (low_how, operand, low) = self.unify(operand, low, "between")?;
         let (high_how, operand, high) = self.unify(operand, high, "between")?;
         let negated = between.negated;
-        let kind = ExprKind::Between(Box::new(Between { operand, low, high, low_how, high_how, negated }));
+        let kind = ExprKind::Between(Box::new(Between {
+            operand,
+            low,
+            high,
+            low_how,
+            high_how,
+            negated,
+        }));
         Ok(Expr::boolean(kind, nullable))
     }
 
     pub(super) fn in_list(&mut self, list: &ast::InList) -> SqlResult<Expr> {
         let operand = self.bind_any(&list.operand)?;
-        let items = list.list.iter().map(|item| self.bind_any(item)).collect::<SqlResult<Vec<_>>>()?;
+        let items = list
+            .list
+            .iter()
+            .map(|item| self.bind_any(item))
+            .collect::<SqlResult<Vec<_>>>()?;
         self.in_items(operand, items, list.negated)
     }
 
@@ -156,12 +207,18 @@ impl Binder<'_> {
         }
         let list = self.sorted_items(&unified).unwrap_or(InItems::Each(unified));
         let nullable = nullable || matches!(list, InItems::Sorted { has_null: true, .. });
-        Ok(Expr::boolean(ExprKind::In(Box::new(In { operand, list, negated })), nullable))
+        Ok(Expr::boolean(
+            ExprKind::In(Box::new(In { operand, list, negated })),
+            nullable,
+        ))
     }
 
     /// The items in order, when they are constants and compare alike.
     fn sorted_items(&self, items: &[(Comparison, Expr)]) -> Option<InItems> {
-        let how = items.iter().find(|(_, item)| !item.is_null_literal()).map(|(how, _)| how.clone())?;
+        let how = items
+            .iter()
+            .find(|(_, item)| !item.is_null_literal())
+            .map(|(how, _)| how.clone())?;
         if matches!(how, Comparison::Row(_)) {
             return None;
         }
@@ -201,8 +258,15 @@ impl Binder<'_> {
         let query = self.scope.subquery(&tree.query)?;
         let (operand, how) = self.subquery_columns(operand, query.columns(), "in")?;
         let nullable = nullable(&operand) || query.columns().iter().any(|column| column.nullable);
-        let ty = SqlType { nullable, ..SqlType::boolean() };
-        let kind = SubqueryKind::In { operand, how, negated: tree.negated };
+        let ty = SqlType {
+            nullable,
+            ..SqlType::boolean()
+        };
+        let kind = SubqueryKind::In {
+            operand,
+            how,
+            negated: tree.negated,
+        };
         Ok(Expr::subquery(SubqueryExpr { query, kind }, ty, Coercibility::Numeric))
     }
 
@@ -217,7 +281,10 @@ impl Binder<'_> {
         if width != columns.len() {
             return Err(SqlError::new(ErrorKind::OperandColumns, &[&width]));
         }
-        let stand_ins = columns.iter().enumerate().map(|(slot, ty)| Expr::column(slot, "", ty.clone()));
+        let stand_ins = columns
+            .iter()
+            .enumerate()
+            .map(|(slot, ty)| Expr::column(slot, "", ty.clone()));
         match operand.kind {
             ExprKind::Row(parts) => {
                 let mut hows = Vec::with_capacity(width);
@@ -243,20 +310,43 @@ impl Binder<'_> {
         let query = self.scope.subquery(&tree.query)?;
         let op = CompareOp::of(tree.op).ok_or_else(|| SqlError::internal("ALL and ANY follow a comparison"))?;
         let (operand, mut hows) = self.subquery_columns(operand, query.columns(), op.symbol())?;
-        let how = hows.pop().ok_or_else(|| SqlError::internal("a subquery has a column"))?;
-        let kind = SubqueryKind::Quantified { operand, op, how, quantifier: tree.quantifier };
-        Ok(Expr::subquery(SubqueryExpr { query, kind }, SqlType::boolean(), Coercibility::Numeric))
+        let how = hows
+            .pop()
+            .ok_or_else(|| SqlError::internal("a subquery has a column"))?;
+        let kind = SubqueryKind::Quantified {
+            operand,
+            op,
+            how,
+            quantifier: tree.quantifier,
+        };
+        Ok(Expr::subquery(
+            SubqueryExpr { query, kind },
+            SqlType::boolean(),
+            Coercibility::Numeric,
+        ))
     }
 
     pub(super) fn like(&mut self, like: &ast::Like) -> SqlResult<Expr> {
         let (operand, pattern) = (self.bind(&like.operand)?, self.bind(&like.pattern)?);
         let escape = match &like.escape {
-            None => Some('\\').filter(|_| !self.ctx.settings.sql_mode.has(crate::sql_mode::SqlMode::NO_BACKSLASH_ESCAPES)),
+            None => Some('\\').filter(|_| {
+                !self
+                    .ctx
+                    .settings
+                    .sql_mode
+                    .has(crate::sql_mode::SqlMode::NO_BACKSLASH_ESCAPES)
+            }),
             Some(tree) => self.escape(tree)?,
         };
         let mixed = collation::aggregate([&operand, &pattern], self.connection(), "like", true)?;
         let nullable = operand.ty.nullable || pattern.ty.nullable;
-        let kind = Like { operand, pattern, escape, collation: mixed.collation, negated: like.negated };
+        let kind = Like {
+            operand,
+            pattern,
+            escape,
+            collation: mixed.collation,
+            negated: like.negated,
+        };
         Ok(Expr::boolean(ExprKind::Like(Box::new(kind)), nullable))
     }
 
@@ -275,7 +365,11 @@ impl Binder<'_> {
         let text = convert::to_text(&value).into_owned();
         let mut chars = text.chars();
         let escape = chars.next();
-        if chars.next().is_some() { Err(wrong()) } else { Ok(escape) }
+        if chars.next().is_some() {
+            Err(wrong())
+        } else {
+            Ok(escape)
+        }
     }
 
     pub(super) fn regexp(&mut self, regexp: &ast::Regexp) -> SqlResult<Expr> {
@@ -303,20 +397,37 @@ impl Binder<'_> {
                     (Some(how), condition)
                 }
             };
-            whens.push(When { how, condition, result: self.bind(result)? });
+            whens.push(When {
+                how,
+                condition,
+                result: self.bind(result)?,
+            });
         }
         let otherwise = case.otherwise.as_ref().map(|tree| self.bind(tree)).transpose()?;
         let mut results: Vec<Expr> = whens.iter().map(|when| when.result.clone()).collect();
         results.extend(otherwise.clone());
         let (ty, coercibility) = {
-            let mut inference = Inference { name: "case", args: &mut results, ctx: &self.ctx, coercibility: None };
+            let mut inference = Inference {
+                name: "case",
+                args: &mut results,
+                ctx: &self.ctx,
+                coercibility: None,
+            };
             let ty = inference.common_type(0)?;
             (ty, inference.coercibility)
         };
         let nullable = otherwise.is_none() || results.iter().any(|result| result.ty.nullable);
         let coercibility = coercibility.unwrap_or_else(|| Coercibility::of_result(&ty));
-        let kind = ExprKind::Case(Box::new(Case { operand, whens, otherwise }));
-        Ok(Expr { kind, ty: SqlType { nullable, ..ty }, coercibility })
+        let kind = ExprKind::Case(Box::new(Case {
+            operand,
+            whens,
+            otherwise,
+        }));
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility,
+        })
     }
 
     pub(super) fn collate(&mut self, collate: &ast::Collate) -> SqlResult<Expr> {
@@ -338,12 +449,22 @@ impl Binder<'_> {
             return Err(SqlError::new(mismatch, &[&collation.name(), &charset.name()]));
         }
         let ty = if operand.ty.kind.is_text() || operand.ty.kind.is_binary() {
-            SqlType { collation, ..operand.ty.clone() }
+            SqlType {
+                collation,
+                ..operand.ty.clone()
+            }
         } else {
             let chars = crate::expr::functions::printed_chars(&operand.ty);
-            SqlType { nullable: operand.ty.nullable, ..crate::expr::functions::string_type(chars, collation) }
+            SqlType {
+                nullable: operand.ty.nullable,
+                ..crate::expr::functions::string_type(chars, collation)
+            }
         };
-        Ok(Expr { kind: ExprKind::Collate(Box::new(operand)), ty, coercibility: Coercibility::Explicit })
+        Ok(Expr {
+            kind: ExprKind::Collate(Box::new(operand)),
+            ty,
+            coercibility: Coercibility::Explicit,
+        })
     }
 }
 
@@ -366,7 +487,13 @@ fn negative_integer(number: u64) -> Expr {
     };
     let ty = type_of_value(&value, CollationId::BINARY);
     let digits = number.checked_ilog10().unwrap_or(0) + 1;
-    Expr::literal(value, SqlType { length: digits + 1, ..ty })
+    Expr::literal(
+        value,
+        SqlType {
+            length: digits + 1,
+            ..ty
+        },
+    )
 }
 
 fn is_binary_string(expr: &Expr) -> bool {
@@ -379,7 +506,10 @@ fn bit_type(left: &Expr, right: Option<&Expr>) -> SqlType {
     let ty = if left.ty.kind.is_binary() {
         crate::expr::functions::string_type(u64::from(left.ty.length), CollationId::BINARY)
     } else {
-        SqlType { length: 21, ..SqlType::bigint_unsigned() }
+        SqlType {
+            length: 21,
+            ..SqlType::bigint_unsigned()
+        }
     };
     SqlType { nullable, ..ty }
 }
@@ -401,7 +531,15 @@ fn bitwise(op: BitOp, left: Expr, right: Expr) -> Expr {
         bit_type(&left, Some(&right))
     } else {
         let nullable = left.ty.nullable || right.ty.nullable;
-        SqlType { length: 21, nullable, ..SqlType::bigint_unsigned() }
+        SqlType {
+            length: 21,
+            nullable,
+            ..SqlType::bigint_unsigned()
+        }
     };
-    Expr { kind: ExprKind::Bitwise(Box::new(Bitwise { op, left, right })), ty, coercibility: Coercibility::Numeric }
+    Expr {
+        kind: ExprKind::Bitwise(Box::new(Bitwise { op, left, right })),
+        ty,
+        coercibility: Coercibility::Numeric,
+    }
 }

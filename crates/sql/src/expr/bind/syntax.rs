@@ -29,7 +29,11 @@ impl Binder<'_> {
     /// `CAST(operand AS ty)`; `length` cuts text.
     pub fn cast_to(&self, operand: Expr, ty: SqlType, length: Option<u32>) -> SqlResult<Expr> {
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
-        let operand = if is_string { operand } else { convert::hex_as_number(operand) };
+        let operand = if is_string {
+            operand
+        } else {
+            convert::hex_as_number(operand)
+        };
         let ty = match length {
             None if is_string => string_type(printed_chars(&operand.ty), ty.collation),
             _ => ty,
@@ -44,18 +48,30 @@ impl Binder<'_> {
         };
         let length = length.filter(|_| is_string);
         let kind = ExprKind::Cast(Box::new(Cast { operand, length }));
-        Ok(Expr { kind, ty: SqlType { nullable, ..ty }, coercibility })
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility,
+        })
     }
 
     pub(super) fn convert_using(&mut self, tree: &ast::ConvertUsing) -> SqlResult<Expr> {
         let operand = self.bind(&tree.operand)?;
         let charset = charset_by_name(&tree.charset)?;
         let connection = self.connection();
-        let collation = if connection.charset() == charset { connection } else { charset.default_collation() };
+        let collation = if connection.charset() == charset {
+            connection
+        } else {
+            charset.default_collation()
+        };
         let ty = string_type(printed_chars(&operand.ty), collation);
         let nullable = operand.ty.nullable;
         let kind = ExprKind::Cast(Box::new(Cast { operand, length: None }));
-        Ok(Expr { kind, ty: SqlType { nullable, ..ty }, coercibility: Coercibility::Implicit })
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility: Coercibility::Implicit,
+        })
     }
 
     pub(super) fn date_arith(&mut self, tree: &ast::DateArith) -> SqlResult<Expr> {
@@ -159,7 +175,10 @@ fn word(text: &str) -> Expr {
 
 /// A unit as an argument.
 fn unit(unit: IntervalUnit) -> Expr {
-    let index = UNITS.iter().position(|known| *known == unit).expect("the list has all units");
+    let index = UNITS
+        .iter()
+        .position(|known| *known == unit)
+        .expect("the list has all units");
     Expr::literal(Value::Int(index as i64), SqlType::bigint().not_null())
 }
 

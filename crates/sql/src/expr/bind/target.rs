@@ -21,9 +21,7 @@ pub fn collation_by_name(name: &str) -> SqlResult<CollationId> {
 /// The type that `CAST(.. AS target)` gives. 1425, 1426, 1427 for digits out of range; `shown` names the operand there.
 pub fn cast_type(target: &DataType, connection: CollationId, shown: &dyn Fn() -> String) -> SqlResult<SqlType> {
     let fsp = |limit: u64| match target.length.unwrap_or(0) {
-        digits if digits > limit => {
-            Err(SqlError::new(ErrorKind::TooBigPrecision, &[&digits, &shown(), &limit]))
-        }
+        digits if digits > limit => Err(SqlError::new(ErrorKind::TooBigPrecision, &[&digits, &shown(), &limit])),
         digits => Ok(digits as u8),
     };
     Ok(match target.name {
@@ -50,11 +48,19 @@ pub fn cast_type(target: &DataType, connection: CollationId, shown: &dyn Fn() ->
             let collation = match &target.charset {
                 Some(charset) => {
                     let charset = charset_by_name(charset)?;
-                    if connection.charset() == charset { connection } else { charset.default_collation() }
+                    if connection.charset() == charset {
+                        connection
+                    } else {
+                        charset.default_collation()
+                    }
                 }
                 None => connection,
             };
-            let collation = if target.binary { collation.charset().binary_collation() } else { collation };
+            let collation = if target.binary {
+                collation.charset().binary_collation()
+            } else {
+                collation
+            };
             string_type(target.length.unwrap_or(u64::from(u32::MAX)), collation)
         }
         other => return Err(SqlError::not_supported(format!("CAST AS {other:?}").to_uppercase())),

@@ -8,7 +8,10 @@ use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::super::context::EvalContext;
 use super::json;
-use super::{to_bytes, to_date, to_datetime, to_decimal, to_encoded_bytes, to_f64, to_i128, to_text, to_text_as, to_time, truncated};
+use super::{
+    to_bytes, to_date, to_datetime, to_decimal, to_encoded_bytes, to_f64, to_i128, to_text, to_text_as, to_time,
+    truncated,
+};
 
 /// `CAST(value AS to)`, not NULL; `length` cuts text (and pads binary strings with zeros).
 pub fn cast(
@@ -43,11 +46,17 @@ pub fn cast(
 }
 
 fn truncates(ctx: &EvalContext<'_>) -> bool {
-    ctx.settings.sql_mode.has(crate::sql_mode::SqlMode::TIME_TRUNCATE_FRACTIONAL)
+    ctx.settings
+        .sql_mode
+        .has(crate::sql_mode::SqlMode::TIME_TRUNCATE_FRACTIONAL)
 }
 
 fn round_time(time: types::time::Time, to: &SqlType, ctx: &EvalContext<'_>) -> types::time::Time {
-    if truncates(ctx) { time.truncate(to.decimals) } else { time.round(to.decimals) }
+    if truncates(ctx) {
+        time.truncate(to.decimals)
+    } else {
+        time.round(to.decimals)
+    }
 }
 
 /// Text read as an integer: (value, whether digits went beyond 64 bits).
@@ -83,7 +92,11 @@ fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         other => {
             let wide = to_i128(other, ctx)?;
             if !(LEAST..=MOST).contains(&wide) {
-                let kind = if matches!(other, Value::Decimal(_)) { "DECIMAL" } else { "INTEGER" };
+                let kind = if matches!(other, Value::Decimal(_)) {
+                    "DECIMAL"
+                } else {
+                    "INTEGER"
+                };
                 ctx.warn(truncated(kind, to_text(other).as_bytes()))?;
             }
             wide.clamp(LEAST, MOST) as i64
@@ -165,7 +178,9 @@ fn to_year(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Value> {
 }
 
 fn cut_bytes(bytes: Cow<'_, [u8]>, length: Option<u32>, ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    let Some(length) = length else { return Ok(Value::bytes(&bytes)) };
+    let Some(length) = length else {
+        return Ok(Value::bytes(&bytes));
+    };
     let length = length as usize;
     if bytes.len() > length {
         let shown = String::from_utf8_lossy(&bytes).into_owned();
@@ -174,7 +189,10 @@ fn cut_bytes(bytes: Cow<'_, [u8]>, length: Option<u32>, ctx: &EvalContext<'_>) -
     }
     if length as u64 > ctx.settings.max_allowed_packet {
         let most = ctx.settings.max_allowed_packet;
-        ctx.warn(SqlError::new(ErrorKind::AllowedPacketOverflowed, &[&"cast_as_binary", &most]))?;
+        ctx.warn(SqlError::new(
+            ErrorKind::AllowedPacketOverflowed,
+            &[&"cast_as_binary", &most],
+        ))?;
         return Ok(Value::Null);
     }
     let mut padded = bytes.into_owned();
@@ -195,9 +213,15 @@ fn to_charset(
         Value::Bytes(bytes) => match charset.decode(bytes) {
             Ok(text) => text,
             Err(invalid) => {
-                let shown: String =
-                    bytes[invalid.position..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-                ctx.warn(SqlError::new(ErrorKind::InvalidCharacterString, &[&charset.name(), &shown]))?;
+                let shown: String = bytes[invalid.position..]
+                    .iter()
+                    .take(6)
+                    .map(|byte| format!("\\x{byte:02X}"))
+                    .collect();
+                ctx.warn(SqlError::new(
+                    ErrorKind::InvalidCharacterString,
+                    &[&charset.name(), &shown],
+                ))?;
                 return Ok(Value::Null);
             }
         },
@@ -208,7 +232,10 @@ fn to_charset(
         _ => match charset.first_foreign(&text) {
             None => text,
             Some(_) => {
-                let known: String = text.chars().map(|c| if charset.contains(c) { c } else { '?' }).collect();
+                let known: String = text
+                    .chars()
+                    .map(|c| if charset.contains(c) { c } else { '?' })
+                    .collect();
                 Cow::Owned(known)
             }
         },
@@ -244,14 +271,23 @@ pub fn to_common(value: Value, from: &SqlType, to: &SqlType, ctx: &EvalContext<'
         TypeKind::Double => Value::Double(to_f64(&value, ctx)?),
         TypeKind::Float => Value::Float(to_f64(&value, ctx)? as f32),
         TypeKind::DateTime | TypeKind::Timestamp => match value {
-            Value::DateTime(datetime) => Value::DateTime(types::time::DateTime { fsp: to.decimals, ..datetime }),
+            Value::DateTime(datetime) => Value::DateTime(types::time::DateTime {
+                fsp: to.decimals,
+                ..datetime
+            }),
             other => match to_datetime(&other, ctx)? {
-                Some(datetime) => Value::DateTime(types::time::DateTime { fsp: to.decimals, ..datetime }),
+                Some(datetime) => Value::DateTime(types::time::DateTime {
+                    fsp: to.decimals,
+                    ..datetime
+                }),
                 None => Value::Null,
             },
         },
         TypeKind::Time => match value {
-            Value::Time(time) => Value::Time(types::time::Time { fsp: to.decimals, ..time }),
+            Value::Time(time) => Value::Time(types::time::Time {
+                fsp: to.decimals,
+                ..time
+            }),
             other => to_time(&other, ctx)?.map_or(Value::Null, Value::Time),
         },
         TypeKind::Date => match value {
@@ -273,4 +309,3 @@ pub fn to_common(value: Value, from: &SqlType, to: &SqlType, ctx: &EvalContext<'
         _ => value,
     })
 }
-

@@ -30,3 +30,7 @@ pub fn to_json_scalar(_value: &Value) -> SqlResult<Json> {
 pub fn cast(_value: &Value, _from: &SqlType) -> SqlResult<Value> {
     Err(SqlError::not_supported("JSON"))
 }
+
+pub fn compare_json(_a: &Value, _b: &Value) -> SqlResult<std::cmp::Ordering> {
+    Err(SqlError::not_supported("JSON"))
+}

@@ -19,7 +19,7 @@ use super::context::EvalContext;
 use super::{Expr, ExprKind};
 
 pub use cast::{cast, to_common};
-pub use json::to_json_scalar;
+pub use json::{compare_json, to_json_scalar};
 pub use temporal::{
     date_literal, number_as_datetime, number_as_time, parse_datetime_quietly, parse_time_quietly, time_literal,
     timestamp_literal, to_date, to_datetime, to_datetime_by, to_time,
@@ -69,7 +69,11 @@ fn round_to_i128(number: f64) -> i128 {
     let clamped = number.round_ties_even();
     if clamped >= i64::MAX as f64 {
         // Doubles saturate at the signed limit, the unsigned range starts beyond.
-        if clamped >= u64::MAX as f64 { i128::from(u64::MAX) } else { clamped as i128 }
+        if clamped >= u64::MAX as f64 {
+            i128::from(u64::MAX)
+        } else {
+            clamped as i128
+        }
     } else if clamped <= i64::MIN as f64 {
         i128::from(i64::MIN)
     } else {
@@ -86,12 +90,21 @@ fn decimal_to_i128(number: Decimal) -> i128 {
 }
 
 fn text_to_i128(text: &[u8], ctx: &EvalContext<'_>) -> SqlResult<i128> {
-    let ParsedInt { negative, magnitude, consumed, overflow } = number::parse_integer(text);
+    let ParsedInt {
+        negative,
+        magnitude,
+        consumed,
+        overflow,
+    } = number::parse_integer(text);
     if consumed == 0 || overflow || !only_blanks(&text[consumed..]) {
         ctx.warn(truncated("INTEGER", text))?;
     }
     let magnitude = i128::from(magnitude);
-    Ok(if negative { (-magnitude).max(i128::from(i64::MIN)) } else { magnitude })
+    Ok(if negative {
+        (-magnitude).max(i128::from(i64::MIN))
+    } else {
+        magnitude
+    })
 }
 
 /// As a signed 64-bit number: what functions take for counts and positions. Beyond the limits it is the nearest one.
@@ -106,7 +119,11 @@ pub fn to_i64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<i64> {
 /// As 64 bits: negative numbers in two's complement.
 pub fn to_bits(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<u64> {
     let wide = to_i128(value, ctx)?;
-    Ok(if wide < 0 { wide.max(i128::from(i64::MIN)) as i64 as u64 } else { wide.min(i128::from(u64::MAX)) as u64 })
+    Ok(if wide < 0 {
+        wide.max(i128::from(i64::MIN)) as i64 as u64
+    } else {
+        wide.min(i128::from(u64::MAX)) as u64
+    })
 }
 
 pub fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<f64> {
@@ -198,7 +215,11 @@ pub fn to_text_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, str> {
     if ty.zerofill && ty.kind != TypeKind::Year {
         let text = to_text(value);
         let width = ty.length as usize;
-        return if text.len() < width { Cow::Owned(format!("{text:0>width$}")) } else { text };
+        return if text.len() < width {
+            Cow::Owned(format!("{text:0>width$}"))
+        } else {
+            text
+        };
     }
     match value {
         Value::Double(number) if ty.kind == TypeKind::Double && is_fixed(ty) => fixed(*number, ty.decimals),

@@ -11,7 +11,10 @@ use crate::sql_mode::SqlMode;
 
 /// 1292 `Incorrect <kind> value: '<text>'`.
 fn incorrect(kind: &str, text: &str) -> SqlError {
-    SqlError::with_message(ErrorKind::TruncatedWrongValue, format!("Incorrect {kind} value: '{text}'"))
+    SqlError::with_message(
+        ErrorKind::TruncatedWrongValue,
+        format!("Incorrect {kind} value: '{text}'"),
+    )
 }
 
 /// The dates that functions take under the session's mode.
@@ -38,7 +41,9 @@ pub fn to_datetime_by(value: &Value, rules: DateRules, ctx: &EvalContext<'_>) ->
         Value::Timestamp(at) => return Ok(Some(ctx.settings.time_zone.to_local(*at))),
         Value::Time(time) => return Ok(on_current_date(*time, ctx)),
         Value::Int(number) => DateTime::from_number(*number, rules),
-        Value::UInt(number) => i64::try_from(*number).ok().and_then(|number| DateTime::from_number(number, rules)),
+        Value::UInt(number) => i64::try_from(*number)
+            .ok()
+            .and_then(|number| DateTime::from_number(number, rules)),
         Value::Year(year) => DateTime::from_number(i64::from(*year), rules),
         Value::Decimal(number) => DateTime::from_decimal(*number, rules),
         Value::Double(number) => decimal(*number).and_then(|number| DateTime::from_decimal(number, rules)),
@@ -112,11 +117,20 @@ fn on_current_date(time: Time, ctx: &EvalContext<'_>) -> Option<DateTime> {
 
 /// A value with an offset of its own, as the session's clock shows it.
 fn shifted(parsed: ParsedDateTime, ctx: &EvalContext<'_>) -> Option<DateTime> {
-    let Some(offset) = parsed.offset_seconds else { return Some(parsed.value) };
+    let Some(offset) = parsed.offset_seconds else {
+        return Some(parsed.value);
+    };
     let utc = parsed.value.add_micros(-i64::from(offset) * 1_000_000)?;
-    let epoch = DateTime::from(Date { year: 1970, month: 1, day: 1 });
+    let epoch = DateTime::from(Date {
+        year: 1970,
+        month: 1,
+        day: 1,
+    });
     let micros = utc.micros_since(epoch);
-    Some(ctx.settings.time_zone.to_local(UnixTime { micros, fsp: parsed.value.fsp }))
+    Some(ctx.settings.time_zone.to_local(UnixTime {
+        micros,
+        fsp: parsed.value.fsp,
+    }))
 }
 
 fn decimal(number: f64) -> Option<Decimal> {
@@ -156,7 +170,9 @@ pub fn number_as_time(value: &Value) -> Option<Time> {
         Value::Decimal(number) => Time::from_decimal(*number),
         _ => None,
     };
-    parsed.filter(|parsed| !parsed.truncated && !parsed.out_of_range && !parsed.had_date).map(|parsed| parsed.value)
+    parsed
+        .filter(|parsed| !parsed.truncated && !parsed.out_of_range && !parsed.had_date)
+        .map(|parsed| parsed.value)
 }
 
 /// `DATE '...'`. 1525 when it is none.
@@ -185,7 +201,10 @@ pub fn time_literal(text: &[u8], _ctx: &EvalContext<'_>) -> SqlResult<Time> {
 
 fn literal_rules(ctx: &EvalContext<'_>) -> DateRules {
     let mode = ctx.settings.sql_mode;
-    DateRules { zero_parts: !mode.has(SqlMode::NO_ZERO_IN_DATE), ..date_rules(ctx) }
+    DateRules {
+        zero_parts: !mode.has(SqlMode::NO_ZERO_IN_DATE),
+        ..date_rules(ctx)
+    }
 }
 
 fn wrong_literal(kind: &str, text: &[u8]) -> SqlError {

@@ -31,7 +31,10 @@ impl Inference<'_> {
 
     /// `ty`, NULL where an argument is.
     pub fn nullable_as_args(&self, ty: SqlType) -> SqlType {
-        SqlType { nullable: self.any_nullable(), ..ty }
+        SqlType {
+            nullable: self.any_nullable(),
+            ..ty
+        }
     }
 
     /// The collation over some arguments; becomes the result's.
@@ -203,14 +206,19 @@ impl<'a> Args<'a> {
 
     /// A result of text made by the function itself.
     pub fn text_result(&self, text: String) -> Value {
-        if self.is_binary() { Value::Bytes(text.into_bytes().into()) } else { Value::from(text) }
+        if self.is_binary() {
+            Value::Bytes(text.into_bytes().into())
+        } else {
+            Value::from(text)
+        }
     }
 
     /// Whether a result of that many bytes is more than `max_allowed_packet`: then it is NULL, with warning 1301.
     pub fn too_long(&self, function: &str, bytes: u64) -> SqlResult<bool> {
         let most = self.ctx.settings.max_allowed_packet;
         if bytes > most {
-            self.ctx.warn(SqlError::new(ErrorKind::AllowedPacketOverflowed, &[&function, &most]))?;
+            self.ctx
+                .warn(SqlError::new(ErrorKind::AllowedPacketOverflowed, &[&function, &most]))?;
         }
         Ok(bytes > most)
     }

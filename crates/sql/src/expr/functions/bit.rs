@@ -13,7 +13,10 @@ pub const FUNCTIONS: &[Function] = &[Function::strict(
         if matches!(inference.args[0].kind, crate::expr::ExprKind::HexLiteral(_)) || !bytes {
             inference.hex_as_numbers();
         }
-        Ok(inference.nullable_as_args(SqlType { length: 2, ..SqlType::bigint() }))
+        Ok(inference.nullable_as_args(SqlType {
+            length: 2,
+            ..SqlType::bigint()
+        }))
     },
     |args| {
         let count = match args.value(0) {

@@ -21,9 +21,16 @@ pub const FUNCTIONS: &[Function] = &[
     Function::lazy("GREATEST", at_least(2), infer_extreme, eval_extreme::<true>),
     Function::lazy("LEAST", at_least(2), infer_extreme, eval_extreme::<false>),
     Function::lazy("INTERVAL", at_least(2), infer_interval, eval_interval),
-    Function::nullable("ISNULL", exactly(1), infer_isnull, |args| Ok(Value::from(args.is_null(0)))),
+    Function::nullable("ISNULL", exactly(1), infer_isnull, |args| {
+        Ok(Value::from(args.is_null(0)))
+    }),
     Function::nullable("ANY_VALUE", exactly(1), infer_same, |args| Ok(args.value(0).clone())),
-    Function::lazy("NAME_CONST", exactly(2), |i| i.common_type(1), |_, args, row, ctx| args[1].eval(row, ctx)),
+    Function::lazy(
+        "NAME_CONST",
+        exactly(2),
+        |i| i.common_type(1),
+        |_, args, row, ctx| args[1].eval(row, ctx),
+    ),
     Function::lazy("BENCHMARK", between(2, 2), |_| Ok(SqlType::bigint()), eval_benchmark).volatile(),
 ];
 
@@ -38,7 +45,11 @@ impl Inference<'_> {
         };
         let ty = if ty.kind.is_text() || ty.kind.is_binary() {
             let collation = self.mix_collations(from, self.args.len())?;
-            let chars = self.args[from..].iter().map(|arg| printed_chars(&arg.ty)).max().unwrap_or(0);
+            let chars = self.args[from..]
+                .iter()
+                .map(|arg| printed_chars(&arg.ty))
+                .max()
+                .unwrap_or(0);
             string_type(chars, collation)
         } else {
             ty
@@ -49,15 +60,17 @@ impl Inference<'_> {
 
 /// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
 pub fn merge_types<'t>(types: impl Iterator<Item = &'t SqlType>) -> Option<SqlType> {
-    types.filter(|ty| ty.kind != TypeKind::Null).fold(None, |merged: Option<SqlType>, ty| {
-        Some(match merged {
-            None => match ty.kind {
-                TypeKind::Enum | TypeKind::Set => string_type(printed_chars(ty), ty.collation),
-                _ => ty.clone(),
-            },
-            Some(merged) => merge(&merged, ty),
+    types
+        .filter(|ty| ty.kind != TypeKind::Null)
+        .fold(None, |merged: Option<SqlType>, ty| {
+            Some(match merged {
+                None => match ty.kind {
+                    TypeKind::Enum | TypeKind::Set => string_type(printed_chars(ty), ty.collation),
+                    _ => ty.clone(),
+                },
+                Some(merged) => merge(&merged, ty),
+            })
         })
-    })
 }
 
 fn merge(a: &SqlType, b: &SqlType) -> SqlType {
@@ -98,20 +111,34 @@ fn as_integer(ty: &SqlType) -> SqlType {
 
 /// The wider of the two; signed and unsigned meet in the next wider signed one, and beyond BIGINT in a decimal.
 fn merge_integers(a: &SqlType, b: &SqlType) -> SqlType {
-    const SIZES: [TypeKind; 5] =
-        [TypeKind::TinyInt, TypeKind::SmallInt, TypeKind::MediumInt, TypeKind::Int, TypeKind::BigInt];
+    const SIZES: [TypeKind; 5] = [
+        TypeKind::TinyInt,
+        TypeKind::SmallInt,
+        TypeKind::MediumInt,
+        TypeKind::Int,
+        TypeKind::BigInt,
+    ];
     let size = |ty: &SqlType| SIZES.iter().position(|kind| *kind == ty.kind).unwrap_or(4);
     let (a_size, b_size) = (size(a), size(b));
     let length = a.length.max(b.length);
     if a.unsigned == b.unsigned {
-        return SqlType { length, ..SqlType::integer(SIZES[a_size.max(b_size)], a.unsigned) };
+        return SqlType {
+            length,
+            ..SqlType::integer(SIZES[a_size.max(b_size)], a.unsigned)
+        };
     }
     let (unsigned_size, signed_size) = if a.unsigned { (a_size, b_size) } else { (b_size, a_size) };
     if unsigned_size < signed_size {
-        return SqlType { length, ..SqlType::integer(SIZES[signed_size], false) };
+        return SqlType {
+            length,
+            ..SqlType::integer(SIZES[signed_size], false)
+        };
     }
     match SIZES.get(unsigned_size + 1) {
-        Some(kind) => SqlType { length: length + 1, ..SqlType::integer(*kind, false) },
+        Some(kind) => SqlType {
+            length: length + 1,
+            ..SqlType::integer(*kind, false)
+        },
         None => decimal_type(20, 0),
     }
 }
@@ -121,7 +148,11 @@ fn infer_if(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn eval_if(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    let chosen = if args[0].eval_bool(row, ctx)? == Some(true) { &args[1] } else { &args[2] };
+    let chosen = if args[0].eval_bool(row, ctx)? == Some(true) {
+        &args[1]
+    } else {
+        &args[2]
+    };
     chosen.eval_into(&expr.ty, row, ctx)
 }
 
@@ -146,11 +177,17 @@ fn eval_coalesce(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_
 fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let first = &inference.args[0];
     inference.coercibility = Some(first.coercibility);
-    let ty = SqlType { nullable: true, ..first.ty.clone() };
+    let ty = SqlType {
+        nullable: true,
+        ..first.ty.clone()
+    };
     // Refuses collations that do not mix.
     how(&inference.args[0], &inference.args[1], "nullif", inference.ctx)?;
     Ok(match ty.kind {
-        TypeKind::Enum | TypeKind::Set => SqlType { nullable: true, ..string_type(printed_chars(&ty), ty.collation) },
+        TypeKind::Enum | TypeKind::Set => SqlType {
+            nullable: true,
+            ..string_type(printed_chars(&ty), ty.collation)
+        },
         _ => ty,
     })
 }
@@ -197,9 +234,9 @@ fn eval_extreme<const GREATEST: bool>(
 
 /// Arguments compare as values of the common type; text that stands beside a date compares as dates.
 fn extreme_comparison(expr: &Expr, args: &[Expr]) -> Comparison {
-    let dated = args.iter().any(|arg| {
-        matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
-    });
+    let dated = args
+        .iter()
+        .any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp));
     match expr.ty.kind {
         TypeKind::Decimal => Comparison::Decimal,
         TypeKind::Float | TypeKind::Double => Comparison::Double,
@@ -218,12 +255,18 @@ fn extreme_comparison(expr: &Expr, args: &[Expr]) -> Comparison {
 
 fn infer_interval(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.hex_as_numbers();
-    Ok(SqlType { length: 2, ..SqlType::bigint() }.not_null())
+    Ok(SqlType {
+        length: 2,
+        ..SqlType::bigint()
+    }
+    .not_null())
 }
 
 /// How many of the numbers after the first are not above it; they must ascend, NULLs count as smallest.
 fn eval_interval(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    let exact = args.iter().all(|arg| arg.ty.kind.is_integer() || matches!(arg.ty.kind, TypeKind::Decimal | TypeKind::Null));
+    let exact = args
+        .iter()
+        .all(|arg| arg.ty.kind.is_integer() || matches!(arg.ty.kind, TypeKind::Decimal | TypeKind::Null));
     let comparison = if exact { Comparison::Decimal } else { Comparison::Double };
     let number = args[0].eval(row, ctx)?;
     if number.is_null() {
@@ -256,7 +299,10 @@ fn eval_benchmark(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>)
     }
     let count = convert::to_i64(&count, ctx)?;
     if count < 0 {
-        ctx.warn(types::SqlError::new(types::ErrorKind::WrongValueForType, &[&"count", &count, &"benchmark"]))?;
+        ctx.warn(types::SqlError::new(
+            types::ErrorKind::WrongValueForType,
+            &[&"count", &count, &"benchmark"],
+        ))?;
         return Ok(Value::Null);
     }
     for i in 0..count {

@@ -70,11 +70,17 @@ pub enum Stability {
 }
 
 const fn exactly(n: usize) -> Arity {
-    Arity { least: n, most: Some(n) }
+    Arity {
+        least: n,
+        most: Some(n),
+    }
 }
 
 const fn between(least: usize, most: usize) -> Arity {
-    Arity { least, most: Some(most) }
+    Arity {
+        least,
+        most: Some(most),
+    }
 }
 
 const fn at_least(least: usize) -> Arity {
@@ -83,7 +89,13 @@ const fn at_least(least: usize) -> Arity {
 
 impl Function {
     const fn new(name: &'static str, arity: Arity, infer: Infer, eval: Eval) -> Function {
-        Function { name, arity, infer, eval, stability: Stability::Immutable }
+        Function {
+            name,
+            arity,
+            infer,
+            eval,
+            stability: Stability::Immutable,
+        }
     }
 
     const fn strict(
@@ -114,11 +126,17 @@ impl Function {
     }
 
     const fn per_statement(self) -> Function {
-        Function { stability: Stability::Statement, ..self }
+        Function {
+            stability: Stability::Statement,
+            ..self
+        }
     }
 
     const fn volatile(self) -> Function {
-        Function { stability: Stability::Volatile, ..self }
+        Function {
+            stability: Stability::Volatile,
+            ..self
+        }
     }
 
     pub fn takes(&self, arguments: usize) -> bool {
@@ -138,14 +156,14 @@ pub fn find(name: &str) -> Option<&'static Function> {
         let families = [
             bit::FUNCTIONS,
             control::FUNCTIONS,
-//            crypto::FUNCTIONS,
-//            info::FUNCTIONS,
-//            network::FUNCTIONS,
-//            numeric::FUNCTIONS,
-//            regexp::FUNCTIONS,
-//            string::FUNCTIONS,
-//            text_format::FUNCTIONS,
-//            text_search::FUNCTIONS,
+            //            crypto::FUNCTIONS,
+            //            info::FUNCTIONS,
+            //            network::FUNCTIONS,
+            //            numeric::FUNCTIONS,
+            //            regexp::FUNCTIONS,
+            //            string::FUNCTIONS,
+            //            text_format::FUNCTIONS,
+            //            text_search::FUNCTIONS,
         ];
         let mut table = HashMap::new();
         for function in families.into_iter().flatten() {
@@ -232,7 +250,12 @@ pub fn call(
             return Ok(Value::Null);
         }
     }
-    eval(&Args { ty: &expr.ty, exprs: args, values, ctx })
+    eval(&Args {
+        ty: &expr.ty,
+        exprs: args,
+        values,
+        ctx,
+    })
 }
 
 /// The standing of the collation of a call's result, for functions that do not say.
