@@ -121,17 +121,12 @@ impl Journal {
         if needed <= self.room_left() {
             return Ok(());
         }
-        match self.spares.ensure(needed) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                Err(JournalError::DiskFull { dir: self.dir.clone() })
+        self.spares.ensure(needed).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                JournalError::DiskFull { dir: self.dir.clone() }
             }
-            // Nothing was written to the log: the next try may go better.
-            Err(error) => {
-                tracing::warn!(dir = %self.dir.display(), %error, "cannot make a log segment");
-                Err(JournalError::DiskFull { dir: self.dir.clone() })
-            }
-        }
+            _ => self.fail("making the successor", self.end, error),
+        })
     }
 
     /// Appends entries that continue the log. They are durable after the next [`sync`](Self::sync).
@@ -279,7 +274,7 @@ impl Journal {
                 self.active = segment;
                 Ok(())
             }
-            Err(error) => Err(self.fail("a new segment", self.end, error)),
+            Err(error) => Err(self.fail("making the successor", self.end, error)),
         }
     }
 
