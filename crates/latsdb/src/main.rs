@@ -6,6 +6,7 @@
 mod cli;
 mod config;
 mod logging;
+mod node;
 mod serve;
 mod status;
 mod table;

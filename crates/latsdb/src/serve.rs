@@ -1,11 +1,188 @@
 //! `latsdb serve`: one node from start to stop.
+//!
+//! ```text
+//!   HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL up ─▶ banner
+//!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
+//! ```
 
-use anyhow::Result;
+use std::net::SocketAddr;
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::config::Config;
+use anyhow::{Context, Result, bail};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::config::{Config, format_bytes};
 use crate::logging;
+use crate::node::{Node, Parts, Sessions};
+
+/// What a running statement gets after SIGTERM before it is interrupted.
+const STATEMENT_GRACE: Duration = Duration::from_secs(10);
 
 pub fn run(config: &Config) -> Result<()> {
     logging::start(config.log_level, config.log_format);
-    anyhow::bail!("the engine is not wired yet")
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    let served = runtime.block_on(serve(config.clone()));
+    // Whatever still runs in the background has nothing left to say.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(mut config: Config) -> Result<()> {
+    let mut stop = StopSignals::listen()?;
+    let http = listen(config.http_addr).await?;
+    config.http_addr = http.local_addr()?;
+    let node = Node::new(config.clone());
+    let (stop_http, mut http_stopped) = watch::channel(false);
+    // On another address than loopback, HTTP waits for the same condition as MySQL.
+    let mut http = Some(http);
+    let mut start_http = |node: &Arc<Node>| {
+        if let Some(listener) = http.take() {
+            let (node, mut stopped) = (node.clone(), http_stopped.clone());
+            tokio::spawn(front_http::serve(listener, node, async move {
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            }));
+        }
+    };
+    if config.http_addr.ip().is_loopback() {
+        start_http(&node);
+    }
+
+    let registry = node.registry().clone();
+    let opened = {
+        let config = config.clone();
+        let registry = registry.clone();
+        tokio::task::spawn_blocking(move || Parts::open(&config, &registry))
+    };
+    let parts = tokio::select! {
+        opened = opened => opened.context("recovery panicked")??,
+        // Recovery changes nothing that a restart would not find again.
+        () = stop.first() => return Ok(()),
+    };
+    refuse_open_doors(&config, &parts)?;
+    start_http(&node);
+
+    let backend = Arc::new(Sessions(parts.engine.clone()));
+    let mysql = front_mysql::Server::start(front_mysql::Config::new(config.mysql_addr), registry, backend)
+        .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
+    config.mysql_addr = mysql.addr();
+    node.serves(parts.clone());
+    println!("{}", banner(&config));
+
+    stop.first().await;
+    info!("stopping: running statements may finish; a second signal stops at once");
+    node.stops();
+    let graceful = async {
+        mysql.shutdown(STATEMENT_GRACE).await;
+        let shard = parts.shard.clone();
+        tokio::task::spawn_blocking(move || shard.shutdown()).await
+    };
+    tokio::select! {
+        stopped = graceful => stopped.context("the last checkpoint panicked")?,
+        () = stop.first() => {
+            warn!("stopped at once; the log has every commit");
+            process::exit(1);
+        }
+    }
+    stop_http.send_replace(true);
+    http_stopped.mark_unchanged();
+    info!("stopped");
+    Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| cannot_listen("HTTP", address, "--http-addr"))
+}
+
+fn cannot_listen(protocol: &str, address: SocketAddr, flag: &str) -> String {
+    format!("cannot listen on {address} for {protocol} (another server there? choose an address with {flag})")
+}
+
+/// An open address needs an administrator with a password; the first start has none.
+fn refuse_open_doors(config: &Config, parts: &Parts) -> Result<()> {
+    let open = [("--mysql-addr", config.mysql_addr), ("--http-addr", config.http_addr)]
+        .into_iter()
+        .find(|(_, address)| !address.ip().is_loopback());
+    let Some((flag, address)) = open else { return Ok(()) };
+    if parts.engine.catalog().has_administrator_with_password() {
+        return Ok(());
+    }
+    bail!(
+        "refusing to listen on {address} ({flag}): no administrator has a password yet. Start on 127.0.0.1, then: \
+         latsdb sql -e \"ALTER USER root@localhost IDENTIFIED BY '...'\""
+    )
+}
+
+fn banner(config: &Config) -> String {
+    let (mysql, http) = (config.mysql_addr, config.http_addr);
+    let port = match mysql.port() {
+        3306 => String::new(),
+        port => format!(" -P {port}"),
+    };
+    format!(
+        "LatsDB {} is ready: data in {}, up to {} of memory, every commit on disk\n\
+         \n\
+         \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
+         \x20 HTTP    http://{http}    /health /status /metrics\n\
+         \x20 shell   latsdb sql{}\n\
+         \n\
+         Stop with Ctrl-C.",
+        env!("CARGO_PKG_VERSION"),
+        config.data_dir.display(),
+        format_bytes(config.memory_limit_bytes),
+        mysql.ip(),
+        port.replace("-P", "--port"),
+    )
+}
+
+/// SIGTERM and SIGINT mean the same.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> Result<Self> {
+        let signal = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn first(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_banner_says_how_to_connect() {
+        let config = Config::from_layers(&[]).unwrap();
+        let text = banner(&config);
+        assert!(
+            text.contains("127.0.0.1:3306    mariadb -h 127.0.0.1 -u root\n"),
+            "{text}"
+        );
+        let mut config = config;
+        config.mysql_addr.set_port(3500);
+        let text = banner(&config);
+        assert!(text.contains("mariadb -h 127.0.0.1 -P 3500 -u root\n"), "{text}");
+        assert!(text.contains("latsdb sql --port 3500\n"), "{text}");
+    }
 }

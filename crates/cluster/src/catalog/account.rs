@@ -38,9 +38,12 @@ impl AuthenticationPlugin {
     }
 
     pub fn by_name(name: &str) -> Option<AuthenticationPlugin> {
-        [AuthenticationPlugin::NativePassword, AuthenticationPlugin::CachingSha2Password]
-            .into_iter()
-            .find(|plugin| plugin.name().eq_ignore_ascii_case(name))
+        [
+            AuthenticationPlugin::NativePassword,
+            AuthenticationPlugin::CachingSha2Password,
+        ]
+        .into_iter()
+        .find(|plugin| plugin.name().eq_ignore_ascii_case(name))
     }
 }
 
@@ -51,10 +54,34 @@ pub struct Privileges(pub u64);
 impl Privileges {
     /// Name as in `GRANT`, in the order in which `SHOW GRANTS` lists them.
     pub const NAMES: [&'static str; 28] = [
-        "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "RELOAD", "SHUTDOWN", "PROCESS", "FILE", "REFERENCES",
-        "INDEX", "ALTER", "SHOW DATABASES", "SUPER", "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE",
-        "REPLICATION SLAVE", "REPLICATION CLIENT", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE",
-        "CREATE USER", "EVENT", "TRIGGER", "CREATE TABLESPACE",
+        "SELECT",
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "CREATE",
+        "DROP",
+        "RELOAD",
+        "SHUTDOWN",
+        "PROCESS",
+        "FILE",
+        "REFERENCES",
+        "INDEX",
+        "ALTER",
+        "SHOW DATABASES",
+        "SUPER",
+        "CREATE TEMPORARY TABLES",
+        "LOCK TABLES",
+        "EXECUTE",
+        "REPLICATION SLAVE",
+        "REPLICATION CLIENT",
+        "CREATE VIEW",
+        "SHOW VIEW",
+        "CREATE ROUTINE",
+        "ALTER ROUTINE",
+        "CREATE USER",
+        "EVENT",
+        "TRIGGER",
+        "CREATE TABLESPACE",
     ];
     pub const GRANT_OPTION: Privileges = Privileges(1 << 63);
     pub const NONE: Privileges = Privileges(0);
@@ -62,7 +89,9 @@ impl Privileges {
     pub const ALL: Privileges = Privileges((1 << Privileges::NAMES.len()) - 1);
 
     pub fn by_name(name: &str) -> Option<Privileges> {
-        let position = Privileges::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+        let position = Privileges::NAMES
+            .iter()
+            .position(|known| known.eq_ignore_ascii_case(name))?;
         Some(Privileges(1 << position))
     }
 
@@ -83,6 +112,10 @@ impl Privileges {
     }
 
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Privileges::NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
+        Privileges::NAMES
+            .into_iter()
+            .enumerate()
+            .filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+            .map(|(_, name)| name)
     }
 }

@@ -32,7 +32,11 @@ impl CatalogEdit {
     pub fn new(base: Arc<Catalog>) -> CatalogEdit {
         let mut catalog = Catalog::clone(&base);
         catalog.version += 1;
-        CatalogEdit { catalog, rows: BTreeMap::new(), touched: Vec::new() }
+        CatalogEdit {
+            catalog,
+            rows: BTreeMap::new(),
+            touched: Vec::new(),
+        }
     }
 
     /// The edited state.
@@ -86,7 +90,10 @@ impl CatalogEdit {
     }
 
     pub fn put_account(&mut self, def: AccountDef) {
-        self.write(account_key(&def.user, &def.host), &Entry::Account(Box::new(def.clone())));
+        self.write(
+            account_key(&def.user, &def.host),
+            &Entry::Account(Box::new(def.clone())),
+        );
         self.set_account(def);
     }
 
@@ -97,7 +104,10 @@ impl CatalogEdit {
 
     /// Takes in a row of the system table.
     pub(super) fn load(&mut self, key: &[u8], row: &[u8]) -> Result<(), CatalogDamaged> {
-        let damaged = |reason: String| CatalogDamaged { key: String::from_utf8_lossy(key).into_owned(), reason };
+        let damaged = |reason: String| CatalogDamaged {
+            key: String::from_utf8_lossy(key).into_owned(),
+            reason,
+        };
         match serde_json::from_slice(row).map_err(|error| damaged(error.to_string()))? {
             Entry::Database(def) => self.set_database(def),
             Entry::Table(def) if def.database.is_empty() => return Err(damaged("a table without a database".into())),
@@ -116,7 +126,10 @@ impl CatalogEdit {
     pub(super) fn committed(mut self, at: Timestamp) -> Catalog {
         for id in std::mem::take(&mut self.touched) {
             if let Some(table) = self.catalog.by_id.get(&id) {
-                let table = TableDef { visible_from: at, ..TableDef::clone(table) };
+                let table = TableDef {
+                    visible_from: at,
+                    ..TableDef::clone(table)
+                };
                 self.set_table(table);
             }
         }
@@ -130,7 +143,12 @@ impl CatalogEdit {
 
     fn set_database(&mut self, def: DatabaseDef) {
         let name = def.name.clone();
-        let tables = self.catalog.databases.get(&name).map(|old| old.tables.clone()).unwrap_or_default();
+        let tables = self
+            .catalog
+            .databases
+            .get(&name)
+            .map(|old| old.tables.clone())
+            .unwrap_or_default();
         self.catalog.databases.insert(name, Arc::new(Database { def, tables }));
     }
 
@@ -147,14 +165,22 @@ impl CatalogEdit {
 
     /// Takes a table out of its database, unless another one has taken its name there.
     fn unlink(&mut self, table: &TableDef) {
-        let Some(database) = self.catalog.databases.get_mut(&table.database) else { return };
-        if database.tables.get(&table.name).is_some_and(|named| named.id == table.id) {
+        let Some(database) = self.catalog.databases.get_mut(&table.database) else {
+            return;
+        };
+        if database
+            .tables
+            .get(&table.name)
+            .is_some_and(|named| named.id == table.id)
+        {
             Arc::make_mut(database).tables.remove(&table.name);
         }
     }
 
     fn set_account(&mut self, def: AccountDef) {
-        self.catalog.accounts.insert((def.user.clone(), def.host.clone()), Arc::new(def));
+        self.catalog
+            .accounts
+            .insert((def.user.clone(), def.host.clone()), Arc::new(def));
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod account;
 mod edit;
+mod login;
 mod table;
 
 use std::collections::BTreeMap;
@@ -119,7 +120,10 @@ pub struct Catalogs {
 
 impl Catalogs {
     pub fn new(catalog: Catalog) -> Catalogs {
-        Catalogs { version: AtomicU64::new(catalog.version), current: RwLock::new(Arc::new(catalog)) }
+        Catalogs {
+            version: AtomicU64::new(catalog.version),
+            current: RwLock::new(Arc::new(catalog)),
+        }
     }
 
     pub fn current(&self) -> Arc<Catalog> {

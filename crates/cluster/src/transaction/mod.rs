@@ -27,7 +27,9 @@ use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
-use store::{Cursor, Entry, IndexId, IndexSpec, LockMode, LockWait, MemoryLimit, Store, Table, TableId, TableSpec, Timestamp};
+use store::{
+    Cursor, Entry, IndexId, IndexSpec, LockMode, LockWait, MemoryLimit, Store, Table, TableId, TableSpec, Timestamp,
+};
 
 /// The shard as a transaction sees it.
 pub trait Participant: Send + Sync {
@@ -89,7 +91,11 @@ pub enum Progress {
 pub enum TransactionError {
     /// 1062. `key` is the row's key in that index, `existing` the primary key of the row that has it.
     #[error("duplicate key in index {index} of table {table}")]
-    DuplicateKey { table: TableId, index: IndexId, existing: Vec<u8> },
+    DuplicateKey {
+        table: TableId,
+        index: IndexId,
+        existing: Vec<u8>,
+    },
     /// 1020: the row changed after the transaction's snapshot.
     #[error("a row of table {0} changed after the transaction's snapshot")]
     WriteConflict(TableId),
@@ -223,7 +229,12 @@ impl Transaction {
 
     /// Locks a table. Every statement takes [`LockMode::IntentionShared`] on the tables it reads and
     /// [`LockMode::IntentionExclusive`] on those it changes, which keeps DDL ([`LockMode::Exclusive`]) out until the transaction ends.
-    pub fn lock_table(&mut self, _table: TableId, _mode: LockMode, _policy: LockPolicy) -> Result<Progress, TransactionError> {
+    pub fn lock_table(
+        &mut self,
+        _table: TableId,
+        _mode: LockMode,
+        _policy: LockPolicy,
+    ) -> Result<Progress, TransactionError> {
         todo!()
     }
 
@@ -253,7 +264,13 @@ impl Transaction {
     }
 
     /// Replaces the row under `key`, which exists and has been locked for write, by `row` under `new_key` (often the same).
-    pub fn update(&mut self, _table: &Table, _key: &[u8], _new_key: &[u8], _row: &[u8]) -> Result<Progress, TransactionError> {
+    pub fn update(
+        &mut self,
+        _table: &Table,
+        _key: &[u8],
+        _new_key: &[u8],
+        _row: &[u8],
+    ) -> Result<Progress, TransactionError> {
         todo!()
     }
 
