@@ -1,0 +1,92 @@
+//! Lock modes, and which of them go together.
+
+/// Keys know `Shared` and `Exclusive`; the intention modes are for tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum LockMode {
+    /// Reads some rows (also: the table's definition must not change).
+    IntentionShared = 1,
+    /// Changes some rows.
+    IntentionExclusive = 2,
+    Shared = 4,
+    Exclusive = 8,
+}
+
+use LockMode::{Exclusive, IntentionExclusive, IntentionShared, Shared};
+
+impl LockMode {
+    /// The modes of others that exclude this one.
+    fn conflicting(self) -> u8 {
+        match self {
+            IntentionShared => Exclusive as u8,
+            IntentionExclusive => Shared as u8 | Exclusive as u8,
+            Shared => IntentionExclusive as u8 | Exclusive as u8,
+            Exclusive => IntentionShared as u8 | IntentionExclusive as u8 | Shared as u8 | Exclusive as u8,
+        }
+    }
+
+    /// The modes that hold everything this one does.
+    fn covering(self) -> u8 {
+        match self {
+            IntentionShared => IntentionShared as u8 | Exclusive.conflicting(),
+            IntentionExclusive => IntentionExclusive as u8 | Exclusive as u8,
+            Shared => Shared as u8 | Exclusive as u8,
+            Exclusive => Exclusive as u8,
+        }
+    }
+}
+
+/// The modes in which one transaction holds one lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Modes(u8);
+
+impl Modes {
+    pub(super) fn of(mode: LockMode) -> Modes {
+        Modes(mode as u8)
+    }
+
+    pub(super) fn add(&mut self, mode: LockMode) {
+        self.0 |= mode as u8;
+    }
+
+    pub(super) fn conflict_with(self, mode: LockMode) -> bool {
+        self.0 & mode.conflicting() != 0
+    }
+
+    pub(super) fn cover(self, mode: LockMode) -> bool {
+        self.0 & mode.covering() != 0
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = LockMode> {
+        [IntentionShared, IntentionExclusive, Shared, Exclusive].into_iter().filter(move |&mode| self.0 & mode as u8 != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflicts_are_the_textbook_table_and_symmetric() {
+        let modes = [IntentionShared, IntentionExclusive, Shared, Exclusive];
+        let table: Vec<_> = modes.iter().map(|&a| modes.map(|b| Modes::of(a).conflict_with(b))).collect();
+        assert_eq!(
+            table,
+            [
+                [false, false, false, true],
+                [false, false, true, true],
+                [false, true, false, true],
+                [true, true, true, true],
+            ]
+        );
+    }
+
+    #[test]
+    fn shared_and_intention_exclusive_together_are_not_exclusive() {
+        let mut held = Modes::of(Shared);
+        held.add(IntentionExclusive);
+        assert!(held.cover(Shared) && held.cover(IntentionExclusive) && held.cover(IntentionShared));
+        assert!(!held.cover(Exclusive));
+        assert_eq!(held.iter().collect::<Vec<_>>(), [IntentionExclusive, Shared]);
+    }
+}

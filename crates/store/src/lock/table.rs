@@ -1,0 +1,376 @@
+//! The table of locks, and a transaction's share of it.
+
+use super::deadlock::{WaitGraph, victim};
+use super::mode::{LockMode, Modes};
+use super::queue::{Grant, LockState, LockWait};
+use super::{LockKey, LockOutcome};
+use crate::memory::{MemoryBudget, MemoryUse};
+use hashbrown::hash_table::{Entry, HashTable};
+use hashbrown::DefaultHashBuilder;
+use parking_lot::{Mutex, MutexGuard};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
+use types::{IndexId, TableId};
+
+const SHARDS: usize = 256;
+/// A shard tells the memory budget when it has changed by this many bytes.
+const ACCOUNT_STEP: i64 = 16 << 10;
+/// Stands for "the whole table" where an index is.
+const WHOLE_TABLE: u16 = u16::MAX;
+
+/// A transaction as the lock table knows it; greater is younger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockOwner(pub u64);
+
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) id: LockOwner,
+    locks: AtomicUsize,
+}
+
+impl Owner {
+    pub(super) fn locks(&self) -> usize {
+        self.locks.load(Ordering::Relaxed)
+    }
+}
+
+/// The hash of what is locked: it tells the shard, and where to look in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(u64);
+
+impl Place {
+    fn shard(self) -> usize {
+        // The low bits choose the bucket within the shard.
+        (self.0 >> 48) as usize % SHARDS
+    }
+}
+
+/// All locks of one shard's running transactions.
+pub struct LockTable {
+    shards: Box<[Shard]>,
+    hashing: DefaultHashBuilder,
+    /// Locked before a shard, never after one.
+    graph: Mutex<WaitGraph>,
+    next_owner: AtomicU64,
+    memory: Arc<MemoryBudget>,
+}
+
+#[repr(align(128))]
+struct Shard(Mutex<ShardLocks>);
+
+#[derive(Default)]
+struct ShardLocks {
+    locks: HashTable<Lock>,
+    bytes: i64,
+    charged: i64,
+}
+
+struct Lock {
+    place: Place,
+    table: TableId,
+    index: u16,
+    key: KeyBytes,
+    state: LockState,
+}
+
+/// Most keys are short.
+enum KeyBytes {
+    Short(u8, [u8; 22]),
+    Long(Box<[u8]>),
+}
+
+impl KeyBytes {
+    fn new(key: &[u8]) -> KeyBytes {
+        let mut short = [0; 22];
+        match short.get_mut(..key.len()) {
+            Some(bytes) => {
+                bytes.copy_from_slice(key);
+                KeyBytes::Short(key.len() as u8, short)
+            }
+            None => KeyBytes::Long(key.into()),
+        }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            KeyBytes::Short(length, bytes) => &bytes[..usize::from(*length)],
+            KeyBytes::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl Lock {
+    fn bytes(&self) -> i64 {
+        let key = match &self.key {
+            KeyBytes::Short(..) => 0,
+            KeyBytes::Long(key) => key.len(),
+        };
+        // The hash table is between half and nearly full.
+        (size_of::<Lock>() * 3 / 2 + key) as i64
+    }
+
+    fn is(&self, place: Place, (table, index, key): (TableId, u16, &[u8])) -> bool {
+        self.place == place && self.table == table && self.index == index && self.key.as_slice() == key
+    }
+}
+
+fn parts(key: LockKey<'_>) -> (TableId, u16, &[u8]) {
+    match key {
+        LockKey::Table(table) => (table, WHOLE_TABLE, &[]),
+        LockKey::Key(table, index, key) => (table, index.0, key),
+    }
+}
+
+impl ShardLocks {
+    fn account(&mut self, bytes: i64, memory: &MemoryBudget) {
+        self.bytes += bytes;
+        let uncharged = self.bytes - self.charged;
+        if uncharged.abs() >= ACCOUNT_STEP {
+            self.charged = self.bytes;
+            memory.charge(MemoryUse::Locks, uncharged);
+        }
+    }
+
+    /// Asks for a lock; `None`: it is not free.
+    fn request(&mut self, place: Place, key: LockKey<'_>, owner: &Arc<Owner>, mode: LockMode, memory: &MemoryBudget) -> Grant {
+        let parts = parts(key);
+        match self.locks.entry(place.0, |lock| lock.is(place, parts), |lock| lock.place.0) {
+            Entry::Occupied(mut lock) => lock.get_mut().state.request(owner, mode),
+            Entry::Vacant(vacant) => {
+                let (table, index, key) = parts;
+                let mut lock = Lock { place, table, index, key: KeyBytes::new(key), state: LockState::default() };
+                let grant = lock.state.request(owner, mode);
+                let bytes = lock.bytes();
+                vacant.insert(lock);
+                self.account(bytes, memory);
+                grant
+            }
+        }
+    }
+
+    /// The lock at a place that the owner has to do with; should two of its locks share a hash, either.
+    fn with_lock(&mut self, place: Place, owner: LockOwner, act: impl FnOnce(&mut LockState), memory: &MemoryBudget) {
+        let found = self.locks.find_entry(place.0, |lock| lock.place == place && lock.state.concerns(owner));
+        if let Ok(mut lock) = found {
+            act(&mut lock.get_mut().state);
+            if lock.get().state.is_free() {
+                let bytes = lock.get().bytes();
+                lock.remove();
+                self.account(-bytes, memory);
+            }
+        }
+    }
+}
+
+/// One lock as seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockInfo {
+    pub owner: LockOwner,
+    pub table: TableId,
+    /// `None`: the whole table.
+    pub index: Option<IndexId>,
+    pub key: Vec<u8>,
+    pub mode: LockMode,
+    pub is_waiting: bool,
+}
+
+impl LockTable {
+    pub fn new(memory: Arc<MemoryBudget>) -> Arc<LockTable> {
+        Arc::new(LockTable {
+            shards: (0..SHARDS).map(|_| Shard(Mutex::default())).collect(),
+            hashing: DefaultHashBuilder::default(),
+            graph: Mutex::default(),
+            next_owner: AtomicU64::new(1),
+            memory,
+        })
+    }
+
+    /// Starts a transaction's set of locks.
+    pub fn transaction(self: &Arc<Self>) -> TransactionLocks {
+        let id = LockOwner(self.next_owner.fetch_add(1, Ordering::Relaxed));
+        TransactionLocks {
+            table: Arc::clone(self),
+            owner: Arc::new(Owner { id, locks: AtomicUsize::new(0) }),
+            places: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// All locks held and waited for, shard by shard; not a picture of one moment.
+    pub fn inspect(&self) -> Vec<LockInfo> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            for lock in shard.0.lock().locks.iter() {
+                let info = |owner, mode, is_waiting| LockInfo {
+                    owner,
+                    table: lock.table,
+                    index: (lock.index != WHOLE_TABLE).then_some(IndexId(lock.index)),
+                    key: lock.key.as_slice().to_vec(),
+                    mode,
+                    is_waiting,
+                };
+                for holder in lock.state.holders() {
+                    all.extend(holder.modes.iter().map(|mode| info(holder.owner.id, mode, false)));
+                }
+                all.extend(lock.state.waiters().map(|waiter| info(waiter.owner.id, waiter.mode, true)));
+            }
+        }
+        all
+    }
+
+    fn place(&self, key: LockKey<'_>) -> Place {
+        Place(self.hashing.hash_one(parts(key)))
+    }
+
+    fn shard(&self, place: Place) -> MutexGuard<'_, ShardLocks> {
+        self.shards[place.shard()].0.lock()
+    }
+
+    /// Queues a request that was not granted, unless that would close a cycle.
+    fn wait(self: &Arc<Self>, place: Place, key: LockKey<'_>, owner: &Arc<Owner>, mode: LockMode) -> LockOutcome {
+        let mut graph = self.graph.lock();
+        let handle = {
+            let mut shard = self.shard(place);
+            if shard.request(place, key, owner, mode, &self.memory) != Grant::No {
+                return LockOutcome::Granted;
+            }
+            let parts = parts(key);
+            let lock = shard.locks.find_mut(place.0, |lock| lock.is(place, parts)).expect("a lock that is not free exists");
+            lock.state.enqueue(owner, mode)
+        };
+        graph.begin(owner.id, place);
+        // Made before the search: leaving by an early return withdraws the request, but only after the graph is unlocked.
+        let wait = LockWait::new(handle, Arc::clone(self), place, owner.id);
+        let mut woken = Vec::new();
+        let mut is_victim = false;
+        while let Some(cycle) = graph.cycle(owner, self) {
+            let victim = victim(&cycle);
+            is_victim = victim.id == owner.id;
+            if is_victim {
+                break;
+            }
+            // It will ask again, and be told.
+            let place = graph.place(victim.id).expect("the members of a cycle wait");
+            self.shard(place).with_lock(place, victim.id, |lock| lock.dismiss(victim.id, &mut woken), &self.memory);
+        }
+        drop(graph);
+        woken.into_iter().for_each(Waker::wake);
+        if is_victim { LockOutcome::Deadlock } else { LockOutcome::Wait(wait) }
+    }
+
+    pub(super) fn stop_waiting(&self, owner: LockOwner, place: Place) {
+        let mut woken = Vec::new();
+        let mut graph = self.graph.lock();
+        graph.end(owner, place);
+        self.shard(place).with_lock(
+            place,
+            owner,
+            |lock| {
+                if lock.withdraw(owner) {
+                    lock.grant_next(&mut woken);
+                }
+            },
+            &self.memory,
+        );
+        drop(graph);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn blockers(&self, owner: LockOwner, place: Place) -> Vec<Arc<Owner>> {
+        let mut blockers = Vec::new();
+        self.shard(place).with_lock(place, owner, |lock| blockers = lock.blockers(owner), &self.memory);
+        blockers
+    }
+}
+
+/// The locks of one transaction; given back when dropped.
+pub struct TransactionLocks {
+    table: Arc<LockTable>,
+    owner: Arc<Owner>,
+    /// Where there are locks, or requests, of this transaction; some perhaps twice.
+    places: Vec<Place>,
+    /// Table locks are asked for by every statement.
+    tables: Vec<(TableId, Modes)>,
+}
+
+impl TransactionLocks {
+    pub fn owner(&self) -> LockOwner {
+        self.owner.id
+    }
+
+    /// Asks for a lock, queueing if it is not free. Never blocks.
+    pub fn lock(&mut self, key: LockKey<'_>, mode: LockMode) -> LockOutcome {
+        if self.holds_table(key, mode) {
+            return LockOutcome::Granted;
+        }
+        let place = self.table.place(key);
+        match self.request(place, key, mode) {
+            Grant::No => {
+                self.add(place);
+                self.table.wait(place, key, &self.owner, mode)
+            }
+            _ => LockOutcome::Granted,
+        }
+    }
+
+    /// Takes a lock if it is free at once: NOWAIT and SKIP LOCKED.
+    pub fn try_lock(&mut self, key: LockKey<'_>, mode: LockMode) -> bool {
+        self.holds_table(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
+    }
+
+    /// How many locks there are.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Gives everything back.
+    pub fn release_all(&mut self) {
+        self.tables.clear();
+        let mut woken = Vec::new();
+        for place in self.places.drain(..) {
+            self.table.shard(place).with_lock(
+                place,
+                self.owner.id,
+                |lock| lock.release(self.owner.id, &mut woken),
+                &self.table.memory,
+            );
+            woken.drain(..).for_each(Waker::wake);
+        }
+        self.places.shrink_to(1024);
+        self.owner.locks.store(0, Ordering::Relaxed);
+    }
+
+    fn request(&mut self, place: Place, key: LockKey<'_>, mode: LockMode) -> Grant {
+        let grant = self.table.shard(place).request(place, key, &self.owner, mode, &self.table.memory);
+        if grant == Grant::Now {
+            self.add(place);
+        }
+        if grant != Grant::No
+            && let LockKey::Table(table) = key
+        {
+            match self.tables.iter_mut().find(|(held, _)| *held == table) {
+                Some((_, modes)) => modes.add(mode),
+                None => self.tables.push((table, Modes::of(mode))),
+            }
+        }
+        grant
+    }
+
+    fn holds_table(&self, key: LockKey<'_>, mode: LockMode) -> bool {
+        let LockKey::Table(table) = key else { return false };
+        self.tables.iter().any(|(held, modes)| *held == table && modes.cover(mode))
+    }
+
+    fn add(&mut self, place: Place) {
+        self.places.push(place);
+        self.owner.locks.store(self.places.len(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for TransactionLocks {
+    fn drop(&mut self) {
+        self.release_all();
+    }
+}

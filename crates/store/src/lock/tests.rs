@@ -1,0 +1,250 @@
+use super::*;
+use crate::memory::{MemoryBudget, MemoryUse};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+fn table() -> Arc<LockTable> {
+    LockTable::new(MemoryBudget::new(1 << 30))
+}
+
+fn row(key: &[u8]) -> LockKey<'_> {
+    LockKey::Key(TableId(1), IndexId::PRIMARY, key)
+}
+
+fn granted(outcome: LockOutcome) {
+    assert!(matches!(outcome, LockOutcome::Granted), "{outcome:?}");
+}
+
+fn waits(outcome: LockOutcome) -> LockWait {
+    match outcome {
+        LockOutcome::Wait(wait) => wait,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_ready(wait: &mut LockWait) -> bool {
+    pin!(wait).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+}
+
+use LockMode::{Exclusive, IntentionExclusive, IntentionShared, Shared};
+
+#[test]
+fn shared_locks_go_together_and_exclusive_ones_wait_in_line() {
+    let table = table();
+    let [mut a, mut b, mut c, mut d] = std::array::from_fn(|_| table.transaction());
+    granted(a.lock(row(b"r"), Shared));
+    granted(b.lock(row(b"r"), Shared));
+    let mut c_waits = waits(c.lock(row(b"r"), Exclusive));
+    let mut d_waits = waits(d.lock(row(b"r"), Shared));
+    a.release_all();
+    assert!(!is_ready(&mut c_waits) && !is_ready(&mut d_waits));
+    b.release_all();
+    assert!(is_ready(&mut c_waits) && !is_ready(&mut d_waits));
+    granted(c.lock(row(b"r"), Exclusive));
+    drop(c);
+    assert!(is_ready(&mut d_waits));
+    granted(d.lock(row(b"r"), Shared));
+    drop((c_waits, d_waits, d));
+    assert_eq!(table.inspect(), []);
+}
+
+#[test]
+fn a_holder_may_ask_again_and_for_more() {
+    let table = table();
+    let (mut a, mut b, mut c) = (table.transaction(), table.transaction(), table.transaction());
+    granted(a.lock(row(b"r"), Shared));
+    granted(a.lock(row(b"r"), Shared));
+    granted(b.lock(row(b"r"), Shared));
+    let mut c_waits = waits(c.lock(row(b"r"), Exclusive));
+    // The upgrade goes before c, who came first but holds nothing.
+    let mut a_waits = waits(a.lock(row(b"r"), Exclusive));
+    b.release_all();
+    assert!(is_ready(&mut a_waits) && !is_ready(&mut c_waits));
+    granted(a.lock(row(b"r"), Exclusive));
+    granted(a.lock(row(b"r"), Shared));
+    a.release_all();
+    assert!(is_ready(&mut c_waits));
+}
+
+#[test]
+fn nowait_and_skip_locked_do_not_queue() {
+    let table = table();
+    let (mut a, mut b) = (table.transaction(), table.transaction());
+    assert!(a.try_lock(row(b"r"), Exclusive));
+    assert!(!b.try_lock(row(b"r"), Shared));
+    assert_eq!(table.inspect().len(), 1);
+    assert!(b.try_lock(row(b"other"), Shared));
+}
+
+#[test]
+fn a_withdrawn_request_lets_the_next_go() {
+    let table = table();
+    let (mut a, mut b, mut c) = (table.transaction(), table.transaction(), table.transaction());
+    granted(a.lock(row(b"r"), Shared));
+    let b_waits = waits(b.lock(row(b"r"), Exclusive));
+    let mut c_waits = waits(c.lock(row(b"r"), Shared));
+    drop(b_waits);
+    assert!(is_ready(&mut c_waits));
+    drop(b);
+    granted(c.lock(row(b"r"), Shared));
+}
+
+#[test]
+fn a_lock_granted_to_a_dropped_wait_is_given_back_at_the_end() {
+    let table = table();
+    let (mut a, mut b, mut c) = (table.transaction(), table.transaction(), table.transaction());
+    granted(a.lock(row(b"r"), Exclusive));
+    let b_waits = waits(b.lock(row(b"r"), Exclusive));
+    a.release_all();
+    drop(b_waits);
+    assert!(!c.try_lock(row(b"r"), Exclusive));
+    b.release_all();
+    assert!(c.try_lock(row(b"r"), Exclusive));
+}
+
+#[test]
+fn deadlock_of_two() {
+    let table = table();
+    let (mut a, mut b) = (table.transaction(), table.transaction());
+    granted(a.lock(row(b"1"), Exclusive));
+    granted(b.lock(row(b"2"), Exclusive));
+    let mut a_waits = waits(a.lock(row(b"2"), Exclusive));
+    assert!(matches!(b.lock(row(b"1"), Exclusive), LockOutcome::Deadlock));
+    assert!(!is_ready(&mut a_waits));
+    b.release_all();
+    assert!(is_ready(&mut a_waits));
+}
+
+#[test]
+fn deadlock_of_two_upgrades() {
+    let table = table();
+    let (mut a, mut b) = (table.transaction(), table.transaction());
+    granted(a.lock(row(b"1"), Shared));
+    granted(b.lock(row(b"1"), Shared));
+    let _a_waits = waits(a.lock(row(b"1"), Exclusive));
+    assert!(matches!(b.lock(row(b"1"), Exclusive), LockOutcome::Deadlock));
+}
+
+#[test]
+fn the_one_with_the_fewest_locks_gives_up() {
+    let table = table();
+    let (mut small, mut large) = (table.transaction(), table.transaction());
+    (0..100u8).for_each(|n| granted(large.lock(row(&[n]), Exclusive)));
+    granted(small.lock(row(b"mine"), Exclusive));
+    let mut small_waits = waits(small.lock(row(&[7]), Exclusive));
+    let mut large_waits = waits(large.lock(row(b"mine"), Exclusive));
+    assert!(is_ready(&mut small_waits), "it is asked to try again");
+    drop(small_waits);
+    assert!(matches!(small.lock(row(&[7]), Exclusive), LockOutcome::Deadlock));
+    small.release_all();
+    assert!(is_ready(&mut large_waits));
+}
+
+#[test]
+fn deadlock_through_a_queue_and_three_transactions() {
+    let table = table();
+    let [mut a, mut b, mut c] = std::array::from_fn(|_| table.transaction());
+    granted(a.lock(row(b"1"), Shared));
+    granted(b.lock(row(b"2"), Exclusive));
+    granted(c.lock(row(b"3"), Exclusive));
+    let _b_waits = waits(b.lock(row(b"1"), Exclusive));
+    // c waits behind b, though a's lock is shared too.
+    let _c_waits = waits(c.lock(row(b"1"), Shared));
+    assert!(matches!(a.lock(row(b"3"), Exclusive), LockOutcome::Deadlock | LockOutcome::Wait(_)));
+}
+
+#[test]
+fn table_locks_and_intentions() {
+    let table = table();
+    let [mut reader, mut writer, mut ddl] = std::array::from_fn(|_| table.transaction());
+    let key = LockKey::Table(TableId(9));
+    granted(reader.lock(key, IntentionShared));
+    granted(writer.lock(key, IntentionExclusive));
+    granted(writer.lock(key, IntentionShared));
+    let mut ddl_waits = waits(ddl.lock(key, Exclusive));
+    let mut late = table.transaction();
+    let mut late_waits = waits(late.lock(key, IntentionShared));
+    drop(reader);
+    assert!(!is_ready(&mut ddl_waits));
+    drop(writer);
+    assert!(is_ready(&mut ddl_waits) && !is_ready(&mut late_waits));
+    granted(ddl.lock(key, Exclusive));
+    drop(ddl);
+    assert!(is_ready(&mut late_waits));
+}
+
+#[test]
+fn memory_is_accounted_and_given_back() {
+    let memory = MemoryBudget::new(1 << 30);
+    let table = LockTable::new(Arc::clone(&memory));
+    let mut locks = table.transaction();
+    for n in 0..100_000u32 {
+        granted(locks.lock(row(&n.to_be_bytes()), Exclusive));
+        granted(locks.lock(row(&n.to_be_bytes()), Exclusive));
+    }
+    assert_eq!(locks.count(), 100_000);
+    let used = memory.used_by(MemoryUse::Locks);
+    assert!(used > 5_000_000, "{used}");
+    drop(locks);
+    assert!(memory.used_by(MemoryUse::Locks) < 256 * 16 * 1024);
+}
+
+/// Many threads move money between few accounts: no lock is ever held twice, no deadlock is missed, nothing is left.
+#[test]
+fn threads_exclude_each_other_and_nobody_hangs() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let table = table();
+    let inside: Vec<AtomicUsize> = (0..6).map(|_| AtomicUsize::new(0)).collect();
+    let deadlocks = AtomicUsize::new(0);
+    let rounds = if cfg!(miri) { 5 } else { 3000 };
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (table, inside, deadlocks) = (&table, &inside, &deadlocks);
+            scope.spawn(move || {
+                let mut random = thread + 1;
+                'transactions: for _ in 0..rounds {
+                    let mut locks = table.transaction();
+                    let mut held = Vec::new();
+                    for _ in 0..3 {
+                        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                        let account = (random >> 33) as usize % inside.len();
+                        loop {
+                            match locks.lock(row(&[account as u8]), Exclusive) {
+                                LockOutcome::Granted => break,
+                                LockOutcome::Wait(wait) => block_on(wait),
+                                LockOutcome::Deadlock => {
+                                    deadlocks.fetch_add(1, Ordering::Relaxed);
+                                    held.iter().for_each(|&account: &usize| assert_eq!(inside[account].fetch_sub(1, Ordering::SeqCst), 1));
+                                    continue 'transactions;
+                                }
+                            }
+                        }
+                        if !held.contains(&account) {
+                            assert_eq!(inside[account].fetch_add(1, Ordering::SeqCst), 0);
+                            held.push(account);
+                        }
+                    }
+                    held.iter().for_each(|&account| assert_eq!(inside[account].fetch_sub(1, Ordering::SeqCst), 1));
+                }
+            });
+        }
+    });
+    assert_eq!(table.inspect(), []);
+    println!("{} deadlocks", deadlocks.load(Ordering::Relaxed));
+}
+
+fn block_on(future: impl Future<Output = ()>) {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    while future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+        std::thread::park();
+    }
+}
