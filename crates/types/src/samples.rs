@@ -27,9 +27,15 @@ pub(crate) fn key_types() -> Vec<SqlType> {
     types.extend([CollationId::UTF8MB4_BIN, CollationId::DEFAULT].map(|c| SqlType::varchar(20, c)));
     types.push(SqlType::text(Text, CollationId::UTF8MB4_GENERAL_CI));
     types.push(SqlType::enumeration(Labels::new(["b", "a", "c"]), CollationId::DEFAULT));
-    types.push(SqlType::enumeration(Labels::new((0..300).map(|i| i.to_string())), CollationId::DEFAULT));
+    types.push(SqlType::enumeration(
+        Labels::new((0..300).map(|i| i.to_string())),
+        CollationId::DEFAULT,
+    ));
     types.push(SqlType::set(Labels::new(["x", "y"]), CollationId::DEFAULT));
-    types.push(SqlType::set(Labels::new((0..64).map(|i| i.to_string())), CollationId::DEFAULT));
+    types.push(SqlType::set(
+        Labels::new((0..64).map(|i| i.to_string())),
+        CollationId::DEFAULT,
+    ));
     types
 }
 
@@ -59,7 +65,11 @@ pub(crate) fn rows() -> impl Strategy<Value = (Vec<SqlType>, Vec<Value>)> {
 /// Values that a column of the type can hold.
 pub(crate) fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
     let strategy = not_null_values_of(ty);
-    if ty.nullable { prop_oneof![1 => Just(Value::Null), 6 => strategy].boxed() } else { strategy }
+    if ty.nullable {
+        prop_oneof![1 => Just(Value::Null), 6 => strategy].boxed()
+    } else {
+        strategy
+    }
 }
 
 fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
@@ -77,9 +87,13 @@ fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
             };
             let unused = 64 - bits;
             if ty.unsigned {
-                edgy(any::<u64>(), vec![0, 1, u64::MAX]).prop_map(move |v| Value::UInt(v >> unused)).boxed()
+                edgy(any::<u64>(), vec![0, 1, u64::MAX])
+                    .prop_map(move |v| Value::UInt(v >> unused))
+                    .boxed()
             } else {
-                edgy(any::<i64>(), vec![0, -1, i64::MIN, i64::MAX]).prop_map(move |v| Value::Int(v >> unused)).boxed()
+                edgy(any::<i64>(), vec![0, -1, i64::MIN, i64::MAX])
+                    .prop_map(move |v| Value::Int(v >> unused))
+                    .boxed()
             }
         }
         Decimal => {
@@ -93,36 +107,66 @@ fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
                 })
                 .boxed()
         }
-        Float => edgy(proptest::num::f32::NORMAL, vec![0.0, -0.0, f32::MAX, f32::MIN, 1e-45]).prop_map(Value::Float).boxed(),
-        Double => {
-            edgy(proptest::num::f64::NORMAL, vec![0.0, -0.0, f64::MAX, f64::MIN, 5e-324]).prop_map(Value::Double).boxed()
-        }
+        Float => edgy(proptest::num::f32::NORMAL, vec![0.0, -0.0, f32::MAX, f32::MIN, 1e-45])
+            .prop_map(Value::Float)
+            .boxed(),
+        Double => edgy(proptest::num::f64::NORMAL, vec![0.0, -0.0, f64::MAX, f64::MIN, 5e-324])
+            .prop_map(Value::Double)
+            .boxed(),
         Bit => {
             let width = ty.length as u8;
-            any::<u64>().prop_map(move |v| Value::Bit(crate::value::Bit { value: v >> (64 - width), width })).boxed()
+            any::<u64>()
+                .prop_map(move |v| {
+                    Value::Bit(crate::value::Bit {
+                        value: v >> (64 - width),
+                        width,
+                    })
+                })
+                .boxed()
         }
         Date => dates().prop_map(Value::Date).boxed(),
         DateTime => (dates(), 0u8..24, 0u8..60, 0u8..60, 0u32..1_000_000)
             .prop_map(move |(date, hour, minute, second, micros)| {
                 let micros = micros / micros_unit * micros_unit;
-                Value::DateTime(crate::time::DateTime { date, hour, minute, second, micros, fsp })
+                Value::DateTime(crate::time::DateTime {
+                    date,
+                    hour,
+                    minute,
+                    second,
+                    micros,
+                    fsp,
+                })
             })
             .boxed(),
-        Time => edgy(-MAX_TIME_MICROS..=MAX_TIME_MICROS, vec![0, MAX_TIME_MICROS, -MAX_TIME_MICROS])
-            .prop_map(move |m| {
-                Value::Time(crate::time::Time { micros: m / i64::from(micros_unit) * i64::from(micros_unit), fsp })
+        Time => edgy(
+            -MAX_TIME_MICROS..=MAX_TIME_MICROS,
+            vec![0, MAX_TIME_MICROS, -MAX_TIME_MICROS],
+        )
+        .prop_map(move |m| {
+            Value::Time(crate::time::Time {
+                micros: m / i64::from(micros_unit) * i64::from(micros_unit),
+                fsp,
             })
-            .boxed(),
+        })
+        .boxed(),
         Timestamp => edgy(0..2_147_483_647_999_999i64, vec![0, 1_000_000, 2_147_483_647_999_999])
             .prop_map(move |m| {
-                Value::Timestamp(UnixTime { micros: m / i64::from(micros_unit) * i64::from(micros_unit), fsp })
+                Value::Timestamp(UnixTime {
+                    micros: m / i64::from(micros_unit) * i64::from(micros_unit),
+                    fsp,
+                })
             })
             .boxed(),
         Year => prop_oneof![Just(0u16), 1901u16..=2155].prop_map(Value::Year).boxed(),
         Enum => {
             let labels = ty.labels.clone();
             (0..=labels.len() as u16)
-                .prop_map(move |index| Value::Enum(EnumValue { index, labels: labels.clone() }))
+                .prop_map(move |index| {
+                    Value::Enum(EnumValue {
+                        index,
+                        labels: labels.clone(),
+                    })
+                })
                 .boxed()
         }
         Set => {
@@ -130,7 +174,10 @@ fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
             any::<u64>()
                 .prop_map(move |bits| {
                     let bits = bits >> (64 - labels.len());
-                    Value::Set(SetValue { bits, labels: labels.clone() })
+                    Value::Set(SetValue {
+                        bits,
+                        labels: labels.clone(),
+                    })
                 })
                 .boxed()
         }
@@ -168,4 +215,3 @@ fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
 pub(crate) fn texts() -> impl Strategy<Value = String> {
     prop_oneof!["[abAB]{0,3}", "[a-cA-C éÉ\u{0}\u{1}😀]{0,6}", "\\PC{0,8}"]
 }
-

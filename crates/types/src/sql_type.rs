@@ -94,9 +94,10 @@ impl Labels {
 
     /// The 0-based position of the label that equals `text` under the collation.
     pub fn position(&self, text: &str, collation: CollationId) -> Option<usize> {
-        self.iter()
-            .position(|l| l == text)
-            .or_else(|| self.iter().position(|l| collation.compare(l.as_bytes(), text.as_bytes()).is_eq()))
+        self.iter().position(|l| l == text).or_else(|| {
+            self.iter()
+                .position(|l| collation.compare(l.as_bytes(), text.as_bytes()).is_eq())
+        })
     }
 }
 
@@ -114,11 +115,18 @@ impl<'de> Deserialize<'de> for Labels {
 
 impl TypeKind {
     pub fn is_integer(self) -> bool {
-        matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)
+        matches!(
+            self,
+            Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt
+        )
     }
 
     pub fn is_numeric(self) -> bool {
-        self.is_integer() || matches!(self, Self::Decimal | Self::Float | Self::Double | Self::Bit | Self::Year)
+        self.is_integer()
+            || matches!(
+                self,
+                Self::Decimal | Self::Float | Self::Double | Self::Bit | Self::Year
+            )
     }
 
     pub fn is_temporal(self) -> bool {
@@ -127,7 +135,10 @@ impl TypeKind {
 
     /// CHAR, VARCHAR, the TEXT family: strings with a collation.
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Char | Self::VarChar | Self::TinyText | Self::Text | Self::MediumText | Self::LongText)
+        matches!(
+            self,
+            Self::Char | Self::VarChar | Self::TinyText | Self::Text | Self::MediumText | Self::LongText
+        )
     }
 
     /// BINARY, VARBINARY, the BLOB family.
@@ -183,7 +194,10 @@ impl SqlType {
             other => unreachable!("{other:?} is not an integer"),
         };
         let length = if unsigned { unsigned_width } else { signed_width };
-        SqlType { unsigned, ..Self::base(kind, length, 0) }
+        SqlType {
+            unsigned,
+            ..Self::base(kind, length, 0)
+        }
     }
 
     pub fn int() -> SqlType {
@@ -200,7 +214,10 @@ impl SqlType {
 
     /// What a comparison yields: an INT of width 1.
     pub fn boolean() -> SqlType {
-        SqlType { length: 1, ..Self::bigint() }
+        SqlType {
+            length: 1,
+            ..Self::bigint()
+        }
     }
 
     /// `DECIMAL(precision, scale)`: 1..=65, 0..=30.
@@ -218,15 +235,24 @@ impl SqlType {
 
     /// `BIT(bits)`: 1..=64.
     pub fn bit(bits: u8) -> SqlType {
-        SqlType { unsigned: true, ..Self::base(TypeKind::Bit, u32::from(bits), 0) }
+        SqlType {
+            unsigned: true,
+            ..Self::base(TypeKind::Bit, u32::from(bits), 0)
+        }
     }
 
     pub fn char(chars: u32, collation: CollationId) -> SqlType {
-        SqlType { collation, ..Self::base(TypeKind::Char, chars, 0) }
+        SqlType {
+            collation,
+            ..Self::base(TypeKind::Char, chars, 0)
+        }
     }
 
     pub fn varchar(chars: u32, collation: CollationId) -> SqlType {
-        SqlType { collation, ..Self::base(TypeKind::VarChar, chars, 0) }
+        SqlType {
+            collation,
+            ..Self::base(TypeKind::VarChar, chars, 0)
+        }
     }
 
     pub fn binary(bytes: u32) -> SqlType {
@@ -246,7 +272,10 @@ impl SqlType {
             TypeKind::LongText => u32::MAX,
             other => unreachable!("{other:?} is not a TEXT"),
         };
-        SqlType { collation, ..Self::base(kind, length, 0) }
+        SqlType {
+            collation,
+            ..Self::base(kind, length, 0)
+        }
     }
 
     /// One of the BLOB family. Panics on another kind.
@@ -279,15 +308,27 @@ impl SqlType {
     }
 
     pub fn year() -> SqlType {
-        SqlType { unsigned: true, zerofill: true, ..Self::base(TypeKind::Year, 4, 0) }
+        SqlType {
+            unsigned: true,
+            zerofill: true,
+            ..Self::base(TypeKind::Year, 4, 0)
+        }
     }
 
     pub fn enumeration(labels: Labels, collation: CollationId) -> SqlType {
-        SqlType { collation, labels, ..Self::base(TypeKind::Enum, 0, 0) }
+        SqlType {
+            collation,
+            labels,
+            ..Self::base(TypeKind::Enum, 0, 0)
+        }
     }
 
     pub fn set(labels: Labels, collation: CollationId) -> SqlType {
-        SqlType { collation, labels, ..Self::base(TypeKind::Set, 0, 0) }
+        SqlType {
+            collation,
+            labels,
+            ..Self::base(TypeKind::Set, 0, 0)
+        }
     }
 
     pub fn json() -> SqlType {
@@ -295,7 +336,10 @@ impl SqlType {
     }
 
     pub fn not_null(self) -> SqlType {
-        SqlType { nullable: false, ..self }
+        SqlType {
+            nullable: false,
+            ..self
+        }
     }
 
     pub fn charset(&self) -> CharsetId {
@@ -493,18 +537,40 @@ mod tests {
         for (ty, text) in [
             (SqlType::int(), "int"),
             (SqlType::integer(TypeKind::BigInt, true), "bigint unsigned"),
-            (SqlType { length: 1, ..SqlType::integer(TypeKind::TinyInt, false) }, "tinyint(1)"),
-            (SqlType { zerofill: true, ..SqlType::integer(TypeKind::Int, true) }, "int(10) unsigned zerofill"),
+            (
+                SqlType {
+                    length: 1,
+                    ..SqlType::integer(TypeKind::TinyInt, false)
+                },
+                "tinyint(1)",
+            ),
+            (
+                SqlType {
+                    zerofill: true,
+                    ..SqlType::integer(TypeKind::Int, true)
+                },
+                "int(10) unsigned zerofill",
+            ),
             (SqlType::decimal(10, 2), "decimal(10,2)"),
             (SqlType::double(), "double"),
-            (SqlType { length: 7, decimals: 4, ..SqlType::float() }, "float(7,4)"),
+            (
+                SqlType {
+                    length: 7,
+                    decimals: 4,
+                    ..SqlType::float()
+                },
+                "float(7,4)",
+            ),
             (SqlType::bit(8), "bit(8)"),
             (SqlType::varchar(255, ci), "varchar(255)"),
             (SqlType::text(TypeKind::MediumText, ci), "mediumtext"),
             (SqlType::datetime(6), "datetime(6)"),
             (SqlType::timestamp(0), "timestamp"),
             (SqlType::year(), "year"),
-            (SqlType::enumeration(Labels::new(["a", "it's"]), ci), "enum('a','it''s')"),
+            (
+                SqlType::enumeration(Labels::new(["a", "it's"]), ci),
+                "enum('a','it''s')",
+            ),
             (SqlType::set(Labels::new(["x"]), ci), "set('x')"),
         ] {
             assert_eq!(ty.to_string(), text);

@@ -44,7 +44,11 @@ fn ask(queries: &str) -> Option<Vec<Vec<String>>> {
     writer.join().unwrap().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+    Some(
+        text.lines()
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect(),
+    )
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -55,7 +59,11 @@ fn hex(bytes: &[u8]) -> String {
 fn every_character_weighs_and_maps_as_in_mariadb() {
     for collation in SHARED.into_iter().filter(|&c| c != CollationId::BINARY) {
         let charset = collation.charset();
-        let (last, of) = if charset == CharsetId::UTF8MB4 { (0x10FFFF, "utf32") } else { (0xFF, charset.name()) };
+        let (last, of) = if charset == CharsetId::UTF8MB4 {
+            (0x10FFFF, "utf32")
+        } else {
+            (0xFF, charset.name())
+        };
         let width = if of == "utf32" { 8 } else { 2 };
         let last = if charset == CharsetId::ASCII { 0x7F } else { last };
         let Some(rows) = ask(&format!(
@@ -69,7 +77,9 @@ fn every_character_weighs_and_maps_as_in_mariadb() {
         assert!(rows.len() >= 128);
         let mut wrong = Vec::new();
         for row in rows {
-            let c = char::from_u32(u32::from_str_radix(&row[0], 16).unwrap()).unwrap().to_string();
+            let c = char::from_u32(u32::from_str_radix(&row[0], 16).unwrap())
+                .unwrap()
+                .to_string();
             let mut weights = Vec::new();
             collation.weight_string(c.as_bytes(), &mut weights);
             let (upper, lower) = (collation.to_upper(&c), collation.to_lower(&c));
@@ -78,14 +88,21 @@ fn every_character_weighs_and_maps_as_in_mariadb() {
                 wrong.push((row, ours));
             }
         }
-        assert!(wrong.is_empty(), "{collation}: {} wrong, as {:?}", wrong.len(), &wrong[..wrong.len().min(10)]);
+        assert!(
+            wrong.is_empty(),
+            "{collation}: {} wrong, as {:?}",
+            wrong.len(),
+            &wrong[..wrong.len().min(10)]
+        );
     }
 }
 
 /// A few pseudo-random texts of the characters that a collation's set has.
 fn texts(collation: CollationId) -> Vec<String> {
-    let alphabet: Vec<char> =
-        "aAbBzZ sS%_0\t€áÁäåÄßøØÿžéÉüy\u{301}ñあア中가😀Ωω\0".chars().filter(|&c| collation.charset().contains(c)).collect();
+    let alphabet: Vec<char> = "aAbBzZ sS%_0\t€áÁäåÄßøØÿžéÉüy\u{301}ñあア中가😀Ωω\0"
+        .chars()
+        .filter(|&c| collation.charset().contains(c))
+        .collect();
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let mut random = move |below: usize| {
         state ^= state << 13;
@@ -93,7 +110,9 @@ fn texts(collation: CollationId) -> Vec<String> {
         state ^= state << 17;
         (state >> 16) as usize % below
     };
-    (0..160).map(|_| (0..random(5)).map(|_| alphabet[random(alphabet.len())]).collect()).collect()
+    (0..160)
+        .map(|_| (0..random(5)).map(|_| alphabet[random(alphabet.len())]).collect())
+        .collect()
 }
 
 #[test]
@@ -104,9 +123,7 @@ fn comparing_matching_and_finding_is_as_in_mariadb() {
         let rows: Vec<String> = texts
             .iter()
             .enumerate()
-            .map(|(i, text)| {
-                format!("({i}, CONVERT(X'{}' USING utf8mb4))", hex(text.as_bytes()))
-            })
+            .map(|(i, text)| format!("({i}, CONVERT(X'{}' USING utf8mb4))", hex(text.as_bytes())))
             .collect();
         let Some(rows) = ask(&format!(
             "CREATE TEMPORARY TABLE test.t (i INT, s VARCHAR(20) CHARACTER SET {charset} COLLATE {collation});
@@ -121,9 +138,21 @@ fn comparing_matching_and_finding_is_as_in_mariadb() {
         for row in rows {
             let [i, j, order, like, place] = row.map_numbers();
             let (a, b) = (texts[i as usize].as_bytes(), texts[j as usize].as_bytes());
-            let found = collation.find(a, b, 0).map_or(0, |at| collation.char_count(&a[..at]) as i64 + 1);
-            let ours = (collation.compare(a, b) as i64, i64::from(collation.like(b, a, Some('\\'))), found);
-            assert_eq!(ours, (order, like, place), "{collation}: {:?} and {:?}", texts[i as usize], texts[j as usize]);
+            let found = collation
+                .find(a, b, 0)
+                .map_or(0, |at| collation.char_count(&a[..at]) as i64 + 1);
+            let ours = (
+                collation.compare(a, b) as i64,
+                i64::from(collation.like(b, a, Some('\\'))),
+                found,
+            );
+            assert_eq!(
+                ours,
+                (order, like, place),
+                "{collation}: {:?} and {:?}",
+                texts[i as usize],
+                texts[j as usize]
+            );
             *seen.entry((order, like)).or_insert(0) += 1;
         }
         assert!(seen.len() >= 4, "the texts are too much alike: {seen:?}");

@@ -1,9 +1,23 @@
-//! Conversions: [`assign`] stores a value into a column, [`cast`] is `CAST(... AS ...)`.
+//! Conversions between values.
+//!
+//! * [`to_f64`], [`to_decimal`], [`to_integer`], [`to_datetime`], ...: what an operand is in a numeric or temporal *context*. They never
+//!   fail: a bad string gives the nearest value and warning 1292.
+//! * [`cast`]: `CAST(... AS ...)`, the same rules with a target type.
+//! * [`assign`]: storing into a column, where strict mode makes errors of bad values.
 
-use crate::error::{SqlResult, Warnings};
-use crate::sql_type::SqlType;
+mod assign;
+mod explicit;
+mod number;
+mod temporal;
+
+pub use assign::{assign, implicit_default};
+pub use explicit::cast;
+pub use number::{Integer, to_bool, to_decimal, to_f64, to_integer};
+pub use temporal::{to_date, to_datetime, to_time};
+
+use crate::error::{ErrorKind, SqlError, SqlResult, Warnings};
 use crate::time::{DateRules, TimeZone, UnixTime};
-use crate::value::Value;
+use crate::value::ValueRef;
 
 /// The parts of `sql_mode` that conversions look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,17 +31,26 @@ pub struct SqlMode {
 
 impl SqlMode {
     /// The default of MySQL 8.0.
-    pub const DEFAULT: SqlMode =
-        SqlMode { strict: true, no_zero_date: true, no_zero_in_date: true, allow_invalid_dates: false };
+    pub const DEFAULT: SqlMode = SqlMode {
+        strict: true,
+        no_zero_date: true,
+        no_zero_in_date: true,
+        allow_invalid_dates: false,
+    };
     /// `sql_mode = ''`.
-    pub const LENIENT: SqlMode =
-        SqlMode { strict: false, no_zero_date: false, no_zero_in_date: false, allow_invalid_dates: false };
+    pub const LENIENT: SqlMode = SqlMode {
+        strict: false,
+        no_zero_date: false,
+        no_zero_in_date: false,
+        allow_invalid_dates: false,
+    };
 
     /// The mode for INSERT IGNORE and UPDATE IGNORE: errors become warnings.
     pub fn ignoring_errors(self) -> SqlMode {
         SqlMode { strict: false, ..self }
     }
 
+    /// The dates that functions and columns accept. Without strict mode a column takes zero dates in any case.
     pub fn date_rules(self) -> DateRules {
         DateRules {
             zero_date: !self.no_zero_date,
@@ -46,6 +69,17 @@ pub struct Context<'a> {
     pub warnings: &'a mut Warnings,
 }
 
+impl Context<'_> {
+    /// An error in strict mode, a warning otherwise.
+    fn complain(&mut self, error: SqlError) -> SqlResult<()> {
+        if self.mode.strict {
+            return Err(error);
+        }
+        self.warnings.warn(error);
+        Ok(())
+    }
+}
+
 /// Where an assignment goes, for its messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
@@ -54,22 +88,28 @@ pub struct Target<'a> {
     pub row: u64,
 }
 
-/// Converts `value` to what a column of type `ty` stores: the variant that [`RowLayout`](crate::RowLayout) and
-/// [`KeyLayout`](crate::KeyLayout) expect. Strict: 1048, 1264, 1265, 1292, 1366, 1406 are errors. Not strict: they are warnings and
-/// the nearest storable value is returned. NULL for a NOT NULL column is 1048 in every mode; whether it becomes an implicit
-/// default is the statement's matter ([`implicit_default`]).
-pub fn assign(value: Value, _ty: &SqlType, _target: Target<'_>, _cx: &mut Context<'_>) -> SqlResult<Value> {
-    let _ = value;
-    todo!()
+/// 1292: `Truncated incorrect DOUBLE value: '12abc'`.
+fn truncated(type_name: &str, value: ValueRef<'_>) -> SqlError {
+    SqlError::new(ErrorKind::TruncatedWrongValue, &[&type_name, &excerpt(value)])
 }
 
-/// `CAST(value AS ty)`: a bad value warns (1292) and gives the nearest value or NULL. Errors only for JSON.
-pub fn cast(value: Value, _ty: &SqlType, _cx: &mut Context<'_>) -> SqlResult<Value> {
-    let _ = value;
-    todo!()
+/// The value as messages quote it: cut to 128 characters, bytes that are not text as `\xHH`.
+fn excerpt(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Bytes(bytes) if std::str::from_utf8(bytes).is_err() => {
+            let mut out = String::new();
+            for &b in bytes.iter().take(64) {
+                if (0x20..0x7f).contains(&b) {
+                    out.push(b.into())
+                } else {
+                    out.push_str(&format!("\\x{b:02X}"))
+                }
+            }
+            out
+        }
+        value => value.text().chars().take(128).collect(),
+    }
 }
 
-/// The value of a NOT NULL column without a default when the mode lets it pass: 0, '', the zero date, the first label.
-pub fn implicit_default(_ty: &SqlType) -> Value {
-    todo!()
-}
+#[cfg(test)]
+mod tests;

@@ -13,11 +13,17 @@ enum Drop {
 
 impl Decimal {
     pub fn neg(self) -> Decimal {
-        Decimal { negative: !self.negative && !self.is_zero(), ..self }
+        Decimal {
+            negative: !self.negative && !self.is_zero(),
+            ..self
+        }
     }
 
     pub fn abs(self) -> Decimal {
-        Decimal { negative: false, ..self }
+        Decimal {
+            negative: false,
+            ..self
+        }
     }
 
     /// The scale of the result is the larger one; when 65 digits do not hold it, the fraction gives way.
@@ -57,7 +63,11 @@ impl Decimal {
         let negative = self.negative != other.negative;
         let scale = self.scale + other.scale;
         if let (Some(a), Some(b), true) = (self.small(), other.small(), scale <= MAX_SCALE) {
-            return Ok(Decimal::pack(Wide::from_u128(u128::from(a) * u128::from(b)), scale, negative));
+            return Ok(Decimal::pack(
+                Wide::from_u128(u128::from(a) * u128::from(b)),
+                scale,
+                negative,
+            ));
         }
         fit(self.wide().mul(other.wide()), scale, negative)
     }
@@ -109,7 +119,9 @@ impl Decimal {
 
     /// `DIV`: the quotient towards zero, without fraction. `None` for a zero divisor.
     pub fn int_div(self, other: Decimal) -> Result<Option<Decimal>, Overflow> {
-        let Some(remainder) = self.checked_rem(other) else { return Ok(None) };
+        let Some(remainder) = self.checked_rem(other) else {
+            return Ok(None);
+        };
         self.checked_sub(remainder)?.div_to_scale(other, 0)
     }
 
@@ -158,11 +170,25 @@ impl Decimal {
     }
 
     pub fn floor(self) -> Result<Decimal, Overflow> {
-        self.drop_digits(0, if self.negative { Drop::AwayFromZero } else { Drop::TowardsZero })
+        self.drop_digits(
+            0,
+            if self.negative {
+                Drop::AwayFromZero
+            } else {
+                Drop::TowardsZero
+            },
+        )
     }
 
     pub fn ceil(self) -> Result<Decimal, Overflow> {
-        self.drop_digits(0, if self.negative { Drop::TowardsZero } else { Drop::AwayFromZero })
+        self.drop_digits(
+            0,
+            if self.negative {
+                Drop::TowardsZero
+            } else {
+                Drop::AwayFromZero
+            },
+        )
     }
 
     fn drop_digits(self, digits: i32, how: Drop) -> Result<Decimal, Overflow> {
@@ -179,7 +205,10 @@ impl Decimal {
         let (quotient, remainder) = match (self.small(), u8::try_from(dropped)) {
             (Some(v), Ok(n @ 0..=19)) => {
                 let unit = pow10_u64(n);
-                (Wide::from_u128(u128::from(v / unit)), Wide::from_u128(u128::from(v % unit)))
+                (
+                    Wide::from_u128(u128::from(v / unit)),
+                    Wide::from_u128(u128::from(v % unit)),
+                )
             }
             _ => self.wide().div_rem(unit),
         };
@@ -189,7 +218,11 @@ impl Decimal {
             Drop::HalfAwayFromZero => remainder.compare(unit.sub(remainder)).is_ge(),
         };
         let quotient = if up { quotient.add(Wide::from_u128(1)) } else { quotient };
-        let restored = if digits < 0 { quotient.mul_pow10(digits.unsigned_abs()) } else { Some(quotient) };
+        let restored = if digits < 0 {
+            quotient.mul_pow10(digits.unsigned_abs())
+        } else {
+            Some(quotient)
+        };
         checked(restored.ok_or(Overflow)?, scale, self.negative)
     }
 
@@ -206,7 +239,11 @@ impl Decimal {
 }
 
 fn signed(magnitude: u64, negative: bool) -> i128 {
-    if negative { -i128::from(magnitude) } else { i128::from(magnitude) }
+    if negative {
+        -i128::from(magnitude)
+    } else {
+        i128::from(magnitude)
+    }
 }
 
 pub(super) fn checked(coefficient: Wide, scale: u8, negative: bool) -> Result<Decimal, Overflow> {

@@ -5,13 +5,23 @@ use super::{Decimal, MAX_SCALE, Overflow, pow10_u64};
 
 impl From<i64> for Decimal {
     fn from(v: i64) -> Decimal {
-        Decimal { words: [v.unsigned_abs(), 0, 0], top: 0, scale: 0, negative: v < 0 }
+        Decimal {
+            words: [v.unsigned_abs(), 0, 0],
+            top: 0,
+            scale: 0,
+            negative: v < 0,
+        }
     }
 }
 
 impl From<u64> for Decimal {
     fn from(v: u64) -> Decimal {
-        Decimal { words: [v, 0, 0], top: 0, scale: 0, negative: false }
+        Decimal {
+            words: [v, 0, 0],
+            top: 0,
+            scale: 0,
+            negative: false,
+        }
     }
 }
 
@@ -62,7 +72,11 @@ impl Decimal {
             return Err(Overflow);
         }
         let parsed = Decimal::parse_prefix(format!("{v:e}").as_bytes());
-        if parsed.overflow { Err(Overflow) } else { Ok(parsed.value) }
+        if parsed.overflow {
+            Err(Overflow)
+        } else {
+            Ok(parsed.value)
+        }
     }
 
     /// Bytes that the sortable form of `DECIMAL(precision, _)` takes: 5 for 10 digits, 28 for 65.
@@ -82,12 +96,20 @@ impl Decimal {
         if len <= 8 {
             let half = 1u64 << (8 * len - 1);
             let magnitude = coefficient.0[0];
-            let biased = if self.negative { half - magnitude } else { half + magnitude };
+            let biased = if self.negative {
+                half - magnitude
+            } else {
+                half + magnitude
+            };
             out.extend_from_slice(&biased.to_be_bytes()[8 - len..]);
             return;
         }
         let half = half_range(len);
-        let biased = if self.negative { half.sub(coefficient) } else { half.add(coefficient) };
+        let biased = if self.negative {
+            half.sub(coefficient)
+        } else {
+            half.add(coefficient)
+        };
         let mut bytes = [0; 32];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(biased.0.iter().rev()) {
             chunk.copy_from_slice(&word.to_be_bytes());
@@ -120,8 +142,11 @@ impl Decimal {
             *word = u64::from_be_bytes(chunk.try_into().expect("chunks of 8"));
         }
         let (biased, half) = (Wide(words), half_range(len));
-        let (magnitude, negative) =
-            if biased.compare(half).is_ge() { (biased.sub(half), false) } else { (half.sub(biased), true) };
+        let (magnitude, negative) = if biased.compare(half).is_ge() {
+            (biased.sub(half), false)
+        } else {
+            (half.sub(biased), true)
+        };
         super::arithmetic::checked(magnitude, scale, negative).ok()
     }
 }

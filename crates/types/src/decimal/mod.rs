@@ -46,8 +46,18 @@ impl fmt::Display for Overflow {
 impl std::error::Error for Overflow {}
 
 impl Decimal {
-    pub const ZERO: Decimal = Decimal { words: [0; 3], top: 0, scale: 0, negative: false };
-    pub const ONE: Decimal = Decimal { words: [1, 0, 0], top: 0, scale: 0, negative: false };
+    pub const ZERO: Decimal = Decimal {
+        words: [0; 3],
+        top: 0,
+        scale: 0,
+        negative: false,
+    };
+    pub const ONE: Decimal = Decimal {
+        words: [1, 0, 0],
+        top: 0,
+        scale: 0,
+        negative: false,
+    };
 
     /// `coefficient / 10^scale`, for instance the sum of a DECIMAL(10,2) column in cents. `scale <= 30`.
     pub fn from_scaled(coefficient: i128, scale: u8) -> Decimal {
@@ -118,7 +128,12 @@ impl Decimal {
     fn pack(coefficient: Wide, scale: u8, negative: bool) -> Decimal {
         let [a, b, c, d] = coefficient.0;
         debug_assert!(d >> 32 == 0 && scale <= MAX_SCALE);
-        Decimal { words: [a, b, c], top: d as u32, scale, negative: negative && !coefficient.is_zero() }
+        Decimal {
+            words: [a, b, c],
+            top: d as u32,
+            scale,
+            negative: negative && !coefficient.is_zero(),
+        }
     }
 
     fn wide(self) -> Wide {
@@ -179,7 +194,11 @@ impl Decimal {
         if let (Some(a), Some(b), true) = (self.small(), other.small(), difference <= 19) {
             let (a, b) = (u128::from(a), u128::from(b));
             let factor = u128::from(pow10_u64(difference));
-            return if self.scale < other.scale { (a * factor).cmp(&b) } else { a.cmp(&(b * factor)) };
+            return if self.scale < other.scale {
+                (a * factor).cmp(&b)
+            } else {
+                a.cmp(&(b * factor))
+            };
         }
         // 65 digits and 30 more make 95: compare the 512-bit products.
         let factor = Wide::pow10(u32::from(difference));

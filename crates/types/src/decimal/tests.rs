@@ -170,8 +170,17 @@ proptest! {
 #[test]
 fn literals() {
     for (text, printed) in [
-        ("0", "0"), ("-0.00", "0.00"), (".5", "0.5"), ("5.", "5"), ("+1.50", "1.50"), ("1e3", "1000"), ("1.25e1", "12.5"),
-        ("1e-3", "0.001"), ("12e-1", "1.2"), ("  7", "7"), ("00012.0", "12.0"),
+        ("0", "0"),
+        ("-0.00", "0.00"),
+        (".5", "0.5"),
+        ("5.", "5"),
+        ("+1.50", "1.50"),
+        ("1e3", "1000"),
+        ("1.25e1", "12.5"),
+        ("1e-3", "0.001"),
+        ("12e-1", "1.2"),
+        ("  7", "7"),
+        ("00012.0", "12.0"),
     ] {
         assert_eq!(dec(text).to_string(), printed, "{text}");
     }
@@ -183,7 +192,10 @@ fn literals() {
     assert!(Decimal::parse_prefix(b"1e66").overflow);
     assert!(!Decimal::parse_prefix(b"1e64").overflow);
     assert_eq!(Decimal::parse_prefix(b"1e-31").value, Decimal::ZERO);
-    assert_eq!(Decimal::parse_prefix(b"5e-31").value, dec("0.000000000000000000000000000001"));
+    assert_eq!(
+        Decimal::parse_prefix(b"5e-31").value,
+        dec("0.000000000000000000000000000001")
+    );
     let nines = "9".repeat(65) + ".9";
     assert!(Decimal::parse_prefix(nines.as_bytes()).overflow);
 }
@@ -212,8 +224,22 @@ fn integers_and_limits() {
     assert_eq!(dec("-0.5").to_u64(), Err(0));
     assert_eq!(Decimal::max(4, 2).to_string(), "99.99");
     assert!(dec("99.9900").fits(4, 2) && !dec("100").fits(4, 2) && !dec("1.001").fits(4, 2));
-    assert_eq!((dec("0.050").precision(), dec("0").precision(), dec("120.5").precision()), (3, 1, 4));
+    assert_eq!(
+        (dec("0.050").precision(), dec("0").precision(), dec("120.5").precision()),
+        (3, 1, 4)
+    );
     assert_eq!(Decimal::max(65, 0).checked_add(Decimal::ONE), Err(Overflow));
-    assert!(model(Decimal::max(65, 30)) == pow10(65) - 1 && !model(Decimal::ZERO).is_positive() && model(Decimal::ZERO).is_zero());
-    assert_eq!((Decimal::sortable_len(10), Decimal::sortable_len(18), Decimal::sortable_len(65)), (5, 8, 28));
+    assert!(
+        model(Decimal::max(65, 30)) == pow10(65) - 1
+            && !model(Decimal::ZERO).is_positive()
+            && model(Decimal::ZERO).is_zero()
+    );
+    assert_eq!(
+        (
+            Decimal::sortable_len(10),
+            Decimal::sortable_len(18),
+            Decimal::sortable_len(65)
+        ),
+        (5, 8, 28)
+    );
 }

@@ -41,7 +41,12 @@ impl Decimal {
             }
         }
         if integer.is_empty() && fraction.is_empty() {
-            return ParsedDecimal { value: Decimal::ZERO, consumed: 0, overflow: false, truncated: false };
+            return ParsedDecimal {
+                value: Decimal::ZERO,
+                consumed: 0,
+                overflow: false,
+                truncated: false,
+            };
         }
         let (exponent, exponent_len) = parse_exponent(&text[i..]);
         i += exponent_len;
@@ -97,7 +102,11 @@ fn parse_exponent(text: &[u8]) -> (i64, usize) {
         value = (value * 10 + i64::from(d - b'0')).min(100_000);
         len += 1;
     }
-    if len == 0 { (0, 0) } else { (if negative { -value } else { value }, start + len) }
+    if len == 0 {
+        (0, 0)
+    } else {
+        (if negative { -value } else { value }, start + len)
+    }
 }
 
 /// The number `integer.fraction * 10^exponent`, rounded to what a decimal holds. `consumed` is the caller's.
@@ -111,10 +120,19 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
     if first < total && integer_digits > i64::from(MAX_PRECISION) {
         let max = Decimal::max(MAX_PRECISION, 0);
         let value = if negative { max.neg() } else { max };
-        return ParsedDecimal { value, consumed: 0, overflow: true, truncated: false };
+        return ParsedDecimal {
+            value,
+            consumed: 0,
+            overflow: true,
+            truncated: false,
+        };
     }
     let wanted = (total as i64 - point).clamp(0, i64::from(MAX_SCALE));
-    let scale = if first < total { wanted.min(i64::from(MAX_PRECISION) - integer_digits) } else { wanted };
+    let scale = if first < total {
+        wanted.min(i64::from(MAX_PRECISION) - integer_digits)
+    } else {
+        wanted
+    };
     // Digits up to this position make the coefficient.
     let end = point + scale;
     let mut coefficient = Wide::ZERO;
@@ -125,7 +143,12 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
         (*chunk, *digits) = (0, 0);
     };
     for i in first as i64..end {
-        chunk = chunk * 10 + if i < total as i64 { u64::from(digit(i as usize)) } else { 0 };
+        chunk = chunk * 10
+            + if i < total as i64 {
+                u64::from(digit(i as usize))
+            } else {
+                0
+            };
         chunk_digits += 1;
         if chunk_digits == 18 {
             flush(&mut chunk, &mut chunk_digits);
@@ -142,11 +165,19 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
         Ok(value) => (value, false),
         // Rounding up made a 66th digit: 99.99...95.
         Err(_) => match scale.checked_sub(1) {
-            Some(scale) => (Decimal::pack(Wide::pow10(u32::from(MAX_PRECISION) - 1), scale, negative), false),
+            Some(scale) => (
+                Decimal::pack(Wide::pow10(u32::from(MAX_PRECISION) - 1), scale, negative),
+                false,
+            ),
             None => (Decimal::max(MAX_PRECISION, 0), true),
         },
     };
-    ParsedDecimal { value, consumed: 0, overflow, truncated }
+    ParsedDecimal {
+        value,
+        consumed: 0,
+        overflow,
+        truncated,
+    }
 }
 
 impl fmt::Display for Decimal {

@@ -62,14 +62,21 @@ impl Wide {
 
     /// Number of significant bits.
     pub fn bits(self) -> u32 {
-        self.0.iter().rposition(|&w| w != 0).map_or(0, |i| i as u32 * 64 + 64 - self.0[i].leading_zeros())
+        self.0
+            .iter()
+            .rposition(|&w| w != 0)
+            .map_or(0, |i| i as u32 * 64 + 64 - self.0[i].leading_zeros())
     }
 
     /// Number of decimal digits; 0 has none.
     pub fn digits(self) -> u32 {
         // 1233 / 4096 is log10(2) from below: the estimate is right or one too small.
         let estimate = self.bits() * 1233 >> 12;
-        if estimate <= 77 && self.compare(Wide::pow10(estimate)).is_ge() { estimate + 1 } else { estimate }
+        if estimate <= 77 && self.compare(Wide::pow10(estimate)).is_ge() {
+            estimate + 1
+        } else {
+            estimate
+        }
     }
 
     /// Sum; both are below 2^255.
@@ -122,7 +129,10 @@ impl Wide {
     /// Quotient and remainder by a divisor that is not zero.
     pub fn div_rem(self, divisor: Wide) -> (Wide, Wide) {
         let (quotient, remainder) = div_rem(widen(self), divisor);
-        (narrow(quotient).expect("a quotient is not above its dividend"), remainder)
+        (
+            narrow(quotient).expect("a quotient is not above its dividend"),
+            remainder,
+        )
     }
 
     /// Divides in place by 10^19, the remainder being the lowest 19 digits.
@@ -197,7 +207,10 @@ pub fn div_rem(dividend: Double, divisor: Wide) -> (Double, Wide) {
     for i in 0..n {
         remainder[i] = (u64::from(u[i] >> shift) | u64::from(u[i + 1]) << 32 >> shift) as u32;
     }
-    (pack(&q), narrow(pack(&remainder)).expect("a remainder is below its divisor"))
+    (
+        pack(&q),
+        narrow(pack(&remainder)).expect("a remainder is below its divisor"),
+    )
 }
 
 fn shift_left(digits: &mut [u32], shift: u32) {

@@ -34,7 +34,10 @@ impl SqlError {
 
     /// The kind's number and SQLSTATE under a text of the caller's own.
     pub fn with_message(kind: ErrorKind, message: impl Into<String>) -> SqlError {
-        SqlError(Box::new(Inner { kind, message: message.into() }))
+        SqlError(Box::new(Inner {
+            kind,
+            message: message.into(),
+        }))
     }
 
     /// 1235 for a feature that LatsDB refuses: "This version of LatsDB doesn't yet support 'what'".
@@ -146,7 +149,11 @@ impl Default for Warnings {
 
 impl Warnings {
     pub fn with_limit(limit: usize) -> Warnings {
-        Warnings { kept: Vec::new(), total: 0, limit }
+        Warnings {
+            kept: Vec::new(),
+            total: 0,
+            limit,
+        }
     }
 
     pub fn push(&mut self, severity: Severity, error: SqlError) {
@@ -191,7 +198,10 @@ mod tests {
     #[test]
     fn message_takes_arguments_in_order() {
         let e = SqlError::new(ErrorKind::DataTooLong, &[&"c", &3]);
-        assert_eq!((e.code(), e.sqlstate(), e.message()), (1406, "22001", "Data too long for column 'c' at row 3"));
+        assert_eq!(
+            (e.code(), e.sqlstate(), e.message()),
+            (1406, "22001", "Data too long for column 'c' at row 3")
+        );
     }
 
     #[test]

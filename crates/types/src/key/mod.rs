@@ -33,13 +33,21 @@ pub struct KeyLayout {
 impl KeyPart {
     /// A whole column in ascending order.
     pub fn ascending(column: usize, ty: SqlType) -> KeyPart {
-        KeyPart { column, ty, prefix: None, descending: false }
+        KeyPart {
+            column,
+            ty,
+            prefix: None,
+            descending: false,
+        }
     }
 }
 
 impl KeyLayout {
     pub fn new(parts: Vec<KeyPart>) -> KeyLayout {
-        let fixed = parts.iter().map(|p| if p.prefix.is_some() { None } else { Fixed::of(&p.ty) }).collect();
+        let fixed = parts
+            .iter()
+            .map(|p| if p.prefix.is_some() { None } else { Fixed::of(&p.ty) })
+            .collect();
         KeyLayout { parts, fixed }
     }
 
@@ -243,7 +251,9 @@ fn escape(out: &mut Vec<u8>, start: usize) {
 
 /// The inverse, of a terminated string.
 fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (&0, escaped) = bytes.split_last()? else { return None };
+    let (&0, escaped) = bytes.split_last()? else {
+        return None;
+    };
     let mut out = Vec::with_capacity(escaped.len());
     let mut bytes = escaped.iter();
     while let Some(&b) = bytes.next() {

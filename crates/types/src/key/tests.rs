@@ -5,7 +5,12 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 
 fn layout(ty: &SqlType, descending: bool) -> KeyLayout {
-    KeyLayout::new(vec![KeyPart { column: 0, ty: ty.clone(), prefix: None, descending }])
+    KeyLayout::new(vec![KeyPart {
+        column: 0,
+        ty: ty.clone(),
+        prefix: None,
+        descending,
+    }])
 }
 
 fn key(layout: &KeyLayout, values: &[Value]) -> Vec<u8> {
@@ -86,9 +91,22 @@ proptest! {
 #[test]
 fn strings_sort_before_their_extensions_in_compound_keys() {
     let text = SqlType::varbinary(10).not_null();
-    let keys = KeyLayout::new(vec![KeyPart::ascending(0, text), KeyPart::ascending(1, SqlType::int().not_null())]);
-    let ordered: [(&[u8], i64); 6] = [(b"", 9), (b"a", 5), (b"a\0", -1), (b"a\0\0", 0), (b"a\x01", -7), (b"b", i64::from(i32::MIN))];
-    let encoded: Vec<_> = ordered.iter().map(|(s, n)| key(&keys, &[Value::bytes(s), Value::Int(*n)])).collect();
+    let keys = KeyLayout::new(vec![
+        KeyPart::ascending(0, text),
+        KeyPart::ascending(1, SqlType::int().not_null()),
+    ]);
+    let ordered: [(&[u8], i64); 6] = [
+        (b"", 9),
+        (b"a", 5),
+        (b"a\0", -1),
+        (b"a\0\0", 0),
+        (b"a\x01", -7),
+        (b"b", i64::from(i32::MIN)),
+    ];
+    let encoded: Vec<_> = ordered
+        .iter()
+        .map(|(s, n)| key(&keys, &[Value::bytes(s), Value::Int(*n)]))
+        .collect();
     assert!(encoded.is_sorted());
     assert_eq!(keys.decode_part(&encoded[3], 0), Some(Value::bytes(b"a\0\0")));
     assert_eq!(keys.decode_part(&encoded[4], 1), Some(Value::Int(-7)));
@@ -97,7 +115,15 @@ fn strings_sort_before_their_extensions_in_compound_keys() {
 #[test]
 fn prefixes_count_characters() {
     let ty = SqlType::varchar(10, crate::CollationId::UTF8MB4_BIN).not_null();
-    let keys = KeyLayout::new(vec![KeyPart { column: 0, ty, prefix: Some(2), descending: false }]);
+    let keys = KeyLayout::new(vec![KeyPart {
+        column: 0,
+        ty,
+        prefix: Some(2),
+        descending: false,
+    }]);
     assert_eq!(key(&keys, &["éà1".into()]), key(&keys, &["éà2".into()]));
-    assert_eq!(key(&keys, &["éà1".into()]).cmp(&key(&keys, &["éè".into()])), Ordering::Less);
+    assert_eq!(
+        key(&keys, &["éà1".into()]).cmp(&key(&keys, &["éè".into()])),
+        Ordering::Less
+    );
 }

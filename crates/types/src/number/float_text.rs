@@ -52,8 +52,15 @@ fn digits_of(v: f64, limit: Option<usize>) -> Digits {
     .expect("at most 17 digits and an exponent of three");
     let unused = rest.len();
     let text = &text[..40 - unused];
-    let mut result = Digits { negative: v < 0.0, digits: [0; 24], len: 0, point: 0 };
-    let Some(e) = text.iter().position(|&b| b == b'e') else { return result };
+    let mut result = Digits {
+        negative: v < 0.0,
+        digits: [0; 24],
+        len: 0,
+        point: 0,
+    };
+    let Some(e) = text.iter().position(|&b| b == b'e') else {
+        return result;
+    };
     for &b in text[..e].iter().filter(|b| b.is_ascii_digit()) {
         result.digits[result.len] = b;
         result.len += 1;
@@ -61,7 +68,9 @@ fn digits_of(v: f64, limit: Option<usize>) -> Digits {
     while result.len > 0 && result.digits[result.len - 1] == b'0' {
         result.len -= 1;
     }
-    let exponent = std::str::from_utf8(&text[e + 1..]).ok().and_then(|t| t.parse::<i32>().ok());
+    let exponent = std::str::from_utf8(&text[e + 1..])
+        .ok()
+        .and_then(|t| t.parse::<i32>().ok());
     result.point = exponent.expect("the exponent that was just printed") + 1;
     result
 }
@@ -132,7 +141,15 @@ mod tests {
         ] {
             assert_eq!(double_to_string(v), text);
         }
-        for (v, text) in [(0.1f32, "0.1"), (1.0 / 3.0, "0.333333"), (16777216.0, "16777200"), (1e20, "1e20"), (3.40282e38, "3.40282e38"), (1e-20, "1e-20"), (0.0, "0")] {
+        for (v, text) in [
+            (0.1f32, "0.1"),
+            (1.0 / 3.0, "0.333333"),
+            (16777216.0, "16777200"),
+            (1e20, "1e20"),
+            (3.40282e38, "3.40282e38"),
+            (1e-20, "1e-20"),
+            (0.0, "0"),
+        ] {
             assert_eq!(float_to_string(v), text);
         }
     }
@@ -140,7 +157,10 @@ mod tests {
     #[test]
     fn fixed_decimals() {
         let fixed = |v, d| into_string(|out| write_fixed(v, d, out));
-        assert_eq!((fixed(1.005, 2), fixed(-0.001, 2), fixed(2.5, 0)), ("1.00".into(), "0.00".into(), "2".into()));
+        assert_eq!(
+            (fixed(1.005, 2), fixed(-0.001, 2), fixed(2.5, 0)),
+            ("1.00".into(), "0.00".into(), "2".into())
+        );
     }
 
     proptest! {

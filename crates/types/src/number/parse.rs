@@ -25,9 +25,18 @@ pub struct ParsedInt {
 
 /// The longest prefix that is a number with optional fraction and exponent.
 pub fn parse_double(text: &[u8]) -> ParsedDouble {
-    let none = ParsedDouble { value: 0.0, consumed: 0, overflow: false };
+    let none = ParsedDouble {
+        value: 0.0,
+        consumed: 0,
+        overflow: false,
+    };
     let start = blanks(text);
-    let digits = |from: usize| text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        text[from.min(text.len())..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count()
+    };
     let mut end = start + usize::from(matches!(text.get(start), Some(b'-' | b'+')));
     let integer = digits(end);
     end += integer;
@@ -51,9 +60,17 @@ pub fn parse_double(text: &[u8]) -> ParsedDouble {
     let number = std::str::from_utf8(&text[start..end]).expect("a number is ASCII");
     let value: f64 = number.parse().expect("the form was checked");
     if value.is_infinite() {
-        return ParsedDouble { value: f64::MAX.copysign(value), consumed: end, overflow: true };
+        return ParsedDouble {
+            value: f64::MAX.copysign(value),
+            consumed: end,
+            overflow: true,
+        };
     }
-    ParsedDouble { value, consumed: end, overflow: false }
+    ParsedDouble {
+        value,
+        consumed: end,
+        overflow: false,
+    }
 }
 
 /// The longest prefix that is an optional sign and digits: what `CAST('12abc' AS SIGNED)` reads.
@@ -64,16 +81,29 @@ pub fn parse_integer(text: &[u8]) -> ParsedInt {
     let (mut magnitude, mut overflow) = (0u64, false);
     let mut end = first;
     for &b in text[first..].iter().take_while(|b| b.is_ascii_digit()) {
-        match magnitude.checked_mul(10).and_then(|m| m.checked_add(u64::from(b - b'0'))) {
+        match magnitude
+            .checked_mul(10)
+            .and_then(|m| m.checked_add(u64::from(b - b'0')))
+        {
             Some(m) => magnitude = m,
             None => overflow = true,
         }
         end += 1;
     }
     if end == first {
-        return ParsedInt { negative: false, magnitude: 0, consumed: 0, overflow: false };
+        return ParsedInt {
+            negative: false,
+            magnitude: 0,
+            consumed: 0,
+            overflow: false,
+        };
     }
-    ParsedInt { negative, magnitude: if overflow { u64::MAX } else { magnitude }, consumed: end, overflow }
+    ParsedInt {
+        negative,
+        magnitude: if overflow { u64::MAX } else { magnitude },
+        consumed: end,
+        overflow,
+    }
 }
 
 /// The longest prefix that is a number, rounded half away from zero: what storing a string into an integer column reads.
@@ -94,7 +124,9 @@ pub fn parse_rounded_integer(text: &[u8]) -> ParsedInt {
 }
 
 fn blanks(text: &[u8]) -> usize {
-    text.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)).count()
+    text.iter()
+        .take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
+        .count()
 }
 
 #[cfg(test)]

@@ -34,14 +34,27 @@ enum Form {
     Unsigned,
     Float,
     Double,
-    Decimal { scale: u8 },
+    Decimal {
+        scale: u8,
+    },
     Date,
     /// `unit` is the number of microseconds in the last stored digit pair.
-    Time { unit: u32, fsp: u8 },
-    DateTime { unit: u32, fsp: u8 },
-    Timestamp { unit: u32, fsp: u8 },
+    Time {
+        unit: u32,
+        fsp: u8,
+    },
+    DateTime {
+        unit: u32,
+        fsp: u8,
+    },
+    Timestamp {
+        unit: u32,
+        fsp: u8,
+    },
     Year,
-    Bit { width: u8 },
+    Bit {
+        width: u8,
+    },
     Enum,
     Set,
     Binary,
@@ -62,9 +75,10 @@ impl Fixed {
             TypeKind::BigInt => (integer, 8),
             TypeKind::Float => (Form::Float, 4),
             TypeKind::Double => (Form::Double, 8),
-            TypeKind::Decimal => {
-                (Form::Decimal { scale: ty.decimals }, Decimal::sortable_len(ty.length as u8) as u16)
-            }
+            TypeKind::Decimal => (
+                Form::Decimal { scale: ty.decimals },
+                Decimal::sortable_len(ty.length as u8) as u16,
+            ),
             TypeKind::Date => (Form::Date, 3),
             TypeKind::Time => (Form::Time { unit, fsp }, 3 + fraction),
             TypeKind::DateTime => (Form::DateTime { unit, fsp }, 5 + fraction),
@@ -116,9 +130,7 @@ impl Fixed {
             (Form::DateTime { unit, .. }, ValueRef::DateTime(v)) => {
                 v.packed_seconds() << (8 * (self.len - 5)) | u64::from(v.micros / unit)
             }
-            (Form::DateTime { .. }, ValueRef::Date(v)) => {
-                DateTime::from(v).packed_seconds() << (8 * (self.len - 5))
-            }
+            (Form::DateTime { .. }, ValueRef::Date(v)) => DateTime::from(v).packed_seconds() << (8 * (self.len - 5)),
             (Form::Timestamp { unit, .. }, ValueRef::Timestamp(v)) => v.micros as u64 / u64::from(unit),
             (Form::Year, ValueRef::Year(v)) => u64::from(v.saturating_sub(1900)),
             (Form::Bit { .. }, ValueRef::Bit(v)) => v.value,
@@ -141,22 +153,33 @@ impl Fixed {
                 ValueRef::Decimal(Decimal::read_sortable(bytes, scale).expect("the row was validated"))
             }
             Form::Date => ValueRef::Date(Date::from_packed(word(bytes) as u32)),
-            Form::Time { unit, fsp } => {
-                ValueRef::Time(Time { micros: self.signed(bytes) * i64::from(unit), fsp })
-            }
+            Form::Time { unit, fsp } => ValueRef::Time(Time {
+                micros: self.signed(bytes) * i64::from(unit),
+                fsp,
+            }),
             Form::DateTime { unit, fsp } => {
                 let packed = word(bytes);
                 let bits = 8 * (self.len - 5);
                 let fraction = (packed & ((1 << bits) - 1)) as u32 * if bits == 0 { 0 } else { unit };
                 ValueRef::DateTime(DateTime::from_packed(packed >> bits, fraction, fsp))
             }
-            Form::Timestamp { unit, fsp } => {
-                ValueRef::Timestamp(UnixTime { micros: word(bytes) as i64 * i64::from(unit), fsp })
-            }
+            Form::Timestamp { unit, fsp } => ValueRef::Timestamp(UnixTime {
+                micros: word(bytes) as i64 * i64::from(unit),
+                fsp,
+            }),
             Form::Year => ValueRef::Year(if bytes[0] == 0 { 0 } else { 1900 + u16::from(bytes[0]) }),
-            Form::Bit { width } => ValueRef::Bit(Bit { value: word(bytes), width }),
-            Form::Enum => ValueRef::Enum(EnumRef { index: word(bytes) as u16, labels: &ty.labels }),
-            Form::Set => ValueRef::Set(SetRef { bits: word(bytes), labels: &ty.labels }),
+            Form::Bit { width } => ValueRef::Bit(Bit {
+                value: word(bytes),
+                width,
+            }),
+            Form::Enum => ValueRef::Enum(EnumRef {
+                index: word(bytes) as u16,
+                labels: &ty.labels,
+            }),
+            Form::Set => ValueRef::Set(SetRef {
+                bits: word(bytes),
+                labels: &ty.labels,
+            }),
             Form::Binary => ValueRef::Bytes(bytes),
         }
     }
@@ -171,9 +194,11 @@ impl Fixed {
                 Decimal::read_sortable(bytes, scale).is_some_and(|d| d.precision() <= ty.length.max(1) as u8)
             }
             Form::Date => Date::from_packed(word(bytes) as u32).is_in_range(),
-            Form::Time { unit, fsp } => {
-                Time { micros: self.signed(bytes).saturating_mul(i64::from(unit)), fsp }.is_in_range()
+            Form::Time { unit, fsp } => Time {
+                micros: self.signed(bytes).saturating_mul(i64::from(unit)),
+                fsp,
             }
+            .is_in_range(),
             Form::DateTime { .. } => match self.read(bytes, ty) {
                 ValueRef::DateTime(v) => v.is_in_range(),
                 _ => false,

@@ -42,9 +42,14 @@ struct Place {
 
 #[derive(Debug, Clone, Copy)]
 enum Data {
-    Fixed { offset: u32, codec: Fixed },
+    Fixed {
+        offset: u32,
+        codec: Fixed,
+    },
     /// Position among the variable columns.
-    Variable { index: u32 },
+    Variable {
+        index: u32,
+    },
 }
 
 /// A row does not have the form that its layout demands.
@@ -93,13 +98,21 @@ impl RowLayout {
                     }
                     None => {
                         variable_columns += 1;
-                        Data::Variable { index: variable_columns as u32 - 1 }
+                        Data::Variable {
+                            index: variable_columns as u32 - 1,
+                        }
                     }
                 };
                 Place { null_bit, data }
             })
             .collect();
-        RowLayout { columns: columns.to_vec(), places, header_len, fixed_end, variable_columns }
+        RowLayout {
+            columns: columns.to_vec(),
+            places,
+            header_len,
+            fixed_end,
+            variable_columns,
+        }
     }
 
     pub fn columns(&self) -> &[SqlType] {
@@ -176,7 +189,9 @@ impl RowLayout {
     /// A view of one column.
     #[inline]
     pub fn column<'a>(&'a self, row: &'a [u8], column: usize) -> ValueRef<'a> {
-        let Some(bytes) = self.raw(row, column) else { return ValueRef::Null };
+        let Some(bytes) = self.raw(row, column) else {
+            return ValueRef::Null;
+        };
         let ty = &self.columns[column];
         match self.places[column].data {
             Data::Fixed { codec, .. } => codec.read(bytes, ty),
@@ -202,7 +217,11 @@ impl RowLayout {
                 let width = offset_width(row);
                 let data = &row[self.fixed_end + width * self.variable_columns..];
                 let end = self.end_offset(row, index as usize, width);
-                let start = if index == 0 { 0 } else { self.end_offset(row, index as usize - 1, width) };
+                let start = if index == 0 {
+                    0
+                } else {
+                    self.end_offset(row, index as usize - 1, width)
+                };
                 &data[start..end]
             }
         })
@@ -228,7 +247,9 @@ impl RowLayout {
 
     /// All columns, owned.
     pub fn decode(&self, row: &[u8]) -> Vec<Value> {
-        (0..self.columns.len()).map(|i| self.column(row, i).to_value()).collect()
+        (0..self.columns.len())
+            .map(|i| self.column(row, i).to_value())
+            .collect()
     }
 
     /// Checks bytes from a disk or the network.
@@ -239,7 +260,10 @@ impl RowLayout {
         }
         let width = offset_width(row);
         let data_start = self.fixed_end + width * self.variable_columns;
-        let data_len = row.len().checked_sub(data_start).ok_or(frame("shorter than its table of offsets"))?;
+        let data_len = row
+            .len()
+            .checked_sub(data_start)
+            .ok_or(frame("shorter than its table of offsets"))?;
         let mut last = 0;
         for i in 0..self.variable_columns {
             let end = self.end_offset(row, i, width);
@@ -260,7 +284,10 @@ impl RowLayout {
                 Data::Variable { .. } => true,
             };
             if !valid {
-                return Err(CorruptRow { column: Some(i), what: "not a value of its type" });
+                return Err(CorruptRow {
+                    column: Some(i),
+                    what: "not a value of its type",
+                });
             }
         }
         Ok(())

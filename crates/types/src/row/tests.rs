@@ -72,7 +72,17 @@ fn large_strings_widen_the_offsets() {
 #[test]
 fn a_sysbench_row_has_five_bytes_of_frame() {
     let char = |n| SqlType::char(n, CollationId::DEFAULT).not_null();
-    let layout = RowLayout::new(&[SqlType::int().not_null(), SqlType::int().not_null(), char(120), char(60)]);
-    let values = [Value::Int(1), Value::Int(2), Value::from("c".repeat(120)), Value::from("p".repeat(60))];
+    let layout = RowLayout::new(&[
+        SqlType::int().not_null(),
+        SqlType::int().not_null(),
+        char(120),
+        char(60),
+    ]);
+    let values = [
+        Value::Int(1),
+        Value::Int(2),
+        Value::from("c".repeat(120)),
+        Value::from("p".repeat(60)),
+    ];
     assert_eq!(encoded(&layout, &values).len(), 8 + 120 + 60 + 1 + 4);
 }

@@ -39,7 +39,11 @@ pub struct WeekMode {
 impl WeekMode {
     pub fn new(mode: i64) -> WeekMode {
         let monday_first = mode & 1 != 0;
-        WeekMode { monday_first, counts_from_one: mode & 2 != 0, starts_in_year: (mode & 4 != 0) == monday_first }
+        WeekMode {
+            monday_first,
+            counts_from_one: mode & 2 != 0,
+            starts_in_year: (mode & 4 != 0) == monday_first,
+        }
     }
 
     /// For YEARWEEK, whose weeks count from 1 in every mode.
@@ -89,7 +93,11 @@ impl Date {
             rest -= i64::from(days_in_month(year, month));
             month += 1;
         }
-        Some(Date { year, month, day: rest as u8 + 1 })
+        Some(Date {
+            year,
+            month,
+            day: rest as u8 + 1,
+        })
     }
 
     /// WEEKDAY: 0 is Monday.
@@ -104,12 +112,22 @@ impl Date {
 
     /// DAYOFYEAR.
     pub fn day_of_year(self) -> u16 {
-        (self.to_days() - Date { year: self.year, month: 1, day: 1 }.to_days() + 1) as u16
+        (self.to_days()
+            - Date {
+                year: self.year,
+                month: 1,
+                day: 1,
+            }
+            .to_days()
+            + 1) as u16
     }
 
     /// LAST_DAY; `None` for month 0.
     pub fn last_day(self) -> Option<Date> {
-        (1..=12).contains(&self.month).then(|| Date { day: days_in_month(self.year, self.month), ..self })
+        (1..=12).contains(&self.month).then(|| Date {
+            day: days_in_month(self.year, self.month),
+            ..self
+        })
     }
 
     pub fn quarter(self) -> u8 {
@@ -118,7 +136,11 @@ impl Date {
 
     /// The year and the week that the date is in.
     pub fn week(self, mode: WeekMode) -> (u16, u8) {
-        let WeekMode { monday_first, mut counts_from_one, starts_in_year } = mode;
+        let WeekMode {
+            monday_first,
+            mut counts_from_one,
+            starts_in_year,
+        } = mode;
         let late_start = |weekday: i64| if starts_in_year { weekday != 0 } else { weekday >= 4 };
         let mut year = self.year;
         let mut first_day = Date { year, month: 1, day: 1 }.to_days();
@@ -135,7 +157,11 @@ impl Date {
                 first_weekday = (first_weekday + 53 * 7 - days) % 7;
             }
         }
-        let week_one = if late_start(first_weekday) { first_day + 7 - first_weekday } else { first_day - first_weekday };
+        let week_one = if late_start(first_weekday) {
+            first_day + 7 - first_weekday
+        } else {
+            first_day - first_weekday
+        };
         let days = self.to_days() - week_one;
         if counts_from_one && days >= 52 * 7 {
             let next = (first_weekday + days_in_year(year)) % 7;

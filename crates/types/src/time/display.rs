@@ -4,37 +4,90 @@ use super::{Date, DateTime, Time};
 use crate::decimal::Decimal;
 use std::fmt;
 
+impl Date {
+    /// Appends `yyyy-mm-dd`.
+    pub fn write(self, out: &mut Vec<u8>) {
+        write_digits(self.year.into(), 4, out);
+        out.push(b'-');
+        write_digits(self.month.into(), 2, out);
+        out.push(b'-');
+        write_digits(self.day.into(), 2, out);
+    }
+}
+
+impl DateTime {
+    /// Appends `yyyy-mm-dd hh:mm:ss` and `fsp` digits of the fraction.
+    pub fn write(self, out: &mut Vec<u8>) {
+        self.date.write(out);
+        out.push(b' ');
+        write_clock(self.hour.into(), self.minute.into(), self.second.into(), out);
+        write_fraction(self.micros, self.fsp, out);
+    }
+}
+
+impl Time {
+    /// Appends `hh:mm:ss` with its sign, and `fsp` digits of the fraction.
+    pub fn write(self, out: &mut Vec<u8>) {
+        if self.micros < 0 {
+            out.push(b'-');
+        }
+        write_clock(self.hours(), self.minutes(), self.seconds(), out);
+        write_fraction(self.fraction(), self.fsp, out);
+    }
+}
+
+/// Appends at least `width` digits.
+pub(crate) fn write_digits(v: u32, width: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    let mut rest = v;
+    for digit in out[start..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if rest > 0 {
+        out.truncate(start);
+        crate::number::write_u64(v.into(), out);
+    }
+}
+
+fn write_clock(hours: u32, minutes: u32, seconds: u32, out: &mut Vec<u8>) {
+    write_digits(hours, 2, out);
+    out.push(b':');
+    write_digits(minutes, 2, out);
+    out.push(b':');
+    write_digits(seconds, 2, out);
+}
+
+fn write_fraction(micros: u32, fsp: u8, out: &mut Vec<u8>) {
+    let fsp = fsp.min(6);
+    if fsp > 0 {
+        out.push(b'.');
+        write_digits(micros / 10u32.pow(6 - u32::from(fsp)), fsp.into(), out);
+    }
+}
+
+fn display(f: &mut fmt::Formatter<'_>, write: impl FnOnce(&mut Vec<u8>)) -> fmt::Result {
+    let mut out = Vec::with_capacity(26);
+    write(&mut out);
+    f.write_str(std::str::from_utf8(&out).expect("temporals print as ASCII"))
+}
+
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        display(f, |out| self.write(out))
     }
 }
 
 impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:02}:{:02}:{:02}", self.date, self.hour, self.minute, self.second)?;
-        write_fraction(f, self.micros, self.fsp)
+        display(f, |out| self.write(out))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.micros < 0 { "-" } else { "" };
-        let micros = self.micros.unsigned_abs();
-        let seconds = micros / 1_000_000;
-        write!(f, "{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
-        write_fraction(f, (micros % 1_000_000) as u32, self.fsp)
-    }
-}
-
-fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u32, fsp: u8) -> fmt::Result {
-    match fsp {
-        0 => Ok(()),
-        1..=5 => {
-            let width = usize::from(fsp);
-            write!(f, ".{:0width$}", micros / 10u32.pow(6 - u32::from(fsp)))
-        }
-        _ => write!(f, ".{micros:06}"),
+        display(f, |out| self.write(out))
     }
 }
 
@@ -78,7 +131,10 @@ impl Time {
 
     /// ±hhmmss.ff, with `fsp` digits.
     pub fn to_decimal(self) -> Decimal {
-        let magnitude = Time { micros: self.micros.abs(), ..self };
+        let magnitude = Time {
+            micros: self.micros.abs(),
+            ..self
+        };
         let d = with_fraction(magnitude.to_number(), (magnitude.micros % 1_000_000) as u32, self.fsp);
         if self.micros < 0 { d.neg() } else { d }
     }

@@ -19,7 +19,15 @@ pub const MONTHS: [&str; 12] = [
 ];
 
 /// From Monday.
-pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub const WEEKDAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
 
 /// DATE_FORMAT. `None` (NULL) when a name is asked for of a zero month or an impossible day.
 pub fn date_format(value: DateTime, format: &str) -> Option<String> {
@@ -267,7 +275,10 @@ fn scan_spec<'a>(text: &'a str, spec: char, fields: &mut Fields, depth: usize) -
                 'V' => WeekStart::Sunday { strict: true },
                 _ => WeekStart::Monday { strict: true },
             };
-            let strict = matches!(start, WeekStart::Sunday { strict: true } | WeekStart::Monday { strict: true });
+            let strict = matches!(
+                start,
+                WeekStart::Sunday { strict: true } | WeekStart::Monday { strict: true }
+            );
             if week > 53 || (week == 0 && strict) {
                 return None;
             }
@@ -304,9 +315,17 @@ impl Fields {
         if has_date && self.hour > 23 {
             return None;
         }
-        let mut date = Date { year: self.year as u16, month: self.month as u8, day: self.day as u8 };
+        let mut date = Date {
+            year: self.year as u16,
+            month: self.month as u8,
+            day: self.day as u8,
+        };
         if let Some(day) = self.day_of_year {
-            let first = Date { month: 1, day: 1, ..date };
+            let first = Date {
+                month: 1,
+                day: 1,
+                ..date
+            };
             date = Date::from_days(first.to_days() + i64::from(day) - 1)?;
         }
         if let (Some((week, start)), Some(weekday)) = (self.week, self.weekday) {
@@ -317,7 +336,13 @@ impl Fields {
         }
         let time = Time::from_parts(false, self.hour, self.minute, self.second, self.micros, 6)?;
         let value = date.at(time.micros % super::calendar::DAY_MICROS, 6);
-        Some(StrToDate { value, time, has_date, has_time, truncated })
+        Some(StrToDate {
+            value,
+            time,
+            has_date,
+            has_time,
+            truncated,
+        })
     }
 
     fn date_of_week(&self, week: u32, start: WeekStart, weekday_from_sunday: u32) -> Option<Date> {
@@ -329,10 +354,26 @@ impl Fields {
             return None;
         }
         let year = if strict { self.week_year? } else { self.year };
-        let first = Date { year: u16::try_from(year).ok().filter(|y| *y <= 9999)?, month: 1, day: 1 };
-        let first_weekday = i64::from(if monday_first { first.weekday() } else { first.weekday_from_sunday() });
-        let weekday = i64::from(if monday_first { (weekday_from_sunday + 6) % 7 } else { weekday_from_sunday });
-        let late = if monday_first { first_weekday <= 3 } else { first_weekday == 0 };
+        let first = Date {
+            year: u16::try_from(year).ok().filter(|y| *y <= 9999)?,
+            month: 1,
+            day: 1,
+        };
+        let first_weekday = i64::from(if monday_first {
+            first.weekday()
+        } else {
+            first.weekday_from_sunday()
+        });
+        let weekday = i64::from(if monday_first {
+            (weekday_from_sunday + 6) % 7
+        } else {
+            weekday_from_sunday
+        });
+        let late = if monday_first {
+            first_weekday <= 3
+        } else {
+            first_weekday == 0
+        };
         let first_week = first.to_days() - first_weekday + if late { 0 } else { 7 };
         Date::from_days(first_week + (i64::from(week) - 1) * 7 + weekday)
     }
@@ -352,6 +393,7 @@ fn take_name<'a>(text: &'a str, names: &[&str], short: bool) -> Option<(u32, &'a
     names.iter().enumerate().find_map(|(i, name)| {
         let name = if short { &name[..3] } else { name };
         let head = text.get(..name.len())?;
-        head.eq_ignore_ascii_case(name).then(|| (i as u32 + 1, &text[name.len()..]))
+        head.eq_ignore_ascii_case(name)
+            .then(|| (i as u32 + 1, &text[name.len()..]))
     })
 }

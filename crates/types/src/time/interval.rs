@@ -152,16 +152,32 @@ impl Interval {
     /// `count` of a simple unit (of a composite one: of its last part). `None` beyond any date.
     pub fn of(count: i64, unit: IntervalUnit) -> Option<Interval> {
         match unit.parts().last()? {
-            Part::Months(n) => Some(Interval { months: count.checked_mul(*n)?, micros: 0 }),
-            Part::Micros(n) => Some(Interval { months: 0, micros: count.checked_mul(*n)? }),
-            Part::Fraction => Some(Interval { months: 0, micros: count }),
+            Part::Months(n) => Some(Interval {
+                months: count.checked_mul(*n)?,
+                micros: 0,
+            }),
+            Part::Micros(n) => Some(Interval {
+                months: 0,
+                micros: count.checked_mul(*n)?,
+            }),
+            Part::Fraction => Some(Interval {
+                months: 0,
+                micros: count,
+            }),
         }
     }
 
     /// Seconds with a fraction, for `INTERVAL 1.5 SECOND`.
     pub fn of_seconds(seconds: Decimal) -> Option<Interval> {
-        let micros = seconds.checked_mul(Decimal::from(1_000_000i64)).ok()?.truncate(0).ok()?;
-        Some(Interval { months: 0, micros: micros.to_i64().ok()? })
+        let micros = seconds
+            .checked_mul(Decimal::from(1_000_000i64))
+            .ok()?
+            .truncate(0)
+            .ok()?;
+        Some(Interval {
+            months: 0,
+            micros: micros.to_i64().ok()?,
+        })
     }
 
     /// The text of a composite unit: numbers with anything between them; fewer numbers than parts are the last parts.
@@ -173,8 +189,11 @@ impl Interval {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let numbers: Vec<&str> =
-            text.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).take(parts.len() + 1).collect();
+        let numbers: Vec<&str> = text
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|n| !n.is_empty())
+            .take(parts.len() + 1)
+            .collect();
         let numbers = &numbers[..numbers.len().min(parts.len())];
         let mut total = Interval::default();
         for (number, part) in numbers.iter().zip(&parts[parts.len() - numbers.len()..]) {
@@ -192,7 +211,10 @@ impl Interval {
     }
 
     pub fn neg(self) -> Interval {
-        Interval { months: -self.months, micros: -self.micros }
+        Interval {
+            months: -self.months,
+            micros: -self.micros,
+        }
     }
 }
 
@@ -201,8 +223,15 @@ impl DateTime {
     /// (1441, or NULL with a warning).
     pub fn add_interval(self, interval: Interval) -> Option<DateTime> {
         if interval.months != 0 {
-            let moved = DateTime { date: self.date.add_months(interval.months)?, ..self };
-            return if interval.micros == 0 { Some(moved) } else { moved.add_micros(interval.micros) };
+            let moved = DateTime {
+                date: self.date.add_months(interval.months)?,
+                ..self
+            };
+            return if interval.micros == 0 {
+                Some(moved)
+            } else {
+                moved.add_micros(interval.micros)
+            };
         }
         self.add_micros(interval.micros)
     }
@@ -217,14 +246,21 @@ impl Date {
         let month = i64::from(self.year) * 12 + i64::from(self.month) - 1;
         let month = month.checked_add(months).filter(|m| (0..120_000).contains(m))?;
         let (year, month) = ((month / 12) as u16, (month % 12 + 1) as u8);
-        Some(Date { year, month, day: self.day.min(days_in_month(year, month)) })
+        Some(Date {
+            year,
+            month,
+            day: self.day.min(days_in_month(year, month)),
+        })
     }
 }
 
 impl Time {
     /// A duration longer by an interval without months; `None` beyond ±838:59:59.
     pub fn add_interval(self, interval: Interval) -> Option<Time> {
-        let sum = Time { micros: self.micros.checked_add(interval.micros)?, ..self };
+        let sum = Time {
+            micros: self.micros.checked_add(interval.micros)?,
+            ..self
+        };
         (interval.months == 0 && sum.is_in_range()).then_some(sum)
     }
 }

@@ -10,6 +10,8 @@ mod interval;
 mod parse;
 mod zone;
 
+pub(crate) use display::write_digits;
+
 pub use calendar::{WeekMode, days_in_month, is_leap_year};
 pub use format::{MONTHS, StrToDate, WEEKDAYS, date_format, str_to_date, time_format};
 pub use interval::{Interval, IntervalUnit, timestamp_diff};
@@ -58,7 +60,11 @@ pub struct UnixTime {
 pub const MAX_TIME_MICROS: i64 = ((838 * 60 + 59) * 60 + 59) * 1_000_000;
 
 impl Date {
-    pub const ZERO: Date = Date { year: 0, month: 0, day: 0 };
+    pub const ZERO: Date = Date {
+        year: 0,
+        month: 0,
+        day: 0,
+    };
 
     /// Year, month, day in 14, 4, 5 bits.
     pub fn to_packed(self) -> u32 {
@@ -66,7 +72,11 @@ impl Date {
     }
 
     pub fn from_packed(packed: u32) -> Date {
-        Date { year: (packed >> 9) as u16, month: (packed >> 5 & 15) as u8, day: (packed & 31) as u8 }
+        Date {
+            year: (packed >> 9) as u16,
+            month: (packed >> 5 & 15) as u8,
+            day: (packed & 31) as u8,
+        }
     }
 
     pub fn is_zero(self) -> bool {
@@ -113,13 +123,20 @@ impl DateTime {
     /// Drops the digits beyond `fsp`.
     pub fn truncate(self, fsp: u8) -> DateTime {
         let unit = unit_of(fsp) as u32;
-        DateTime { micros: self.micros / unit * unit, fsp, ..self }
+        DateTime {
+            micros: self.micros / unit * unit,
+            fsp,
+            ..self
+        }
     }
 
     /// The time of the day.
     pub fn time(self) -> Time {
         let seconds = (i64::from(self.hour) * 60 + i64::from(self.minute)) * 60 + i64::from(self.second);
-        Time { micros: seconds * 1_000_000 + i64::from(self.micros), fsp: self.fsp }
+        Time {
+            micros: seconds * 1_000_000 + i64::from(self.micros),
+            fsp: self.fsp,
+        }
     }
 
     pub fn is_zero(self) -> bool {
@@ -134,7 +151,10 @@ impl DateTime {
 impl From<Date> for DateTime {
     /// Midnight.
     fn from(date: Date) -> DateTime {
-        DateTime { date, ..DateTime::default() }
+        DateTime {
+            date,
+            ..DateTime::default()
+        }
     }
 }
 
@@ -144,9 +164,12 @@ impl Time {
         if minutes > 59 || seconds > 59 || micros > 999_999 {
             return None;
         }
-        let magnitude = (i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds)) * 1_000_000
-            + i64::from(micros);
-        let time = Time { micros: if negative { -magnitude } else { magnitude }, fsp };
+        let magnitude =
+            (i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds)) * 1_000_000 + i64::from(micros);
+        let time = Time {
+            micros: if negative { -magnitude } else { magnitude },
+            fsp,
+        };
         time.is_in_range().then_some(time)
     }
 
@@ -173,12 +196,18 @@ impl Time {
         let unit = unit_of(fsp);
         let magnitude = (self.micros.abs() + unit / 2) / unit * unit;
         let magnitude = magnitude.min(MAX_TIME_MICROS);
-        Time { micros: if self.micros < 0 { -magnitude } else { magnitude }, fsp }
+        Time {
+            micros: if self.micros < 0 { -magnitude } else { magnitude },
+            fsp,
+        }
     }
 
     /// Drops the digits beyond `fsp`.
     pub fn truncate(self, fsp: u8) -> Time {
-        Time { micros: self.micros / unit_of(fsp) * unit_of(fsp), fsp }
+        Time {
+            micros: self.micros / unit_of(fsp) * unit_of(fsp),
+            fsp,
+        }
     }
 
     pub fn is_in_range(self) -> bool {
@@ -198,7 +227,10 @@ impl UnixTime {
     /// Half up to `fsp` digits.
     pub fn round(self, fsp: u8) -> UnixTime {
         let unit = unit_of(fsp);
-        UnixTime { micros: (self.micros + unit / 2) / unit * unit, fsp }
+        UnixTime {
+            micros: (self.micros + unit / 2) / unit * unit,
+            fsp,
+        }
     }
 }
 

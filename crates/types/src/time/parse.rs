@@ -19,9 +19,17 @@ pub struct DateRules {
 
 impl DateRules {
     /// What functions accept when the mode does not forbid anything.
-    pub const RELAXED: DateRules = DateRules { zero_date: true, zero_parts: true, invalid: false };
+    pub const RELAXED: DateRules = DateRules {
+        zero_date: true,
+        zero_parts: true,
+        invalid: false,
+    };
     /// Real dates only.
-    pub const STRICT: DateRules = DateRules { zero_date: false, zero_parts: false, invalid: false };
+    pub const STRICT: DateRules = DateRules {
+        zero_date: false,
+        zero_parts: false,
+        invalid: false,
+    };
 
     pub fn allow(self, date: Date) -> bool {
         if date.is_zero() {
@@ -96,7 +104,9 @@ impl<'a> Cursor<'a> {
     fn digits(&mut self, limit: usize) -> (u32, usize) {
         let (mut value, mut n) = (0u32, 0);
         while n < limit && self.peek_is_digit(0) {
-            value = value.saturating_mul(10).saturating_add(u32::from(self.text[self.at] - b'0'));
+            value = value
+                .saturating_mul(10)
+                .saturating_add(u32::from(self.text[self.at] - b'0'));
             self.at += 1;
             n += 1;
         }
@@ -113,7 +123,9 @@ impl<'a> Cursor<'a> {
 
     /// `+hh:mm` or `-hh:mm` as seconds.
     fn offset(&mut self) -> Option<i32> {
-        let &[sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] = self.text.get(self.at..self.at + 6)? else { return None };
+        let &[sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] = self.text.get(self.at..self.at + 6)? else {
+            return None;
+        };
         if ![h1, h2, m1, m2].iter().all(u8::is_ascii_digit) {
             return None;
         }
@@ -121,7 +133,12 @@ impl<'a> Cursor<'a> {
         let (hours, minutes) = (number(h1, h2), number(m1, m2));
         let seconds = hours * 3600 + minutes * 60;
         // MySQL: -13:59 to +14:00; -00:00 is not an offset.
-        let valid = minutes < 60 && if sign == b'-' { (1..14 * 3600).contains(&seconds) } else { seconds <= 14 * 3600 };
+        let valid = minutes < 60
+            && if sign == b'-' {
+                (1..14 * 3600).contains(&seconds)
+            } else {
+                seconds <= 14 * 3600
+            };
         self.at += 6;
         valid.then_some(if sign == b'-' { -seconds } else { seconds })
     }
@@ -151,14 +168,24 @@ impl DateTime {
         let digits = cursor.skip_while(|b| b.is_ascii_digit() || b == b'T');
         let delimited = !matches!(cursor.peek(), None | Some(b'.'));
         cursor.at = start;
-        let year_digits = if delimited || matches!(digits, 4 | 8 | 14..) { 4 } else { 2 };
+        let year_digits = if delimited || matches!(digits, 4 | 8 | 14..) {
+            4
+        } else {
+            2
+        };
 
         let mut parts = [0u32; 6];
         let mut found = 0;
         let mut separated = !delimited;
         let (mut year_len, mut micros, mut fsp, mut round_up, mut offset) = (0, 0, 0, false, None);
         while found < 6 && cursor.peek_is_digit(0) {
-            let limit = if delimited { usize::MAX } else if found == 0 { year_digits } else { 2 };
+            let limit = if delimited {
+                usize::MAX
+            } else if found == 0 {
+                year_digits
+            } else {
+                2
+            };
             let (value, n) = cursor.digits(limit);
             if value > 999_999 {
                 return None;
@@ -186,7 +213,10 @@ impl DateTime {
                 break;
             }
             let mut space_in_the_wrong_place = false;
-            while let Some(b) = cursor.peek().filter(|b| b.is_ascii_punctuation() || b.is_ascii_whitespace()) {
+            while let Some(b) = cursor
+                .peek()
+                .filter(|b| b.is_ascii_punctuation() || b.is_ascii_whitespace())
+            {
                 space_in_the_wrong_place |= b.is_ascii_whitespace() && found != 3;
                 separated |= b.is_ascii_whitespace();
                 cursor.at += 1;
@@ -201,21 +231,45 @@ impl DateTime {
             }
         }
         let [year, month, day, hour, minute, second] = parts;
-        let in_range = found >= 3 && year <= 9999 && month <= 12 && day <= 31 && hour < 24 && minute < 60 && second < 60;
+        let in_range =
+            found >= 3 && year <= 9999 && month <= 12 && day <= 31 && hour < 24 && minute < 60 && second < 60;
         if !in_range {
             return None;
         }
         let all_zero = parts == [0; 6] && micros == 0;
-        let year = if year_len <= 2 && !all_zero { four_digit_year(year) } else { year };
-        let date = Date { year: year as u16, month: month as u8, day: day as u8 };
+        let year = if year_len <= 2 && !all_zero {
+            four_digit_year(year)
+        } else {
+            year
+        };
+        let date = Date {
+            year: year as u16,
+            month: month as u8,
+            day: day as u8,
+        };
         let (hour, minute, second) = (hour as u8, minute as u8, second as u8);
-        let value = DateTime { date, hour, minute, second, fsp, micros };
+        let value = DateTime {
+            date,
+            hour,
+            minute,
+            second,
+            fsp,
+            micros,
+        };
         if !rules.allow(date) {
             return None;
         }
         let value = if round_up { value.add_micros(1)? } else { value };
         let truncated = !cursor.only_blanks_left();
-        Some((ParsedDateTime { value, date_only: found == 3, truncated, offset_seconds: offset }, separated))
+        Some((
+            ParsedDateTime {
+                value,
+                date_only: found == 3,
+                truncated,
+                offset_seconds: offset,
+            },
+            separated,
+        ))
     }
 
     /// Reads 20240131, 240131, 20240131235959, 240131235959. `None` if it is no date.
@@ -240,9 +294,19 @@ impl DateTime {
         if !date.is_in_range() || hour > 23 || minute > 59 || second > 59 || !rules.allow(date) {
             return None;
         }
-        let value =
-            DateTime { date, hour: hour as u8, minute: minute as u8, second: second as u8, ..DateTime::default() };
-        Some(ParsedDateTime { value, date_only, truncated: false, offset_seconds: None })
+        let value = DateTime {
+            date,
+            hour: hour as u8,
+            minute: minute as u8,
+            second: second as u8,
+            ..DateTime::default()
+        };
+        Some(ParsedDateTime {
+            value,
+            date_only,
+            truncated: false,
+            offset_seconds: None,
+        })
     }
 
     /// [`DateTime::from_number`] with a fraction of a second.
@@ -255,7 +319,11 @@ impl DateTime {
         }
         parsed.value = match micros {
             1_000_000 => DateTime { fsp, ..parsed.value }.add_micros(1_000_000)?,
-            micros => DateTime { micros, fsp, ..parsed.value },
+            micros => DateTime {
+                micros,
+                fsp,
+                ..parsed.value
+            },
         };
         Some(parsed)
     }
@@ -323,25 +391,48 @@ impl Time {
         let magnitude = seconds * 1_000_000 + i64::from(micros) + i64::from(round_up);
         let out_of_range = magnitude > MAX_TIME_MICROS;
         let magnitude = magnitude.min(MAX_TIME_MICROS);
-        let value = Time { micros: if negative { -magnitude } else { magnitude }, fsp };
-        Some(ParsedTime { value, truncated: !cursor.only_blanks_left(), out_of_range, had_date: false })
+        let value = Time {
+            micros: if negative { -magnitude } else { magnitude },
+            fsp,
+        };
+        Some(ParsedTime {
+            value,
+            truncated: !cursor.only_blanks_left(),
+            out_of_range,
+            had_date: false,
+        })
     }
 
     /// Reads hhmmss, or a number that is a date and time. `None` if it is neither.
     pub fn from_number(number: i64) -> Option<ParsedTime> {
-        let plain = |value, out_of_range| ParsedTime { value, truncated: false, out_of_range, had_date: false };
+        let plain = |value, out_of_range| ParsedTime {
+            value,
+            truncated: false,
+            out_of_range,
+            had_date: false,
+        };
         if number.unsigned_abs() > 8_385_959 {
             // Ten digits and more can be a date.
             if number >= 10_000_000_000
                 && let Some(parsed) = DateTime::from_number(number, DateRules::RELAXED)
             {
-                return Some(ParsedTime { had_date: true, ..plain(parsed.value.time(), false) });
+                return Some(ParsedTime {
+                    had_date: true,
+                    ..plain(parsed.value.time(), false)
+                });
             }
             let micros = if number < 0 { -MAX_TIME_MICROS } else { MAX_TIME_MICROS };
             return Some(plain(Time { micros, fsp: 0 }, true));
         }
         let magnitude = number.unsigned_abs() as u32;
-        let time = Time::from_parts(number < 0, magnitude / 10_000, magnitude / 100 % 100, magnitude % 100, 0, 0)?;
+        let time = Time::from_parts(
+            number < 0,
+            magnitude / 10_000,
+            magnitude / 100 % 100,
+            magnitude % 100,
+            0,
+            0,
+        )?;
         Some(plain(time, false))
     }
 
@@ -351,10 +442,17 @@ impl Time {
         let (Ok(whole) | Err(whole)) = whole.to_i64();
         let mut parsed = Time::from_number(whole)?;
         let (micros, fsp) = fraction_of(number)?;
-        let signed = if number.is_negative() { -i64::from(micros) } else { i64::from(micros) };
+        let signed = if number.is_negative() {
+            -i64::from(micros)
+        } else {
+            i64::from(micros)
+        };
         let micros = parsed.value.micros + signed;
         parsed.out_of_range |= micros.abs() > MAX_TIME_MICROS;
-        parsed.value = Time { micros: micros.clamp(-MAX_TIME_MICROS, MAX_TIME_MICROS), fsp };
+        parsed.value = Time {
+            micros: micros.clamp(-MAX_TIME_MICROS, MAX_TIME_MICROS),
+            fsp,
+        };
         Some(parsed)
     }
 }

@@ -6,7 +6,9 @@ use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta};
 use proptest::prelude::*;
 
 fn dt(text: &str) -> DateTime {
-    DateTime::parse(text, DateRules::RELAXED).unwrap_or_else(|| panic!("{text}")).value
+    DateTime::parse(text, DateRules::RELAXED)
+        .unwrap_or_else(|| panic!("{text}"))
+        .value
 }
 
 fn time(text: &str) -> Time {
@@ -142,7 +144,17 @@ fn datetime_literals() {
     ] {
         assert_eq!(dt(text).to_string(), printed, "{text}");
     }
-    for text in ["", "abc", "2024", "2024-01", "2024-13-01", "2023-02-29", "2024-01-01 25:00:00", "2024-01-01 10:60:00", "-2024-01-01"] {
+    for text in [
+        "",
+        "abc",
+        "2024",
+        "2024-01",
+        "2024-13-01",
+        "2023-02-29",
+        "2024-01-01 25:00:00",
+        "2024-01-01 10:60:00",
+        "-2024-01-01",
+    ] {
         assert_eq!(DateTime::parse(text, DateRules::RELAXED), None, "{text}");
     }
     let garbage = DateTime::parse("2024-01-31 10:11:12xyz", DateRules::RELAXED).unwrap();
@@ -151,7 +163,16 @@ fn datetime_literals() {
     assert_eq!((offset.offset_seconds, offset.truncated), (Some(19_800), false));
     assert_eq!(DateTime::parse("2024-00-00", DateRules::STRICT), None);
     assert_eq!(DateTime::parse("0000-00-00", DateRules::STRICT), None);
-    assert!(DateTime::parse("2024-02-31", DateRules { invalid: true, ..DateRules::STRICT }).is_some());
+    assert!(
+        DateTime::parse(
+            "2024-02-31",
+            DateRules {
+                invalid: true,
+                ..DateRules::STRICT
+            }
+        )
+        .is_some()
+    );
 }
 
 #[test]
@@ -186,8 +207,14 @@ fn time_literals() {
 
 #[test]
 fn rounding_carries() {
-    assert_eq!(dt("2023-12-31 23:59:59.6").round(0).unwrap().to_string(), "2024-01-01 00:00:00");
-    assert_eq!(dt("2023-12-31 23:59:59.4").round(0).unwrap().to_string(), "2023-12-31 23:59:59");
+    assert_eq!(
+        dt("2023-12-31 23:59:59.6").round(0).unwrap().to_string(),
+        "2024-01-01 00:00:00"
+    );
+    assert_eq!(
+        dt("2023-12-31 23:59:59.4").round(0).unwrap().to_string(),
+        "2023-12-31 23:59:59"
+    );
     assert_eq!(dt("9999-12-31 23:59:59.6").round(0), None);
     assert_eq!(time("-10:11:12.55").round(1).to_string(), "-10:11:12.6");
     assert_eq!(time("838:59:58.9").round(0).to_string(), "838:59:59");
@@ -197,7 +224,14 @@ fn rounding_carries() {
 fn weeks_of_the_manual() {
     // MySQL manual, section 14.7: WEEK and YEARWEEK.
     let week = |d: Date, mode| d.week(WeekMode::new(mode)).1;
-    assert_eq!((week(date(2008, 2, 20), 0), week(date(2008, 2, 20), 1), week(date(2008, 12, 31), 1)), (7, 8, 53));
+    assert_eq!(
+        (
+            week(date(2008, 2, 20), 0),
+            week(date(2008, 2, 20), 1),
+            week(date(2008, 12, 31), 1)
+        ),
+        (7, 8, 53)
+    );
     assert_eq!((week(date(2000, 1, 1), 0), week(date(2000, 1, 1), 2)), (0, 52));
     assert_eq!(date(1987, 1, 1).week(WeekMode::for_yearweek(0)), (1986, 52));
     assert_eq!(date(2000, 1, 1).week(WeekMode::for_yearweek(0)), (1999, 52));
@@ -220,7 +254,12 @@ fn intervals() {
         ("2024-02-29", "1", Year, "2025-02-28 00:00:00"),
         ("2024-01-31", "1-1", YearMonth, "2025-02-28 00:00:00"),
         ("2024-01-31", "2", Quarter, "2024-07-31 00:00:00"),
-        ("1992-12-31 23:59:59.000002", "1.999999", SecondMicrosecond, "1993-01-01 00:00:01.000001"),
+        (
+            "1992-12-31 23:59:59.000002",
+            "1.999999",
+            SecondMicrosecond,
+            "1993-01-01 00:00:01.000001",
+        ),
         ("2024-01-01", "1.5", SecondMicrosecond, "2024-01-01 00:00:01"),
     ] {
         assert_eq!(add(start, text, unit).as_deref(), Some(result), "{start} + {text}");
@@ -229,25 +268,44 @@ fn intervals() {
     assert_eq!(add("2024-00-00", "1", Day), None);
     assert_eq!(timestamp_diff(Month, dt("2003-02-01"), dt("2003-05-01")), 3);
     assert_eq!(timestamp_diff(Year, dt("2002-05-01"), dt("2001-01-01")), -1);
-    assert_eq!(timestamp_diff(Minute, dt("2003-02-01"), dt("2003-05-01 12:05:55")), 128_885);
+    assert_eq!(
+        timestamp_diff(Minute, dt("2003-02-01"), dt("2003-05-01 12:05:55")),
+        128_885
+    );
     assert_eq!(timestamp_diff(Month, dt("2024-01-31"), dt("2024-02-29")), 0);
 }
 
 #[test]
 fn formats_of_the_manual() {
     let format = |d: &str, f: &str| date_format(dt(d), f);
-    assert_eq!(format("2009-10-04 22:23:00", "%W %M %Y").as_deref(), Some("Sunday October 2009"));
-    assert_eq!(format("1900-10-04 22:23:00", "%D %y %a %d %m %b %j").as_deref(), Some("4th 00 Thu 04 10 Oct 277"));
-    assert_eq!(format("1997-10-04 22:23:00", "%H %k %I %r %T %S %w").as_deref(), Some("22 22 10 10:23:00 PM 22:23:00 00 6"));
+    assert_eq!(
+        format("2009-10-04 22:23:00", "%W %M %Y").as_deref(),
+        Some("Sunday October 2009")
+    );
+    assert_eq!(
+        format("1900-10-04 22:23:00", "%D %y %a %d %m %b %j").as_deref(),
+        Some("4th 00 Thu 04 10 Oct 277")
+    );
+    assert_eq!(
+        format("1997-10-04 22:23:00", "%H %k %I %r %T %S %w").as_deref(),
+        Some("22 22 10 10:23:00 PM 22:23:00 00 6")
+    );
     assert_eq!(format("1999-01-01", "%X %V").as_deref(), Some("1998 52"));
     assert_eq!(format("2006-06-00", "%d").as_deref(), Some("00"));
-    assert_eq!(time_format(time("100:00:00"), "%H %k %h %I %l").as_deref(), Some("100 100 04 04 4"));
+    assert_eq!(
+        time_format(time("100:00:00"), "%H %k %h %I %l").as_deref(),
+        Some("100 100 04 04 4")
+    );
     let read = |t: &str, f: &str| str_to_date(t, f, DateRules::RELAXED).map(|r| r.value.truncate(0).to_string());
     assert_eq!(read("01,5,2013", "%d,%m,%Y").as_deref(), Some("2013-05-01 00:00:00"));
     assert_eq!(read("May 1, 2013", "%M %d,%Y").as_deref(), Some("2013-05-01 00:00:00"));
     assert_eq!(read("200442 Monday", "%X%V %W").as_deref(), Some("2004-10-18 00:00:00"));
     assert_eq!(read("abc", "%d"), None);
-    assert!(str_to_date("09:30:17a", "%h:%i:%s", DateRules::RELAXED).unwrap().truncated);
+    assert!(
+        str_to_date("09:30:17a", "%h:%i:%s", DateRules::RELAXED)
+            .unwrap()
+            .truncated
+    );
 }
 
 #[test]
@@ -265,5 +323,8 @@ fn zones() {
     for name in ["+15:00", "-14:00", "Nowhere/Land", "", "+5", "+aa:00"] {
         assert!(TimeZone::from_name(name).is_none(), "{name}");
     }
-    assert_eq!(TimeZone::UTC.to_local(UnixTime::default()).to_string(), "0000-00-00 00:00:00");
+    assert_eq!(
+        TimeZone::UTC.to_local(UnixTime::default()).to_string(),
+        "0000-00-00 00:00:00"
+    );
 }

@@ -33,13 +33,18 @@ impl TimeZone {
         if name.starts_with(['+', '-']) {
             return parse_offset(name).map(TimeZone::Offset);
         }
-        jiff::tz::TimeZone::get(name).ok().map(|zone| TimeZone::Named(Arc::new(zone)))
+        jiff::tz::TimeZone::get(name)
+            .ok()
+            .map(|zone| TimeZone::Named(Arc::new(zone)))
     }
 
     /// A stored moment as the session's wall clock shows it. The zero timestamp is the zero date everywhere.
     pub fn to_local(&self, time: UnixTime) -> DateTime {
         if time.is_zero() {
-            return DateTime { fsp: time.fsp, ..DateTime::default() };
+            return DateTime {
+                fsp: time.fsp,
+                ..DateTime::default()
+            };
         }
         let offset = i64::from(self.offset_at(time.micros.div_euclid(1_000_000)));
         datetime_of(time.micros + offset * 1_000_000, time.fsp)
@@ -49,7 +54,10 @@ impl TimeZone {
     /// change where they were put forward. `None` for a zero or impossible date. The zero datetime is the zero timestamp.
     pub fn to_unix(&self, local: DateTime) -> Option<UnixTime> {
         if local.is_zero() {
-            return Some(UnixTime { micros: 0, fsp: local.fsp });
+            return Some(UnixTime {
+                micros: 0,
+                fsp: local.fsp,
+            });
         }
         if !local.date.is_real() {
             return None;
@@ -70,7 +78,10 @@ impl TimeZone {
                 }
             }
         };
-        Some(UnixTime { micros: utc, fsp: local.fsp })
+        Some(UnixTime {
+            micros: utc,
+            fsp: local.fsp,
+        })
     }
 
     /// The second within the interval at which the offset changes.
@@ -92,7 +103,10 @@ impl TimeZone {
         match self {
             TimeZone::Offset(offset) => *offset,
             TimeZone::System(zone) | TimeZone::Named(zone) => {
-                let limits = (jiff::Timestamp::MIN.as_second() + 86_400, jiff::Timestamp::MAX.as_second() - 86_400);
+                let limits = (
+                    jiff::Timestamp::MIN.as_second() + 86_400,
+                    jiff::Timestamp::MAX.as_second() - 86_400,
+                );
                 let moment = jiff::Timestamp::from_second(seconds.clamp(limits.0, limits.1))
                     .expect("clamped to the range of timestamps");
                 zone.to_offset(moment).seconds()
@@ -107,14 +121,21 @@ fn local_seconds(local: DateTime) -> i64 {
 }
 
 fn datetime_of(micros: i64, fsp: u8) -> DateTime {
-    DateTime::from_absolute_micros(micros.saturating_add(EPOCH_DAYS * super::calendar::DAY_MICROS), fsp)
-        .unwrap_or(DateTime { date: Date::ZERO, fsp, ..DateTime::default() })
+    DateTime::from_absolute_micros(micros.saturating_add(EPOCH_DAYS * super::calendar::DAY_MICROS), fsp).unwrap_or(
+        DateTime {
+            date: Date::ZERO,
+            fsp,
+            ..DateTime::default()
+        },
+    )
 }
 
 fn parse_offset(text: &str) -> Option<i32> {
     let (hours, minutes) = text[1..].split_once(':')?;
     let number = |t: &str| {
-        (matches!(t.len(), 1 | 2) && t.bytes().all(|b| b.is_ascii_digit())).then(|| t.parse::<i32>().ok()).flatten()
+        (matches!(t.len(), 1 | 2) && t.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| t.parse::<i32>().ok())
+            .flatten()
     };
     let (hours, minutes) = (number(hours)?, number(minutes)?);
     let seconds = hours * 3600 + minutes * 60;

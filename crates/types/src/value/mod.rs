@@ -6,6 +6,7 @@
 
 mod convert;
 mod str;
+mod text;
 
 pub use self::str::{Bytes, Str};
 
@@ -127,8 +128,14 @@ impl Value {
             Value::Bit(v) => ValueRef::Bit(*v),
             Value::Str(v) => ValueRef::Str(v),
             Value::Bytes(v) => ValueRef::Bytes(v),
-            Value::Enum(v) => ValueRef::Enum(EnumRef { index: v.index, labels: &v.labels }),
-            Value::Set(v) => ValueRef::Set(SetRef { bits: v.bits, labels: &v.labels }),
+            Value::Enum(v) => ValueRef::Enum(EnumRef {
+                index: v.index,
+                labels: &v.labels,
+            }),
+            Value::Set(v) => ValueRef::Set(SetRef {
+                bits: v.bits,
+                labels: &v.labels,
+            }),
             Value::Json(v) => ValueRef::Json(v.as_ref()),
         }
     }
@@ -166,8 +173,14 @@ impl<'a> ValueRef<'a> {
             ValueRef::Bit(v) => Value::Bit(v),
             ValueRef::Str(v) => Value::str(v),
             ValueRef::Bytes(v) => Value::bytes(v),
-            ValueRef::Enum(v) => Value::Enum(EnumValue { index: v.index, labels: v.labels.clone() }),
-            ValueRef::Set(v) => Value::Set(SetValue { bits: v.bits, labels: v.labels.clone() }),
+            ValueRef::Enum(v) => Value::Enum(EnumValue {
+                index: v.index,
+                labels: v.labels.clone(),
+            }),
+            ValueRef::Set(v) => Value::Set(SetValue {
+                bits: v.bits,
+                labels: v.labels.clone(),
+            }),
             ValueRef::Json(v) => Value::Json(v.to_json()),
         }
     }
@@ -183,7 +196,11 @@ impl Bit {
 
 impl EnumValue {
     pub fn as_str(&self) -> &str {
-        EnumRef { index: self.index, labels: &self.labels }.as_str()
+        EnumRef {
+            index: self.index,
+            labels: &self.labels,
+        }
+        .as_str()
     }
 }
 
@@ -200,22 +217,25 @@ impl<'a> EnumRef<'a> {
 impl SetValue {
     /// Member names joined by commas.
     pub fn to_text(&self) -> String {
-        let mut out = String::new();
-        SetRef { bits: self.bits, labels: &self.labels }.write_text(&mut out);
-        out
+        ValueRef::Set(SetRef {
+            bits: self.bits,
+            labels: &self.labels,
+        })
+        .text()
+        .into_owned()
     }
 }
 
 impl SetRef<'_> {
     /// Appends the member names joined by commas.
-    pub fn write_text(self, out: &mut String) {
+    pub fn write_text(self, out: &mut Vec<u8>) {
         let mut first = true;
         for (i, label) in self.labels.iter().enumerate() {
             if self.bits >> i & 1 == 1 {
                 if !first {
-                    out.push(',');
+                    out.push(b',');
                 }
-                out.push_str(label);
+                out.extend_from_slice(label.as_bytes());
                 first = false;
             }
         }

@@ -21,7 +21,10 @@ impl Bytes {
         if bytes.len() <= INLINE {
             let mut inline = [0; INLINE];
             inline[..bytes.len()].copy_from_slice(bytes);
-            Bytes(Repr::Inline { len: bytes.len() as u8, bytes: inline })
+            Bytes(Repr::Inline {
+                len: bytes.len() as u8,
+                bytes: inline,
+            })
         } else {
             Bytes(Repr::Shared(bytes.into()))
         }
@@ -65,7 +68,11 @@ impl From<&[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        if bytes.len() <= INLINE { Bytes::new(&bytes) } else { Bytes(Repr::Shared(bytes.into())) }
+        if bytes.len() <= INLINE {
+            Bytes::new(&bytes)
+        } else {
+            Bytes(Repr::Shared(bytes.into()))
+        }
     }
 }
 
