@@ -226,18 +226,19 @@ impl SetValue {
     }
 }
 
-impl SetRef<'_> {
+impl<'a> SetRef<'a> {
+    /// The names of the members, in the type's order.
+    pub fn members(self) -> impl Iterator<Item = &'a str> {
+        self.labels.iter().enumerate().filter(move |(i, _)| self.bits >> i & 1 == 1).map(|(_, label)| label)
+    }
+
     /// Appends the member names joined by commas.
-    pub fn write_text(self, out: &mut Vec<u8>) {
-        let mut first = true;
-        for (i, label) in self.labels.iter().enumerate() {
-            if self.bits >> i & 1 == 1 {
-                if !first {
-                    out.push(b',');
-                }
-                out.extend_from_slice(label.as_bytes());
-                first = false;
+    pub fn write_text(self, out: &mut String) {
+        for (i, label) in self.members().enumerate() {
+            if i > 0 {
+                out.push(',');
             }
+            out.push_str(label);
         }
     }
 }

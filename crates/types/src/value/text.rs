@@ -26,7 +26,14 @@ impl<'a> ValueRef<'a> {
             ValueRef::Str(v) => out.extend_from_slice(v.as_bytes()),
             ValueRef::Bytes(v) => out.extend_from_slice(v),
             ValueRef::Enum(v) => out.extend_from_slice(v.as_str().as_bytes()),
-            ValueRef::Set(v) => v.write_text(out),
+            ValueRef::Set(v) => {
+                for (i, label) in v.members().enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(label.as_bytes());
+                }
+            }
             ValueRef::Json(v) => v.write(out),
         }
     }
