@@ -4,13 +4,14 @@ use anyhow::{Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::{Config, SETTINGS, Setting, given_flags, layers};
-use crate::{serve, status};
+use crate::{serve, shell, status};
 
 pub fn run() -> Result<()> {
     let matches = command().get_matches();
     let (name, matches) = matches.subcommand().expect("clap insists on a subcommand");
     match name {
         "serve" => serve::run(&config(matches)?),
+        "sql" => shell::run(&shell_options(matches)?),
         "status" => status::run(config(matches)?.http_addr, matches.get_flag("json")),
         "admin" => bail!(
             "`admin` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
@@ -24,6 +25,32 @@ pub fn run() -> Result<()> {
 fn config(matches: &ArgMatches) -> Result<Config> {
     let file = matches.get_one::<String>("config").map(String::as_str);
     Ok(Config::from_layers(&layers(file, given_flags(matches))?)?)
+}
+
+/// The address comes from flags, or is the one that `serve` would listen on.
+fn shell_options(matches: &ArgMatches) -> Result<shell::Options> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let default = config(matches)?.mysql_addr;
+    let host = text("host").unwrap_or_else(|| default.ip().to_string());
+    let port = matches.get_one::<u16>("port").copied().unwrap_or(default.port());
+    let asked = matches.contains_id("password");
+    Ok(shell::Options {
+        address: if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        },
+        user: text("user").unwrap_or_else(|| "root".to_owned()),
+        password: text("password").or_else(|| {
+            if asked {
+                None
+            } else {
+                Some(std::env::var("MYSQL_PWD").unwrap_or_default())
+            }
+        }),
+        database: text("database"),
+        execute: text("execute"),
+    })
 }
 
 fn command() -> Command {
@@ -46,8 +73,43 @@ fn command() -> Command {
                 .arg(config_flag())
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the node's answer as it is")),
         )
+        .subcommand(shell_command())
         .subcommand(later("admin", "Drain, move leaders, add and remove nodes, back up (not in this version)"))
         .subcommand(later("lab", "Measure databases (not in this version)"))
+}
+
+/// The flags that every MySQL client has; `-h` is the host there, so help is `--help` alone.
+fn shell_command() -> Command {
+    let text = |name: &'static str, short: char, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).short(short).value_name(value).help(help)
+    };
+    Command::new("sql")
+        .about("A small SQL shell")
+        .disable_help_flag(true)
+        .arg(Arg::new("help").long("help").action(ArgAction::Help).help("Print help"))
+        .arg(text(
+            "host",
+            'h',
+            "HOST",
+            "Server's address [default: that of mysql_addr]",
+        ))
+        .arg(
+            text("port", 'P', "PORT", "Server's port [default: that of mysql_addr]")
+                .value_parser(clap::value_parser!(u16)),
+        )
+        .arg(text("user", 'u', "USER", "Account [default: root]"))
+        .arg(
+            text(
+                "password",
+                'p',
+                "PASSWORD",
+                "Password; without a value, asks for it [default: MYSQL_PWD]",
+            )
+            .num_args(0..=1),
+        )
+        .arg(text("database", 'D', "DATABASE", "Database to use"))
+        .arg(text("execute", 'e', "SQL", "Run these statements and leave"))
+        .arg(config_flag())
 }
 
 fn setting(key: &str) -> &'static Setting {

@@ -8,6 +8,7 @@ mod config;
 mod logging;
 mod node;
 mod serve;
+mod shell;
 mod status;
 mod table;
 
