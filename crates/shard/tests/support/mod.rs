@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod purse;
+
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
