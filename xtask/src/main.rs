@@ -1,6 +1,7 @@
 //! The workspace's own tasks, run as `cargo xtask …`: `tidy` holds what no compiler holds (layers, file lengths,
 //! documents), `test` runs every suite against a server of its own and adds them up.
 
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
@@ -19,11 +20,14 @@ struct Arguments {
 enum Task {
     /// Check what the compiler does not: layers, file lengths, documents, licences
     Tidy(tidy::Options),
+    /// Run the test suites and add them up
+    Test(test::Options),
 }
 
 fn main() -> ExitCode {
     let done: Result<()> = match Arguments::parse().task {
         Task::Tidy(options) => tidy::run(&options),
+        Task::Test(options) => test::run(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

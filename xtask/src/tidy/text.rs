@@ -97,8 +97,9 @@ fn contains_word(line: &str, word: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + word.len()..].chars().next();
         let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        !(word.starts_with(char::is_alphabetic) && joins(before))
-            && !(word.ends_with(char::is_alphabetic) && joins(after))
+        let part_of_another = word.starts_with(char::is_alphabetic) && joins(before)
+            || word.ends_with(char::is_alphabetic) && joins(after);
+        !part_of_another
     })
 }
 

@@ -1,0 +1,216 @@
+//! `cargo xtask test`: every suite of the repository, each against a server of its own, and one table at the end.
+//!
+//! A suite is a program that ends with a line `N passed, N failed[, N skipped]`, or `cargo test`. Its whole output goes to
+//! `target/test-logs/`; what is not a passed test is shown. A suite whose toolchain is missing is skipped by name, which
+//! in CI (`CI=true`) is a failure.
+
+mod count;
+mod run;
+mod server;
+mod suites;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use count::Count;
+use server::Server;
+use suites::{SUITES, Suite};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Suites to run (all, if none is named)
+    suites: Vec<String>,
+    /// The long forms: the whole sysbench matrix, more crashes
+    #[arg(long)]
+    long: bool,
+    /// Test this server instead of starting LatsDB: HOST:PORT:USER:PASSWORD
+    #[arg(long)]
+    server: Option<String>,
+    /// Use the unoptimised build
+    #[arg(long)]
+    debug: bool,
+    /// Show passed tests, too
+    #[arg(long)]
+    verbose: bool,
+    /// Name the suites and leave
+    #[arg(long)]
+    list: bool,
+}
+
+/// What every suite may use.
+pub struct Context {
+    pub root: PathBuf,
+    pub options: Options,
+    /// Of this run, in `target/`.
+    pub logs: PathBuf,
+}
+
+impl Context {
+    pub fn target(&self, name: &str) -> PathBuf {
+        self.root.join("target").join(name)
+    }
+
+    pub fn server_binary(&self) -> PathBuf {
+        self.target(if self.options.debug { "debug" } else { "release" })
+            .join("latsdb")
+    }
+}
+
+/// What came of a suite.
+struct Outcome {
+    suite: &'static str,
+    count: Count,
+    took: Duration,
+    /// Why it was skipped or could not be counted.
+    note: Option<String>,
+}
+
+pub fn run(options: Options) -> Result<()> {
+    if options.list {
+        for suite in SUITES {
+            println!("{:<16}{}", suite.name, suite.about);
+        }
+        return Ok(());
+    }
+    if let Some(unknown) = options
+        .suites
+        .iter()
+        .find(|name| !SUITES.iter().any(|suite| suite.matches(name)))
+    {
+        bail!("there is no suite {unknown}; --list names them");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lives in the workspace")
+        .to_owned();
+    let logs = root.join("target/test-logs");
+    std::fs::create_dir_all(&logs)?;
+    let context = Context { root, options, logs };
+    let wanted: Vec<&Suite> = SUITES
+        .iter()
+        .filter(|suite| {
+            context.options.suites.is_empty() || context.options.suites.iter().any(|name| suite.matches(name))
+        })
+        .collect();
+    if context.options.server.is_none() && wanted.iter().any(|suite| suite.needs_server_binary()) {
+        run::build_server(&context)?;
+    }
+    let outcomes: Vec<Outcome> = wanted.iter().map(|suite| run_suite(suite, &context)).collect();
+    conclude(&outcomes)
+}
+
+fn run_suite(suite: &'static Suite, context: &Context) -> Outcome {
+    println!("== {}: {}", suite.name, suite.about);
+    let started = Instant::now();
+    let (count, note) = match tools::missing(suite.needs) {
+        Some(missing) => (
+            Count {
+                skipped: 1,
+                ..Count::default()
+            },
+            Some(missing),
+        ),
+        None => match counted(suite, context) {
+            Ok(count) => (count, None),
+            Err(error) => (
+                Count {
+                    failed: 1,
+                    ..Count::default()
+                },
+                Some(format!("{error:#}")),
+            ),
+        },
+    };
+    if let Some(note) = &note {
+        println!("   {note}");
+    }
+    Outcome {
+        suite: suite.name,
+        count,
+        took: started.elapsed(),
+        note,
+    }
+}
+
+fn counted(suite: &Suite, context: &Context) -> Result<Count> {
+    let prepared = (suite.command)(context).with_context(|| format!("cannot prepare {}", suite.name))?;
+    let limit = if context.options.long {
+        suite.time_limit * 20
+    } else {
+        suite.time_limit
+    };
+    if !suite.with_server {
+        return run::watched(prepared, suite.name, limit, context);
+    }
+    if let Some(address) = &context.options.server {
+        return run::watched(
+            server::with_address(prepared, &address.parse()?),
+            suite.name,
+            limit,
+            context,
+        );
+    }
+    let server = Server::start(context, suite.name, suite.server_flags)?;
+    let count = run::watched(
+        server::with_address(prepared, server.address()),
+        suite.name,
+        limit,
+        context,
+    );
+    let stopped = server.stop();
+    let mut count = count?;
+    // That a server stops when it is asked to is a promise of its own.
+    match stopped {
+        Ok(()) => count.passed += 1,
+        Err(error) => {
+            println!("   FAILED graceful stop: {error:#}");
+            count.failed += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Prints the table and the closing line; an error unless everything passed.
+fn conclude(outcomes: &[Outcome]) -> Result<()> {
+    println!(
+        "\n{:<18}{:>8}{:>8}{:>9}{:>10}",
+        "suite", "passed", "failed", "skipped", "seconds"
+    );
+    let mut total = Count::default();
+    for outcome in outcomes {
+        let Count {
+            passed,
+            failed,
+            skipped,
+        } = outcome.count;
+        println!(
+            "{:<18}{passed:>8}{failed:>8}{skipped:>9}{:>10.1}",
+            outcome.suite,
+            outcome.took.as_secs_f64()
+        );
+        total += outcome.count;
+    }
+    for outcome in outcomes {
+        if let Some(note) = &outcome.note {
+            println!("{}: {note}", outcome.suite);
+        }
+    }
+    println!(
+        "\n{} passed, {} failed, {} skipped",
+        total.passed, total.failed, total.skipped
+    );
+    if let Some(file) = std::env::var_os("TEST_SUMMARY") {
+        std::fs::write(&file, format!("{} {} {}\n", total.passed, total.failed, total.skipped))
+            .context("cannot write TEST_SUMMARY")?;
+    }
+    let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    match (total.failed, total.skipped) {
+        (0, 0) => Ok(()),
+        (0, _) if !in_ci => Ok(()),
+        (0, skipped) => bail!("{skipped} skipped, which is not allowed in CI"),
+        (failed, _) => bail!("{failed} failed"),
+    }
+}

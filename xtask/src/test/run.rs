@@ -1,0 +1,121 @@
+//! Running a suite's program: output to a log, what matters to the screen, counts out of its closing lines, an end to
+//! what hangs.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::Context;
+use super::count::Count;
+
+/// Lines that name a passed test, in the words of the suites and of cargo.
+fn is_noise(line: &str) -> bool {
+    line.starts_with("ok ") || line.is_empty() || line.starts_with("running ") || line.chars().all(|c| c == '.')
+}
+
+/// Runs `command` to its end, at most for `limit`.
+pub fn watched(mut command: Command, name: &str, limit: Duration, context: &Context) -> Result<Count> {
+    let log_path = context.logs.join(format!("{name}.log"));
+    let mut log = File::create(&log_path)?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let lines = lines_of(&mut child);
+    let deadline = Instant::now() + limit;
+    let mut count: Option<Count> = None;
+    loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                writeln!(log, "{line}")?;
+                if context.options.verbose || !is_noise(&line) {
+                    println!("   {line}");
+                }
+                if let Some(closing) = Count::of_line(&line) {
+                    *count.get_or_insert_default() += closing;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                child.wait()?;
+                bail!(
+                    "stopped after {} s; its output is in {}",
+                    limit.as_secs(),
+                    log_path.display()
+                );
+            }
+        }
+    }
+    let status = child.wait()?;
+    match count {
+        Some(count) if status.success() || count.failed > 0 => Ok(count),
+        Some(count) => bail!(
+            "{} passed, then it ended with {status}; its output is in {}",
+            count.passed,
+            log_path.display()
+        ),
+        None => bail!(
+            "ended with {status} and without a closing line; its output is in {}",
+            log_path.display()
+        ),
+    }
+}
+
+/// Both outputs of the child, line by line, until both are closed.
+fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    let outputs: [Option<Box<dyn std::io::Read + Send>>; 2] = [
+        child.stdout.take().map(|output| Box::new(output) as _),
+        child.stderr.take().map(|output| Box::new(output) as _),
+    ];
+    for output in outputs.into_iter().flatten() {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+                if sender
+                    .send(String::from_utf8_lossy(&line).trim_end().to_owned())
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+    }
+    receiver
+}
+
+/// Builds the server that the suites start.
+pub fn build_server(context: &Context) -> Result<()> {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["build", "--quiet", "--package", "latsdb"])
+        .current_dir(&context.root);
+    if !context.options.debug {
+        command.arg("--release");
+    }
+    done(command)
+}
+
+/// Runs a preparing command to its end; an error shows what it said.
+pub fn done(mut command: Command) -> Result<()> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?} ended with {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The suites, cheap ones first.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Context, tools};
+
+pub struct Suite {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Programs without which it is skipped.
+    pub needs: &'static [&'static str],
+    /// Whether it gets the address of a running server; otherwise it starts what it needs by itself.
+    pub with_server: bool,
+    /// Flags of that server beside its addresses and data.
+    pub server_flags: &'static [&'static str],
+    pub time_limit: Duration,
+    /// Fetches and builds what the suite needs, and says how to run it.
+    pub command: fn(&Context) -> Result<Command>,
+}
+
+impl Suite {
+    /// `clients` stands for all that begin with `client-`.
+    pub fn matches(&self, name: &str) -> bool {
+        self.name == name || name == "clients" && self.name.starts_with("client-")
+    }
+
+    pub fn needs_server_binary(&self) -> bool {
+        self.name != "crates"
+    }
+}
+
+const fn minutes(n: u64) -> Duration {
+    Duration::from_secs(60 * n)
+}
+
+const fn client(
+    name: &'static str,
+    about: &'static str,
+    needs: &'static [&'static str],
+    command: fn(&Context) -> Result<Command>,
+) -> Suite {
+    Suite {
+        name,
+        about,
+        needs,
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command,
+    }
+}
+
+pub const SUITES: &[Suite] = &[
+    Suite {
+        name: "crates",
+        about: "unit, property and integration tests of every crate",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(30),
+        command: |context| {
+            let mut command = Command::new(env!("CARGO"));
+            command
+                .args(["test", "--workspace", "--quiet", "--no-fail-fast"])
+                .current_dir(&context.root);
+            Ok(command)
+        },
+    },
+    Suite {
+        name: "sql",
+        about: "the SQL scripts of tests/sql, by text and prepared",
+        needs: &[],
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            // The address is known to the suite's environment only once the server runs.
+            let mut command = Command::new("sh");
+            command.args(["-c", "exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql"]);
+            command.arg(env!("CARGO")).current_dir(&context.root);
+            Ok(command)
+        },
+    },
+    client(
+        "client-cli",
+        "the mariadb command line",
+        &["mariadb", "bash"],
+        |context| Ok(Command::new(context.root.join("tests/clients/cli/suite.sh"))),
+    ),
+    client("client-pymysql", "PyMySQL", &["python3"], |context| {
+        python_suite(context, "test_pymysql.py")
+    }),
+    client("client-connector", "mysql-connector-python", &["python3"], |context| {
+        python_suite(context, "test_connector.py")
+    }),
+    client("client-go", "Go, go-sql-driver/mysql", &["go"], |context| {
+        Ok(in_folder(tools::go_suite(context)?, context, "go"))
+    }),
+    client("client-node", "Node, mysql2", &["node", "npm"], |context| {
+        let mut node = tools::node(context)?;
+        node.arg("suite.mjs");
+        Ok(in_folder(node, context, "node"))
+    }),
+    client(
+        "client-java",
+        "MariaDB Connector/J",
+        &["java", "javac", "mvn"],
+        |context| {
+            let mut java = tools::java(context)?;
+            java.arg("Suite.java");
+            Ok(in_folder(java, context, "java"))
+        },
+    ),
+    client("client-rust", "Rust, mysql_async", &[], |context| {
+        Ok(in_folder(tools::rust_suite(context)?, context, "rust"))
+    }),
+    Suite {
+        name: "sysbench",
+        about: "sysbench's OLTP scripts, with the data checked after every run",
+        needs: &["sysbench", "python3"],
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python.arg(context.root.join("tests/sysbench/matrix.py"));
+            if context.options.long {
+                python.args(["--long", "--seconds", "2"]);
+            }
+            Ok(python)
+        },
+    },
+    Suite {
+        name: "abuse",
+        about: "garbage, slow and greedy clients, beside one that must not notice",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: &["--memory-limit", "1GiB"],
+        time_limit: minutes(10),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python.arg(context.root.join("tests/abuse/suite.py"));
+            Ok(python)
+        },
+    },
+];
+
+fn python_suite(context: &Context, file: &str) -> Result<Command> {
+    let mut python = tools::python(context)?;
+    python.arg(file);
+    Ok(in_folder(python, context, "python"))
+}
+
+fn in_folder(mut command: Command, context: &Context, client: &str) -> Command {
+    command.current_dir(context.root.join("tests/clients").join(client));
+    command
+}
