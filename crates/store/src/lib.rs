@@ -29,8 +29,9 @@ pub mod table;
 pub mod write_set;
 pub mod writer;
 
-pub use lock::{LockKey, LockMode, LockOutcome, LockTable, LockWait, TransactionLocks};
+pub use lock::{LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockTable, LockWait, TransactionLocks};
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
+pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 pub use range::{Cursor, Direction, KeyRange};
 pub use snapshot::{Snapshot, Snapshots};
 pub use spec::{IndexSpec, KeyColumn, TableSpec};

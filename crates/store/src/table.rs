@@ -5,7 +5,7 @@
 
 use crate::btree::{Leaves, Tree, TreeKind};
 use crate::range::{Cursor, Direction, KeyRange};
-use crate::record::{Record, RecordPtr};
+use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::spec::TableSpec;
 use crossbeam_epoch::{self as epoch, Guard};
@@ -151,6 +151,11 @@ impl Table {
         self.index(index).map(|index| &index.layout)
     }
 
+    /// The timestamp that made the table. Older snapshots must not read it.
+    pub fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
     /// Since when the index ([`IndexId::PRIMARY`]: the table) can be read. Snapshots before that must not use it.
     pub fn readable_since(&self, index: IndexId) -> Option<Timestamp> {
         match index {
@@ -166,6 +171,30 @@ impl Table {
         let has_null = index.layout.encode_row(&self.shape.rows, row, out);
         out.extend_from_slice(primary_key);
         has_null
+    }
+
+    /// Whether the row, under this key, is within the store's limits: its own length, and that of its keys.
+    pub fn fits(&self, key: &[u8], row: &[u8]) -> bool {
+        if key.len() > MAX_KEY_BYTES || row.len() > MAX_ROW_BYTES {
+            return false;
+        }
+        // Only strings make long keys, and not more than a few times their own length.
+        if key.len() + row.len() < MAX_KEY_BYTES / 16 {
+            return true;
+        }
+        let mut entry_key = Vec::new();
+        self.indexes.iter().all(|index| {
+            entry_key.clear();
+            index.layout.encode_row(&self.shape.rows, row, &mut entry_key);
+            entry_key.len() + key.len() <= MAX_KEY_BYTES
+        })
+    }
+
+    /// What a row will take in the store, in bytes: an estimate from above.
+    pub fn footprint(&self, key: &[u8], row: &[u8]) -> usize {
+        // A node entry in a half empty node, a record and a history for each index; a key is seldom longer than its columns.
+        let per_index = 160 + key.len();
+        row.len() * 2 + key.len() + 96 + per_index * (1 + self.indexes.len())
     }
 
     // --- reading rows ---

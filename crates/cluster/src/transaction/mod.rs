@@ -22,22 +22,22 @@
 //! * SERIALIZABLE: what a statement reads is locked first ([`Transaction::lock_for_read`], [`Transaction::lock_table`]) and
 //!   then read as newly as possible: strict two-phase locking.
 
-use shard::{ProposeError, Shard};
-use std::future::Future;
-use std::ops::ControlFlow;
-use std::pin::Pin;
+mod commit;
+mod lock;
+mod overlay;
+mod read;
+mod write;
+
+pub use commit::Participant;
+
+use overlay::Overlay;
+use std::cell::{Cell, Ref, RefCell};
+use std::collections::HashSet;
 use std::sync::Arc;
 use store::{
-    Cursor, Entry, IndexId, IndexSpec, LockMode, LockWait, MemoryLimit, Store, Table, TableId, TableSpec, Timestamp,
+    IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, Reservation, Snapshot, Store, Table, TableId, Timestamp,
+    TransactionLocks,
 };
-
-/// The shard as a transaction sees it.
-pub trait Participant: Send + Sync {
-    fn store(&self) -> &Arc<Store>;
-
-    /// Commits a write set: it is durable and visible when the future is ready.
-    fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
@@ -131,11 +131,39 @@ pub struct Savepoint(usize);
 pub struct Transaction {
     participant: Arc<dyn Participant>,
     options: Options,
+    snapshot: RefCell<Option<Snapshot>>,
+    /// The next read takes a new snapshot.
+    is_snapshot_old: Cell<bool>,
+    /// Statements begun, and whether the first found no snapshot taken.
+    statements: u64,
+    began_without_snapshot: bool,
+    overlay: Overlay,
+    /// How long the history was at each savepoint.
+    savepoints: Vec<usize>,
+    locks: TransactionLocks,
+    /// Rows changed by others after the snapshot that a locking read has shown since: they may be written.
+    seen_newer: HashSet<(TableId, Box<[u8]>)>,
+    memory: Reservation,
 }
 
 impl Transaction {
     pub fn begin(participant: Arc<dyn Participant>, options: Options) -> Transaction {
-        Transaction { participant, options }
+        let store = participant.store();
+        let memory = store.memory().reserve(MemoryUse::Transactions, 0).expect("nothing fits under every limit");
+        let locks = store.locks().transaction();
+        Transaction {
+            participant,
+            options,
+            snapshot: RefCell::new(None),
+            is_snapshot_old: Cell::new(false),
+            statements: 0,
+            began_without_snapshot: false,
+            overlay: Overlay::default(),
+            savepoints: Vec::new(),
+            locks,
+            seen_newer: HashSet::new(),
+            memory,
+        }
     }
 
     pub fn options(&self) -> Options {
@@ -146,196 +174,116 @@ impl Transaction {
         self.participant.store()
     }
 
-    /// Whether a commit would change anything.
-    pub fn has_writes(&self) -> bool {
-        todo!()
+    /// How the lock table knows this transaction.
+    pub fn lock_owner(&self) -> LockOwner {
+        self.locks.owner()
     }
 
-    // --- statements, snapshots, savepoints ---
+    /// How many locks it holds, or waits for.
+    pub fn lock_count(&self) -> usize {
+        self.locks.count()
+    }
 
-    /// Starts a statement; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the place to roll back to
-    /// if it fails.
+    /// Whether a commit would change anything.
+    pub fn has_writes(&self) -> bool {
+        !self.overlay.is_empty()
+    }
+
+    /// How many rows a commit would change.
+    pub fn changed_rows(&self) -> usize {
+        self.overlay.changed_rows()
+    }
+
+    // --- statements and snapshots ---
+
+    /// Starts a statement; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the place to
+    /// roll back to if it fails.
     pub fn begin_statement(&mut self) -> Savepoint {
-        todo!()
+        if self.options.isolation != Isolation::RepeatableRead {
+            self.is_snapshot_old.set(true);
+        }
+        self.began_without_snapshot = self.statements == 0 && self.snapshot.get_mut().is_none();
+        self.statements += 1;
+        self.savepoint()
     }
 
     /// The statement succeeded. Forgets what only its rollback would need.
-    pub fn end_statement(&mut self, _statement: Savepoint) {
-        todo!()
+    pub fn end_statement(&mut self, statement: Savepoint) {
+        self.release(statement);
+    }
+
+    /// The statement failed: undoes its writes. Its locks stay.
+    pub fn rollback_statement(&mut self, statement: Savepoint) {
+        self.rollback_to(statement);
+        self.release(statement);
     }
 
     /// The timestamp at which reads read, taken now if there was none.
     pub fn snapshot(&self) -> Timestamp {
-        todo!()
+        self.reading_at().timestamp()
     }
 
     /// Whether a statement that met a [`WriteConflict`](TransactionError::WriteConflict) may silently run again on a newer
     /// snapshot: it is the transaction's first, nobody has seen the old one.
     pub fn may_restart_statement(&self) -> bool {
-        todo!()
+        self.statements == 1 && self.began_without_snapshot
     }
 
     /// Rolls the statement back and drops the snapshot; its locks are kept, so that the next try gets further.
-    pub fn restart_statement(&mut self, _statement: Savepoint) {
-        todo!()
+    pub fn restart_statement(&mut self, statement: Savepoint) {
+        self.rollback_to(statement);
+        *self.snapshot.get_mut() = None;
+        self.seen_newer.clear();
     }
+
+    /// Refuses a table or an index that is newer than the snapshot, and so lacks what the snapshot would have to see.
+    pub fn check_readable(&self, table: &Table, index: IndexId) -> Result<(), TransactionError> {
+        match table.readable_since(index) {
+            Some(since) if since <= self.snapshot() => Ok(()),
+            _ => Err(TransactionError::DefinitionChanged(table.id())),
+        }
+    }
+
+    fn reading_at(&self) -> Ref<'_, Snapshot> {
+        let is_old = self.is_snapshot_old.replace(false);
+        if is_old || self.snapshot.borrow().is_none() {
+            match &mut *self.snapshot.borrow_mut() {
+                Some(snapshot) => snapshot.refresh(),
+                none => *none = Some(self.store().snapshot()),
+            }
+        }
+        Ref::map(self.snapshot.borrow(), |snapshot| snapshot.as_ref().expect("taken above"))
+    }
+
+    // --- savepoints ---
 
     /// A place to return to. Savepoints nest.
     pub fn savepoint(&mut self) -> Savepoint {
-        todo!()
+        self.savepoints.push(self.overlay.history());
+        Savepoint(self.savepoints.len() - 1)
     }
 
-    /// Undoes all writes since, in time proportional to their number; locks stay. The savepoint remains.
-    pub fn rollback_to(&mut self, _savepoint: Savepoint) {
-        todo!()
+    /// Undoes all writes since, in time proportional to their number; locks stay. The savepoint remains, later ones are
+    /// forgotten.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.savepoints.truncate(savepoint.0 + 1);
+        self.overlay.undo_to(self.savepoints[savepoint.0]);
+        self.memory.shrink(self.memory.bytes().saturating_sub(self.overlay.bytes()));
     }
 
-    /// Forgets the savepoint (and later ones); the writes stay.
-    pub fn release(&mut self, _savepoint: Savepoint) {
-        todo!()
-    }
-
-    // --- reads ---
-
-    /// The row under a primary key, as this transaction sees it.
-    pub fn get<R>(&self, _table: &Table, _key: &[u8], _read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        todo!()
-    }
-
-    /// The newest committed row, or this transaction's own: what UPDATE, DELETE and locking reads work on. Lock it first.
-    pub fn get_current<R>(&self, _table: &Table, _key: &[u8], _read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        todo!()
-    }
-
-    /// Shows the entries of an index as this transaction sees them; see [`Table::scan`]. Works in chunks: until `visit`
-    /// breaks or about `most` entries were looked at; call again while the cursor is not finished. `visit` may read through this transaction.
-    pub fn scan(
-        &self,
-        _table: &Table,
-        _index: IndexId,
-        _cursor: &mut Cursor,
-        _most: usize,
-        _visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) {
-        todo!()
-    }
-
-    /// How many entries of the cursor's range this transaction sees, without touching rows; in chunks like [`scan`](Self::scan).
-    pub fn count(&self, _table: &Table, _index: IndexId, _cursor: &mut Cursor, _most: usize) -> usize {
-        todo!()
-    }
-
-    // --- locks ---
-
-    /// Locks a table. Every statement takes [`LockMode::IntentionShared`] on the tables it reads and
-    /// [`LockMode::IntentionExclusive`] on those it changes, which keeps DDL ([`LockMode::Exclusive`]) out until the transaction ends.
-    pub fn lock_table(
-        &mut self,
-        _table: TableId,
-        _mode: LockMode,
-        _policy: LockPolicy,
-    ) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    /// Locks a row for a locking read (FOR SHARE, FOR UPDATE), found by a scan or known by its key (an absent one too). Then read it by
-    /// [`get_current`](Self::get_current): locking reads see the newest committed row, and a later write to it is no conflict.
-    pub fn lock_for_read(
-        &mut self,
-        _table: &Table,
-        _key: &[u8],
-        _mode: LockMode,
-        _policy: LockPolicy,
-    ) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    /// Locks a row that the statement is about to change, and checks that it has not changed since the snapshot if the
-    /// isolation level asks for it. Then read it by [`get_current`](Self::get_current) and look at the condition again.
-    pub fn lock_for_write(&mut self, _table: &Table, _key: &[u8]) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    // --- writes ---
-
-    /// Adds a row. Locks its primary key and its unique keys, and fails with the first duplicate.
-    pub fn insert(&mut self, _table: &Table, _key: &[u8], _row: &[u8]) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    /// Replaces the row under `key`, which exists and has been locked for write, by `row` under `new_key` (often the same).
-    pub fn update(
-        &mut self,
-        _table: &Table,
-        _key: &[u8],
-        _new_key: &[u8],
-        _row: &[u8],
-    ) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    /// Removes the row under `key`, which exists and has been locked for write.
-    pub fn delete(&mut self, _table: &Table, _key: &[u8]) -> Result<Progress, TransactionError> {
-        todo!()
-    }
-
-    /// Takes the next automatic id, for an INSERT that gives none (or 0). Never given to anybody else, even if this transaction rolls back.
-    pub fn next_auto_increment(&mut self, _table: &Table) -> u64 {
-        todo!()
-    }
-
-    /// An INSERT or UPDATE gave this id itself: automatic ones go on behind it.
-    pub fn note_auto_increment(&mut self, _table: &Table, _id: u64) {
-        todo!()
-    }
-
-    /// `ALTER TABLE … AUTO_INCREMENT = n`, and the counter of a rebuilt table: the next id is at least `next`.
-    pub fn set_auto_increment(&mut self, _table: TableId, _next: u64) {
-        todo!()
-    }
-
-    /// The key of a new row in a table with hidden row ids.
-    pub fn next_row_id(&mut self, _table: &Table) -> [u8; 8] {
-        todo!()
-    }
-
-    // --- definitions; the caller holds the table's exclusive lock ---
-
-    pub fn create_table(&mut self, _spec: TableSpec) {
-        todo!()
-    }
-
-    pub fn drop_table(&mut self, _table: TableId) {
-        todo!()
-    }
-
-    /// Adds an index at commit, filled from the committed rows. Fails now if it is unique and the rows are not.
-    pub fn create_index(&mut self, _table: &Table, _index: IndexSpec) -> Result<(), TransactionError> {
-        todo!()
-    }
-
-    pub fn drop_index(&mut self, _table: TableId, _index: IndexId) {
-        todo!()
+    /// Forgets the savepoint, and later ones; the writes stay.
+    pub fn release(&mut self, savepoint: Savepoint) {
+        self.savepoints.truncate(savepoint.0);
+        if self.savepoints.is_empty() {
+            self.overlay.forget_history();
+        }
     }
 
     // --- the end ---
-
-    /// Commits. Drive the future to its end, whatever happens to the client: the locks are released when it is done. `None`: there
-    /// was nothing to write.
-    pub fn commit(self) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
-        async { todo!() }
-    }
 
     /// Forgets everything and releases the locks; so does dropping the transaction.
     pub fn rollback(self) {}
 }
 
-impl Participant for Shard {
-    fn store(&self) -> &Arc<Store> {
-        todo!()
-    }
-
-    fn propose(&self, _write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
-        todo!()
-    }
-}
+#[cfg(test)]
+mod tests;

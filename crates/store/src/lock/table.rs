@@ -302,7 +302,7 @@ impl TransactionLocks {
 
     /// Asks for a lock, queueing if it is not free. Never blocks.
     pub fn lock(&mut self, key: LockKey<'_>, mode: LockMode) -> LockOutcome {
-        if self.holds_table(key, mode) {
+        if self.is_covered(key, mode) {
             return LockOutcome::Granted;
         }
         let place = self.table.place(key);
@@ -317,7 +317,7 @@ impl TransactionLocks {
 
     /// Takes a lock if it is free at once: NOWAIT and SKIP LOCKED.
     pub fn try_lock(&mut self, key: LockKey<'_>, mode: LockMode) -> bool {
-        self.holds_table(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
+        self.is_covered(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
     }
 
     /// How many locks there are.
@@ -358,8 +358,9 @@ impl TransactionLocks {
         grant
     }
 
-    fn holds_table(&self, key: LockKey<'_>, mode: LockMode) -> bool {
-        let LockKey::Table(table) = key else { return false };
+    /// Whether a lock on the table says it all: that very one, or one that includes all its keys.
+    fn is_covered(&self, key: LockKey<'_>, mode: LockMode) -> bool {
+        let (LockKey::Table(table) | LockKey::Key(table, ..)) = key;
         self.tables.iter().any(|(held, modes)| *held == table && modes.cover(mode))
     }
 

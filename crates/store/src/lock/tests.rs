@@ -176,6 +176,20 @@ fn table_locks_and_intentions() {
 }
 
 #[test]
+fn a_table_lock_includes_its_keys() {
+    let table = table();
+    let (mut a, mut b) = (table.transaction(), table.transaction());
+    granted(a.lock(LockKey::Table(TableId(1)), Shared));
+    granted(a.lock(row(b"r"), Shared));
+    assert_eq!(a.count(), 1);
+    granted(a.lock(row(b"r"), Exclusive));
+    assert_eq!(a.count(), 2);
+    granted(b.lock(LockKey::Table(TableId(2)), Exclusive));
+    granted(b.lock(LockKey::Key(TableId(2), IndexId(3), b"r"), Exclusive));
+    assert_eq!(b.count(), 1);
+}
+
+#[test]
 fn memory_is_accounted_and_given_back() {
     let memory = MemoryBudget::new(1 << 30);
     let table = LockTable::new(Arc::clone(&memory));

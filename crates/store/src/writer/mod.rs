@@ -11,7 +11,6 @@ mod table;
 
 pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
 
-use crate::record::MAX_ROW_BYTES;
 use crate::retired::Retired;
 use crate::snapshot::Active;
 use crate::spec::{IndexSpec, TableSpec};
@@ -124,7 +123,7 @@ impl Writer {
         match op {
             WriteOp::Put { table, key, row } => {
                 let writer = self.changing(table)?;
-                if row.len() > MAX_ROW_BYTES || !writer.put(ts, key, row) {
+                if !writer.put(ts, key, row) {
                     return Err(ApplyError::TooLong(table));
                 }
             }

@@ -100,9 +100,9 @@ impl TableWriter {
         memory.charge(MemoryUse::Indexes, -self.index_bytes.total);
     }
 
-    /// Inserts or replaces a row. False, and nothing done: a key is too long.
+    /// Inserts or replaces a row. False, and nothing done: the row or a key is too long.
     pub(super) fn put(&mut self, ts: Timestamp, key: &[u8], row: &[u8]) -> bool {
-        if key.len() > MAX_KEY_BYTES || !self.index_keys_fit(key, row) {
+        if !self.table.fits(key, row) {
             return false;
         }
         self.row_bytes.add(allocated(version_bytes(row.len())) as i64);
@@ -149,20 +149,6 @@ impl TableWriter {
         }
         self.old_key = entry_key;
         self.queue.add(IndexId::PRIMARY, record);
-    }
-
-    fn index_keys_fit(&mut self, key: &[u8], row: &[u8]) -> bool {
-        // Only strings can make long keys, and not more than a few times their own length.
-        if key.len() + row.len() < MAX_KEY_BYTES / 16 {
-            return true;
-        }
-        let mut entry_key = std::mem::take(&mut self.new_key);
-        let fits = (0..self.indexes.len()).all(|at| {
-            self.entry_key(at, row, key, &mut entry_key);
-            entry_key.len() <= MAX_KEY_BYTES
-        });
-        self.new_key = entry_key;
-        fits
     }
 
     /// The key of a row's entry in the index at a position.

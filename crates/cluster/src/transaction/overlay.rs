@@ -1,0 +1,283 @@
+//! A transaction's own writes, before anybody else can see them.
+//!
+//! For each table the newest state of every row it has changed, by primary key, and, for the indexes that have been looked at, their
+//! entries. While there is a savepoint, what each write replaced is kept in a history, newest last.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, WriteSet};
+
+/// A row as the transaction left it; `None`: deleted.
+pub(super) type OwnRow = Option<Box<[u8]>>;
+
+/// Bytes of a changed row beside its own: the nodes of the maps, the allocations' headers.
+const ROW_OVERHEAD: usize = 96;
+const HISTORY_OVERHEAD: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Overlay {
+    tables: Vec<TableChanges>,
+    definitions: Vec<Definition>,
+    auto_increments: Vec<(TableId, u64)>,
+    history: Vec<Undo>,
+    /// What this takes, and what the store will grow by.
+    bytes: usize,
+}
+
+/// A change that is not one of rows.
+enum Definition {
+    CreateTable(Box<TableSpec>),
+    DropTable(TableId),
+    CreateIndex(TableId, Box<IndexSpec>),
+    DropIndex(TableId, IndexId),
+    AdvanceAutoIncrement(TableId, u64),
+}
+
+/// How to take back one write.
+enum Undo {
+    Row {
+        table: usize,
+        key: Box<[u8]>,
+        /// `None`: the transaction had not changed it.
+        before: Option<OwnRow>,
+        bytes: usize,
+    },
+    Definition,
+}
+
+/// What a transaction has changed in one table.
+pub(super) struct TableChanges {
+    id: TableId,
+    rows: BTreeMap<Box<[u8]>, OwnRow>,
+    /// For the indexes in use: the entries of the changed rows. The value is the primary key.
+    entries: RefCell<Vec<(IndexId, Arc<Entries>)>>,
+}
+
+pub(super) type Entries = BTreeMap<Box<[u8]>, Box<[u8]>>;
+
+impl Overlay {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changed_rows() == 0 && self.definitions.is_empty()
+    }
+
+    pub(super) fn changed_rows(&self) -> usize {
+        self.tables.iter().map(|table| table.rows.len()).sum()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    pub(super) fn table(&self, id: TableId) -> Option<&TableChanges> {
+        self.tables.iter().find(|table| table.id == id).filter(|table| !table.rows.is_empty())
+    }
+
+    pub(super) fn row(&self, table: TableId, key: &[u8]) -> Option<&OwnRow> {
+        self.table(table)?.rows.get(key)
+    }
+
+    /// The bytes that [`set`](Self::set) will add, for reserving them first.
+    pub(super) fn cost(table: &Table, key: &[u8], row: Option<&[u8]>, keeps_history: bool) -> usize {
+        let row_bytes = row.map_or(0, <[u8]>::len);
+        let history = if keeps_history { HISTORY_OVERHEAD + key.len() } else { 0 };
+        ROW_OVERHEAD + key.len() + row_bytes + history + table.footprint(key, row.unwrap_or_default())
+    }
+
+    /// Changes a row. `keeps_history`: there is a savepoint to which it may be taken back.
+    pub(super) fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>, keeps_history: bool) {
+        let bytes = Overlay::cost(table, key, row, keeps_history);
+        self.bytes += bytes;
+        let at = self.tables.iter().position(|changes| changes.id == table.id()).unwrap_or_else(|| {
+            self.tables.push(TableChanges::new(table.id()));
+            self.tables.len() - 1
+        });
+        let before = self.tables[at].set(Some(table), key, Some(row.map(Box::from)));
+        if keeps_history {
+            self.history.push(Undo::Row { table: at, key: key.into(), before, bytes });
+        }
+    }
+
+    // --- definitions ---
+
+    pub(super) fn create_table(&mut self, spec: TableSpec) {
+        self.define(Definition::CreateTable(Box::new(spec)));
+    }
+
+    pub(super) fn drop_table(&mut self, table: TableId) {
+        self.define(Definition::DropTable(table));
+    }
+
+    pub(super) fn create_index(&mut self, table: TableId, index: IndexSpec) {
+        self.define(Definition::CreateIndex(table, Box::new(index)));
+    }
+
+    pub(super) fn drop_index(&mut self, table: TableId, index: IndexId) {
+        self.define(Definition::DropIndex(table, index));
+    }
+
+    pub(super) fn set_auto_increment(&mut self, table: TableId, next: u64) {
+        self.define(Definition::AdvanceAutoIncrement(table, next));
+    }
+
+    fn define(&mut self, definition: Definition) {
+        self.definitions.push(definition);
+        self.history.push(Undo::Definition);
+    }
+
+    /// An automatic id was used: a restart must not give it again. Not undone, as the id is not given back either.
+    pub(super) fn advance_auto_increment(&mut self, table: TableId, next: u64) {
+        match self.auto_increments.iter_mut().find(|(id, _)| *id == table) {
+            Some((_, known)) => *known = next.max(*known),
+            None => self.auto_increments.push((table, next)),
+        }
+    }
+
+    // --- history ---
+
+    /// A place in the history.
+    pub(super) fn history(&self) -> usize {
+        self.history.len()
+    }
+
+    pub(super) fn forget_history(&mut self) {
+        self.history = Vec::new();
+    }
+
+    pub(super) fn undo_to(&mut self, place: usize) {
+        while self.history.len() > place {
+            match self.history.pop().expect("longer than the place") {
+                Undo::Row { table, key, before, bytes } => {
+                    self.tables[table].set(None, &key, before);
+                    self.bytes -= bytes;
+                }
+                Undo::Definition => {
+                    self.definitions.pop();
+                }
+            }
+        }
+    }
+
+    /// All changes as the log has them: definitions first, then rows in key order.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let row_bytes = |(key, row): (&Box<[u8]>, &OwnRow)| 16 + key.len() + row.as_ref().map_or(0, |row| row.len());
+        let bytes = self.tables.iter().flat_map(|table| table.rows.iter()).map(row_bytes).sum::<usize>();
+        let mut set = WriteSet::with_capacity(bytes);
+        for definition in &self.definitions {
+            match definition {
+                Definition::CreateTable(spec) => set.create_table(spec),
+                Definition::DropTable(table) => set.drop_table(*table),
+                Definition::CreateIndex(table, index) => set.create_index(*table, index),
+                Definition::DropIndex(table, index) => set.drop_index(*table, *index),
+                Definition::AdvanceAutoIncrement(table, next) => set.advance_auto_increment(*table, *next),
+            }
+        }
+        for table in &self.tables {
+            for (key, row) in &table.rows {
+                match row {
+                    Some(row) => set.put(table.id, key, row),
+                    None => set.delete(table.id, key),
+                }
+            }
+        }
+        for (table, next) in &self.auto_increments {
+            set.advance_auto_increment(*table, *next);
+        }
+        set.into_bytes()
+    }
+}
+
+impl TableChanges {
+    fn new(id: TableId) -> TableChanges {
+        TableChanges { id, rows: BTreeMap::new(), entries: RefCell::default() }
+    }
+
+    pub(super) fn row(&self, key: &[u8]) -> Option<&OwnRow> {
+        self.rows.get(key)
+    }
+
+    /// Sets a row's state, or forgets that it was changed. Returns what was there. Without the table at hand, entries of
+    /// indexes are forgotten, to be made anew when they are looked at.
+    fn set(&mut self, table: Option<&Table>, key: &[u8], state: Option<OwnRow>) -> Option<OwnRow> {
+        let entries = self.entries.get_mut();
+        match table {
+            None => entries.clear(),
+            Some(table) => {
+                let before = self.rows.get(key).and_then(Option::as_deref);
+                let after = state.as_ref().and_then(Option::as_deref);
+                for (index, entries) in entries {
+                    let entries = Arc::make_mut(entries);
+                    let mut entry_key = Vec::new();
+                    if let Some(row) = before {
+                        table.index_key(*index, row, key, &mut entry_key);
+                        entries.remove(&entry_key[..]);
+                    }
+                    if let Some(row) = after {
+                        entry_key.clear();
+                        table.index_key(*index, row, key, &mut entry_key);
+                        entries.insert(entry_key.into(), key.into());
+                    }
+                }
+            }
+        }
+        match state {
+            Some(state) => self.rows.insert(key.into(), state),
+            None => self.rows.remove(key),
+        }
+    }
+
+    /// The changed rows of a range of primary keys, deleted ones too, in the direction.
+    pub(super) fn rows(&self, range: &KeyRange, direction: Direction) -> Box<dyn Iterator<Item = (&[u8], Option<&[u8]>)> + '_> {
+        let Some(bounds) = bounds(range) else { return Box::new(std::iter::empty()) };
+        let rows = self.rows.range::<[u8], _>(bounds).map(|(key, row)| (&key[..], row.as_deref()));
+        match direction {
+            Direction::Forward => Box::new(rows),
+            Direction::Backward => Box::new(rows.rev()),
+        }
+    }
+
+    /// The entries that the changed rows have in an index.
+    pub(super) fn entries(&self, table: &Table, index: IndexId) -> Arc<Entries> {
+        let mut all = self.entries.borrow_mut();
+        if let Some((_, entries)) = all.iter().find(|(id, _)| *id == index) {
+            return Arc::clone(entries);
+        }
+        let entries = Arc::new(self.make_entries(table, index));
+        all.push((index, Arc::clone(&entries)));
+        entries
+    }
+
+    fn make_entries(&self, table: &Table, index: IndexId) -> Entries {
+        let rows = self.rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
+        rows.map(|(key, row)| {
+            let mut entry_key = Vec::new();
+            table.index_key(index, row, key, &mut entry_key);
+            (entry_key.into(), key.clone())
+        })
+        .collect()
+    }
+}
+
+/// The entries of a range, in the direction, with their primary keys.
+pub(super) fn entries_in<'e>(
+    entries: &'e Entries,
+    range: &KeyRange,
+    direction: Direction,
+) -> Box<dyn Iterator<Item = (&'e [u8], &'e [u8])> + 'e> {
+    let Some(bounds) = bounds(range) else { return Box::new(std::iter::empty()) };
+    let entries = entries.range::<[u8], _>(bounds).map(|(key, primary_key)| (&key[..], &primary_key[..]));
+    match direction {
+        Direction::Forward => Box::new(entries),
+        Direction::Backward => Box::new(entries.rev()),
+    }
+}
+
+/// `None`: an empty range, which a map would refuse if it were turned around.
+fn bounds(range: &KeyRange) -> Option<(Bound<&[u8]>, Bound<&[u8]>)> {
+    if range.is_empty() {
+        return None;
+    }
+    let to = range.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    Some((Bound::Included(&range.from), to))
+}

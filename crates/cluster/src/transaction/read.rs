@@ -1,0 +1,154 @@
+//! Reading through a transaction: its own writes first, then the store at its snapshot.
+
+use super::Transaction;
+use super::overlay::{TableChanges, entries_in};
+use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::ops::ControlFlow;
+use store::{Cursor, Direction, Entry, IndexId, Table};
+
+impl Transaction {
+    /// The row under a primary key, as this transaction sees it.
+    #[inline]
+    pub fn get<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match self.overlay.row(table.id(), key) {
+            Some(own) => own.as_deref().map(read),
+            None => table.get(key, &self.reading_at(), read),
+        }
+    }
+
+    /// The newest committed row, or this transaction's own: what UPDATE, DELETE and locking reads work on. Lock it first.
+    pub fn get_current<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match self.overlay.row(table.id(), key) {
+            Some(own) => own.as_deref().map(read),
+            None => table.newest(key, |_, row| row.map(read)).flatten(),
+        }
+    }
+
+    /// Shows the entries of an index as this transaction sees them; see [`Table::scan`]. Works in chunks: until `visit` breaks
+    /// or about `most` entries were looked at; call again while the cursor is not finished. `visit` may read through this
+    /// transaction.
+    pub fn scan(
+        &self,
+        table: &Table,
+        index: IndexId,
+        cursor: &mut Cursor,
+        most: usize,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) {
+        let Some(changes) = self.overlay.table(table.id()) else {
+            return table.scan(index, cursor, &self.reading_at(), most, visit);
+        };
+        let range = cursor.rest().clone();
+        let direction = cursor.direction();
+        let snapshot = self.reading_at();
+        if index == IndexId::PRIMARY {
+            let own = changes.rows(&range, direction).map(|(key, row)| Own { key, primary_key: key, row });
+            let merge = Merge::new(own, changes, direction, most, visit);
+            merge.run(cursor, |cursor, visit| table.scan(index, cursor, &snapshot, most, visit));
+        } else {
+            let entries = changes.entries(table, index);
+            let own = entries_in(&entries, &range, direction).map(|(key, primary_key)| {
+                let row = changes.row(primary_key).expect("entries are of changed rows");
+                Own { key, primary_key, row: row.as_deref() }
+            });
+            let merge = Merge::new(own, changes, direction, most, visit);
+            merge.run(cursor, |cursor, visit| table.scan(index, cursor, &snapshot, most, visit));
+        }
+    }
+
+    /// How many entries of the cursor's range this transaction sees, without touching rows; in chunks like
+    /// [`scan`](Self::scan).
+    pub fn count(&self, table: &Table, index: IndexId, cursor: &mut Cursor, most: usize) -> usize {
+        if self.overlay.table(table.id()).is_none() {
+            return table.count(index, cursor, &self.reading_at(), most);
+        }
+        let mut count = 0;
+        self.scan(table, index, cursor, most, |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        count
+    }
+}
+
+/// One of the transaction's own entries; `row: None` only hides the committed one.
+struct Own<'o> {
+    key: &'o [u8],
+    primary_key: &'o [u8],
+    row: Option<&'o [u8]>,
+}
+
+/// Committed and own entries in one order. A committed entry of a row that the transaction has changed is left out: what the row is
+/// now is among the own ones.
+struct Merge<'o, I: Iterator<Item = Own<'o>>, V> {
+    own: Peekable<I>,
+    changes: &'o TableChanges,
+    direction: Direction,
+    most: usize,
+    visit: V,
+    shown: usize,
+    end: End<'o>,
+}
+
+/// How far a merge has come.
+enum End<'o> {
+    Open,
+    /// At an own entry; the committed cursor may be further already.
+    AtOwn(&'o [u8]),
+    AtCommitted,
+}
+
+impl<'o, I, V> Merge<'o, I, V>
+where
+    I: Iterator<Item = Own<'o>>,
+    V: FnMut(Entry<'_>) -> ControlFlow<()>,
+{
+    fn new(own: I, changes: &'o TableChanges, direction: Direction, most: usize, visit: V) -> Merge<'o, I, V> {
+        Merge { own: own.peekable(), changes, direction, most, visit, shown: 0, end: End::Open }
+    }
+
+    /// `scan` shows the committed entries of a cursor.
+    fn run(
+        mut self,
+        cursor: &mut Cursor,
+        scan: impl FnOnce(&mut Cursor, &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>),
+    ) {
+        let mut committed = cursor.clone();
+        scan(&mut committed, &mut |entry| self.committed(entry));
+        if let End::Open = self.end {
+            // The scan looked at nothing visible between its last entry and where it stands now.
+            let rest = committed.rest();
+            let _ = self.own_while(|key| committed.is_finished() || !rest.contains(key));
+        }
+        match self.end {
+            End::AtOwn(key) => cursor.advance_past(key),
+            _ => *cursor = committed,
+        }
+    }
+
+    fn committed(&mut self, entry: Entry<'_>) -> ControlFlow<()> {
+        let before = match self.direction {
+            Direction::Forward => Ordering::Less,
+            Direction::Backward => Ordering::Greater,
+        };
+        self.own_while(|key| key.cmp(entry.key()) == before)?;
+        if self.changes.row(entry.primary_key()).is_some() {
+            return ControlFlow::Continue(());
+        }
+        (self.visit)(entry).map_break(|()| self.end = End::AtCommitted)
+    }
+
+    /// Shows own entries while their turn has come.
+    fn own_while(&mut self, is_next: impl Fn(&[u8]) -> bool) -> ControlFlow<()> {
+        while let Some(own) = self.own.next_if(|own| is_next(own.key)) {
+            let Some(row) = own.row else { continue };
+            self.shown += 1;
+            if (self.visit)(Entry::new(own.key, own.primary_key, row)).is_break() || self.shown >= self.most {
+                self.end = End::AtOwn(own.key);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,272 @@
+//! Writing: into the overlay, with the locks that keep others from writing the same.
+
+use super::overlay::{Overlay, entries_in};
+use super::{LockPolicy, Progress, Transaction, TransactionError};
+use std::ops::ControlFlow;
+use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec};
+
+/// How many entries under one unique key are looked at in one go; all but one of them are dead.
+const CHUNK: usize = 64;
+
+/// What a unique index has to say to a write.
+enum Unique {
+    Free,
+    Wait(Progress),
+}
+
+impl Transaction {
+    /// Adds a row. Locks its primary key and its unique keys, and fails with the first duplicate.
+    pub fn insert(&mut self, table: &Table, key: &[u8], row: &[u8]) -> Result<Progress, TransactionError> {
+        self.check_length(table, key, row)?;
+        if let Unique::Wait(progress) = self.claim_primary(table, key)? {
+            return Ok(progress);
+        }
+        if let Unique::Wait(progress) = self.claim_unique_keys(table, key, None, row)? {
+            return Ok(progress);
+        }
+        self.set(table, key, Some(row))?;
+        Ok(Progress::Done)
+    }
+
+    /// Replaces the row under `key`, which exists and has been locked for write, by `row` under `new_key` (often the same).
+    pub fn update(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        new_key: &[u8],
+        row: &[u8],
+    ) -> Result<Progress, TransactionError> {
+        self.check_length(table, new_key, row)?;
+        if key != new_key
+            && let Unique::Wait(progress) = self.claim_primary(table, new_key)?
+        {
+            return Ok(progress);
+        }
+        if has_unique_index(table) {
+            let old_row = self.get_current(table, key, <[u8]>::to_vec).expect("the caller found and locked the row");
+            if let Unique::Wait(progress) = self.claim_unique_keys(table, key, Some(&old_row), row)? {
+                return Ok(progress);
+            }
+        }
+        if key != new_key {
+            self.set(table, key, None)?;
+        }
+        self.set(table, new_key, Some(row))?;
+        Ok(Progress::Done)
+    }
+
+    /// Removes the row under `key`, which exists and has been locked for write.
+    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
+        if has_unique_index(table) {
+            // Whoever inserts the same unique key must wait until it is certain that this row is gone.
+            let old_row = self.get_current(table, key, <[u8]>::to_vec).expect("the caller found and locked the row");
+            for index in table.spec().indexes.iter().filter(|index| index.unique) {
+                let Some(unique_key) = unique_key(table, index.id, &old_row) else { continue };
+                let progress = self.lock_key(table, index.id, &unique_key)?;
+                if !matches!(progress, Progress::Done) {
+                    return Ok(progress);
+                }
+            }
+        }
+        self.set(table, key, None)?;
+        Ok(Progress::Done)
+    }
+
+    // --- automatic ids ---
+
+    /// Takes the next automatic id, for an INSERT that gives none (or 0). Never given to anybody else, even if this
+    /// transaction rolls back.
+    pub fn next_auto_increment(&mut self, table: &Table) -> u64 {
+        let id = table.take_auto_increment();
+        self.overlay.advance_auto_increment(table.id(), id.saturating_add(1));
+        id
+    }
+
+    /// An INSERT or UPDATE gave this id itself: automatic ones go on behind it.
+    pub fn note_auto_increment(&mut self, table: &Table, id: u64) {
+        let next = id.saturating_add(1);
+        if next > table.next_auto_increment() {
+            table.raise_auto_increment(next);
+        }
+        self.overlay.advance_auto_increment(table.id(), next);
+    }
+
+    /// `ALTER TABLE … AUTO_INCREMENT = n`, and the counter of a rebuilt table: the next id is at least `next`.
+    pub fn set_auto_increment(&mut self, table: TableId, next: u64) {
+        self.overlay.set_auto_increment(table, next);
+    }
+
+    /// The key of a new row in a table with hidden row ids.
+    pub fn next_row_id(&mut self, table: &Table) -> [u8; 8] {
+        table.take_row_id().to_be_bytes()
+    }
+
+    // --- definitions; the caller holds the table's exclusive lock ---
+
+    pub fn create_table(&mut self, spec: TableSpec) {
+        self.overlay.create_table(spec);
+    }
+
+    pub fn drop_table(&mut self, table: TableId) {
+        self.overlay.drop_table(table);
+    }
+
+    /// Adds an index at commit, filled from the committed rows. Fails now if it is unique and the rows are not.
+    pub fn create_index(&mut self, table: &Table, index: IndexSpec) -> Result<(), TransactionError> {
+        self.check_index(table, &index)?;
+        self.overlay.create_index(table.id(), index);
+        Ok(())
+    }
+
+    pub fn drop_index(&mut self, table: TableId, index: IndexId) {
+        self.overlay.drop_index(table, index);
+    }
+
+    // --- inside ---
+
+    fn check_length(&self, table: &Table, key: &[u8], row: &[u8]) -> Result<(), TransactionError> {
+        match table.fits(key, row) {
+            true => Ok(()),
+            false => Err(TransactionError::KeyTooLong(key.len())),
+        }
+    }
+
+    /// Puts a row's new state into the overlay, if there is memory for it and for what the store will need.
+    fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Result<(), TransactionError> {
+        let keeps_history = !self.savepoints.is_empty();
+        let needed = self.overlay.bytes() + Overlay::cost(table, key, row, keeps_history) as u64;
+        if needed > self.memory.bytes() {
+            // A little ahead for large transactions, so that not every row asks.
+            let more = (needed - self.memory.bytes()).max(needed / 16);
+            match row {
+                Some(_) => self.memory.grow(more)?,
+                None => self.memory.grow_to_shrink(more)?,
+            }
+        }
+        self.overlay.set(table, key, row, keeps_history);
+        Ok(())
+    }
+
+    fn lock_key(&mut self, table: &Table, index: IndexId, key: &[u8]) -> Result<Progress, TransactionError> {
+        self.lock(LockKey::Key(table.id(), index, key), LockMode::Exclusive, LockPolicy::Wait)
+    }
+
+    /// Locks a primary key for a new row, and makes sure that there is none.
+    fn claim_primary(&mut self, table: &Table, key: &[u8]) -> Result<Unique, TransactionError> {
+        let progress = self.lock_key(table, IndexId::PRIMARY, key)?;
+        if !matches!(progress, Progress::Done) {
+            return Ok(Unique::Wait(progress));
+        }
+        if self.get_current(table, key, |_| ()).is_some() {
+            return Err(duplicate(table, IndexId::PRIMARY, key));
+        }
+        // Gone since the snapshot, which still sees it: as much a conflict as changing it.
+        self.check_unchanged(table, key)?;
+        Ok(Unique::Free)
+    }
+
+    /// Locks the keys that the row under `key` takes in unique indexes, and those it leaves, and makes sure that no other row
+    /// has the former.
+    fn claim_unique_keys(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        old_row: Option<&[u8]>,
+        row: &[u8],
+    ) -> Result<Unique, TransactionError> {
+        for index in table.spec().indexes.iter().filter(|index| index.unique) {
+            let new_key = unique_key(table, index.id, row);
+            let old_key = old_row.and_then(|old_row| unique_key(table, index.id, old_row));
+            if new_key == old_key {
+                continue;
+            }
+            for unique_key in old_key.iter().chain(&new_key) {
+                let progress = self.lock_key(table, index.id, unique_key)?;
+                if !matches!(progress, Progress::Done) {
+                    return Ok(Unique::Wait(progress));
+                }
+            }
+            if let Some(new_key) = new_key
+                && let Some(existing) = self.find_unique(table, index.id, &new_key, key)
+            {
+                return Err(duplicate(table, index.id, &existing));
+            }
+        }
+        Ok(Unique::Free)
+    }
+
+    /// The row, other than the one under `except`, that has this unique key now: committed, or this transaction's own.
+    fn find_unique(&self, table: &Table, index: IndexId, unique_key: &[u8], except: &[u8]) -> Option<Vec<u8>> {
+        let range = KeyRange::prefix(unique_key);
+        let changes = self.overlay.table(table.id());
+        if let Some(changes) = changes {
+            let entries = changes.entries(table, index);
+            let mut own = entries_in(&entries, &range, Direction::Forward);
+            if let Some((_, existing)) = own.find(|(_, existing)| *existing != except) {
+                return Some(existing.to_vec());
+            }
+        }
+        let newest = self.store().snapshot();
+        let mut existing = None;
+        let mut cursor = Cursor::forward(range);
+        while !cursor.is_finished() && existing.is_none() {
+            table.scan(index, &mut cursor, &newest, CHUNK, |entry| {
+                let found = entry.primary_key();
+                if found == except || changes.is_some_and(|changes| changes.row(found).is_some()) {
+                    return ControlFlow::Continue(());
+                }
+                existing = Some(found.to_vec());
+                ControlFlow::Break(())
+            });
+        }
+        existing
+    }
+
+    /// Whether the committed rows could have the index: keys not too long, and unique if they have to be.
+    fn check_index(&self, table: &Table, index: &IndexSpec) -> Result<(), TransactionError> {
+        let layout = table.spec().index_layout(index);
+        let snapshot = self.store().snapshot();
+        let mut keys = Vec::new();
+        let mut too_long = None;
+        let mut cursor = Cursor::forward(KeyRange::all());
+        let mut key = Vec::new();
+        while !cursor.is_finished() {
+            table.scan(IndexId::PRIMARY, &mut cursor, &snapshot, usize::MAX, |entry| {
+                key.clear();
+                let has_null = layout.encode_row(table.row_layout(), entry.row(), &mut key);
+                let entry_bytes = key.len() + entry.key().len();
+                if entry_bytes > MAX_KEY_BYTES {
+                    too_long = Some(entry_bytes);
+                    return ControlFlow::Break(());
+                }
+                if index.unique && !has_null {
+                    keys.push((Box::<[u8]>::from(&key[..]), Box::<[u8]>::from(entry.key())));
+                }
+                ControlFlow::Continue(())
+            });
+            if let Some(bytes) = too_long {
+                return Err(TransactionError::KeyTooLong(bytes));
+            }
+        }
+        keys.sort_unstable();
+        match keys.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(duplicate(table, index.id, &pair[1].1)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn has_unique_index(table: &Table) -> bool {
+    table.spec().indexes.iter().any(|index| index.unique)
+}
+
+/// The row's key in a unique index; `None` if a column is NULL, which is never a duplicate.
+fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    let has_null = table.index_key(index, row, &[], &mut key);
+    (!has_null).then_some(key)
+}
+
+fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> TransactionError {
+    TransactionError::DuplicateKey { table: table.id(), index, existing: existing.to_vec() }
+}
