@@ -4,7 +4,7 @@
 //!   answer of the account's plugin ─────────────▶ native: granted or denied
 //!   answer of another plugin ──▶ switch ──▶ answer
 //!   sha2 answer ──▶ digest cached ──────────────▶ granted or denied
-//!               └─▶ ask for the password ──▶ (TLS) password ──────────▶ slow check ──▶ granted or denied
+//!               └─▶ ask for the password ──▶ (private) password ──────▶ slow check ──▶ granted or denied
 //!                                       └──▶ public key ──▶ encrypted ──▶ slow check ──▶ …
 //! ```
 //!
@@ -74,11 +74,12 @@ pub struct Authentication {
     pub using_password: bool,
 }
 
-/// Whether the connection keeps a password secret by itself.
+/// Whether the connection keeps a password secret by itself: TLS does, and loopback, which never leaves the machine (several
+/// clients send the password as it is there).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    Plain,
-    Encrypted,
+    Open,
+    Private,
 }
 
 /// What the client's next packet is.
@@ -180,14 +181,16 @@ impl Authentication {
                 self.using_password = !packet.is_empty();
                 self.check_answer(packet)
             }
-            Expected::PasswordOrKeyRequest if self.channel == Channel::Encrypted => {
-                self.check_slowly(Secret::Password(packet.to_vec()))
-            }
             Expected::PasswordOrKeyRequest if packet == [sha2::REQUEST_PUBLIC_KEY] => {
                 self.expected = Expected::EncryptedPassword;
                 let mut reply = Vec::new();
                 encode_auth_more_data(&mut reply, self.passwords.key.public_pem().as_bytes());
                 Step::Ask(reply)
+            }
+            Expected::PasswordOrKeyRequest
+                if self.channel == Channel::Private && packet.len() != Key::CIPHERTEXT_LEN =>
+            {
+                self.check_slowly(Secret::Password(packet.to_vec()))
             }
             // A client that knows the key from a file does not ask for it.
             Expected::PasswordOrKeyRequest | Expected::EncryptedPassword => self.check_slowly(Secret::Encrypted {
@@ -301,7 +304,7 @@ mod tests {
     }
 
     fn native_attempt(password: &str) -> Authentication {
-        attempt(Some(account(Plugin::MysqlNativePassword, password)), Channel::Plain)
+        attempt(Some(account(Plugin::MysqlNativePassword, password)), Channel::Open)
     }
 
     #[test]
@@ -336,7 +339,7 @@ mod tests {
     fn an_account_without_password_takes_no_answer_only() {
         for plugin in [Plugin::CachingSha2Password, Plugin::MysqlNativePassword] {
             let begin = |client: &[u8], answer: &[u8]| {
-                attempt(Some(account(plugin, "")), Channel::Plain).begin(Some(client), answer)
+                attempt(Some(account(plugin, "")), Channel::Open).begin(Some(client), answer)
             };
             assert_eq!(begin(b"caching_sha2_password", b""), GRANTED);
             assert_eq!(begin(b"mysql_native_password", b""), GRANTED);
@@ -345,12 +348,12 @@ mod tests {
     }
 
     #[test]
-    fn the_full_way_over_tls_then_the_fast_way() {
+    fn the_full_way_in_private_then_the_fast_way() {
         let account = Account {
             user: "tls".into(),
             ..account(Plugin::CachingSha2Password, "secret")
         };
-        let mut first = attempt(Some(account.clone()), Channel::Encrypted);
+        let mut first = attempt(Some(account.clone()), Channel::Private);
         let answer = sha2::answer(b"secret", &NONCE);
         let Step::Ask(packet) = first.begin(Some(b"caching_sha2_password"), &answer) else {
             panic!("full way")
@@ -361,7 +364,7 @@ mod tests {
         };
         assert_eq!(first.checked(check.run(&passwords())), GRANTED);
 
-        let fast = attempt(Some(account.clone()), Channel::Plain).begin(Some(b"caching_sha2_password"), &answer);
+        let fast = attempt(Some(account.clone()), Channel::Open).begin(Some(b"caching_sha2_password"), &answer);
         assert_eq!(
             fast,
             Step::Granted {
@@ -373,7 +376,7 @@ mod tests {
             authentication_string: sha2::authentication_string(b"new", [8; 20]),
             ..account
         };
-        let slow = attempt(Some(changed), Channel::Plain).begin(Some(b"caching_sha2_password"), &answer);
+        let slow = attempt(Some(changed), Channel::Open).begin(Some(b"caching_sha2_password"), &answer);
         assert!(
             matches!(slow, Step::Ask(_)),
             "the cache does not outlive a changed password"
@@ -387,7 +390,7 @@ mod tests {
                 user: "rsa".into(),
                 ..account(Plugin::CachingSha2Password, "secret")
             };
-            let mut attempt = attempt(Some(account), Channel::Plain);
+            let mut attempt = attempt(Some(account), Channel::Open);
             attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
             let Step::Ask(packet) = attempt.answered(&[sha2::REQUEST_PUBLIC_KEY]) else {
                 panic!("the key")
@@ -403,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_user_who_does_not_exist_goes_the_same_way() {
-        let mut unknown = attempt(None, Channel::Encrypted);
+        let mut unknown = attempt(None, Channel::Private);
         assert!(matches!(
             unknown.begin(Some(b"caching_sha2_password"), &[1; 32]),
             Step::Ask(_)
@@ -413,14 +416,14 @@ mod tests {
         };
         assert_eq!(unknown.checked(check.run(&passwords())), Step::Denied);
         assert_eq!(
-            attempt(None, Channel::Plain).begin(Some(b"caching_sha2_password"), b""),
+            attempt(None, Channel::Open).begin(Some(b"caching_sha2_password"), b""),
             Step::Denied
         );
     }
 
     #[test]
     fn garbage_in_place_of_an_encrypted_password_is_denied() {
-        let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, "secret")), Channel::Plain);
+        let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, "secret")), Channel::Open);
         attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
         let Step::Check(check) = attempt.answered(b"secret\0") else {
             panic!("a check")

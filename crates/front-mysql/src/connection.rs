@@ -13,9 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
-use mysql_wire::{Capabilities, Output};
 use sql::host::Interrupt;
 use tokio::net::TcpStream;
 use types::{ErrorKind, SqlError};
@@ -272,15 +272,6 @@ impl Connection {
     async fn close(mut self: Box<Self>) {
         if !self.dialog.answer.output.is_empty() && self.flush().await.is_ok() {
             self.dialog.socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
-        }
-    }
-}
-
-impl Default for Answer {
-    fn default() -> Self {
-        Answer {
-            output: Output::default(),
-            capabilities: Capabilities::default(),
         }
     }
 }

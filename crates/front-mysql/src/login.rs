@@ -7,7 +7,7 @@ use mysql_wire::auth::Nonce;
 use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Greeting, Login};
-use mysql_wire::{Capabilities, Malformed, Output, Status};
+use mysql_wire::{Capabilities, Malformed, Status};
 use sql::session::SessionOptions;
 use types::{CollationId, ErrorKind, SqlError, SqlResult};
 
@@ -143,7 +143,12 @@ impl LoginDialog<'_> {
         let client_host = ClientHost(self.handle.peer.ip());
         let account = self.shared.backend.find_account(&request.user, &client_host);
         let (passwords, plugin) = (self.shared.passwords.clone(), self.shared.config.default_plugin);
-        let mut authentication = Authentication::new(passwords, nonce, account, plugin, Channel::Plain);
+        let channel = if client_host.is_loopback() {
+            Channel::Private
+        } else {
+            Channel::Open
+        };
+        let mut authentication = Authentication::new(passwords, nonce, account, plugin, channel);
         let mut step = authentication.begin(request.plugin.as_deref(), &request.answer);
         let last_words = loop {
             step = match step {
@@ -225,14 +230,5 @@ impl LoginDialog<'_> {
         self.input.consume(frames.len);
         self.answer.output.set_sequence(frames.next_sequence);
         Ok(packet)
-    }
-}
-
-impl Answer {
-    pub fn new(capabilities: Capabilities) -> Answer {
-        Answer {
-            output: Output::new(Vec::new()),
-            capabilities,
-        }
     }
 }

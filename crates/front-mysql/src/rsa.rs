@@ -10,6 +10,8 @@ pub struct Key {
 }
 
 impl Key {
+    pub const CIPHERTEXT_LEN: usize = 256;
+
     pub fn generate() -> Key {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).expect("the system has random numbers");
         let der: PublicKeyX509Der = private

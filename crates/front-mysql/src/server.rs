@@ -70,6 +70,7 @@ impl Drop for Accepted {
 impl Server {
     /// Binds the address and starts serving.
     pub fn start(config: Config, registry: Arc<Registry>, backend: Arc<dyn Backend>) -> io::Result<Server> {
+        raise_descriptor_limit();
         let listener = TcpListener::bind(config.addr)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
@@ -138,6 +139,23 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop_accepting.send_replace(true);
         self.stop_serving.send_replace(true);
+    }
+}
+
+/// Every connection is a descriptor: asks for as many as the system grants.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    )
+    .is_err()
+    {
+        tracing::warn!(limit = ?limit.current, "cannot raise the limit of open files");
     }
 }
 

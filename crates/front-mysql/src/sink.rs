@@ -47,6 +47,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    pub fn new(capabilities: Capabilities) -> Answer {
+        Answer {
+            output: Output::default(),
+            capabilities,
+        }
+    }
+
     pub fn ok(&mut self, done: &Done) {
         let packet = OkPacket {
             affected_rows: done.affected_rows,

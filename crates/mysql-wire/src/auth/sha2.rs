@@ -37,7 +37,7 @@ impl Digest {
         let Ok(answer) = <[u8; 32]>::try_from(answer) else {
             return false;
         };
-        let once = xor(answer, &sha256(&[&sha256(&[&self.0]), &nonce.0]));
+        let once = xor(answer, &sha256(&[&self.0, &nonce.0]));
         equal_in_constant_time(&sha256(&[&once]), &self.0)
     }
 }
@@ -48,8 +48,7 @@ pub fn answer(password: &[u8], nonce: &Nonce) -> Vec<u8> {
         return Vec::new();
     }
     let once = sha256(&[password]);
-    let thrice = sha256(&[&sha256(&[&once])]);
-    xor(once, &sha256(&[&thrice, &nonce.0])).to_vec()
+    xor(once, &sha256(&[&sha256(&[&once]), &nonce.0])).to_vec()
 }
 
 /// What an account with this password stores: `$A$005$`, the salt and the slow hash; nothing for no password.
@@ -89,6 +88,16 @@ mod tests {
     use super::*;
 
     const NONCE: Nonce = Nonce(*b"01234567890123456789");
+
+    /// Computed apart from this code, by the documentation's formula.
+    #[test]
+    fn the_answer_is_the_protocols() {
+        let hex: String = answer(b"secret", &NONCE)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(hex, "1a2da2573c2faa367e2afddb54cdfd11a95ed22eef0167151196a6fc8e3d3813");
+    }
 
     #[test]
     fn fast_way() {

@@ -1,0 +1,66 @@
+//! What the tests share: a server over canned answers, and a client.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    reason = "each test uses a part of it, and fails where it fails"
+)]
+
+mod canned;
+mod client;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use canned::Canned;
+pub use client::{Answer, CAPABILITIES, Client, answer_of};
+use front_mysql::{Config, Registry, Server};
+
+pub struct TestServer {
+    pub registry: Arc<Registry>,
+    pub server: Server,
+}
+
+impl TestServer {
+    pub fn start() -> TestServer {
+        TestServer::with(|_, _| {})
+    }
+
+    /// On a port of the system's choice.
+    pub fn with(adjust: impl FnOnce(&mut Config, &mut Canned)) -> TestServer {
+        let mut config = Config::new(([127, 0, 0, 1], 0).into());
+        config.threads = 2;
+        let registry = Registry::new();
+        let mut canned = Canned::new(registry.clone());
+        adjust(&mut config, &mut canned);
+        let server = Server::start(config, registry.clone(), Arc::new(canned)).unwrap();
+        TestServer { registry, server }
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(self.addr())
+    }
+}
+
+/// Waits for a condition; a test that waits for ten seconds has failed.
+#[track_caller]
+pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Memory of this process that is in use, in bytes.
+pub fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
