@@ -69,7 +69,8 @@ impl Column {
             BinaryValue::UInt(n) => self.padded(n.to_string()).into_bytes(),
             BinaryValue::Float(n) if self.decimals < 31 => format!("{n:.*}", usize::from(self.decimals)).into_bytes(),
             BinaryValue::Double(n) if self.decimals < 31 => format!("{n:.*}", usize::from(self.decimals)).into_bytes(),
-            BinaryValue::Float(n) => n.to_string().into_bytes(),
+            // The text protocol shows six digits of a FLOAT.
+            BinaryValue::Float(n) => format!("{n:.5e}").into_bytes(),
             BinaryValue::Double(n) => n.to_string().into_bytes(),
             BinaryValue::Date(date) => day(date).into_bytes(),
             BinaryValue::DateTime(date) => {

@@ -19,6 +19,9 @@ const SETTINGS: [&str; 3] = [
     "SET SESSION time_zone = '+00:00'",
 ];
 
+/// MariaDB cuts what does not fit a fraction of a second where MySQL rounds it.
+const MARIADB_SETTING: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')";
+
 /// How long a statement that has to wait is watched for an answer that must not come.
 const WAITING: Duration = Duration::from_millis(300);
 /// How long the answer to a started statement may take once it can come.
@@ -123,6 +126,9 @@ fn must(client: &mut Client, sql: &str) -> Result<()> {
 impl Run<'_> {
     fn prepare(&self, client: &mut Client) -> Result<()> {
         SETTINGS.iter().try_for_each(|sql| must(client, sql))?;
+        if self.server == "mariadb" {
+            must(client, MARIADB_SETTING)?;
+        }
         must(client, &format!("USE {}", self.database))
     }
 
@@ -203,8 +209,11 @@ impl Run<'_> {
     fn ask(&mut self, name: &str, sql: &str, protocol: Protocol) -> Result<(Answer, Vec<Warning>)> {
         let mut client = self.connection(name)?;
         let asked: Result<_> = (|| {
-            let answer = client.run(sql, protocol)?;
+            let mut answer = client.run(sql, protocol)?;
             let warnings = warnings(&mut client, &answer)?;
+            if self.server == "mariadb" {
+                answer = with_sqlstate_of_mysql(answer);
+            }
             Ok((answer, warnings))
         })();
         match asked {
@@ -266,6 +275,14 @@ impl Run<'_> {
             Ok(Err(error)) => Ok((lost(&error), Vec::new())),
             Err(_) => bail!("{name} still waits after {} s", FINISHING.as_secs()),
         }
+    }
+}
+
+/// An error of MariaDB with the SQLSTATE that MySQL has for its number.
+fn with_sqlstate_of_mysql(answer: Answer) -> Answer {
+    match answer {
+        Answer::Error { code: 1366, message, .. } => Answer::Error { code: 1366, sqlstate: "HY000".to_owned(), message },
+        other => other,
     }
 }
 
