@@ -281,7 +281,13 @@ impl Run<'_> {
 /// An error of MariaDB with the SQLSTATE that MySQL has for its number.
 fn with_sqlstate_of_mysql(answer: Answer) -> Answer {
     match answer {
-        Answer::Error { code: 1366, message, .. } => Answer::Error { code: 1366, sqlstate: "HY000".to_owned(), message },
+        Answer::Error {
+            code: 1366, message, ..
+        } => Answer::Error {
+            code: 1366,
+            sqlstate: "HY000".to_owned(),
+            message,
+        },
         other => other,
     }
 }
