@@ -3,7 +3,7 @@
 //! The parser knows the grammar and nothing else: no catalog, no types of columns, no execution. It reads one statement
 //! from the front of a buffer and says where the next begins, so that a session can run several one after another.
 //!
-//! ```ignore
+//! ```
 //! # use parser::{parse, SqlMode};
 //! let parsed = parse(b"SELECT c FROM sbtest1 WHERE id = ?; COMMIT", SqlMode::default()).unwrap();
 //! assert_eq!(parsed.params, 1);
@@ -14,16 +14,21 @@
 //!
 //! * [`ast`]: the tree, the vocabulary of everything behind the parser;
 //! * [`mode`]: the SQL modes that change reading;
-//! * [`error`]: MySQL's syntax errors, text included.
+//! * [`error`]: MySQL's syntax errors, text included;
+//! * [`printer`]: from the tree back to text.
 
 pub mod ast;
 pub mod error;
+mod keywords;
+mod lexer;
 pub mod mode;
+mod parser;
+pub mod printer;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use mode::SqlMode;
 
-use ast::Statement;
+use ast::{Expr, Statement};
 
 /// The greatest height of a tree the parser makes, and the deepest nesting it reads. Beyond, the error is 1064
 /// "memory exhausted", MySQL's own for this.
@@ -43,9 +48,10 @@ pub struct Parsed {
 
 /// Parses the first statement of `text`.
 pub fn parse(text: &[u8], mode: SqlMode) -> Result<Parsed, ParseError> {
-    let _ = (text, mode);
-    Err(ParseError {
-        kind: ParseErrorKind::EmptyQuery,
-        offset: 0,
-    })
+    parser::parse_first(text, mode)
+}
+
+/// Parses `text` as one expression: what the catalog keeps of defaults, checks and generated columns.
+pub fn parse_expr(text: &[u8], mode: SqlMode) -> Result<Expr, ParseError> {
+    parser::parse_whole_expr(text, mode)
 }

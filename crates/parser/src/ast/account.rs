@@ -155,7 +155,7 @@ pub enum Grant {
     Privileges {
         privileges: Privileges,
         target: GrantTarget,
-        accounts: Vec<UserSpec>,
+        accounts: Vec<Account>,
         /// `WITH GRANT OPTION`
         grant_option: bool,
         /// `AS user [WITH ROLE ..]`

@@ -180,8 +180,6 @@ pub enum BinaryOp {
     IntDiv,
     /// `%`, `MOD`
     Mod,
-    /// `||` under PIPES_AS_CONCAT.
-    Concat,
 }
 
 impl BinaryOp {
@@ -290,7 +288,7 @@ pub struct Collate {
 
 /// `[schema.]name(args)`. Synonyms that are grammar, not functions, are folded: `NOW`, `CURDATE`, `CURTIME`,
 /// `CURRENT_USER`, `UTC_DATE`, `UTC_TIME`, `UTC_TIMESTAMP`, `SUBSTRING`, `LOCATE` (from `POSITION`), `JSON_EXTRACT` and
-/// `JSON_UNQUOTE` (from `->`, `->>`), `MOD`... Others keep the name as written, in the writer's case.
+/// `JSON_UNQUOTE` (from `->`, `->>`), `CONCAT` (from `||` under PIPES_AS_CONCAT). Others keep the name as written, in the writer's case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionCall {
     pub schema: Option<Ident>,

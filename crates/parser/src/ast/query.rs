@@ -326,6 +326,7 @@ pub enum JsonTableColumn {
 pub struct JsonTablePath {
     pub name: Ident,
     pub data_type: DataType,
+    pub collation: Option<Ident>,
     pub exists: bool,
     pub path: Box<[u8]>,
     pub on_empty: Option<JsonOnResponse>,
