@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
-    &["sim", "sqltest"],
+    &["sim", "sqltest", "crashtest"],
 ];
 
 fn layer_of(name: &str) -> Option<usize> {

@@ -1,0 +1,150 @@
+//! The server under test, as a process.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use mysql_client::{Client, Login};
+
+/// The longest that a server may take to be ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Where a server is and what it needs.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The program; `{dir}` and `{port}` in its arguments are replaced.
+    pub command: Vec<String>,
+    pub dir: PathBuf,
+    pub port: u16,
+    pub environment: Vec<(String, String)>,
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    address: String,
+    log: PathBuf,
+}
+
+impl Setup {
+    /// LatsDB itself; its HTTP port is the next one.
+    pub fn latsdb(program: &Path, dir: &Path, port: u16) -> Setup {
+        let arguments = ["serve", "--data-dir", "{dir}", "--mysql-addr", "127.0.0.1:{port}", "--http-addr", "127.0.0.1:{next}"];
+        let command = std::iter::once(program.display().to_string()).chain(arguments.map(String::from)).collect();
+        Setup { command, dir: dir.to_owned(), port, environment: Vec::new() }
+    }
+
+    fn spawn(&self) -> Result<Server> {
+        let log = self.dir.with_extension("log");
+        let output = File::options().create(true).append(true).open(&log).context("the server's log")?;
+        let fill = |argument: &String| {
+            let argument = argument.replace("{dir}", &self.dir.display().to_string());
+            argument.replace("{port}", &self.port.to_string()).replace("{next}", &(self.port + 1).to_string())
+        };
+        let arguments: Vec<String> = self.command.iter().map(fill).collect();
+        let child = Command::new(&arguments[0])
+            .args(&arguments[1..])
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("cannot start {}", arguments[0]))?;
+        Ok(Server { child, address: format!("127.0.0.1:{}", self.port), log })
+    }
+
+    /// Starts the server and waits until it answers.
+    pub fn start(&self) -> Result<Server> {
+        let mut server = self.spawn()?;
+        let started = Instant::now();
+        loop {
+            if server.connect(None).is_ok() {
+                return Ok(server);
+            }
+            if let Some(status) = server.child.try_wait()? {
+                bail!("the server ended with {status} instead of starting:\n{}", server.last_words());
+            }
+            if started.elapsed() > READY_TIMEOUT {
+                bail!("the server is not ready after {READY_TIMEOUT:?}:\n{}", server.last_words());
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Starts a server that is to refuse; returns what it said. `None`: it started.
+    pub fn start_refused(&self) -> Result<Option<String>> {
+        fs::write(self.dir.with_extension("log"), "")?;
+        match self.start() {
+            Ok(_) => Ok(None),
+            Err(error) => Ok(Some(format!("{error:#}"))),
+        }
+    }
+}
+
+impl Server {
+    pub fn connect(&self, database: Option<&str>) -> Result<Client> {
+        let login = Login { address: &self.address, user: "root", password: "", database, program_name: "crashtest" };
+        Ok(Client::connect(&login)?)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// `kill -TERM`, and waits for the end.
+    pub fn stop(mut self) -> Result<ExitStatus> {
+        Command::new("kill").arg("-TERM").arg(self.pid().to_string()).status()?;
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if started.elapsed() > READY_TIMEOUT {
+                bail!("the server did not stop:\n{}", self.last_words());
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// The end of what it logged.
+    pub fn last_words(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(12).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be dead already, which is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Copies a directory and what is in it.
+pub fn copy_dir(from: &Path, to: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_dir(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
