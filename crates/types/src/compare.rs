@@ -87,7 +87,7 @@ pub fn hash_value<H: Hasher>(value: ValueRef<'_>, collation: CollationId, state:
         Bytes(v) => v.hash(state),
         Enum(v) => v.index.hash(state),
         Set(v) => v.bits.hash(state),
-        Json(v) => v.hash(state),
+        Json(v) => v.hash_value(state),
     }
 }
 

@@ -491,7 +491,8 @@ impl fmt::Display for SqlType {
         match self.kind {
             // MySQL 8.0 hides the display width, except of TINYINT(1) and under ZEROFILL.
             kind if kind.is_integer() => {
-                if self.zerofill || (kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned) {
+                let shown = self.zerofill || (kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned);
+                if shown {
                     write!(f, "({})", self.length)?;
                 }
             }

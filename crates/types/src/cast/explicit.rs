@@ -89,7 +89,7 @@ fn cast_decimal(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Valu
                 ErrorKind::DataOutOfRange,
                 &[&"DECIMAL", &super::excerpt(value)],
             ));
-            if decimal.is_negative() { limit.neg() } else { limit }
+            if decimal.is_negative() { -limit } else { limit }
         }
     };
     Value::Decimal(rounded)

@@ -158,7 +158,7 @@ fn double_to_decimal(v: f64, value: ValueRef<'_>, warnings: &mut Warnings) -> De
     Decimal::from_f64(v).unwrap_or_else(|_| {
         warnings.warn(truncated("DECIMAL", value));
         let max = Decimal::max(crate::decimal::MAX_PRECISION, 0);
-        if v < 0.0 { max.neg() } else { max }
+        if v < 0.0 { -max } else { max }
     })
 }
 

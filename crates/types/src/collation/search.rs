@@ -36,7 +36,8 @@ pub(super) fn find(collation: CollationId, haystack: &[u8], needle: &[u8], from:
                     return false;
                 }
                 end += chars::decode(haystack, end).1;
-                same(at, end)
+                // In bytes that are not UTF-8 the characters of the two walks may differ.
+                at <= end && same(at, end)
             })
         }
     }

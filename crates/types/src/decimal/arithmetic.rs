@@ -1,24 +1,30 @@
 //! `+ - * / DIV %`, rounding.
 
+use std::ops::Neg;
+
 use super::wide::{self, Double, Wide};
 use super::{Decimal, MAX_PRECISION, MAX_SCALE, Overflow, pow10_u64};
 
-/// Which way to drop digits.
+/// What becomes of a magnitude when digits are dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Drop {
-    HalfAwayFromZero,
-    TowardsZero,
-    AwayFromZero,
+enum Rounding {
+    HalfUp,
+    Down,
+    Up,
 }
 
-impl Decimal {
-    pub fn neg(self) -> Decimal {
+impl Neg for Decimal {
+    type Output = Decimal;
+
+    fn neg(self) -> Decimal {
         Decimal {
             negative: !self.negative && !self.is_zero(),
             ..self
         }
     }
+}
 
+impl Decimal {
     pub fn abs(self) -> Decimal {
         Decimal {
             negative: false,
@@ -55,7 +61,7 @@ impl Decimal {
     }
 
     pub fn checked_sub(self, other: Decimal) -> Result<Decimal, Overflow> {
-        self.checked_add(other.neg())
+        self.checked_add(-other)
     }
 
     /// The scale of the result is the sum of both, at most 30.
@@ -151,47 +157,33 @@ impl Decimal {
 
     /// Half away from zero, to `scale` digits after the point; zeros are appended when there are fewer.
     pub fn round(self, scale: u8) -> Result<Decimal, Overflow> {
-        self.drop_digits(i32::from(scale), Drop::HalfAwayFromZero)
+        self.drop_digits(i32::from(scale), Rounding::HalfUp)
     }
 
     /// Towards zero, to `scale` digits after the point; zeros are appended when there are fewer.
     pub fn truncate(self, scale: u8) -> Result<Decimal, Overflow> {
-        self.drop_digits(i32::from(scale), Drop::TowardsZero)
+        self.drop_digits(i32::from(scale), Rounding::Down)
     }
 
     /// `ROUND(d, digits)`; negative `digits` round before the point.
     pub fn round_at(self, digits: i32) -> Result<Decimal, Overflow> {
-        self.drop_digits(digits, Drop::HalfAwayFromZero)
+        self.drop_digits(digits, Rounding::HalfUp)
     }
 
     /// `TRUNCATE(d, digits)`; negative `digits` clear digits before the point.
     pub fn truncate_at(self, digits: i32) -> Result<Decimal, Overflow> {
-        self.drop_digits(digits, Drop::TowardsZero)
+        self.drop_digits(digits, Rounding::Down)
     }
 
     pub fn floor(self) -> Result<Decimal, Overflow> {
-        self.drop_digits(
-            0,
-            if self.negative {
-                Drop::AwayFromZero
-            } else {
-                Drop::TowardsZero
-            },
-        )
+        self.drop_digits(0, if self.negative { Rounding::Up } else { Rounding::Down })
     }
 
     pub fn ceil(self) -> Result<Decimal, Overflow> {
-        self.drop_digits(
-            0,
-            if self.negative {
-                Drop::TowardsZero
-            } else {
-                Drop::AwayFromZero
-            },
-        )
+        self.drop_digits(0, if self.negative { Rounding::Down } else { Rounding::Up })
     }
 
-    fn drop_digits(self, digits: i32, how: Drop) -> Result<Decimal, Overflow> {
+    fn drop_digits(self, digits: i32, how: Rounding) -> Result<Decimal, Overflow> {
         let scale = digits.clamp(0, i32::from(MAX_SCALE)) as u8;
         if scale >= self.scale && digits >= 0 {
             let coefficient = self.rescaled(scale).ok_or(Overflow)?;
@@ -213,9 +205,9 @@ impl Decimal {
             _ => self.wide().div_rem(unit),
         };
         let up = match how {
-            Drop::TowardsZero => false,
-            Drop::AwayFromZero => !remainder.is_zero(),
-            Drop::HalfAwayFromZero => remainder.compare(unit.sub(remainder)).is_ge(),
+            Rounding::Down => false,
+            Rounding::Up => !remainder.is_zero(),
+            Rounding::HalfUp => remainder.compare(unit.sub(remainder)).is_ge(),
         };
         let quotient = if up { quotient.add(Wide::from_u128(1)) } else { quotient };
         let restored = if digits < 0 {

@@ -119,7 +119,7 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
     let integer_digits = (point - first as i64).max(0);
     if first < total && integer_digits > i64::from(MAX_PRECISION) {
         let max = Decimal::max(MAX_PRECISION, 0);
-        let value = if negative { max.neg() } else { max };
+        let value = if negative { -max } else { max };
         return ParsedDecimal {
             value,
             consumed: 0,

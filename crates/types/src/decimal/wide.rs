@@ -71,7 +71,7 @@ impl Wide {
     /// Number of decimal digits; 0 has none.
     pub fn digits(self) -> u32 {
         // 1233 / 4096 is log10(2) from below: the estimate is right or one too small.
-        let estimate = self.bits() * 1233 >> 12;
+        let estimate = (self.bits() * 1233) >> 12;
         if estimate <= 77 && self.compare(Wide::pow10(estimate)).is_ge() {
             estimate + 1
         } else {

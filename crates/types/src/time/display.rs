@@ -136,6 +136,6 @@ impl Time {
             ..self
         };
         let d = with_fraction(magnitude.to_number(), (magnitude.micros % 1_000_000) as u32, self.fsp);
-        if self.micros < 0 { d.neg() } else { d }
+        if self.micros < 0 { -d } else { d }
     }
 }

@@ -3,6 +3,7 @@
 use super::calendar::DAY_MICROS;
 use super::{Date, DateTime, Time, days_in_month};
 use crate::decimal::Decimal;
+use std::ops::Neg;
 
 /// The unit of an INTERVAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -207,10 +208,14 @@ impl Interval {
                 }
             }
         }
-        Some(if negative { total.neg() } else { total })
+        Some(if negative { -total } else { total })
     }
+}
 
-    pub fn neg(self) -> Interval {
+impl Neg for Interval {
+    type Output = Interval;
+
+    fn neg(self) -> Interval {
         Interval {
             months: -self.months,
             micros: -self.micros,

@@ -229,7 +229,11 @@ impl SetValue {
 impl<'a> SetRef<'a> {
     /// The names of the members, in the type's order.
     pub fn members(self) -> impl Iterator<Item = &'a str> {
-        self.labels.iter().enumerate().filter(move |(i, _)| self.bits >> i & 1 == 1).map(|(_, label)| label)
+        self.labels
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| self.bits >> i & 1 == 1)
+            .map(|(_, label)| label)
     }
 
     /// Appends the member names joined by commas.

@@ -97,7 +97,7 @@ pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
     let lowest = if ty.unsigned {
         Decimal::from_scaled(0, scale)
     } else {
-        limit.neg()
+        -limit
     };
     let rounded = exact
         .round(scale)

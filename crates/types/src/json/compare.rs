@@ -1,0 +1,140 @@
+//! Order, equality, hash, containment.
+
+use super::{BIT_TYPE, JsonRef, JsonView};
+use crate::decimal::Decimal;
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+impl<'a> JsonRef<'a> {
+    /// MySQL's order: kinds first (null, numbers, strings, objects, arrays, booleans, dates, times, datetimes, opaque values),
+    /// numbers exactly, strings by bytes, arrays by the first different element.
+    pub fn compare(self, other: JsonRef<'_>) -> Ordering {
+        let (a, b) = (self.view(), other.view());
+        rank(&a).cmp(&rank(&b)).then_with(|| compare_same_rank(a, b))
+    }
+
+    /// Feeds a hash such that values that compare equal hash equally.
+    pub fn hash_value<H: Hasher>(self, state: &mut H) {
+        let view = self.view();
+        rank(&view).hash(state);
+        match view {
+            JsonView::Null => {}
+            JsonView::Bool(v) => v.hash(state),
+            JsonView::Int(_) | JsonView::UInt(_) | JsonView::Double(_) | JsonView::Decimal(_) => {
+                (to_f64(view) + 0.0).to_bits().hash(state);
+            }
+            JsonView::Str(v) => v.hash(state),
+            JsonView::Array(v) => v.iter().for_each(|item| item.hash_value(state)),
+            JsonView::Object(v) => v.iter().for_each(|(name, value)| {
+                name.hash(state);
+                value.hash_value(state);
+            }),
+            JsonView::Date(v) => v.hash(state),
+            JsonView::Time(v) => v.micros.hash(state),
+            JsonView::DateTime(v) => (v.packed_seconds(), v.micros).hash(state),
+            JsonView::Opaque(ty, bytes) => (ty, bytes).hash(state),
+        }
+    }
+
+    /// JSON_CONTAINS: a scalar contains its equal, an array what its elements contain and arrays of such, an object objects whose
+    /// members it contains.
+    pub fn contains(self, candidate: JsonRef<'_>) -> bool {
+        match (self.view(), candidate.view()) {
+            (JsonView::Array(target), JsonView::Array(items)) => items
+                .iter()
+                .all(|item| target.iter().any(|element| contains_element(element, item))),
+            (JsonView::Array(target), _) => target.iter().any(|element| element.contains(candidate)),
+            (JsonView::Object(target), JsonView::Object(members)) => members
+                .iter()
+                .all(|(name, value)| target.get(name).is_some_and(|own| own.contains(value))),
+            _ => self.compare(candidate).is_eq(),
+        }
+    }
+
+    /// JSON_OVERLAPS: two arrays share an element, two objects a member, two scalars are equal; a scalar is an array of one.
+    pub fn overlaps(self, other: JsonRef<'_>) -> bool {
+        match (self.view(), other.view()) {
+            (JsonView::Array(a), JsonView::Array(b)) => a.iter().any(|x| b.iter().any(|y| x.compare(y).is_eq())),
+            (JsonView::Array(a), _) => a.iter().any(|x| x.compare(other).is_eq()),
+            (_, JsonView::Array(b)) => b.iter().any(|y| y.compare(self).is_eq()),
+            (JsonView::Object(a), JsonView::Object(b)) => a
+                .iter()
+                .any(|(name, x)| b.get(name).is_some_and(|y| x.compare(y).is_eq())),
+            _ => self.compare(other).is_eq(),
+        }
+    }
+}
+
+/// Within arrays, an array is contained by an array element only.
+fn contains_element(element: JsonRef<'_>, item: JsonRef<'_>) -> bool {
+    let is_array = |v: JsonRef<'_>| matches!(v.view(), JsonView::Array(_));
+    (!is_array(item) || is_array(element)) && element.contains(item)
+}
+
+/// The order of kinds; numbers are one kind.
+fn rank(view: &JsonView<'_>) -> u8 {
+    match view {
+        JsonView::Null => 0,
+        JsonView::Int(_) | JsonView::UInt(_) | JsonView::Double(_) | JsonView::Decimal(_) => 1,
+        JsonView::Str(_) => 2,
+        JsonView::Object(_) => 3,
+        JsonView::Array(_) => 4,
+        JsonView::Bool(_) => 5,
+        JsonView::Date(_) => 6,
+        JsonView::Time(_) => 7,
+        JsonView::DateTime(_) => 8,
+        JsonView::Opaque(BIT_TYPE, _) => 9,
+        JsonView::Opaque(..) => 10,
+    }
+}
+
+fn compare_same_rank(a: JsonView<'_>, b: JsonView<'_>) -> Ordering {
+    match (a, b) {
+        (JsonView::Str(a), JsonView::Str(b)) => a.cmp(b),
+        (JsonView::Bool(a), JsonView::Bool(b)) => a.cmp(&b),
+        (JsonView::Date(a), JsonView::Date(b)) => a.cmp(&b),
+        (JsonView::Time(a), JsonView::Time(b)) => a.cmp(&b),
+        (JsonView::DateTime(a), JsonView::DateTime(b)) => a.cmp(&b),
+        (JsonView::Opaque(ta, a), JsonView::Opaque(tb, b)) => ta.cmp(&tb).then_with(|| a.cmp(b)),
+        (JsonView::Array(a), JsonView::Array(b)) => {
+            let different = a
+                .iter()
+                .zip(b.iter())
+                .map(|(x, y)| x.compare(y))
+                .find(|order| order.is_ne());
+            different.unwrap_or_else(|| a.len().cmp(&b.len()))
+        }
+        (JsonView::Object(a), JsonView::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
+            let members = a.iter().zip(b.iter());
+            let mut orders = members.map(|((an, av), (bn, bv))| an.cmp(bn).then_with(|| av.compare(bv)));
+            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        }),
+        (a, b) => compare_numbers(a, b),
+    }
+}
+
+fn compare_numbers(a: JsonView<'_>, b: JsonView<'_>) -> Ordering {
+    match (to_exact(a), to_exact(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => to_f64(a).partial_cmp(&to_f64(b)).unwrap_or(Ordering::Equal),
+    }
+}
+
+fn to_exact(v: JsonView<'_>) -> Option<Decimal> {
+    match v {
+        JsonView::Int(v) => Some(v.into()),
+        JsonView::UInt(v) => Some(v.into()),
+        JsonView::Decimal(v) => Some(v),
+        _ => None,
+    }
+}
+
+fn to_f64(v: JsonView<'_>) -> f64 {
+    match v {
+        JsonView::Int(v) => v as f64,
+        JsonView::UInt(v) => v as f64,
+        JsonView::Double(v) => v,
+        JsonView::Decimal(v) => v.to_f64(),
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,155 @@
+//! The tree: what parsing makes and modifying works on.
+
+use super::{BINARY_STRING_TYPE, BIT_TYPE, JsonRef, JsonView};
+use crate::decimal::Decimal;
+use crate::time::{Date, DateTime, Time};
+use crate::value::ValueRef;
+use std::cmp::Ordering;
+
+/// A JSON value as a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Double(f64),
+    Decimal(Decimal),
+    Str(String),
+    Array(Vec<Node>),
+    Object(Members),
+    Date(Date),
+    Time(Time),
+    DateTime(DateTime),
+    /// The protocol's type byte and the bytes.
+    Opaque(u8, Vec<u8>),
+}
+
+/// The members of an object in MySQL's order: shorter names first, then by bytes. No name twice.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Members(Vec<(String, Node)>);
+
+/// The order of names in an object.
+pub(super) fn compare_names(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+impl Members {
+    /// In any order; of members with the same name the last wins.
+    pub fn new(mut members: Vec<(String, Node)>) -> Members {
+        members.sort_by(|(a, _), (b, _)| compare_names(a, b));
+        // Keeps the first of equal neighbours, so look from the end.
+        members.reverse();
+        members.dedup_by(|(a, _), (b, _)| a == b);
+        members.reverse();
+        Members(members)
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(n, _)| compare_names(n, name))
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.position(name).ok().map(|i| &self.0[i].1)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.position(name).ok().map(|i| &mut self.0[i].1)
+    }
+
+    /// Adds the member or replaces its value.
+    pub fn insert(&mut self, name: &str, value: Node) {
+        match self.position(name) {
+            Ok(i) => self.0[i].1 = value,
+            Err(i) => self.0.insert(i, (name.to_owned(), value)),
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Node> {
+        self.position(name).ok().map(|i| self.0.remove(i).1)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Node)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl IntoIterator for Members {
+    type Item = (String, Node);
+    type IntoIter = std::vec::IntoIter<(String, Node)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Node {
+    /// A SQL value: a scalar, or the tree of a JSON value.
+    pub fn from_value(value: ValueRef<'_>) -> Node {
+        match value {
+            ValueRef::Null => Node::Null,
+            ValueRef::Int(v) => Node::Int(v),
+            ValueRef::UInt(v) => Node::UInt(v),
+            ValueRef::Float(v) => Node::Double(v.into()),
+            ValueRef::Double(v) => Node::Double(v),
+            ValueRef::Decimal(v) => Node::Decimal(v),
+            ValueRef::Date(v) => Node::Date(v),
+            ValueRef::Time(v) => Node::Time(v),
+            ValueRef::DateTime(v) => Node::DateTime(v),
+            ValueRef::Timestamp(v) => Node::DateTime(crate::time::TimeZone::UTC.to_local(v)),
+            ValueRef::Year(v) => Node::UInt(v.into()),
+            ValueRef::Bit(v) => Node::Opaque(BIT_TYPE, v.to_bytes().to_vec()),
+            ValueRef::Str(v) => Node::Str(v.to_owned()),
+            ValueRef::Bytes(v) => Node::Opaque(BINARY_STRING_TYPE, v.to_vec()),
+            ValueRef::Enum(_) | ValueRef::Set(_) => Node::Str(value.text().into_owned()),
+            ValueRef::Json(v) => v.to_node(),
+        }
+    }
+
+    /// Whether nesting exceeds what a document may have.
+    pub fn is_too_deep(&self) -> bool {
+        fn exceeds(node: &Node, left: usize) -> bool {
+            match node {
+                Node::Array(items) => left == 0 || items.iter().any(|n| exceeds(n, left - 1)),
+                Node::Object(members) => left == 0 || members.iter().any(|(_, n)| exceeds(n, left - 1)),
+                _ => false,
+            }
+        }
+        exceeds(self, super::MAX_DEPTH)
+    }
+}
+
+impl JsonRef<'_> {
+    pub fn to_node(self) -> Node {
+        match self.view() {
+            JsonView::Null => Node::Null,
+            JsonView::Bool(v) => Node::Bool(v),
+            JsonView::Int(v) => Node::Int(v),
+            JsonView::UInt(v) => Node::UInt(v),
+            JsonView::Double(v) => Node::Double(v),
+            JsonView::Decimal(v) => Node::Decimal(v),
+            JsonView::Str(v) => Node::Str(v.to_owned()),
+            JsonView::Array(v) => Node::Array(v.iter().map(JsonRef::to_node).collect()),
+            JsonView::Object(v) => {
+                // They are in order already.
+                Node::Object(Members(
+                    v.iter()
+                        .map(|(name, value)| (name.to_owned(), value.to_node()))
+                        .collect(),
+                ))
+            }
+            JsonView::Date(v) => Node::Date(v),
+            JsonView::Time(v) => Node::Time(v),
+            JsonView::DateTime(v) => Node::DateTime(v),
+            JsonView::Opaque(ty, bytes) => Node::Opaque(ty, bytes.to_vec()),
+        }
+    }
+}
