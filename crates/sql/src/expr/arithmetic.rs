@@ -377,7 +377,7 @@ pub fn negate(domain: Domain, operand: &Value, ctx: &EvalContext<'_>, shown: &dy
                 .map(Value::Int)
                 .map_err(|_| integer_out_of_range(false, shown))
         }
-        Domain::Decimal => Ok(Value::Decimal(convert::to_decimal(operand, ctx)?.neg())),
+        Domain::Decimal => Ok(Value::Decimal(-convert::to_decimal(operand, ctx)?)),
         Domain::Double => Ok(Value::Double(-convert::to_f64(operand, ctx)?)),
     }
 }

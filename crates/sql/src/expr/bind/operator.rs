@@ -483,7 +483,7 @@ fn is_dated(ty: &SqlType) -> bool {
 fn negative_integer(number: u64) -> Expr {
     let value = match number {
         n if n <= 1 << 63 => Value::Int((n as i64).wrapping_neg()),
-        n => return super::literal::decimal_literal(Decimal::from(n).neg()),
+        n => return super::literal::decimal_literal(-Decimal::from(n)),
     };
     let ty = type_of_value(&value, CollationId::BINARY);
     let digits = number.checked_ilog10().unwrap_or(0) + 1;

@@ -140,7 +140,7 @@ fn fit_decimal(number: Decimal, to: &SqlType, ctx: &EvalContext<'_>) -> SqlResul
             let row = ctx.row_number();
             ctx.warn(SqlError::new(ErrorKind::OutOfRange, &[&"", &row]))?;
             let most = Decimal::max(precision, scale);
-            Ok(if number.is_negative() { most.neg() } else { most })
+            Ok(if number.is_negative() { -most } else { most })
         }
     }
 }

@@ -175,7 +175,7 @@ pub fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
 pub fn double_to_decimal(number: f64) -> Decimal {
     Decimal::from_f64(number).unwrap_or_else(|_| {
         let most = Decimal::max(types::decimal::MAX_PRECISION, 0);
-        if number < 0.0 { most.neg() } else { most }
+        if number < 0.0 { -most } else { most }
     })
 }
 
