@@ -4,7 +4,8 @@ use mysql_wire::put;
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::value::{BinaryDateTime, BinaryTime};
 use types::sql_type::NOT_FIXED_DECIMALS;
-use types::{CharsetId, Date, DateTime, JsonRef, SqlType, Time, TypeKind, ValueRef, number};
+use types::time::TimeZone;
+use types::{CharsetId, Date, DateTime, SqlType, Time, TypeKind, ValueRef, number};
 
 use crate::columns::column_type;
 
@@ -78,7 +79,7 @@ fn append_text(out: &mut Vec<u8>, value: ValueRef, ty: &SqlType, results: Option
             v.write_text(&mut text);
             label(out, &text);
         }
-        ValueRef::Json(v) => append_json(out, v),
+        ValueRef::Json(v) => v.write(out),
     }
 }
 
@@ -140,20 +141,9 @@ fn append_fraction(out: &mut Vec<u8>, micros: u32, fsp: u8) {
     }
 }
 
-/// A stored TIMESTAMP that nobody has brought into the session's time zone.
+/// A stored TIMESTAMP that the executor has not brought into the session's time zone.
 fn in_utc(v: types::UnixTime) -> DateTime {
-    debug_assert!(
-        false,
-        "the executor turns TIMESTAMP into DATETIME by the session's time zone"
-    );
-    DateTime {
-        fsp: v.fsp,
-        ..DateTime::default()
-    }
-}
-
-fn append_json(out: &mut Vec<u8>, v: JsonRef) {
-    out.extend_from_slice(format!("{v:?}").as_bytes());
+    TimeZone::UTC.to_local(v)
 }
 
 /// The two's complement of an integer; other kinds of values are brought to one.
@@ -220,5 +210,185 @@ fn to_time(value: ValueRef) -> BinaryTime {
         minute: (seconds / 60 % 60) as u8,
         second: (seconds % 60) as u8,
         microsecond: (micros % MICROS_PER_SECOND) as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mysql_wire::row::{binary_values, text_values};
+    use mysql_wire::value::BinaryValue;
+    use types::value::{Bit, EnumValue};
+    use types::{CollationId, Decimal, Labels, UnixTime, Value};
+
+    const UTF8: CollationId = CollationId::UTF8MB4_0900_AI_CI;
+
+    fn as_text(value: &Value, ty: &SqlType, results: Option<CharsetId>) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_text(&mut TextRow::new(&mut out), value.as_ref(), ty, results);
+        text_values(&out).next().unwrap().unwrap().unwrap().to_vec()
+    }
+
+    fn text(value: Value, ty: &SqlType) -> String {
+        String::from_utf8(as_text(&value, ty, Some(CharsetId::UTF8MB4))).unwrap()
+    }
+
+    fn date_time() -> DateTime {
+        let date = Date {
+            year: 2024,
+            month: 2,
+            day: 29,
+        };
+        DateTime {
+            date,
+            hour: 7,
+            minute: 8,
+            second: 9,
+            fsp: 3,
+            micros: 12_000,
+        }
+    }
+
+    fn time(micros: i64, fsp: u8) -> Value {
+        Value::Time(Time { micros, fsp })
+    }
+
+    #[test]
+    fn text_of_every_type() {
+        let zerofilled = SqlType {
+            zerofill: true,
+            length: 5,
+            ..SqlType::int()
+        };
+        let labels = Labels::new(["a", "b"]);
+        let cases = [
+            (text(Value::Int(-7), &SqlType::int()), "-7"),
+            (
+                text(Value::UInt(u64::MAX), &SqlType::bigint_unsigned()),
+                "18446744073709551615",
+            ),
+            (text(Value::Int(42), &zerofilled), "00042"),
+            (text(Value::UInt(1_234_567), &zerofilled), "1234567"),
+            (text(Value::Double(0.1), &SqlType::double()), "0.1"),
+            (text(Value::Float(1.5), &SqlType::float()), "1.5"),
+            (
+                text(
+                    Value::Double(2.5),
+                    &SqlType {
+                        decimals: 2,
+                        ..SqlType::double()
+                    },
+                ),
+                "2.50",
+            ),
+            (
+                text(
+                    Value::Decimal(Decimal::parse("-1.20").unwrap()),
+                    &SqlType::decimal(5, 2),
+                ),
+                "-1.20",
+            ),
+            (text(Value::Date(date_time().date), &SqlType::date()), "2024-02-29"),
+            (
+                text(Value::DateTime(date_time()), &SqlType::datetime(3)),
+                "2024-02-29 07:08:09.012",
+            ),
+            (
+                text(
+                    Value::Timestamp(UnixTime {
+                        micros: 1_000_000,
+                        fsp: 0,
+                    }),
+                    &SqlType::timestamp(0),
+                ),
+                "1970-01-01 00:00:01",
+            ),
+            (text(time(-3_020_399_000_000, 0), &SqlType::time(0)), "-838:59:59"),
+            (text(time(3_723_500_000, 1), &SqlType::time(1)), "01:02:03.5"),
+            (text(Value::Year(0), &SqlType::year()), "0000"),
+            (
+                text(
+                    Value::Enum(EnumValue {
+                        index: 2,
+                        labels: labels.clone(),
+                    }),
+                    &SqlType::enumeration(labels, UTF8),
+                ),
+                "b",
+            ),
+            (text(Value::str("größe"), &SqlType::varchar(9, UTF8)), "größe"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text, expected);
+        }
+        assert_eq!(
+            as_text(&Value::Bit(Bit { value: 258, width: 9 }), &SqlType::bit(9), None),
+            [1, 2]
+        );
+    }
+
+    #[test]
+    fn text_in_the_clients_character_set() {
+        let (value, ty) = (Value::str("größe €"), SqlType::varchar(9, UTF8));
+        assert_eq!(as_text(&value, &ty, Some(CharsetId::LATIN1)), b"gr\xf6\xdfe \x80");
+        assert_eq!(as_text(&value, &ty, None), "größe €".as_bytes());
+        let latin1 = SqlType::varchar(9, CollationId::LATIN1_SWEDISH_CI);
+        assert_eq!(as_text(&value, &latin1, None), b"gr\xf6\xdfe \x80");
+        assert_eq!(
+            as_text(&Value::bytes(&[0xff]), &SqlType::varbinary(9), Some(CharsetId::LATIN1)),
+            [0xff]
+        );
+    }
+
+    /// A row of one column, read as a client reads it: by the column's type.
+    fn binary(value: Value, ty: &SqlType) -> String {
+        let mut out = Vec::new();
+        write_binary(
+            &mut BinaryRow::new(&mut out, 1),
+            value.as_ref(),
+            ty,
+            Some(CharsetId::UTF8MB4),
+        );
+        match binary_values(&out, [(column_type(ty), ty.unsigned)].into_iter()).unwrap()[0] {
+            BinaryValue::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+            value => format!("{value:?}"),
+        }
+    }
+
+    #[test]
+    fn binary_of_every_kind_of_type() {
+        assert_eq!(
+            binary(Value::Int(-7), &SqlType::integer(TypeKind::TinyInt, false)),
+            "Int(-7)"
+        );
+        assert_eq!(
+            binary(Value::UInt(u64::MAX), &SqlType::bigint_unsigned()),
+            "UInt(18446744073709551615)"
+        );
+        assert_eq!(binary(Value::Year(2024), &SqlType::year()), "UInt(2024)");
+        assert_eq!(binary(Value::Float(1.5), &SqlType::float()), "Float(1.5)");
+        assert_eq!(binary(Value::Double(1.5), &SqlType::double()), "Double(1.5)");
+        assert_eq!(binary(Value::str("text"), &SqlType::varchar(9, UTF8)), "text");
+        assert_eq!(
+            binary(Value::Decimal(Decimal::parse("1.20").unwrap()), &SqlType::decimal(5, 2)),
+            "1.20"
+        );
+        assert_eq!(binary(Value::Null, &SqlType::int()), "Null");
+        assert!(binary(Value::Date(date_time().date), &SqlType::date()).contains("month: 2, day: 29, hour: 0"));
+        assert!(binary(Value::DateTime(date_time()), &SqlType::datetime(3)).contains("hour: 7"));
+        assert!(binary(time(-90_000_000_001, 6), &SqlType::time(6)).contains("days: 1, hour: 1, minute: 0"));
+    }
+
+    /// A row whose values are not of the announced types would be unreadable from there on.
+    #[test]
+    fn binary_rows_stay_readable_whatever_the_values_are() {
+        assert_eq!(binary(Value::Double(2.0), &SqlType::bigint()), "Int(2)");
+        assert_eq!(binary(Value::str("17"), &SqlType::int()), "Int(17)");
+        assert_eq!(binary(Value::Int(3), &SqlType::double()), "Double(3.0)");
+        assert_eq!(binary(Value::str("2.5"), &SqlType::double()), "Double(2.5)");
+        assert_eq!(binary(Value::Int(3), &SqlType::varchar(9, UTF8)), "3");
+        assert_eq!(binary(Value::Int(3), &SqlType::null()), "Null");
+        assert!(binary(Value::str("x"), &SqlType::date()).starts_with("Date("));
+        assert!(binary(Value::str("x"), &SqlType::time(0)).starts_with("Time("));
     }
 }

@@ -1,5 +1,7 @@
 //! What each command answers, seen by a client on a real socket.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 mod support;
 
 use std::io::Write;

@@ -1,5 +1,7 @@
 //! KILL, panics, clients that go away, and the server's end.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 mod support;
 
 use std::time::{Duration, Instant};

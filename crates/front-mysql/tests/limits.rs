@@ -1,5 +1,7 @@
 //! Clients that misbehave: each gets a clean error and an end, within bounded memory, and nobody else notices.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 mod support;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! Logins on real sockets; the conversations of the plugins are tested in `authentication.rs`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 mod support;
 
 use mysql_wire::Capabilities;
