@@ -27,19 +27,23 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 use types::Timestamp;
 
 /// The longest key that fits a record, in bytes; primary keys at the end of index keys count.
-pub const MAX_KEY_BYTES: usize = 32 << 10;
+pub const MAX_KEY_BYTES: usize = (1 << 14) - 1;
 
 #[repr(C)]
 struct RecordHeader {
     word: AtomicPtr<()>,
     key_bytes: u16,
-    /// The high bit: waiting in a collection queue. The rest: length of the primary key at the end of an index key.
+    /// The two high bits: in which collection queues the record is. The rest: length of the primary key at the end of an index
+    /// key.
     flags: AtomicU16,
 }
 
 const KEY_OFFSET: usize = size_of::<AtomicPtr<()>>() + 4;
 const ROW_POINTER_BYTES: usize = size_of::<AtomicPtr<RecordHeader>>();
-const QUEUED: u16 = 1 << 15;
+/// In the queue of records to be looked at.
+pub(crate) const READY: u16 = 1 << 15;
+/// Filed under a snapshot that needs some of it.
+pub(crate) const WAITING: u16 = 1 << 14;
 // Timestamps and pointers share a word.
 const _: () = assert!(size_of::<usize>() == 8);
 
@@ -147,19 +151,20 @@ impl<'g> Record<'g> {
     /// The primary key at the end of an index record's key.
     pub(crate) fn primary_key(self) -> &'g [u8] {
         let key = self.key();
-        &key[key.len() - usize::from(self.flags().load(Ordering::Relaxed) & !QUEUED)..]
+        &key[key.len() - usize::from(self.flags().load(Ordering::Relaxed) & !(READY | WAITING))..]
     }
 
-    /// Whether the record waits in a collection queue; only the writer asks.
-    pub(crate) fn is_queued(self) -> bool {
-        self.flags().load(Ordering::Relaxed) & QUEUED != 0
+    /// Whether the record is in that collection queue ([`READY`], [`WAITING`]); only the writer asks.
+    pub(crate) fn is_in(self, queue: u16) -> bool {
+        self.flags().load(Ordering::Relaxed) & queue != 0
     }
 
-    pub(crate) fn set_queued(self, queued: bool) {
-        match queued {
-            true => self.flags().fetch_or(QUEUED, Ordering::Relaxed),
-            false => self.flags().fetch_and(!QUEUED, Ordering::Relaxed),
-        };
+    pub(crate) fn enter(self, queue: u16) {
+        self.flags().fetch_or(queue, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(self, queue: u16) {
+        self.flags().fetch_and(!queue, Ordering::Relaxed);
     }
 
     /// Asks the processor to load the record, and nothing else.
@@ -464,8 +469,8 @@ mod tests {
             r.set_head(v2);
             assert_eq!(r.version_at(Timestamp(6)).unwrap().row(), Some(&b"one"[..]));
             assert_eq!(r.version_at(Timestamp(9)).unwrap().row(), None);
-            r.set_queued(true);
-            assert!(r.is_queued());
+            r.enter(READY);
+            assert!(r.is_in(READY) && !r.is_in(WAITING));
             record.free(false);
             v1.free();
             v2.free();
@@ -481,7 +486,7 @@ mod tests {
         unsafe {
             let e = entry.get();
             assert_eq!((e.key(), e.primary_key()), (&b"colpk"[..], &b"pk"[..]));
-            e.set_queued(true);
+            e.enter(WAITING);
             assert_eq!(e.primary_key(), b"pk");
             assert_eq!(e.row_ptr(), row);
             assert!(!e.is_visible(Timestamp(2)) && e.is_visible(Timestamp(3)));

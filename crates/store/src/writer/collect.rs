@@ -1,39 +1,40 @@
 //! Collecting versions and entries that no snapshot needs.
 //!
-//! Every record that got a second version, a tombstone or an end is queued once. When its turn comes, all of it that nobody
-//! can see is unlinked, also from the middle of a chain: with `n` snapshots in use a chain has at most `n + 1` published versions,
-//! however old the oldest snapshot is. What must stay is filed under the newest snapshot that needs any of it, and looked at again
-//! when that one is gone; so no snapshot, however long it stalls, makes the writer look at the same record again and again.
+//! Every record that got a second version, a tombstone or an end is looked at once it is published: all of it that nobody can
+//! see is unlinked, also from the middle of a chain, so that chains have about as many versions as there are snapshots in use,
+//! however old the oldest is. If something must stay, the record is filed under the newest snapshot that needs it, and looked
+//! at again when that one is gone, or when the row changes once more; so no snapshot, however long it stalls, makes the writer
+//! look at all that was changed meanwhile again and again.
 
 use super::Writer;
 use super::table::TableWriter;
-use crate::record::{EntryState, Record, RecordPtr};
+use crate::record::{EntryState, READY, Record, RecordPtr, WAITING};
 use crate::snapshot::Active;
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use types::{IndexId, Timestamp};
 
-/// A record to look at; it is not freed while it is queued.
+/// A record with something to collect; it is not freed while it is in a queue.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     index: IndexId,
     record: RecordPtr,
 }
 
-/// The records of one table that have, or will have, something to collect.
+/// The records of one table that have, or will have, something to collect; each at most once in `ready` and once in `waiting`.
 #[derive(Default)]
 pub(super) struct Queue {
     /// To be looked at.
     ready: VecDeque<Queued>,
-    /// Needed by the snapshot.
+    /// By the snapshot that needs some of it.
     waiting: BTreeMap<Timestamp, Vec<Queued>>,
 }
 
 impl Queue {
     pub(super) fn add(&mut self, index: IndexId, record: Record<'_>) {
-        if !record.is_queued() {
-            record.set_queued(true);
+        if !record.is_in(READY) {
+            record.enter(READY);
             self.ready.push_back(Queued { index, record: record.ptr() });
         }
     }
@@ -47,11 +48,24 @@ impl Queue {
         self.ready.is_empty() && self.waiting.is_empty()
     }
 
+    fn file(&mut self, snapshot: Timestamp, queued: Queued, record: Record<'_>) {
+        if !record.is_in(WAITING) {
+            record.enter(WAITING);
+            self.waiting.entry(snapshot).or_default().push(queued);
+        }
+    }
+
     /// Readies what waited for snapshots that are gone.
     fn wake(&mut self, active: &Active) {
         let gone: Vec<_> = self.waiting.keys().copied().filter(|&snapshot| !active.reads(snapshot)).collect();
-        for snapshot in gone {
-            self.ready.extend(self.waiting.remove(&snapshot).unwrap_or_default());
+        for queued in gone.iter().flat_map(|snapshot| self.waiting.remove(snapshot)).flatten() {
+            // SAFETY: records in queues are not freed.
+            let record: Record<'_> = unsafe { queued.record.get() };
+            record.leave(WAITING);
+            if !record.is_in(READY) {
+                record.enter(READY);
+                self.ready.push_back(queued);
+            }
         }
     }
 }
@@ -92,15 +106,18 @@ impl TableWriter {
             && let Some(queued) = self.queue.ready.pop_front()
         {
             *left -= 1;
-            // SAFETY: a record of the working tree; queued records are unlinked here only.
+            // SAFETY: a record of the working tree; records in queues are not freed.
+            let record: Record<'_> = unsafe { queued.record.get() };
+            record.leave(READY);
+            // SAFETY: the queue says in which index it is.
             let needed_by = unsafe {
                 match queued.index {
-                    IndexId::PRIMARY => self.collect_versions(queued.record, active),
-                    index => self.collect_history(index, queued.record, active),
+                    IndexId::PRIMARY => self.collect_versions(record, active),
+                    index => self.collect_history(index, record, active),
                 }
             };
             if let Some(snapshot) = needed_by {
-                self.queue.waiting.entry(snapshot).or_default().push(queued);
+                self.queue.file(snapshot, queued, record);
             }
         }
     }
@@ -109,10 +126,10 @@ impl TableWriter {
     /// something that will have to go one day.
     ///
     /// # Safety
-    /// A queued primary record of the working tree.
-    unsafe fn collect_versions(&mut self, record: RecordPtr, active: &Active) -> Option<Timestamp> {
+    /// A primary record of the working tree.
+    unsafe fn collect_versions(&mut self, record: Record<'_>, active: &Active) -> Option<Timestamp> {
         // SAFETY: the caller's; versions that are unlinked here are freed after the next publication.
-        let (record, head) = unsafe { (record.get(), record.get().head()) };
+        let head = unsafe { record.head() };
         let mut needed_by = None;
         let mut newer = head;
         while let Some(version) = newer.next() {
@@ -127,17 +144,13 @@ impl TableWriter {
                 }
             }
         }
-        if needed_by.is_none() && head.row().is_none() {
+        if needed_by.is_none() && head.row().is_none() && !record.is_in(WAITING) {
             // That a row is not there can be known without a record, but not before everybody knows that it is not there.
             if head.begin() > active.published() {
                 return Some(active.published());
             }
             self.retire_version(head.ptr());
             self.retire_row(record);
-            return None;
-        }
-        if needed_by.is_none() {
-            record.set_queued(false);
         }
         needed_by
     }
@@ -145,15 +158,11 @@ impl TableWriter {
     /// Unlinks the past intervals of an index entry, and the entry if it is dead.
     ///
     /// # Safety
-    /// A queued record of the index's working tree.
-    unsafe fn collect_history(&mut self, index: IndexId, record: RecordPtr, active: &Active) -> Option<Timestamp> {
+    /// A record of the index's working tree.
+    unsafe fn collect_history(&mut self, index: IndexId, record: Record<'_>, active: &Active) -> Option<Timestamp> {
         // SAFETY: the caller's; histories that are unlinked here are freed after the next publication.
         unsafe {
-            let record: Record<'_> = record.get();
-            let EntryState::History(newest) = record.entry_state() else {
-                record.set_queued(false);
-                return None;
-            };
+            let EntryState::History(newest) = record.entry_state() else { return None };
             let mut needed_by = None;
             let mut kept: Option<ptr::NonNull<crate::record::History>> = None;
             let mut next = Some(newest);
@@ -170,6 +179,8 @@ impl TableWriter {
                 match (kept, next) {
                     (Some(kept), _) => kept.as_ref().older.store(interval.older.load(Ordering::Relaxed), Ordering::Release),
                     (None, Some(older)) => record.set_entry_state(EntryState::History(older)),
+                    // Filed under a snapshot that does not need it after all: there it will be found.
+                    (None, None) if record.is_in(WAITING) => return None,
                     (None, None) => {
                         self.retire_history(this);
                         self.retire_entry(index, record);
@@ -183,7 +194,6 @@ impl TableWriter {
                 let alive = kept.expect("an entry without intervals was retired");
                 record.set_entry_state(EntryState::AliveSince(alive.as_ref().begin));
                 self.retire_history(alive);
-                record.set_queued(false);
             }
             needed_by
         }

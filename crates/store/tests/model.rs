@@ -1,0 +1,383 @@
+//! The store against the plainest model there is: a copy of all rows for every timestamp.
+//!
+//! Random batches of transactions are applied while snapshots are held and versions collected; every held snapshot must go
+//! on seeing its own moment, by every index, in both directions, in chunks of any size.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use store::{
+    Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table, TableId,
+    TableLoader, TableSpec, WriteOps, WriteSet, Writer,
+};
+use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
+
+const TABLE: TableId = TableId(1);
+
+/// `id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20)`, with indexes on `a` and on `b, a DESC`.
+fn spec() -> TableSpec {
+    let text = SqlType::varchar(20, CollationId::DEFAULT);
+    TableSpec {
+        id: TABLE,
+        columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), text],
+        primary: Some(vec![KeyColumn::ascending(0)]),
+        indexes: vec![index(1), index(2)],
+    }
+}
+
+fn index(id: u16) -> IndexSpec {
+    let key = match id {
+        1 => vec![KeyColumn::ascending(1)],
+        2 => vec![KeyColumn::ascending(2), KeyColumn { column: 1, prefix: None, descending: true }],
+        _ => vec![KeyColumn { column: 2, prefix: Some(1), descending: false }],
+    };
+    IndexSpec { id: IndexId(id), key, unique: false }
+}
+
+type Rows = BTreeMap<i64, (i64, Option<String>)>;
+
+/// A store and what it should hold.
+struct Tested {
+    store: Arc<Store>,
+    writer: Writer,
+    layout: RowLayout,
+    primary: KeyLayout,
+    /// The rows after each commit.
+    model: BTreeMap<Timestamp, Rows>,
+    newest: Timestamp,
+    snapshots: Vec<Snapshot>,
+}
+
+impl Tested {
+    fn new() -> Tested {
+        let (store, mut writer) = Store::new(MemoryBudget::new(1 << 30));
+        let mut set = WriteSet::new();
+        set.create_table(&spec());
+        writer.apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+        writer.publish();
+        Tested {
+            store,
+            writer,
+            layout: spec().row_layout(),
+            primary: spec().primary_layout().unwrap(),
+            model: BTreeMap::from([(Timestamp(1), Rows::new())]),
+            newest: Timestamp(1),
+            snapshots: Vec::new(),
+        }
+    }
+
+    fn table(&self) -> Arc<Table> {
+        self.store.table(TABLE).unwrap()
+    }
+
+    fn key(&self, id: i64) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.primary.encode_values(&[Value::Int(id)], &mut key);
+        key
+    }
+
+    fn row(&self, id: i64, a: i64, b: Option<&str>) -> Vec<u8> {
+        let mut row = Vec::new();
+        let b = b.map_or(Value::Null, |b| Value::Str(b.into()));
+        self.layout.encode(&[Value::Int(id), Value::Int(a), b], &mut row);
+        row
+    }
+
+    fn commit(&mut self, set: &WriteSet, rows: Rows) {
+        self.newest = self.newest.next();
+        self.writer.apply(self.newest, WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+        self.model.insert(self.newest, rows);
+    }
+
+    fn rows(&self, ts: Timestamp) -> &Rows {
+        self.model.range(..=ts).next_back().unwrap().1
+    }
+
+    fn write(&mut self, writes: &[Write]) {
+        let mut rows = self.rows(self.newest).clone();
+        // A transaction changes a row once.
+        let writes: BTreeMap<i64, &Write> = writes.iter().map(|write| (write.id(), write)).collect();
+        let mut set = WriteSet::new();
+        for (id, write) in writes {
+            match write {
+                Write::Put(_, a, b) => {
+                    set.put(TABLE, &self.key(id), &self.row(id, *a, b.as_deref()));
+                    rows.insert(id, (*a, b.clone()));
+                }
+                Write::Delete(_) => {
+                    set.delete(TABLE, &self.key(id));
+                    rows.remove(&id);
+                }
+            }
+        }
+        self.commit(&set, rows);
+    }
+
+    fn toggle_index(&mut self, id: u16) {
+        let mut set = WriteSet::new();
+        match self.table().spec().index(IndexId(id)) {
+            Some(_) => set.drop_index(TABLE, IndexId(id)),
+            None => set.create_index(TABLE, &index(id)),
+        }
+        let rows = self.rows(self.newest).clone();
+        self.commit(&set, rows);
+    }
+
+    /// The snapshot sees what the model says, by every way of asking.
+    fn check(&self, snapshot: &Snapshot, range: &KeyRange, chunk: usize) {
+        let table = self.table();
+        let rows = self.rows(snapshot.timestamp());
+        for id in 0..IDS {
+            let found = table.get(&self.key(id), snapshot, <[u8]>::to_vec);
+            let expected = rows.get(&id).map(|(a, b)| self.row(id, *a, b.as_deref()));
+            assert_eq!(found, expected, "row {id} at {}", snapshot.timestamp());
+        }
+        let indexes = table.spec().indexes.iter().map(|index| index.id);
+        for index in indexes.chain([IndexId::PRIMARY]) {
+            if table.readable_since(index).unwrap() > snapshot.timestamp() {
+                continue;
+            }
+            let mut expected: Vec<_> = rows
+                .iter()
+                .map(|(&id, (a, b))| {
+                    let (primary_key, row) = (self.key(id), self.row(id, *a, b.as_deref()));
+                    let mut key = Vec::new();
+                    match index {
+                        IndexId::PRIMARY => key.extend_from_slice(&primary_key),
+                        _ => {
+                            table.index_key(index, &row, &primary_key, &mut key);
+                        }
+                    }
+                    (key, primary_key, row)
+                })
+                .filter(|(key, _, _)| range.contains(key))
+                .collect();
+            expected.sort();
+            for direction in [Direction::Forward, Direction::Backward] {
+                let mut cursor = Cursor::new(range.clone(), direction);
+                let mut found = Vec::new();
+                while !cursor.is_finished() {
+                    let mut shown = 0;
+                    table.scan(index, &mut cursor, snapshot, chunk, |entry| {
+                        found.push((entry.key().to_vec(), entry.primary_key().to_vec(), entry.row().to_vec()));
+                        shown += 1;
+                        if shown < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                    });
+                }
+                assert_eq!(found, expected, "index {index} {direction:?} at {}", snapshot.timestamp());
+                expected.reverse();
+            }
+            let mut cursor = Cursor::forward(range.clone());
+            let mut count = 0;
+            while !cursor.is_finished() {
+                count += table.count(index, &mut cursor, snapshot, chunk);
+            }
+            assert_eq!(count, expected.len());
+            assert!(table.estimated_entries(index, range) >= count as u64);
+        }
+    }
+
+    /// With nobody reading the past, nothing of it is left.
+    fn check_all_collected(&mut self) {
+        self.snapshots.clear();
+        self.writer.publish();
+        while self.writer.collect(7) {}
+        let table = self.table();
+        let rows = self.rows(self.newest).len() as u64;
+        assert_eq!(table.estimated_rows(), rows);
+        let indexes = table.spec().indexes.iter().map(|index| index.id);
+        for index in indexes.chain([IndexId::PRIMARY]) {
+            assert_eq!(table.estimated_entries(index, &KeyRange::all()), rows);
+        }
+        for id in 0..IDS {
+            self.table().newest(&self.key(id), |since, row| {
+                assert!(row.is_some(), "tombstones go");
+                assert_eq!(self.rows(since).get(&id), self.rows(self.newest).get(&id));
+            });
+        }
+        let memory = self.store.memory();
+        let (row_bytes, index_bytes) = (memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes));
+        assert!(row_bytes <= 128 * rows && (row_bytes >= 24 * rows), "{row_bytes} bytes for {rows} rows");
+
+        // Everything deleted: everything given back.
+        let rows: Vec<_> = self.rows(self.newest).keys().copied().collect();
+        self.write(&rows.into_iter().map(Write::Delete).collect::<Vec<_>>());
+        self.writer.publish();
+        while self.writer.collect(100) {}
+        let memory = self.store.memory();
+        assert_eq!((memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes)), (0, 0), "before: {index_bytes}");
+    }
+
+    /// What a checkpoint would do: all rows of now, loaded into another store.
+    fn check_reload(&self, pieces: usize) {
+        let snapshot = self.store.snapshot();
+        let (store, mut writer) = Store::new(MemoryBudget::new(1 << 30));
+        let loader = TableLoader::new(&store, self.table().spec().clone(), snapshot.timestamp(), 17);
+        let mut rows = Vec::new();
+        self.table().scan(IndexId::PRIMARY, &mut Cursor::forward(KeyRange::all()), &snapshot, usize::MAX, |entry| {
+            rows.push((entry.key().to_vec(), entry.row().to_vec()));
+            ControlFlow::Continue(())
+        });
+        let pieces = rows
+            .chunks(rows.len().div_ceil(pieces).max(1))
+            .map(|rows| {
+                let mut piece = loader.piece();
+                rows.iter().for_each(|(key, row)| piece.push(key, row).unwrap());
+                piece
+            })
+            .collect();
+        writer.install(loader.finish(pieces).unwrap()).unwrap();
+        writer.restore_timestamp(snapshot.timestamp());
+        assert_eq!(store.table(TABLE).unwrap().next_auto_increment(), 17);
+        let mut loaded = Tested {
+            layout: spec().row_layout(),
+            primary: spec().primary_layout().unwrap(),
+            model: BTreeMap::from([(snapshot.timestamp(), self.rows(snapshot.timestamp()).clone())]),
+            newest: snapshot.timestamp(),
+            snapshots: Vec::new(),
+            store,
+            writer,
+        };
+        loaded.check(&loaded.store.snapshot(), &KeyRange::all(), 5);
+        loaded.write(&[Write::Put(0, 1, None), Write::Delete(1), Write::Put(2, 2, Some("x".into()))]);
+        loaded.writer.publish();
+        loaded.check(&loaded.store.snapshot(), &KeyRange::all(), 5);
+        loaded.check_all_collected();
+    }
+}
+
+const IDS: i64 = 24;
+
+/// A change of one row; `Write::Put(id, a, b)`.
+#[derive(Debug, Clone)]
+enum Write {
+    Put(i64, i64, Option<String>),
+    Delete(i64),
+}
+
+impl Write {
+    fn id(&self) -> i64 {
+        let (Write::Put(id, ..) | Write::Delete(id)) = self;
+        *id
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    Commit(Vec<Write>),
+    Publish,
+    Snapshot,
+    /// Lets one go, or moves it to now.
+    Release(prop::sample::Index),
+    Refresh(prop::sample::Index),
+    Collect(usize),
+    ToggleIndex(u16),
+    Check(Vec<u8>, Option<Vec<u8>>, usize),
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    let text = prop::option::of(prop::sample::select(&["", "a", "A", "aa", "b", "zz"][..]).prop_map(String::from));
+    prop_oneof![
+        3 => (0..IDS, 0i64..5, text).prop_map(|(id, a, b)| Write::Put(id, a, b)),
+        1 => (0..IDS).prop_map(Write::Delete),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..6);
+    prop_oneof![
+        8 => prop::collection::vec(write(), 1..8).prop_map(Action::Commit),
+        4 => Just(Action::Publish),
+        3 => Just(Action::Snapshot),
+        2 => any::<prop::sample::Index>().prop_map(Action::Release),
+        1 => any::<prop::sample::Index>().prop_map(Action::Refresh),
+        4 => (0usize..30).prop_map(Action::Collect),
+        1 => (1u16..4).prop_map(Action::ToggleIndex),
+        2 => (bytes(), prop::option::of(bytes()), 1usize..20).prop_map(|(from, to, chunk)| Action::Check(from, to, chunk)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 300 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_snapshot_keeps_its_moment(
+        actions in prop::collection::vec(action(), 1..if cfg!(miri) { 30 } else { 150 }),
+        pieces in 1usize..4,
+    ) {
+        let mut tested = Tested::new();
+        for action in actions {
+            match action {
+                Action::Commit(writes) => tested.write(&writes),
+                Action::Publish => tested.writer.publish(),
+                Action::Snapshot => tested.snapshots.push(tested.store.snapshot()),
+                Action::Release(at) if !tested.snapshots.is_empty() => {
+                    let at = at.index(tested.snapshots.len());
+                    tested.snapshots.swap_remove(at);
+                }
+                Action::Refresh(at) if !tested.snapshots.is_empty() => {
+                    let at = at.index(tested.snapshots.len());
+                    tested.snapshots[at].refresh();
+                }
+                Action::Collect(most) => {
+                    tested.writer.collect(most);
+                }
+                Action::ToggleIndex(id) => tested.toggle_index(id),
+                Action::Check(from, to, chunk) => {
+                    for snapshot in &tested.snapshots {
+                        tested.check(snapshot, &KeyRange { from: from.clone(), to: to.clone() }, chunk);
+                    }
+                }
+                _ => {}
+            }
+        }
+        tested.writer.publish();
+        for snapshot in tested.snapshots.iter().chain([&tested.store.snapshot()]) {
+            tested.check(snapshot, &KeyRange::all(), 4);
+        }
+        tested.check_reload(pieces);
+        tested.check_all_collected();
+    }
+}
+
+/// One snapshot stalls while a few rows are changed many times: chains stay as short as there are snapshots.
+#[test]
+fn a_stalled_snapshot_does_not_keep_what_it_cannot_see() {
+    let mut tested = Tested::new();
+    tested.write(&(0..IDS).map(|id| Write::Put(id, 0, None)).collect::<Vec<_>>());
+    tested.writer.publish();
+    let stalled = tested.store.snapshot();
+    let rows_before = tested.store.memory().used_by(MemoryUse::Rows);
+    for round in 0..if cfg!(miri) { 5 } else { 300 } {
+        tested.write(&(0..IDS).map(|id| Write::Put(id, round % 5, Some("b".into()))).collect::<Vec<_>>());
+        tested.writer.publish();
+        while tested.writer.collect(64) {}
+    }
+    tested.check(&stalled, &KeyRange::all(), 10);
+    tested.check(&tested.store.snapshot(), &KeyRange::all(), 10);
+    let rows_now = tested.store.memory().used_by(MemoryUse::Rows);
+    assert!(rows_now <= rows_before * 3, "{rows_before} bytes of versions became {rows_now}");
+    drop(stalled);
+    tested.check_all_collected();
+}
+
+#[test]
+fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
+    let mut tested = Tested::new();
+    tested.write(&(0..IDS).map(|id| Write::Put(id, id, None)).collect::<Vec<_>>());
+    tested.writer.publish();
+    let (table, snapshot) = (tested.table(), tested.store.snapshot());
+    let mut set = WriteSet::new();
+    set.drop_table(TABLE);
+    tested.newest = tested.newest.next();
+    tested.writer.apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+    tested.writer.publish();
+    tested.writer.collect(100);
+    assert!(tested.store.table(TABLE).is_none());
+    assert_eq!(tested.store.memory().used_by(MemoryUse::Rows), 0);
+    assert_eq!(tested.store.memory().used_by(MemoryUse::Indexes), 0);
+    assert_eq!(table.count(IndexId(1), &mut Cursor::forward(KeyRange::all()), &snapshot, 1000), IDS as usize);
+    drop(table);
+    tested.writer.collect(100);
+}
