@@ -1,0 +1,568 @@
+#!/usr/bin/env python3
+"""Clients that no server deserves, beside one that must not notice.
+
+While each test runs, a healthy client reads and writes; it must meet no error, never wait longer than PAUSE_MAX, and keep
+a tenth of the throughput that it has alone. Where the server's process is known (DB_PID), its resident memory must stay
+within what the test allows. After every test the server must still answer a new client.
+"""
+
+import os
+import random
+import resource
+import struct
+import sys
+import threading
+import time
+import traceback
+
+import pymysql
+
+import wire
+from wire import Closed, Connection, ServerError, frame
+
+HOST = os.environ.get("DB_HOST", "127.0.0.1")
+PORT = int(os.environ.get("DB_PORT", "3306"))
+USER = os.environ.get("DB_USER", "root")
+PASSWORD = os.environ.get("DB_PASSWORD", "")
+PID = os.environ.get("DB_PID")
+ADDRESS = (HOST, PORT)
+DATABASE = "abuse"
+MIB = 1 << 20
+PAUSE_MAX = 5.0  # seconds that the healthy client may wait for one answer
+LOGIN_LIMIT = 15  # seconds after which an unfinished login must be gone (the server's limit is 10)
+SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+RANDOM = random.Random(SEED)
+
+
+def connect(**options):
+    return pymysql.connect(host=HOST, port=PORT, user=USER, password=PASSWORD, database=DATABASE, autocommit=True,
+                           read_timeout=60, max_allowed_packet=64 * MIB, **options)
+
+
+def raw(**options):
+    connection = Connection(ADDRESS, USER, PASSWORD, **options)
+    connection.query(f"USE {DATABASE}")
+    return connection
+
+
+def query(sql):
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def resident_mib():
+    """Resident memory of the server, or 0 where its process is not known."""
+    if not PID:
+        return 0
+    with open(f"/proc/{PID}/status") as status:
+        for line in status:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+    return 0
+
+
+class Healthy:
+    """A well-behaved client in a thread of its own, and what it met."""
+
+    def __init__(self):
+        self.connection = connect()
+        self.running = True
+        self.errors, self.longest, self.statements = [], 0.0, 0
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def work(self):
+        with self.connection, self.connection.cursor() as cursor:
+            while self.running:
+                started = time.monotonic()
+                try:
+                    row = self.statements % 100
+                    cursor.execute("SELECT s FROM healthy WHERE id = %s", (row,))
+                    if cursor.fetchone() is None:
+                        self.errors.append(f"row {row} is gone")
+                    if self.statements % 10 == 0:
+                        cursor.execute("UPDATE healthy SET n = n + 1 WHERE id = %s", (row,))
+                except Exception as error:
+                    self.errors.append(repr(error))
+                    return
+                self.longest = max(self.longest, time.monotonic() - started)
+                self.statements += 1
+                time.sleep(0.002)
+
+    def stop(self):
+        self.running = False
+        self.thread.join(60)
+        return self
+
+
+def throughput_alone():
+    healthy = Healthy()
+    time.sleep(1)
+    return healthy.stop().statements
+
+
+TESTS = []
+
+
+def test(memory_mib):
+    """Registers a test; resident memory may grow by this much while it runs."""
+
+    def register(function):
+        TESTS.append((function.__name__, function, memory_mib))
+        return function
+
+    return register
+
+
+def expect(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_error(numbers, function, *args):
+    try:
+        function(*args)
+    except ServerError as error:
+        expect(error.number in numbers, f"error {error}, wanted one of {numbers}")
+        return error
+    raise AssertionError(f"no error, wanted one of {numbers}")
+
+
+@test(memory_mib=64)
+def garbage_bytes():
+    """Other protocols, random bytes and lying headers, before the login."""
+    openings = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"SSH-2.0-OpenSSH_9\r\n",
+                b"*1\r\n$4\r\nPING\r\n", b"\xff" * 64, b"\0" * 64, b"\xff\xff\xff\x01" + b"x" * 1000, b"\x00\x00\x00\x01", b"\x00\x00\x40\x01"]
+    openings += [RANDOM.randbytes(RANDOM.randrange(1, 2000)) for _ in range(150)]
+    connections = []
+    for opening in openings:
+        connection = Connection(ADDRESS)
+        try:
+            connection.send_raw(opening)
+        except Closed:
+            pass
+        connections.append(connection)
+    for connection in connections:
+        connection.end_sending()
+        expect(connection.is_closed_within(LOGIN_LIMIT), "garbage kept a connection open")
+        connection.close()
+
+
+@test(memory_mib=64)
+def login_packets_cut_and_changed():
+    """Every prefix of a login packet, and five hundred with bytes changed."""
+    with Connection(ADDRESS) as one:
+        login = wire.login_payload(USER, PASSWORD, one.greet())
+    packets = [frame(login[:length], 1) for length in range(len(login))]
+    for _ in range(500):
+        changed = bytearray(login)
+        for _ in range(RANDOM.randrange(1, 8)):
+            changed[RANDOM.randrange(len(changed))] = RANDOM.randrange(256)
+        packets.append(frame(bytes(changed), RANDOM.choice([1, 1, 1, 0, 2, 255])))
+    for packet in packets:
+        with Connection(ADDRESS) as connection:
+            connection.greet()
+            try:
+                connection.send_raw(packet)
+                connection.end_sending()
+                connection.receive()
+            except (Closed, ServerError):
+                pass
+
+
+@test(memory_mib=64)
+def slow_logins():
+    """A byte a second, and nothing at all: both are cut at the login's time limit."""
+    started = time.monotonic()
+    silent = [Connection(ADDRESS) for _ in range(50)]
+    dripping = [Connection(ADDRESS) for _ in range(50)]
+    packets = [frame(wire.login_payload(USER, PASSWORD, connection.greet()), 1) for connection in dripping]
+    cut = [False] * len(dripping)
+    while time.monotonic() - started < LOGIN_LIMIT and not all(cut):
+        position = int(time.monotonic() - started)
+        for number, connection in enumerate(dripping):
+            if not cut[number]:
+                try:
+                    connection.send_raw(packets[number][position : position + 1])
+                    connection.socket.setblocking(False)
+                    cut[number] = any(not connection.socket.recv(1 << 16) for _ in range(2))
+                except (BlockingIOError, InterruptedError):
+                    pass
+                except (Closed, ConnectionError):
+                    cut[number] = True
+                finally:
+                    connection.socket.setblocking(True)
+        time.sleep(1)
+    expect(all(cut), f"{cut.count(False)} logins drip on after {LOGIN_LIMIT} s")
+    for connection in silent:
+        expect(connection.is_closed_within(5), "a silent connection stays")
+    for connection in silent + dripping:
+        connection.close()
+
+
+@test(memory_mib=64)
+def long_login():
+    """More than 64 KiB before the login is refused by its announced length."""
+    for length in (65 * 1024, 15 * MIB):
+        with Connection(ADDRESS) as connection:
+            connection.greet()
+            connection.send_raw(struct.pack("<I", length)[:3] + b"\x01" + b"x" * 1000)
+            expect(connection.is_closed_within(5), f"a login of {length} bytes is waited for")
+
+
+@test(memory_mib=64)
+def client_that_stops_reading():
+    """Three clients ask for gigabytes and never read: the server buffers little, and others go on."""
+    connections = []
+    for _ in range(3):
+        connection = raw(receive_buffer=4096)
+        connection.send_raw(frame(bytes([wire.COM_QUERY]) + b"SELECT a.s, b.s, c.s FROM wide AS a, wide AS b, wide AS c"))
+        connections.append(connection)
+    time.sleep(5)
+    for connection in connections:
+        connection.close()
+    deadline = time.monotonic() + 30
+    while query("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%wide AS c%' AND ID <> CONNECTION_ID()")[0][0]:
+        expect(time.monotonic() < deadline, "a statement without a client runs on")
+        time.sleep(0.1)
+
+
+@test(memory_mib=400)
+def five_thousand_idle_connections():
+    """They cost little memory, answer when asked, and leave nothing behind."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit[0] < 6000:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (6000, max(limit[1], 6000)))
+    connections = [Connection(ADDRESS, USER, PASSWORD) for _ in range(5000)]
+    for connection in RANDOM.sample(connections, 100):
+        expect(connection.rows("SELECT 7") == [b"\x017"], "an idle connection answers")
+    threads = int(query("SHOW STATUS LIKE 'Threads_connected'")[0][1])
+    expect(threads >= 5000, f"Threads_connected is {threads}")
+    for connection in connections:
+        connection.close()
+    deadline = time.monotonic() + 30
+    while int(query("SHOW STATUS LIKE 'Threads_connected'")[0][1]) > 100:
+        expect(time.monotonic() < deadline, "closed connections stay")
+        time.sleep(0.1)
+
+
+@test(memory_mib=128)
+def statement_of_a_gigabyte():
+    """Refused with 1153 before it is buffered."""
+    with raw() as connection:
+        piece = b"\x03SELECT '" + b"x" * (0xFFFFFF - 9)
+        try:
+            for number in range(64):
+                connection.send_raw(struct.pack("<I", 0xFFFFFF)[:3] + bytes([number]) + piece)
+        except Closed:
+            pass
+        try:
+            expect_error({1153}, connection.receive)
+        except Closed:
+            pass  # the answer may be lost where unread data resets the connection
+        expect(connection.is_closed_within(10), "the connection stays open")
+
+
+@test(memory_mib=64)
+def announced_but_never_sent():
+    """Forty clients announce 16 MB each and send nothing of it."""
+    connections = [raw() for _ in range(40)]
+    for connection in connections:
+        connection.send_raw(b"\xff\xff\xff\x00\x03SELECT 1")
+    time.sleep(1)
+    for connection in connections:
+        connection.close()
+
+
+@test(memory_mib=64)
+def half_packets():
+    """A packet in single bytes is a packet; half a packet and a closed socket is nothing."""
+    with raw() as connection:
+        for byte in frame(b"\x03SELECT 40 + 2"):
+            connection.send_raw(bytes([byte]))
+            time.sleep(0.001)
+        expect(connection.receive() == b"\x01", "one column")
+    for _ in range(100):
+        with raw() as connection:
+            connection.send_raw(frame(b"\x03UPDATE healthy SET s = 'half'")[: RANDOM.randrange(1, 30)])
+    expect(query("SELECT COUNT(*) FROM healthy WHERE s = 'half'") == ((0,),), "half a statement was run")
+
+
+@test(memory_mib=64)
+def wrong_sequence():
+    """1156 and the end of the connection."""
+    for number in (1, 7, 255):
+        with raw() as connection:
+            connection.send_raw(frame(b"\x03SELECT 1", number))
+            try:
+                error = expect_error({1156}, connection.receive)
+                expect(error.state == "08S01", f"SQLSTATE {error.state}")
+            except Closed:
+                pass
+            expect(connection.is_closed_within(5), "the connection stays open")
+
+
+@test(memory_mib=64)
+def unknown_commands():
+    """1047 for what is no command; the connection lives on."""
+    with raw() as connection:
+        for code in (0x20, 0x42, 0x80, 0xFE):
+            expect_error({1047}, connection.command, bytes([code]) + b"abc")
+        expect(connection.rows("SELECT 1") == [b"\x011"], "it answers")
+    with raw() as connection:
+        connection.send_raw(frame(b""))
+        try:
+            connection.receive()
+        except (ServerError, Closed):
+            pass
+
+
+@test(memory_mib=128)
+def changed_commands():
+    """Prepared statements executed, fetched, fed and closed with bytes changed at random."""
+    connection = raw()
+    prepared = connection.command(b"\x16SELECT id, s FROM healthy WHERE id > ? AND s <> ? LIMIT 2")
+    statement = prepared[1:5]
+    execute = b"\x17" + statement + b"\x00\x01\x00\x00\x00" + b"\x00\x01" + b"\x08\x00\xfd\x00" + struct.pack("<q", 5) + b"\x01x"
+    commands = [execute, b"\x18" + statement + b"\x01\x00long data", b"\x1c" + statement + b"\x05\x00\x00\x00", b"\x1a" + statement,
+                b"\x03SELECT * FROM healthy WHERE s = '\xc3\xbc' AND id IN (1, 2)", b"\x02abuse", b"\x04healthy\x00%", b"\x1b\x01\x00", b"\x11root\x00\x00"]
+    for number in range(400):
+        command = bytearray(RANDOM.choice(commands))
+        for _ in range(RANDOM.randrange(0, 5)):
+            command[RANDOM.randrange(len(command))] = RANDOM.randrange(256)
+        command = bytes(command[: RANDOM.randrange(1, len(command) + 1)]) if RANDOM.random() < 0.3 else bytes(command)
+        if command[:1] in (b"\x01", b"\x08"):
+            continue  # quit and shutdown are no abuse
+        try:
+            connection.send_raw(frame(command))
+            connection.socket.settimeout(0.02)
+            while True:
+                connection.receive_exactly(1)
+        except TimeoutError:
+            connection.socket.settimeout(20)
+        except Closed:
+            connection.close()
+            connection = raw()
+            prepared = connection.command(b"\x16SELECT id, s FROM healthy WHERE id > ? AND s <> ? LIMIT 2")
+    connection.close()
+
+
+@test(memory_mib=512)
+def deep_nesting():
+    """However deep a statement nests, it gets an answer or an error."""
+    depth = 100_000
+    statements = [
+        "SELECT " + "(" * depth + "1" + ")" * depth,
+        "SELECT " + "(" * depth,
+        "SELECT " + "-" * depth + "1",
+        "SELECT " + "- " * depth + "1",
+        "SELECT " + "NOT " * depth + "1",
+        "SELECT " + "!" * depth + "1",
+        "SELECT " + "~" * depth + "1",
+        "SELECT 1" + " + 1" * depth,
+        "SELECT 1" + " AND 1" * depth,
+        "SELECT 1" + " OR 1" * depth,
+        "SELECT 1" + " = 1" * depth,
+        "SELECT " + "ABS(" * depth + "1" + ")" * depth,
+        "SELECT " + "CASE WHEN 1 THEN " * depth + "1" + " END" * depth,
+        "SELECT " + "(SELECT " * 5000 + "1" + ")" * 5000,
+        "SELECT * FROM " + "(" * depth + "healthy" + ")" * depth,
+        "SELECT * FROM " + "(SELECT * FROM " * 5000 + "healthy" + ") AS x" * 5000,
+        "SELECT 1" + " UNION SELECT 1" * 20_000,
+        "SELECT * FROM healthy WHERE " + "EXISTS (SELECT 1 WHERE " * 5000 + "1" + ")" * 5000,
+        "SELECT " + "INTERVAL 1 DAY + " * depth + "NOW()",
+        "SELECT CAST('" + "[" * depth + "]" * depth + "' AS JSON)",
+        "SELECT JSON_VALID('" + '{"a":' * depth + "1" + "}" * depth + "')",
+        "SELECT " + "a." * depth + "a",
+        "SELECT " + "/*" * depth,
+        "SELECT " + "@a := " * depth + "1",
+    ]
+    for statement in statements:
+        with raw(timeout=60) as connection:
+            try:
+                connection.query(statement)
+            except ServerError:
+                pass
+            except Closed as error:
+                raise AssertionError(f"{statement[:60]!r} ended the connection: {error}") from error
+
+
+@test(memory_mib=800)
+def huge_lists():
+    """Half a million values in an IN list, a hundred thousand rows in an INSERT, as many columns as fit."""
+    with connect() as connection, connection.cursor() as cursor:
+        numbers = list(range(0, 1_000_000, 2))
+        cursor.execute(f"SELECT COUNT(*) FROM healthy WHERE id IN ({','.join(map(str, numbers))})")
+        expect(cursor.fetchone() == (50,), "every other of a hundred rows")
+        cursor.execute("DROP TABLE IF EXISTS bulk")
+        cursor.execute("CREATE TABLE bulk (id INT PRIMARY KEY, n INT)")
+        rows = cursor.execute("INSERT INTO bulk VALUES " + ",".join(f"({n},{n})" for n in range(100_000)))
+        expect(rows == 100_000, f"{rows} rows inserted")
+        cursor.execute("DROP TABLE bulk")
+        cursor.execute("SELECT " + ",".join(["1"] * 4000))
+        expect(len(cursor.fetchone()) == 4000, "4,000 columns")
+    with raw(timeout=60) as connection:
+        expect_error({1390}, connection.command, b"\x16SELECT " + b",".join([b"?"] * 70_000))
+
+
+@test(memory_mib=256)
+def long_data_without_end():
+    """A parameter fed beyond max_allowed_packet is refused when it is used, and not kept."""
+    with raw(timeout=60) as connection:
+        statement = connection.command(b"\x16SELECT LENGTH(?)")[1:5]
+        connection.receive()
+        connection.receive()
+        connection.receive()
+        connection.receive()
+        piece = b"\x18" + statement + b"\x00\x00" + b"x" * (8 * MIB)
+        for _ in range(40):
+            connection.send_raw(frame(piece))
+        execute = b"\x17" + statement + b"\x00\x01\x00\x00\x00" + b"\x00\x01\xfb\x00"
+        try:
+            expect_error({1105, 1153, 1301}, connection.command, execute)
+        except Closed:
+            pass
+
+
+@test(memory_mib=600)
+def prepared_without_end():
+    """Twenty thousand statements on one connection; all are gone with it."""
+    with raw() as connection:
+        for number in range(20_000):
+            try:
+                connection.command(b"\x16SELECT s FROM healthy WHERE id = %d" % number)
+            except ServerError as error:
+                expect(error.number == 1461, f"{error}")
+                break
+            connection.receive()  # the column
+            connection.receive()  # EOF
+    deadline = time.monotonic() + 30
+    while int(query("SHOW STATUS LIKE 'Prepared_stmt_count'")[0][1]) > 100:
+        expect(time.monotonic() < deadline, "the statements of a closed connection stay")
+        time.sleep(0.1)
+
+
+@test(memory_mib=64)
+def come_and_go():
+    """Two thousand clients that leave in the middle of whatever they do."""
+    for number in range(2000):
+        with Connection(ADDRESS) as connection:
+            stage = number % 5
+            if stage > 0:
+                nonce = connection.greet()
+            if stage > 1:
+                connection.send_raw(frame(wire.login_payload(USER, PASSWORD, nonce), 1))
+            if stage > 2:
+                connection.receive()
+            if stage > 3:
+                connection.send_raw(frame(b"\x03SELECT * FROM abuse.wide"))
+
+
+@test(memory_mib=64)
+def gone_with_locks():
+    """A client that dies in a transaction frees its locks."""
+    for _ in range(20):
+        with raw() as connection:
+            connection.query("BEGIN")
+            connection.query("UPDATE locked SET n = n + 1")
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET innodb_lock_wait_timeout = 10")
+        cursor.execute("UPDATE locked SET n = n + 100")
+        cursor.execute("SELECT MIN(n), MAX(n) FROM locked")
+        expect(cursor.fetchone() == (100, 100), "what was not committed is not there")
+
+
+@test(memory_mib=900)
+def memory_limit():
+    """A table that fills the memory gets 1114; reading, deleting and others go on; the space comes back."""
+    limit = query("SHOW VARIABLES LIKE 'memory_limit'")
+    if not limit:
+        return  # not our server
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE filling (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
+        for attempt in range(2):
+            stored = 0
+            try:
+                while stored < 2 * int(limit[0][1]) // MIB:
+                    cursor.execute("INSERT INTO filling (b) VALUES (REPEAT('x', 4194304)), (REPEAT('y', 4194304))")
+                    stored += 8
+                raise AssertionError(f"{stored} MiB stored, and no limit")
+            except pymysql.MySQLError as error:
+                expect(error.args[0] in (1114, 1041), f"attempt {attempt}, {stored} MiB stored: {error}")
+            expect(stored > 100, f"attempt {attempt}: only {stored} MiB fit")
+            cursor.execute("SELECT COUNT(*) FROM filling")
+            expect(cursor.fetchone()[0] == stored // 4, "rows that were acknowledged")
+            cursor.execute("DELETE FROM filling")
+        cursor.execute("DROP TABLE filling")
+
+
+def prepare():
+    admin = pymysql.connect(host=HOST, port=PORT, user=USER, password=PASSWORD, autocommit=True)
+    with admin, admin.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE healthy (id INT PRIMARY KEY, s VARCHAR(20), n INT)")
+        cursor.execute("INSERT INTO healthy VALUES " + ",".join(f"({n}, 'row {n}', 0)" for n in range(100)))
+        cursor.execute("CREATE TABLE wide (id INT PRIMARY KEY, s VARCHAR(8000))")
+        cursor.execute("INSERT INTO wide VALUES " + ",".join(f"({n}, REPEAT('w', 8000))" for n in range(300)))
+        cursor.execute("CREATE TABLE locked (id INT PRIMARY KEY, n INT)")
+        cursor.execute("INSERT INTO locked VALUES (1, 0), (2, 0), (3, 0)")
+
+
+def run(name, function, memory_mib, alone):
+    """One test; raises what went wrong with it or with the others."""
+    before = resident_mib()
+    peak = [before]
+    watching = True
+
+    def watch():
+        while watching:
+            peak[0] = max(peak[0], resident_mib())
+            time.sleep(0.05)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    healthy = Healthy()
+    started = time.monotonic()
+    try:
+        function()
+    finally:
+        seconds = time.monotonic() - started
+        time.sleep(0.2)
+        healthy.stop()
+        watching = False
+        watcher.join()
+    expect(not healthy.errors, f"the healthy client met {healthy.errors[:3]}")
+    expect(healthy.longest < PAUSE_MAX, f"the healthy client waited {healthy.longest:.1f} s")
+    expected = alone * seconds / 10
+    expect(healthy.statements >= expected, f"the healthy client did {healthy.statements} statements, alone it does {alone * seconds:.0f}")
+    expect(peak[0] - before <= memory_mib, f"memory grew by {peak[0] - before:.0f} MiB, {memory_mib} allowed")
+    expect(query("SELECT COUNT(*) FROM healthy") == ((100,),), "the data is as it was")
+    return f"{seconds:.1f} s, +{peak[0] - before:.0f} MiB, longest wait of the healthy client {healthy.longest * 1000:.0f} ms"
+
+
+def main():
+    print(f"SEED={SEED}")
+    prepare()
+    alone = throughput_alone()
+    wanted = sys.argv[1:]
+    passed = failed = 0
+    for name, function, memory_mib in TESTS:
+        if wanted and name not in wanted:
+            continue
+        try:
+            print(f"ok {name} ({run(name, function, memory_mib, alone)})", flush=True)
+            passed += 1
+        except Exception as error:
+            failed += 1
+            print(f"FAILED {name}: {error}", flush=True)
+            if not isinstance(error, AssertionError):
+                traceback.print_exc(file=sys.stdout)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
