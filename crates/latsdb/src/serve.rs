@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -25,6 +26,7 @@ const STATEMENT_GRACE: Duration = Duration::from_secs(10);
 
 pub fn run(config: &Config) -> Result<()> {
     logging::start(config.log_level, config.log_format);
+    allow_many_files();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -95,6 +97,20 @@ async fn serve(mut config: Config) -> Result<()> {
     http_stopped.mark_unchanged();
     info!("stopped");
     Ok(())
+}
+
+/// Raises the limit of open files as far as it goes: each connection is one.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    ) {
+        warn!(%error, "the limit of open files stays at {:?}", limit.current);
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener> {
