@@ -34,7 +34,10 @@ fn stage(setup: &Setup) -> Result<Scene> {
     let server = setup.start()?;
     let mut client = server.connect(None)?;
     execute(&mut client, &format!("CREATE DATABASE {DATABASE}"))?;
-    execute(&mut client, &format!("CREATE TABLE {DATABASE}.counts (id INT PRIMARY KEY, note VARCHAR(100))"))?;
+    execute(
+        &mut client,
+        &format!("CREATE TABLE {DATABASE}.counts (id INT PRIMARY KEY, note VARCHAR(100))"),
+    )?;
     for id in 1..=COMMITS {
         insert(&mut client, id)?;
     }
@@ -45,18 +48,30 @@ fn stage(setup: &Setup) -> Result<Scene> {
     insert(&mut client, COMMITS + 1)?;
     let after = fs::read(&log)?;
     server.kill()?;
-    ensure!(before.len() == after.len() && newest_log(&setup.dir)? == log, "a commit began a new log file");
+    ensure!(
+        before.len() == after.len() && newest_log(&setup.dir)? == log,
+        "a commit began a new log file"
+    );
     let different = |at: &usize| before[*at] != after[*at];
-    let first = (0..before.len()).find(different).context("a commit changed nothing in the log")?;
+    let first = (0..before.len())
+        .find(different)
+        .context("a commit changed nothing in the log")?;
     let end = (0..before.len()).rfind(different).map_or(first, |last| last + 1);
     let dir = setup.dir.with_extension("scene");
     copy_dir(&setup.dir, &dir)?;
     fs::write(dir.join(log.strip_prefix(&setup.dir)?), &after)?;
-    Ok(Scene { log: log.strip_prefix(&setup.dir)?.to_owned(), dir, last: first..end })
+    Ok(Scene {
+        log: log.strip_prefix(&setup.dir)?.to_owned(),
+        dir,
+        last: first..end,
+    })
 }
 
 fn insert(client: &mut Client, id: i64) -> Result<()> {
-    execute(client, &format!("INSERT INTO {DATABASE}.counts VALUES ({id}, 'row number {id}')"))
+    execute(
+        client,
+        &format!("INSERT INTO {DATABASE}.counts VALUES ({id}, 'row number {id}')"),
+    )
 }
 
 fn newest_log(dir: &Path) -> Result<PathBuf> {
@@ -95,7 +110,9 @@ pub fn tear(setup: &Setup) -> Result<()> {
         let mut bytes = whole.clone();
         bytes[torn_at..].fill(0);
         set(setup, &scene, &bytes)?;
-        let server = setup.start().with_context(|| format!("the log torn at byte {torn_at}"))?;
+        let server = setup
+            .start()
+            .with_context(|| format!("the log torn at byte {torn_at}"))?;
         let mut client = server.connect(None)?;
         match ids(&mut client)? {
             found if found == (1..=COMMITS).collect::<Vec<_>>() => cut += 1,
@@ -106,10 +123,16 @@ pub fn tear(setup: &Setup) -> Result<()> {
         insert(&mut client, 1000)?;
         server.kill()?;
         let server = setup.start()?;
-        ensure!(ids(&mut server.connect(None)?)?.last() == Some(&1000), "a commit after the cut is gone");
+        ensure!(
+            ids(&mut server.connect(None)?)?.last() == Some(&1000),
+            "a commit after the cut is gone"
+        );
     }
     ensure!(cut > 0, "no tear cut anything");
-    println!("tear: at each of {} bytes; the torn commit was cut {cut} times, whole {kept} times", scene.last.len());
+    println!(
+        "tear: at each of {} bytes; the torn commit was cut {cut} times, whole {kept} times",
+        scene.last.len()
+    );
     Ok(())
 }
 
@@ -119,7 +142,12 @@ pub fn flip(setup: &Setup, times: u32, seed: u64) -> Result<()> {
     let whole = fs::read(scene.dir.join(&scene.log))?;
     let used: Vec<usize> = (0..scene.last.start).filter(|&at| whole[at] != 0).collect();
     let random = SeededRandom::new(seed);
-    let name = scene.log.file_name().context("a log file has a name")?.to_string_lossy().into_owned();
+    let name = scene
+        .log
+        .file_name()
+        .context("a log file has a name")?
+        .to_string_lossy()
+        .into_owned();
     for _ in 0..times {
         let at = used[random.below(used.len() as u64) as usize];
         let mut bytes = whole.clone();
@@ -128,8 +156,14 @@ pub fn flip(setup: &Setup, times: u32, seed: u64) -> Result<()> {
         let Some(said) = setup.start_refused()? else {
             bail!("a flipped bit in byte {at} of {name} was not noticed");
         };
-        ensure!(said.contains(&name) && said.contains("byte "), "byte {at}: it did not name the place:\n{said}");
-        ensure!(fs::read(setup.dir.join(&scene.log))? == bytes, "it changed the damaged file");
+        ensure!(
+            said.contains(&name) && said.contains("byte "),
+            "byte {at}: it did not name the place:\n{said}"
+        );
+        ensure!(
+            fs::read(setup.dir.join(&scene.log))? == bytes,
+            "it changed the damaged file"
+        );
     }
     println!("flip: {times} single bits, each refused by file and position");
     Ok(())

@@ -32,7 +32,11 @@ pub fn run(setup: &Setup, times: u32, seed: u64) -> Result<()> {
     workload::prepare(&mut server.connect(None)?, WRITERS)?;
     let mut memories: Vec<Memory> = (0..WRITERS)
         .map(|number| Memory {
-            writer: Writer { number, random: SeededRandom::new(random.next_u64()), next_sequence: 1 },
+            writer: Writer {
+                number,
+                random: SeededRandom::new(random.next_u64()),
+                next_sequence: 1,
+            },
             ledger: Ledger::default(),
             in_flight: None,
             acknowledged: 0,
@@ -50,7 +54,10 @@ pub fn run(setup: &Setup, times: u32, seed: u64) -> Result<()> {
         verify(&server, &mut memories).with_context(|| format!("after kill {number} of {times}, seed {seed}"))?;
     }
     let acknowledged: u64 = memories.iter().map(|memory| memory.acknowledged).sum();
-    ensure!(acknowledged > u64::from(times), "there was hardly any work: {acknowledged} transactions");
+    ensure!(
+        acknowledged > u64::from(times),
+        "there was hardly any work: {acknowledged} transactions"
+    );
     println!(
         "kill: {times} times, {acknowledged} acknowledged transactions, all there and none by half; slowest restart {} ms",
         slowest.as_millis()
@@ -63,19 +70,31 @@ fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, gracefu
     let pid = server.pid();
     let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
         let (server, is_dying) = (&server, &is_dying);
-        let writers: Vec<_> =
-            memories.iter_mut().map(|memory| scope.spawn(move || work(server, memory, is_dying))).collect();
+        let writers: Vec<_> = memories
+            .iter_mut()
+            .map(|memory| scope.spawn(move || work(server, memory, is_dying)))
+            .collect();
         // The moment is the test's random choice.
         std::thread::sleep(life);
         is_dying.store(true, Ordering::SeqCst);
         let signal = if graceful { "-TERM" } else { "-KILL" };
-        let killed = std::process::Command::new("kill").arg(signal).arg(pid.to_string()).status();
-        let mut outcomes: Vec<Result<()>> = writers.into_iter().map(|writer| writer.join().expect("writers do not panic")).collect();
+        let killed = std::process::Command::new("kill")
+            .arg(signal)
+            .arg(pid.to_string())
+            .status();
+        let mut outcomes: Vec<Result<()>> = writers
+            .into_iter()
+            .map(|writer| writer.join().expect("writers do not panic"))
+            .collect();
         outcomes.push(killed.map(|_| ()).context("kill"));
         outcomes
     });
     outcomes.into_iter().collect::<Result<()>>()?;
-    if graceful { server.stop().map(|_| ()) } else { server.kill() }
+    if graceful {
+        server.stop().map(|_| ())
+    } else {
+        server.kill()
+    }
 }
 
 /// Does step after step until the server dies.
@@ -96,7 +115,10 @@ fn work(server: &Server, memory: &mut Memory, is_dying: &AtomicBool) -> Result<(
             }
             Ended::Refused => memory.in_flight = None,
             Ended::Unknown => {
-                ensure!(is_dying.load(Ordering::SeqCst), "the connection broke before the server was killed");
+                ensure!(
+                    is_dying.load(Ordering::SeqCst),
+                    "the connection broke before the server was killed"
+                );
                 return Ok(());
             }
         }
@@ -105,7 +127,13 @@ fn work(server: &Server, memory: &mut Memory, is_dying: &AtomicBool) -> Result<(
 
 fn verify(server: &Server, memories: &mut [Memory]) -> Result<()> {
     let mut client = server.connect(Some(DATABASE))?;
-    for Memory { writer, ledger, in_flight, .. } in memories.iter_mut() {
+    for Memory {
+        writer,
+        ledger,
+        in_flight,
+        ..
+    } in memories.iter_mut()
+    {
         let in_flight = in_flight.take();
         let found = workload::read_back(&mut client, writer.number, ledger, in_flight.as_ref())?;
         let settled = ledger.settle(&found, in_flight.as_ref());

@@ -11,20 +11,43 @@ pub enum Step {
     /// `n = n + 1` in the writer's row of `counters`: a single row, by itself.
     Count,
     /// So many rows of `events` by one INSERT.
-    Events { sequence: u32, parts: u32 },
+    Events {
+        sequence: u32,
+        parts: u32,
+    },
     /// The rows of an earlier `Events`, by one DELETE.
-    Forget { sequence: u32 },
+    Forget {
+        sequence: u32,
+    },
     /// Money from `left_accounts` to `right_accounts`, and a row of `transfers`, in one transaction.
-    Transfer { sequence: u32, transfer: Transfer },
+    Transfer {
+        sequence: u32,
+        transfer: Transfer,
+    },
     /// The same as a transfer and some events, rolled back: never there.
-    Abandon { sequence: u32, transfer: Transfer },
-    CreateTable { number: u32 },
+    Abandon {
+        sequence: u32,
+        transfer: Transfer,
+    },
+    CreateTable {
+        number: u32,
+    },
     /// Three rows of a table made before.
-    FillTable { number: u32 },
-    AddColumn { number: u32 },
-    AddIndex { number: u32 },
-    Truncate { number: u32 },
-    DropTable { number: u32 },
+    FillTable {
+        number: u32,
+    },
+    AddColumn {
+        number: u32,
+    },
+    AddIndex {
+        number: u32,
+    },
+    Truncate {
+        number: u32,
+    },
+    DropTable {
+        number: u32,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +105,9 @@ impl Ledger {
     }
 
     fn table(&mut self, number: u32) -> &mut Made {
-        self.tables.get_mut(&number).expect("steps on tables follow their making")
+        self.tables
+            .get_mut(&number)
+            .expect("steps on tables follow their making")
     }
 
     /// Whether the tables are those of this ledger, or those after `in_flight`, too; the ledger then becomes what was
@@ -151,7 +176,10 @@ mod tests {
         let mut half = Ledger::default();
         half.apply(&Step::Events { sequence: 1, parts: 3 });
         let told = ledger.settle(&half, None).unwrap_err();
-        assert_eq!(told, "events differ (1: expected Some(4), found Some(3)); on the way was None");
+        assert_eq!(
+            told,
+            "events differ (1: expected Some(4), found Some(3)); on the way was None"
+        );
         assert!(ledger.settle(&Ledger::default(), Some(&Step::Count)).is_err());
     }
 }

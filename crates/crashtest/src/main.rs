@@ -11,7 +11,7 @@ mod workload;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use server::Setup;
 
@@ -58,7 +58,12 @@ enum Test {
     #[command(hide = true)]
     FullInside,
     /// All of them
-    All,
+    All {
+        #[arg(long, default_value_t = 50)]
+        kills: u32,
+        #[arg(long, default_value_t = 25)]
+        flips: u32,
+    },
 }
 
 fn main() -> ExitCode {
@@ -80,23 +85,45 @@ fn run(arguments: &Arguments) -> Result<()> {
     if let Some(command) = &arguments.command {
         setup.command = command.split_whitespace().map(String::from).collect();
     }
-    let seed = arguments.seed.unwrap_or_else(|| env::Env::real().random.next_u64() % 1_000_000);
+    let seed = arguments
+        .seed
+        .unwrap_or_else(|| env::Env::real().random.next_u64() % 1_000_000);
     println!("seed {seed}");
+    let kill = |times| kill::run(&setup, times, seed);
     match arguments.test {
-        Test::Kill { times } => kill::run(&setup, times, seed),
+        Test::Kill { times } => kill(times),
         Test::Tear => damage::tear(&setup),
         Test::Flip { times } => damage::flip(&setup, times, seed),
         Test::Sync => disk::sync(&setup),
         Test::Full => full(arguments),
         Test::FullInside => disk::full_inside(&setup),
-        Test::All => {
-            kill::run(&setup, 50, seed)?;
-            damage::tear(&setup)?;
-            damage::flip(&setup, 25, seed)?;
-            disk::sync(&setup)?;
-            full(arguments)
+        Test::All { kills, flips } => all(&[
+            ("kill", &|| kill(kills)),
+            ("tear", &|| damage::tear(&setup)),
+            ("flip", &|| damage::flip(&setup, flips, seed)),
+            ("sync", &|| disk::sync(&setup)),
+            ("full", &|| full(arguments)),
+        ]),
+    }
+}
+
+/// Runs each, whatever became of the one before, and counts.
+fn all(tests: &[(&str, &dyn Fn() -> Result<()>)]) -> Result<()> {
+    let mut failed = 0;
+    for (name, test) in tests {
+        match test() {
+            Ok(()) => println!("ok {name}"),
+            Err(error) => {
+                failed += 1;
+                println!("FAILED {name}: {error:#}");
+            }
         }
     }
+    println!("{} passed, {failed} failed", tests.len() - failed);
+    if failed > 0 {
+        bail!("{failed} failed");
+    }
+    Ok(())
 }
 
 fn full(arguments: &Arguments) -> Result<()> {
@@ -109,5 +136,10 @@ fn full(arguments: &Arguments) -> Result<()> {
         ("--dir", arguments.dir.with_extension("full").display().to_string()),
         ("--port", arguments.port.to_string()),
     ];
-    disk::full(&given.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect::<Vec<_>>())
+    disk::full(
+        &given
+            .into_iter()
+            .flat_map(|(flag, value)| [flag.to_owned(), value])
+            .collect::<Vec<_>>(),
+    )
 }

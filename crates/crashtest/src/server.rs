@@ -33,17 +33,38 @@ pub struct Server {
 impl Setup {
     /// LatsDB itself; its HTTP port is the next one.
     pub fn latsdb(program: &Path, dir: &Path, port: u16) -> Setup {
-        let arguments = ["serve", "--data-dir", "{dir}", "--mysql-addr", "127.0.0.1:{port}", "--http-addr", "127.0.0.1:{next}"];
-        let command = std::iter::once(program.display().to_string()).chain(arguments.map(String::from)).collect();
-        Setup { command, dir: dir.to_owned(), port, environment: Vec::new() }
+        let arguments = [
+            "serve",
+            "--data-dir",
+            "{dir}",
+            "--mysql-addr",
+            "127.0.0.1:{port}",
+            "--http-addr",
+            "127.0.0.1:{next}",
+        ];
+        let command = std::iter::once(program.display().to_string())
+            .chain(arguments.map(String::from))
+            .collect();
+        Setup {
+            command,
+            dir: dir.to_owned(),
+            port,
+            environment: Vec::new(),
+        }
     }
 
     fn spawn(&self) -> Result<Server> {
         let log = self.dir.with_extension("log");
-        let output = File::options().create(true).append(true).open(&log).context("the server's log")?;
+        let output = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .context("the server's log")?;
         let fill = |argument: &String| {
             let argument = argument.replace("{dir}", &self.dir.display().to_string());
-            argument.replace("{port}", &self.port.to_string()).replace("{next}", &(self.port + 1).to_string())
+            argument
+                .replace("{port}", &self.port.to_string())
+                .replace("{next}", &(self.port + 1).to_string())
         };
         let arguments: Vec<String> = self.command.iter().map(fill).collect();
         let child = Command::new(&arguments[0])
@@ -54,7 +75,11 @@ impl Setup {
             .stderr(output)
             .spawn()
             .with_context(|| format!("cannot start {}", arguments[0]))?;
-        Ok(Server { child, address: format!("127.0.0.1:{}", self.port), log })
+        Ok(Server {
+            child,
+            address: format!("127.0.0.1:{}", self.port),
+            log,
+        })
     }
 
     /// Starts the server and waits until it answers.
@@ -66,10 +91,16 @@ impl Setup {
                 return Ok(server);
             }
             if let Some(status) = server.child.try_wait()? {
-                bail!("the server ended with {status} instead of starting:\n{}", server.last_words());
+                bail!(
+                    "the server ended with {status} instead of starting:\n{}",
+                    server.last_words()
+                );
             }
             if started.elapsed() > READY_TIMEOUT {
-                bail!("the server is not ready after {READY_TIMEOUT:?}:\n{}", server.last_words());
+                bail!(
+                    "the server is not ready after {READY_TIMEOUT:?}:\n{}",
+                    server.last_words()
+                );
             }
             std::thread::sleep(POLL);
         }
@@ -87,7 +118,13 @@ impl Setup {
 
 impl Server {
     pub fn connect(&self, database: Option<&str>) -> Result<Client> {
-        let login = Login { address: &self.address, user: "root", password: "", database, program_name: "crashtest" };
+        let login = Login {
+            address: &self.address,
+            user: "root",
+            password: "",
+            database,
+            program_name: "crashtest",
+        };
         Ok(Client::connect(&login)?)
     }
 

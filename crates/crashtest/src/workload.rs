@@ -19,8 +19,14 @@ const NO_SUCH_TABLE: u16 = 1146;
 
 /// Makes the database; drops an earlier one.
 pub fn prepare(client: &mut Client, writers: u32) -> Result<()> {
-    let accounts = (1..=ACCOUNTS).map(|id| format!("({id}, {OPENING_BALANCE})")).collect::<Vec<_>>().join(", ");
-    let counters = (0..writers).map(|id| format!("({id}, 0)")).collect::<Vec<_>>().join(", ");
+    let accounts = (1..=ACCOUNTS)
+        .map(|id| format!("({id}, {OPENING_BALANCE})"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let counters = (0..writers)
+        .map(|id| format!("({id}, 0)"))
+        .collect::<Vec<_>>()
+        .join(", ");
     for sql in [
         format!("DROP DATABASE IF EXISTS {DATABASE}"),
         format!("CREATE DATABASE {DATABASE}"),
@@ -56,20 +62,37 @@ impl Writer {
             target: 1 + below(u64::from(ACCOUNTS)) as u32,
             amount: below(100) as i64,
         };
-        let table = ledger.tables.iter().nth(below(ledger.tables.len().max(1) as u64) as usize);
+        let table = ledger
+            .tables
+            .iter()
+            .nth(below(ledger.tables.len().max(1) as u64) as usize);
         match (below(40), table) {
             (0..10, _) => Step::Count,
-            (10..18, _) => Step::Events { sequence, parts: 1 + below(20) as u32 },
-            (18..21, _) => match ledger.events.keys().nth(below(ledger.events.len().max(1) as u64) as usize) {
+            (10..18, _) => Step::Events {
+                sequence,
+                parts: 1 + below(20) as u32,
+            },
+            (18..21, _) => match ledger
+                .events
+                .keys()
+                .nth(below(ledger.events.len().max(1) as u64) as usize)
+            {
                 Some(&sequence) => Step::Forget { sequence },
                 None => Step::Count,
             },
             (21..33, _) => Step::Transfer { sequence, transfer },
             (33..35, _) => Step::Abandon { sequence, transfer },
             (_, Some((&number, made))) => match made {
-                Made { rows: 0, has_extra_column: false, .. } => Step::FillTable { number },
+                Made {
+                    rows: 0,
+                    has_extra_column: false,
+                    ..
+                } => Step::FillTable { number },
                 Made { has_index: false, .. } => Step::AddIndex { number },
-                Made { has_extra_column: false, .. } => Step::AddColumn { number },
+                Made {
+                    has_extra_column: false,
+                    ..
+                } => Step::AddColumn { number },
                 Made { rows: FILLED_ROWS, .. } if below(2) == 0 => Step::Truncate { number },
                 _ => Step::DropTable { number },
             },
@@ -99,7 +122,11 @@ pub fn perform(client: &mut Client, writer: u32, step: &Step) -> Result<Ended> {
             }
             // The node is going down, and may say so.
             Ok(Answer::Error { code: 1053 | 1180, .. }) | Err(_) => return Ok(Ended::Unknown),
-            Ok(Answer::Error { code, sqlstate, message }) => bail!("{sql}: ERROR {code} ({sqlstate}): {message}"),
+            Ok(Answer::Error {
+                code,
+                sqlstate,
+                message,
+            }) => bail!("{sql}: ERROR {code} ({sqlstate}): {message}"),
             Ok(_) => {}
         }
     }
@@ -111,7 +138,9 @@ fn statements(writer: u32, step: &Step) -> Vec<String> {
         Step::Count => vec![format!("UPDATE counters SET n = n + 1 WHERE id = {writer}")],
         Step::Events { sequence, parts } => vec![insert_events(writer, sequence, parts)],
         Step::Forget { sequence } => {
-            vec![format!("DELETE FROM events WHERE writer = {writer} AND sequence = {sequence}")]
+            vec![format!(
+                "DELETE FROM events WHERE writer = {writer} AND sequence = {sequence}"
+            )]
         }
         Step::Transfer { sequence, transfer } => {
             let mut statements = transfer_statements(writer, sequence, transfer);
@@ -125,13 +154,22 @@ fn statements(writer: u32, step: &Step) -> Vec<String> {
             statements
         }
         Step::CreateTable { number } => {
-            vec![format!("CREATE TABLE {} (id INT PRIMARY KEY, v INT NOT NULL)", made_table(writer, number))]
+            vec![format!(
+                "CREATE TABLE {} (id INT PRIMARY KEY, v INT NOT NULL)",
+                made_table(writer, number)
+            )]
         }
         Step::FillTable { number } => {
-            vec![format!("INSERT INTO {} (id, v) VALUES (1, 10), (2, 20), (3, 30)", made_table(writer, number))]
+            vec![format!(
+                "INSERT INTO {} (id, v) VALUES (1, 10), (2, 20), (3, 30)",
+                made_table(writer, number)
+            )]
         }
         Step::AddColumn { number } => {
-            vec![format!("ALTER TABLE {} ADD COLUMN extra INT NOT NULL DEFAULT 7", made_table(writer, number))]
+            vec![format!(
+                "ALTER TABLE {} ADD COLUMN extra INT NOT NULL DEFAULT 7",
+                made_table(writer, number)
+            )]
         }
         Step::AddIndex { number } => vec![format!("CREATE INDEX by_v ON {} (v)", made_table(writer, number))],
         Step::Truncate { number } => vec![format!("TRUNCATE TABLE {}", made_table(writer, number))],
@@ -174,14 +212,25 @@ pub fn read_back(client: &mut Client, writer: u32, known: &Ledger, in_flight: Op
         let number = |column: usize| row[column].parse::<u32>().context("a number");
         let (sequence, part) = (number(0)?, number(1)?);
         let parts = found.events.entry(sequence).or_default();
-        ensure!(part == *parts, "event {sequence} of writer {writer} has part {part} after {parts} others");
-        ensure!(row[2] == note(writer, sequence, part), "event {sequence}/{part} of writer {writer} says {:?}", row[2]);
+        ensure!(
+            part == *parts,
+            "event {sequence} of writer {writer} has part {part} after {parts} others"
+        );
+        ensure!(
+            row[2] == note(writer, sequence, part),
+            "event {sequence}/{part} of writer {writer} says {:?}",
+            row[2]
+        );
         *parts += 1;
     }
 
     let transfers = format!("SELECT sequence, source, target, amount FROM transfers WHERE writer = {writer}");
     for row in rows(client, &transfers)? {
-        let transfer = Transfer { source: row[1] as u32, target: row[2] as u32, amount: row[3] };
+        let transfer = Transfer {
+            source: row[1] as u32,
+            target: row[2] as u32,
+            amount: row[3],
+        };
         found.transfers.insert(row[0] as u32, transfer);
     }
 
@@ -201,23 +250,38 @@ fn read_made(client: &mut Client, writer: u32, number: u32) -> Result<Option<Mad
     let table = made_table(writer, number);
     let (columns, rows) = match client.query(&format!("SELECT * FROM {table} ORDER BY id"))? {
         Answer::Rows { columns, rows, .. } => (columns.len(), rows),
-        Answer::Error { code: NO_SUCH_TABLE, .. } => return Ok(None),
+        Answer::Error {
+            code: NO_SUCH_TABLE, ..
+        } => return Ok(None),
         other => bail!("reading {table}: {other:?}"),
     };
     let has_extra_column = columns == 3;
     for (row, id) in rows.iter().zip(1..) {
         let mut expected = vec![id.to_string(), (id * 10).to_string()];
         expected.extend(has_extra_column.then(|| "7".to_owned()));
-        let found: Vec<_> = row.iter().flatten().map(|value| String::from_utf8_lossy(value)).collect();
+        let found: Vec<_> = row
+            .iter()
+            .flatten()
+            .map(|value| String::from_utf8_lossy(value))
+            .collect();
         ensure!(found == expected, "{table} holds {found:?} where {expected:?} belongs");
     }
     let indexes = text_rows(client, &format!("SHOW INDEX FROM {table}"))?;
     let has_index = indexes.len() == 2;
     if has_index {
         let by_index = text_rows(client, &format!("SELECT id FROM {table} WHERE v > 0 ORDER BY v"))?;
-        ensure!(by_index.len() == rows.len(), "{table} has {} rows, its index {}", rows.len(), by_index.len());
+        ensure!(
+            by_index.len() == rows.len(),
+            "{table} has {} rows, its index {}",
+            rows.len(),
+            by_index.len()
+        );
     }
-    Ok(Some(Made { has_extra_column, has_index, rows: rows.len() as u32 }))
+    Ok(Some(Made {
+        has_extra_column,
+        has_index,
+        rows: rows.len() as u32,
+    }))
 }
 
 /// Whether the accounts are what the transfers made of them, and nobody made or lost money; and whether the number of
@@ -235,22 +299,49 @@ pub fn check_sums(client: &mut Client, made: usize) -> Result<()> {
     for table in ["left_accounts", "right_accounts"] {
         for row in rows(client, &format!("SELECT id, balance FROM {table}"))? {
             let right = expected.remove(&(table, row[0]));
-            ensure!(right == Some(row[1]), "account {} of {table} has {}, its transfers make {right:?}", row[0], row[1]);
+            ensure!(
+                right == Some(row[1]),
+                "account {} of {table} has {}, its transfers make {right:?}",
+                row[0],
+                row[1]
+            );
         }
     }
     ensure!(expected.is_empty(), "accounts are gone: {expected:?}");
-    let sum = rows(client, "SELECT SUM(l.balance) + (SELECT SUM(balance) FROM right_accounts) FROM left_accounts l")?;
-    ensure!(sum[0][0] == 2 * i64::from(ACCOUNTS) * OPENING_BALANCE, "the sum of all money is {}", sum[0][0]);
-    let in_order = text_rows(client, "SELECT balance FROM right_accounts WHERE balance > -1000000 ORDER BY balance")?;
-    ensure!(in_order.len() == ACCOUNTS as usize, "the index on balances has {} entries", in_order.len());
+    let sum = rows(
+        client,
+        "SELECT SUM(l.balance) + (SELECT SUM(balance) FROM right_accounts) FROM left_accounts l",
+    )?;
+    ensure!(
+        sum[0][0] == 2 * i64::from(ACCOUNTS) * OPENING_BALANCE,
+        "the sum of all money is {}",
+        sum[0][0]
+    );
+    let in_order = text_rows(
+        client,
+        "SELECT balance FROM right_accounts WHERE balance > -1000000 ORDER BY balance",
+    )?;
+    ensure!(
+        in_order.len() == ACCOUNTS as usize,
+        "the index on balances has {} entries",
+        in_order.len()
+    );
     let tables = text_rows(client, "SHOW TABLES")?;
-    ensure!(tables.len() == made + 5, "{} tables where {made} made ones and 5 fixed ones belong", tables.len());
+    ensure!(
+        tables.len() == made + 5,
+        "{} tables where {made} made ones and 5 fixed ones belong",
+        tables.len()
+    );
     Ok(())
 }
 
 pub fn execute(client: &mut Client, sql: &str) -> Result<()> {
     match client.query(sql)? {
-        Answer::Error { code, sqlstate, message } => bail!("{sql}: ERROR {code} ({sqlstate}): {message}"),
+        Answer::Error {
+            code,
+            sqlstate,
+            message,
+        } => bail!("{sql}: ERROR {code} ({sqlstate}): {message}"),
         _ => Ok(()),
     }
 }
@@ -258,8 +349,12 @@ pub fn execute(client: &mut Client, sql: &str) -> Result<()> {
 fn text_rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>> {
     match client.query(sql)? {
         Answer::Rows { rows, .. } => {
-            let text = |value: Option<Vec<u8>>| value.map_or_else(String::new, |v| String::from_utf8_lossy(&v).into_owned());
-            Ok(rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect())
+            let text =
+                |value: Option<Vec<u8>>| value.map_or_else(String::new, |v| String::from_utf8_lossy(&v).into_owned());
+            Ok(rows
+                .into_iter()
+                .map(|row| row.into_iter().map(text).collect())
+                .collect())
         }
         other => bail!("{sql}: {other:?}"),
     }
@@ -267,6 +362,12 @@ fn text_rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>> {
 
 /// Rows of numbers.
 pub fn rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<i64>>> {
-    let number = |text: String| text.parse::<i64>().with_context(|| format!("{sql}: {text:?} is not a number"));
-    text_rows(client, sql)?.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
+    let number = |text: String| {
+        text.parse::<i64>()
+            .with_context(|| format!("{sql}: {text:?} is not a number"))
+    };
+    text_rows(client, sql)?
+        .into_iter()
+        .map(|row| row.into_iter().map(number).collect())
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Context, tools};
+use super::{Context, run, tools};
 
 pub struct Suite {
     pub name: &'static str,
@@ -131,6 +131,34 @@ pub const SUITES: &[Suite] = &[
                 python.args(["--long", "--seconds", "2"]);
             }
             Ok(python)
+        },
+    },
+    Suite {
+        name: "crash",
+        about: "kill -9, torn and damaged logs, failing and full disks",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(20),
+        command: |context| {
+            // Only the unoptimised server can be told to fail its disk.
+            let mut build = Command::new(env!("CARGO"));
+            build
+                .args(["build", "--quiet", "--package", "latsdb", "--package", "crashtest"])
+                .current_dir(&context.root);
+            run::done(build)?;
+            let debug = context.target("debug");
+            let mut crash = Command::new(debug.join("crashtest"));
+            crash
+                .arg("--server")
+                .arg(debug.join("latsdb"))
+                .arg("--dir")
+                .arg(context.target("test-data/crash/data"));
+            crash.arg("all").current_dir(&context.root);
+            if !context.options.long {
+                crash.args(["--kills", "15", "--flips", "10"]);
+            }
+            Ok(crash)
         },
     },
     Suite {
