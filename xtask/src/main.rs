@@ -1,6 +1,7 @@
 //! The workspace's own tasks, run as `cargo xtask …`: `tidy` holds what no compiler holds (layers, file lengths,
 //! documents), `test` runs every suite against a server of its own and adds them up.
 
+mod bench;
 mod test;
 mod tidy;
 
@@ -20,6 +21,8 @@ struct Arguments {
 enum Task {
     /// Check what the compiler does not: layers, file lengths, documents, licences
     Tidy(tidy::Options),
+    /// Compare LatsDB with MariaDB and the do-nothing server under sysbench
+    Bench(bench::Options),
     /// Run the test suites and add them up
     Test(test::Options),
 }
@@ -27,6 +30,7 @@ enum Task {
 fn main() -> ExitCode {
     let done: Result<()> = match Arguments::parse().task {
         Task::Tidy(options) => tidy::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Test(options) => test::run(options),
     };
     match done {

@@ -16,10 +16,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use count::Count;
-use server::Server;
+pub use run::{build_server, done};
+pub use server::Server;
 use suites::{SUITES, Suite};
+pub use tools::find;
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct Options {
     /// Suites to run (all, if none is named)
     suites: Vec<String>,
@@ -49,6 +51,16 @@ pub struct Context {
 }
 
 impl Context {
+    pub fn new(options: Options) -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("xtask lives in the workspace")
+            .to_owned();
+        let logs = root.join("target/test-logs");
+        std::fs::create_dir_all(&logs)?;
+        Ok(Self { root, options, logs })
+    }
+
     pub fn target(&self, name: &str) -> PathBuf {
         self.root.join("target").join(name)
     }
@@ -82,13 +94,7 @@ pub fn run(options: Options) -> Result<()> {
     {
         bail!("there is no suite {unknown}; --list names them");
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lives in the workspace")
-        .to_owned();
-    let logs = root.join("target/test-logs");
-    std::fs::create_dir_all(&logs)?;
-    let context = Context { root, options, logs };
+    let context = Context::new(options)?;
     let wanted: Vec<&Suite> = SUITES
         .iter()
         .filter(|suite| {
@@ -96,7 +102,7 @@ pub fn run(options: Options) -> Result<()> {
         })
         .collect();
     if context.options.server.is_none() && wanted.iter().any(|suite| suite.needs_server_binary()) {
-        run::build_server(&context)?;
+        build_server(&context)?;
     }
     let outcomes: Vec<Outcome> = wanted.iter().map(|suite| run_suite(suite, &context)).collect();
     conclude(&outcomes)
