@@ -212,7 +212,7 @@ impl Run<'_> {
             let mut answer = client.run(sql, protocol)?;
             let warnings = warnings(&mut client, &answer)?;
             if self.server == "mariadb" {
-                answer = with_sqlstate_of_mysql(answer);
+                answer = as_mysql_says_it(answer);
             }
             Ok((answer, warnings))
         })();
@@ -278,15 +278,13 @@ impl Run<'_> {
     }
 }
 
-/// An error of MariaDB with the SQLSTATE that MySQL has for its number.
-fn with_sqlstate_of_mysql(answer: Answer) -> Answer {
+/// An error of MariaDB in MySQL's terms: the SQLSTATE that MySQL has for its number, and MySQL's name in its text.
+fn as_mysql_says_it(answer: Answer) -> Answer {
     match answer {
-        Answer::Error {
-            code: 1366, message, ..
-        } => Answer::Error {
-            code: 1366,
-            sqlstate: "HY000".to_owned(),
-            message,
+        Answer::Error { code, sqlstate, message } => Answer::Error {
+            code,
+            sqlstate: if code == 1366 { "HY000".to_owned() } else { sqlstate },
+            message: message.replace("your MariaDB server version", "your MySQL server version"),
         },
         other => other,
     }
