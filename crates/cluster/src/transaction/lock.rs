@@ -1,7 +1,7 @@
 //! Locks, and what a lock just granted has to be checked for.
 
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, WriteRule};
-use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Table, TableId, Timestamp};
+use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Table, TableId};
 
 /// The memory limit is looked at again after this many locks.
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
@@ -67,20 +67,24 @@ impl Transaction {
         }
     }
 
-    /// Whether somebody else has changed the locked row since the snapshot, and that matters.
+    /// Whether somebody else has changed the locked row since the snapshot, and that matters. A row that came and went meanwhile
+    /// is as if it had never been.
     fn has_changed(&self, table: &Table, key: &[u8]) -> bool {
-        let Some(snapshot) = self.snapshot_that_counts() else { return false };
         // What the transaction has changed itself has been locked, and checked, since.
-        self.overlay.row(table.id(), key).is_none()
-            && table.newest(key, |since, _| since > snapshot).unwrap_or(false)
+        if !self.must_be_unchanged() || self.overlay.row(table.id(), key).is_some() {
+            return false;
+        }
+        let snapshot = self.snapshot.borrow();
+        let Some(snapshot) = &*snapshot else { return false };
+        match table.newest(key, |since, row| row.map(|_| since)).flatten() {
+            Some(since) => since > snapshot.timestamp(),
+            None => table.get(key, snapshot, |_| ()).is_some(),
+        }
     }
 
-    /// The snapshot that writes are held against.
-    fn snapshot_that_counts(&self) -> Option<Timestamp> {
-        let counts = self.options.isolation == Isolation::RepeatableRead
-            && self.options.write_rule == WriteRule::FirstCommitterWins;
-        let snapshot = self.snapshot.borrow();
-        snapshot.as_ref().filter(|_| counts).map(|snapshot| snapshot.timestamp())
+    /// Whether writes are held against the snapshot.
+    fn must_be_unchanged(&self) -> bool {
+        self.options.isolation == Isolation::RepeatableRead && self.options.write_rule == WriteRule::FirstCommitterWins
     }
 
     pub(super) fn lock(
