@@ -15,9 +15,11 @@
 //! * [`ast`]: the tree, the vocabulary of everything behind the parser;
 //! * [`mode`]: the SQL modes that change reading;
 //! * [`error`]: MySQL's syntax errors, text included;
-//! * [`printer`]: from the tree back to text.
+//! * [`printer`]: from the tree back to text;
+//! * [`digest`]: a statement without its literals, the key of cached plans.
 
 pub mod ast;
+pub mod digest;
 pub mod error;
 mod keywords;
 mod lexer;

@@ -402,7 +402,10 @@ impl Parser<'_> {
             organization: None,
             description: None,
         };
-        while verb == DdlVerb::Create {
+        loop {
+            if verb == DdlVerb::Drop {
+                break;
+            }
             if self.at_word("NAME") {
                 self.bump();
                 system.name = Some(self.text()?);

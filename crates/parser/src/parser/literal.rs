@@ -1,6 +1,7 @@
 //! Constants: strings, numbers, bits, temporal literals.
 
 use super::{PResult, Parser};
+use crate::SqlMode;
 use crate::ast::*;
 use crate::keywords::{self, Kw};
 use crate::lexer::{self, Tok, Token};
@@ -8,19 +9,7 @@ use crate::lexer::{self, Tok, Token};
 impl<'a> Parser<'a> {
     /// The bytes of one string token, unescaped.
     pub(super) fn string_value(&self, token: Token) -> Box<[u8]> {
-        let text = self.slice(token);
-        // `N'..'` and `@'..'` have a letter before the quote.
-        let text = if matches!(token.kind, Tok::NationalString | Tok::AtName) {
-            &text[1..]
-        } else {
-            text
-        };
-        let inner = &text[1..text.len() - 1];
-        if token.escaped {
-            lexer::unescape(inner, text[0], !self.mode.no_backslash_escapes).into()
-        } else {
-            inner.into()
-        }
+        string_value(self.slice(token), token, self.mode)
     }
 
     /// One string token, not joined with those after it.
@@ -301,4 +290,34 @@ fn bit_value(digits: &[u8]) -> Box<[u8]> {
     let byte = |bits: &[u8]| bits.iter().fold(0u8, |value, bit| value << 1 | (bit - b'0'));
     let first = (!part.is_empty()).then(|| byte(part));
     first.into_iter().chain(whole.chunks_exact(8).map(byte)).collect()
+}
+
+/// The bytes between the quotes of a string token, unescaped.
+fn string_value(text: &[u8], token: Token, mode: SqlMode) -> Box<[u8]> {
+    // `N'..'` and `@'..'` have a letter before the quote.
+    let has_prefix = matches!(token.kind, Tok::NationalString | Tok::AtName);
+    let text = if has_prefix { &text[1..] } else { text };
+    let inner = &text[1..text.len() - 1];
+    if token.escaped {
+        lexer::unescape(inner, text[0], !mode.no_backslash_escapes).into()
+    } else {
+        inner.into()
+    }
+}
+
+/// The value of a number or string token of `text`.
+pub(crate) fn literal_value(text: &[u8], token: Token, mode: SqlMode) -> Option<Literal> {
+    let slice = &text[token.start as usize..token.end as usize];
+    Some(match token.kind {
+        Tok::Integer => integer(slice),
+        Tok::Decimal => Literal::Decimal(ascii(slice)),
+        Tok::Float => Literal::Float(ascii(slice)),
+        Tok::String => Literal::String(string_value(slice, token, mode)),
+        _ => return None,
+    })
+}
+
+/// The text of a token that is ASCII by its kind.
+fn ascii(slice: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(slice).into()
 }

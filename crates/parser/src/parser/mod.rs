@@ -31,6 +31,7 @@ mod transaction;
 
 pub(crate) use expr::level;
 pub(crate) use function::is_plain_call;
+pub(crate) use literal::literal_value;
 
 use crate::ast::*;
 use crate::error::{ParseError, ParseErrorKind};

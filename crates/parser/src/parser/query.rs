@@ -56,7 +56,7 @@ impl Parser<'_> {
 
     /// A query whose first primary was `(first)`, already read.
     pub(super) fn query_expression_from(&mut self, first: Query) -> PResult<Query> {
-        self.query_rest(None, Primary::Parenthesised(first))
+        self.query_rest(None, Primary::Parenthesised(Box::new(first)))
     }
 
     fn query_rest(&mut self, with: Option<With>, first: Primary) -> PResult<Query> {
@@ -71,7 +71,7 @@ impl Parser<'_> {
         let around = with.is_none() && order_by.is_empty() && limit.is_none() && locks.is_empty() && into.is_none();
         let body = match body {
             // Parentheses around the whole of a query mean nothing.
-            Primary::Parenthesised(inner) if around => return Ok(inner),
+            Primary::Parenthesised(inner) if around => return Ok(*inner),
             other => self.body_of(other)?,
         };
         Ok(Query {
@@ -117,7 +117,7 @@ impl Parser<'_> {
             Primary::Body(body) => Ok(body),
             Primary::Parenthesised(query) if query.into.is_some() => Err(self.misplaced_into()),
             Primary::Parenthesised(query) if is_plain(&query) => Ok(query.body),
-            Primary::Parenthesised(query) => Ok(QueryBody::Query(Box::new(query))),
+            Primary::Parenthesised(query) => Ok(QueryBody::Query(query)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Parser<'_> {
                 self.bump();
                 let query = self.nested(Self::query_expression)?;
                 self.expect_tok(Tok::RParen)?;
-                Ok(Primary::Parenthesised(query))
+                Ok(Primary::Parenthesised(Box::new(query)))
             }
             _ => Err(self.unexpected()),
         }
@@ -511,10 +511,10 @@ impl Parser<'_> {
         if self.eat(Kw::DUMPFILE) {
             return Ok(Some(SelectInto::DumpFile(self.text()?)));
         }
-        Ok(Some(SelectInto::Variables(self.list(Self::into_var)?)))
+        Ok(Some(SelectInto::Variables(self.list(Self::target_var)?)))
     }
 
-    pub(super) fn into_var(&mut self) -> PResult<IntoVar> {
+    pub(super) fn target_var(&mut self) -> PResult<IntoVar> {
         if self.at_tok(Tok::AtName) {
             return self.user_var().map(IntoVar::User);
         }
@@ -583,7 +583,7 @@ impl Parser<'_> {
 enum Primary {
     Body(QueryBody),
     /// `(query)`
-    Parenthesised(Query),
+    Parenthesised(Box<Query>),
 }
 
 /// Nothing but a body; the body itself is not looked at.

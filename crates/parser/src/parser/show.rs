@@ -191,7 +191,7 @@ impl Parser<'_> {
     }
 
     fn show_columns(&mut self, extended: bool, full: bool) -> PResult<Show> {
-        let table = self.from_table()?;
+        let table = self.shown_table()?;
         Ok(Show::Columns {
             extended,
             full,
@@ -201,7 +201,7 @@ impl Parser<'_> {
     }
 
     fn show_indexes(&mut self, extended: bool) -> PResult<Show> {
-        let table = self.from_table()?;
+        let table = self.shown_table()?;
         Ok(Show::Indexes {
             extended,
             table,
@@ -235,7 +235,7 @@ impl Parser<'_> {
     }
 
     /// `FROM|IN table [FROM|IN schema]`
-    fn from_table(&mut self) -> PResult<TableName> {
+    fn shown_table(&mut self) -> PResult<TableName> {
         self.expect_any(&[Kw::FROM, Kw::IN])?;
         let mut table = self.table_name()?;
         if let Some(schema) = self.opt_from_schema()? {
@@ -346,12 +346,19 @@ impl Parser<'_> {
             },
             Kw::BINLOG => {
                 self.expect(Kw::EVENTS)?;
-                let (log, from, limit) = self.log_events()?;
-                Show::BinlogEvents { log, from, limit }
+                let log = self.opt_log()?;
+                let from = self.opt_position()?;
+                Show::BinlogEvents {
+                    log,
+                    from,
+                    limit: self.opt_limit()?,
+                }
             }
             Kw::RELAYLOG => {
                 self.expect(Kw::EVENTS)?;
-                let (log, from, limit) = self.log_events()?;
+                let log = self.opt_log()?;
+                let from = self.opt_position()?;
+                let limit = self.opt_limit()?;
                 Show::RelayLogEvents {
                     log,
                     from,
@@ -372,15 +379,22 @@ impl Parser<'_> {
         })
     }
 
-    /// `[IN 'log'] [FROM pos] [LIMIT ..]`
-    fn log_events(&mut self) -> PResult<(Option<Box<str>>, Option<u64>, Option<Limit>)> {
-        let log = if self.eat(Kw::IN) { Some(self.text()?) } else { None };
-        let from = if self.eat(Kw::FROM) {
-            Some(self.unsigned()?)
+    /// `[IN 'log']`
+    fn opt_log(&mut self) -> PResult<Option<Box<str>>> {
+        if self.eat(Kw::IN) {
+            self.text().map(Some)
         } else {
-            None
-        };
-        Ok((log, from, self.opt_limit()?))
+            Ok(None)
+        }
+    }
+
+    /// `[FROM position]`
+    fn opt_position(&mut self) -> PResult<Option<u64>> {
+        if self.eat(Kw::FROM) {
+            self.unsigned().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// `EXPLAIN`, `DESCRIBE`, `DESC`: of a table or of a statement.

@@ -14,7 +14,11 @@ impl Parser<'_> {
             options.push(option);
             after_comma = self.eat_tok(Tok::Comma);
         }
-        if after_comma { Err(self.unexpected()) } else { Ok(options) }
+        if after_comma {
+            Err(self.unexpected())
+        } else {
+            Ok(options)
+        }
     }
 
     pub(super) fn opt_table_option(&mut self) -> PResult<Option<TableOption>> {

@@ -371,7 +371,7 @@ impl Parser<'_> {
             STATEMENT_ITEMS
         };
         let items = self.list(|parser| {
-            let target = parser.into_var()?;
+            let target = parser.target_var()?;
             parser.expect_tok(Tok::Eq)?;
             Ok((target, parser.one_of_words(names)?))
         })?;

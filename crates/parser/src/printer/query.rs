@@ -193,11 +193,11 @@ impl Printer {
                 self.text("DUMPFILE ");
                 self.str(path);
             }
-            SelectInto::Variables(variables) => self.list(variables, Self::into_var),
+            SelectInto::Variables(variables) => self.list(variables, Self::target_var),
         }
     }
 
-    pub(super) fn into_var(&mut self, variable: &IntoVar) {
+    pub(super) fn target_var(&mut self, variable: &IntoVar) {
         match variable {
             IntoVar::User(name) => self.user_var(name),
             IntoVar::Local(name) => self.ident(name),

@@ -157,7 +157,7 @@ impl Printer {
         self.opt("CONDITION ", &get.condition, Self::expr);
         self.when(get.condition.is_some(), " ");
         self.list(&get.items, |p, (target, item)| {
-            p.into_var(target);
+            p.target_var(target);
             p.text(" = ");
             p.text(item);
         });
