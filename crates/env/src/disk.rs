@@ -54,7 +54,7 @@ pub trait File: Send + Sync + 'static {
     fn sync_data(&self) -> io::Result<()>;
 
     /// Gives the file `length` bytes that the disk has really set aside: a later write inside them cannot find the disk
-    /// full. Bytes never written read as zero.
+    /// full, and its sync has nothing but the written bytes to take care of. New bytes read as zero.
     fn allocate(&self, length: u64) -> io::Result<()>;
 
     fn length(&self) -> io::Result<u64>;

@@ -72,6 +72,26 @@ fn history(seed: u64) {
 }
 
 #[test]
+fn power_cuts_during_the_first_start_leave_something_that_starts() {
+    for operations in 0..60 {
+        for seed in 0..3 {
+            let disk = SimDisk::new(seed);
+            let open = || Shard::open(config(Env::simulated(disk.clone(), seed), "data"));
+            disk.cut_power_after(operations);
+            let accounts = Accounts::new();
+            let acknowledged = open().is_ok_and(|shard| commit(&shard, accounts.create()).is_ok());
+            disk.restore_power();
+            let shard = open().unwrap_or_else(|error| panic!("cut after {operations}, seed {seed}: {error}"));
+            let is_there = shard.store().table(support::ACCOUNTS).is_some();
+            assert!(is_there || !acknowledged);
+            if !is_there {
+                commit(&shard, accounts.create()).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn power_cuts_lose_no_acknowledged_transfer_and_split_none() {
     for seed in 0..100 {
         history(seed);
