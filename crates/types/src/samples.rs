@@ -24,7 +24,15 @@ pub(crate) fn key_types() -> Vec<SqlType> {
     }
     types.extend([1, 7, 8, 33, 64].map(SqlType::bit));
     types.extend([SqlType::binary(5), SqlType::varbinary(20), SqlType::blob(Blob)]);
-    types.extend([CollationId::UTF8MB4_BIN, CollationId::DEFAULT].map(|c| SqlType::varchar(20, c)));
+    types.extend(
+        [
+            CollationId::UTF8MB4_BIN,
+            CollationId::UTF8MB4_0900_BIN,
+            CollationId::LATIN1_SWEDISH_CI,
+            CollationId::DEFAULT,
+        ]
+        .map(|c| SqlType::varchar(20, c)),
+    );
     types.push(SqlType::text(Text, CollationId::UTF8MB4_GENERAL_CI));
     types.push(SqlType::enumeration(Labels::new(["b", "a", "c"]), CollationId::DEFAULT));
     types.push(SqlType::enumeration(

@@ -363,6 +363,8 @@ errors! {
     InvalidArgumentForLogarithm = 3020 "2201E" "Invalid argument for logarithm";
     QueryTimeout = 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
     IncorrectType = 3064 "HY000" "Incorrect type for argument % in function %.";
+    AggregateOrderForUnion = 3028 "HY000" "Expression #% of ORDER BY contains aggregate function and applies to a UNION";
+    AggregateOrderNonAggQuery = 3029 "HY000" "Expression #% of ORDER BY contains aggregate function and applies to the result of a non-aggregated query";
     UserLockWrongName = 3057 "42000" "Incorrect user-level lock name '%'.";
     UserLockDeadlock = 3058 "HY000" "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     FieldInOrderNotSelect = 3065 "HY000" "Expression #% of ORDER BY clause is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
@@ -420,6 +422,8 @@ errors! {
     RegexpStackOverflow = 3698 "HY000" "Overflow in the regular expression backtrack stack.";
     RegexpTimeOut = 3699 "HY000" "Timeout exceeded in regular expression match.";
     RegexpPatternTooBig = 3700 "HY000" "The regular expression pattern exceeds limits on size or complexity.";
+    UnresolvedTableLock = 3568 "HY000" "Unresolved table name '%' in locking clause.";
+    DuplicateTableLock = 3569 "HY000" "Table '%' appears in multiple locking clauses.";
     LockNowait = 3572 "HY000" "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     CteRecursiveRequiresUnion = 3573 "HY000" "Recursive Common Table Expression '%' should contain a UNION";
     CteRecursiveRequiresNonrecursiveFirst = 3574 "HY000" "Recursive Common Table Expression '%' should have one or more non-recursive query blocks followed by one or more recursive ones";

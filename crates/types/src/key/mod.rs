@@ -8,7 +8,7 @@
 use crate::collation::CollationId;
 use crate::row::RowLayout;
 use crate::row::fixed::Fixed;
-use crate::sql_type::{SqlType, TypeKind};
+use crate::sql_type::SqlType;
 use crate::value::{Value, ValueRef};
 
 /// One part of an index.
@@ -28,6 +28,8 @@ pub struct KeyLayout {
     parts: Vec<KeyPart>,
     /// The encodings of the fixed-size parts; `None` for strings.
     fixed: Vec<Option<Fixed>>,
+    /// Parts that are ascending NOT NULL integers: most primary keys.
+    is_plain_integer: Vec<bool>,
 }
 
 impl KeyPart {
@@ -48,7 +50,15 @@ impl KeyLayout {
             .iter()
             .map(|p| if p.prefix.is_some() { None } else { Fixed::of(&p.ty) })
             .collect();
-        KeyLayout { parts, fixed }
+        let is_plain_integer = parts
+            .iter()
+            .map(|p| p.ty.kind.is_integer() && !p.ty.nullable && !p.descending)
+            .collect();
+        KeyLayout {
+            parts,
+            fixed,
+            is_plain_integer,
+        }
     }
 
     pub fn parts(&self) -> &[KeyPart] {
@@ -59,7 +69,17 @@ impl KeyLayout {
     /// The values must be of the parts' types. Returns whether one of them is NULL (such a key never violates uniqueness).
     #[inline]
     pub fn encode_values(&self, values: &[Value], out: &mut Vec<u8>) -> bool {
-        self.encode_refs(values.iter().map(Value::as_ref), out)
+        let mut has_null = false;
+        for (i, value) in values.iter().enumerate() {
+            has_null |= match value {
+                Value::Int(v) if self.is_plain_integer[i] => {
+                    self.write_plain_integer(i, *v, out);
+                    false
+                }
+                value => self.encode_part(i, value.as_ref(), out),
+            };
+        }
+        has_null
     }
 
     /// [`KeyLayout::encode_values`] of borrowed values.
@@ -100,8 +120,13 @@ impl KeyLayout {
         has_null
     }
 
-    /// Appends one part. Returns whether it is NULL.
     #[inline]
+    fn write_plain_integer(&self, index: usize, value: i64, out: &mut Vec<u8>) {
+        let fixed = self.fixed[index].expect("an integer has a fixed size");
+        fixed.write_integer(value, out);
+    }
+
+    /// Appends one part. Returns whether it is NULL.
     fn encode_part(&self, index: usize, value: ValueRef<'_>, out: &mut Vec<u8>) -> bool {
         let part = &self.parts[index];
         let start = out.len();
@@ -153,6 +178,7 @@ impl KeyLayout {
         }
         match self.fixed[part] {
             Some(fixed) => fixed.is_valid(bytes, ty).then(|| fixed.read(bytes, ty).to_value()),
+            None if ty.kind.is_text() => String::from_utf8(unescape(bytes)?).ok().map(Value::from),
             None => Some(Value::Bytes(unescape(bytes)?.into())),
         }
     }
@@ -194,7 +220,8 @@ impl KeyLayout {
 impl KeyPart {
     /// Whether a string is written as itself.
     fn is_raw(&self) -> bool {
-        !self.ty.kind.is_text() || self.ty.collation == CollationId::BINARY
+        // JSON, which no index has, is here for sorting by a column of it.
+        !self.ty.kind.is_text() || matches!(self.ty.collation, CollationId::BINARY | CollationId::UTF8MB4_0900_BIN)
     }
 
     fn write_string(&self, bytes: &[u8], out: &mut Vec<u8>) {
@@ -204,7 +231,7 @@ impl KeyPart {
             None => bytes,
         };
         let start = out.len();
-        if self.ty.kind == TypeKind::Json || self.is_raw() {
+        if self.is_raw() {
             out.extend_from_slice(bytes);
         } else {
             self.ty.collation.sort_key(bytes, out);

@@ -8,6 +8,8 @@ use std::io::Write;
 
 /// Largest position of the point for which an integer is written plainly.
 const MAX_PLAIN_POINT: i32 = 15;
+/// A double never needs more.
+const MAX_DIGITS: usize = 17;
 /// FLT_DIG of C.
 const FLOAT_DIGITS: usize = 6;
 
@@ -24,7 +26,12 @@ pub fn write_double(v: f64, out: &mut Vec<u8>) {
     if v == v.trunc() && v.abs() < 1e15 {
         return super::write_i64(v as i64, out);
     }
-    digits_of(v, None).write(out);
+    let shortest = digits_of(v, None);
+    if shortest.len == MAX_DIGITS {
+        // Of two that are equally near, MySQL takes the even one, as rounding to this many digits does.
+        return digits_of(v, Some(MAX_DIGITS)).write(out);
+    }
+    shortest.write(out);
 }
 
 /// Appends a FLOAT: the shortest text, of at most six digits.
@@ -136,6 +143,7 @@ mod tests {
             (123456789012345.5, "123456789012345.5"),
             (1234567890123456.5, "1234567890123456.5"),
             (1234567890123456.0, "1.234567890123456e15"),
+            (1190015433783313.25, "1190015433783313.2"),
             (f64::MAX, "1.7976931348623157e308"),
             (5e-324, "5e-324"),
         ] {

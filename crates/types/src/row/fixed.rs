@@ -118,6 +118,13 @@ impl Fixed {
         }
     }
 
+    /// [`Fixed::write`] of an integer type.
+    #[inline]
+    pub(crate) fn write_integer(self, value: i64, out: &mut Vec<u8>) {
+        let flip = if self.form == Form::Signed { self.sign_bit() } else { 0 };
+        self.push(value as u64 ^ flip, out);
+    }
+
     fn to_word(self, value: ValueRef<'_>) -> Option<u64> {
         Some(match (self.form, value) {
             (Form::Float, ValueRef::Float(v)) => float_word(v),

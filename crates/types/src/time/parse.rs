@@ -237,7 +237,7 @@ impl DateTime {
             return None;
         }
         let all_zero = parts == [0; 6] && micros == 0;
-        let year = if year_len <= 2 && !all_zero {
+        let year = if year_len == 2 && !all_zero {
             four_digit_year(year)
         } else {
             year
