@@ -16,6 +16,7 @@
 mod authentication;
 pub mod backend;
 mod cells;
+mod clock;
 mod columns;
 mod commands;
 mod config;
