@@ -42,10 +42,10 @@ fn ask(queries: &str) -> Option<Vec<Vec<String>>> {
     let mut input = client.stdin.take().expect("stdin is a pipe");
     let queries = queries.to_owned();
     let writer = std::thread::spawn(move || input.write_all(queries.as_bytes()));
-    let output = client.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
+    let output = client.wait_with_output().expect("the client ends");
+    writer.join().expect("the writer ends").expect("the client reads all");
     assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).expect("MariaDB answers in UTF-8");
     Some(
         text.lines()
             .map(|line| line.split('\t').map(str::to_owned).collect())
@@ -167,6 +167,6 @@ trait MapNumbers {
 
 impl MapNumbers for Vec<String> {
     fn map_numbers(&self) -> [i64; 5] {
-        std::array::from_fn(|i| self[i].parse().unwrap())
+        std::array::from_fn(|i| self[i].parse().expect("a number"))
     }
 }
