@@ -22,7 +22,9 @@ const ROWS: i64 = 4;
 
 fn main() {
     let named = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let dir = named.map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from).join("commit-bench");
+    let dir = named
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
+        .join("commit-bench");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).expect("the directory can be made");
 
@@ -35,7 +37,11 @@ fn main() {
     support::commit(&shard, accounts.create()).expect("the table is new");
 
     let lone = lone_commits(&shard, &accounts);
-    println!("lone commit, thread to thread              p50 {:6.1} µs  ({:.2} x)", micros(lone), lone.as_secs_f64() / bare.as_secs_f64());
+    println!(
+        "lone commit, thread to thread              p50 {:6.1} µs  ({:.2} x)",
+        micros(lone),
+        lone.as_secs_f64() / bare.as_secs_f64()
+    );
     for sessions in [1, 8, 64] {
         in_flight(&shard, &accounts, sessions);
     }
@@ -63,15 +69,22 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn bare_sync(dir: &std::path::Path, bytes: usize) -> Duration {
-    let file = Env::real().disk.open(&dir.join("bare"), Access::Create).expect("the file can be made");
+    let file = Env::real()
+        .disk
+        .open(&dir.join("bare"), Access::Create)
+        .expect("the file can be made");
     let length = 16 << 20;
-    file.allocate(length).and_then(|()| file.sync_data()).expect("there is space");
+    file.allocate(length)
+        .and_then(|()| file.sync_data())
+        .expect("there is space");
     let data = vec![7; bytes];
     let mut times = Vec::new();
     let mut offset = 0;
     while times.len() < 3000 && offset + (bytes as u64) < length {
         let start = Instant::now();
-        file.write_at(&data, offset).and_then(|()| file.sync_data()).expect("the disk works");
+        file.write_at(&data, offset)
+            .and_then(|()| file.sync_data())
+            .expect("the disk works");
         times.push(start.elapsed());
         offset += bytes.next_multiple_of(8) as u64;
     }
@@ -83,7 +96,11 @@ fn lone_commits(shard: &Shard, accounts: &Accounts) -> Duration {
     for number in 0..3000 {
         let writes = write_set(accounts, number % 1000 * ROWS).into_bytes();
         let start = Instant::now();
-        block_on(shard.propose(Transaction { id: shard.begin(), writes })).expect("the disk works");
+        block_on(shard.propose(Transaction {
+            id: shard.begin(),
+            writes,
+        }))
+        .expect("the disk works");
         times.push(start.elapsed());
     }
     median(times)
@@ -98,7 +115,10 @@ fn in_flight(shard: &Arc<Shard>, accounts: &Arc<Accounts>, sessions: usize) {
         .map(|runtime| {
             let (shard, accounts, commits) = (shard.clone(), accounts.clone(), commits.clone());
             std::thread::spawn(move || {
-                let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                let tokio = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a runtime");
                 let local = tokio::task::LocalSet::new();
                 for session in (runtime..sessions).step_by(RUNTIMES) {
                     let (shard, accounts, commits) = (shard.clone(), accounts.clone(), commits.clone());
@@ -106,7 +126,10 @@ fn in_flight(shard: &Arc<Shard>, accounts: &Arc<Accounts>, sessions: usize) {
                         let mut number = session as i64;
                         while start.elapsed() < ROUND {
                             let writes = write_set(&accounts, number % 10_000 * ROWS).into_bytes();
-                            let commit = shard.propose(Transaction { id: shard.begin(), writes });
+                            let commit = shard.propose(Transaction {
+                                id: shard.begin(),
+                                writes,
+                            });
                             commit.await.expect("the disk works");
                             commits.fetch_add(1, Ordering::Relaxed);
                             number += sessions as i64;
@@ -119,7 +142,10 @@ fn in_flight(shard: &Arc<Shard>, accounts: &Arc<Accounts>, sessions: usize) {
             })
         })
         .collect();
-    let switches_of_sessions: u64 = threads.into_iter().map(|thread| thread.join().expect("no session panics")).sum();
+    let switches_of_sessions: u64 = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no session panics"))
+        .sum();
     let elapsed = start.elapsed();
     let commits = commits.load(Ordering::Relaxed) as f64;
     let cpu = cpu_time() - cpu_before;
@@ -143,7 +169,9 @@ fn cpu_time() -> Duration {
 /// Of all threads that are alive.
 fn context_switches() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
-    tasks.filter_map(|task| switches_of(&task.ok()?.path().join("status"))).sum()
+    tasks
+        .filter_map(|task| switches_of(&task.ok()?.path().join("status")))
+        .sum()
 }
 
 fn thread_switches() -> u64 {
@@ -153,5 +181,9 @@ fn thread_switches() -> u64 {
 fn switches_of(status: &std::path::Path) -> Option<u64> {
     let status = std::fs::read_to_string(status).ok()?;
     let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
-    Some(counts.filter_map(|line| line.rsplit('\t').next()?.trim().parse::<u64>().ok()).sum())
+    Some(
+        counts
+            .filter_map(|line| line.rsplit('\t').next()?.trim().parse::<u64>().ok())
+            .sum(),
+    )
 }

@@ -20,7 +20,9 @@ const ROWS_PER_INSERT: i64 = 2500;
 
 fn main() {
     let named = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let dir = named.map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from).join("restart-bench");
+    let dir = named
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
+        .join("restart-bench");
     let _ = std::fs::remove_dir_all(&dir);
 
     let shard = timed("open, empty", || open(&dir));
@@ -58,9 +60,18 @@ fn spec(table: u32) -> TableSpec {
     let text = |length| SqlType::char(length, CollationId::UTF8MB4_0900_AI_CI).not_null();
     TableSpec {
         id: TableId(table),
-        columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), text(120), text(60)],
+        columns: vec![
+            SqlType::int().not_null(),
+            SqlType::int().not_null(),
+            text(120),
+            text(60),
+        ],
         primary: Some(vec![KeyColumn::ascending(0)]),
-        indexes: vec![IndexSpec { id: IndexId(1), key: vec![KeyColumn::ascending(1)], unique: false }],
+        indexes: vec![IndexSpec {
+            id: IndexId(1),
+            key: vec![KeyColumn::ascending(1)],
+            unique: false,
+        }],
     }
 }
 
@@ -75,15 +86,28 @@ fn load(shard: &Shard) {
         for first in (1..=ROWS_PER_TABLE).step_by(ROWS_PER_INSERT as usize) {
             let mut writes = WriteSet::new();
             for id in first..first + ROWS_PER_INSERT {
-                let digits = |groups: i64| (0..groups).map(|n| format!("{:011}", id * 7919 * (n + 1) % 99_999_999_999)).collect::<Vec<_>>().join("-");
+                let digits = |groups: i64| {
+                    (0..groups)
+                        .map(|n| format!("{:011}", id * 7919 * (n + 1) % 99_999_999_999))
+                        .collect::<Vec<_>>()
+                        .join("-")
+                };
                 let k = id * 7919 % ROWS_PER_TABLE;
-                let values = [Value::Int(id), Value::Int(k), Value::Str(digits(10).into()), Value::Str(digits(5).into())];
+                let values = [
+                    Value::Int(id),
+                    Value::Int(k),
+                    Value::Str(digits(10).into()),
+                    Value::Str(digits(5).into()),
+                ];
                 let (mut key, mut row) = (Vec::new(), Vec::new());
                 keys.encode_values(&values[..1], &mut key);
                 rows.encode(&values, &mut row);
                 writes.put(spec.id, &key, &row);
             }
-            on_the_way.push(shard.propose(Transaction { id: shard.begin(), writes: writes.into_bytes() }));
+            on_the_way.push(shard.propose(Transaction {
+                id: shard.begin(),
+                writes: writes.into_bytes(),
+            }));
         }
         for commit in on_the_way {
             support::block_on(commit).expect("the disk works");

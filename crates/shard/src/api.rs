@@ -8,6 +8,7 @@ use store::{MemoryBudget, Store};
 use thiserror::Error;
 use types::Timestamp;
 
+use crate::meters::Meters;
 use crate::replica::Replica;
 
 /// Names a transaction for ever, so that its outcome can be asked for after its answer was lost.
@@ -157,7 +158,9 @@ pub struct Shard {
 impl Shard {
     /// Recovers the rows from the newest checkpoint and the log, and returns when commits are taken. Blocks.
     pub fn open(config: Config) -> Result<Shard, OpenError> {
-        Ok(Shard { replica: Replica::open(config)? })
+        Ok(Shard {
+            replica: Replica::open(config)?,
+        })
     }
 
     /// The rows, for reading.
@@ -187,6 +190,11 @@ impl Shard {
 
     pub fn status(&self) -> Status {
         self.replica.status()
+    }
+
+    /// Counts and times since the shard was opened.
+    pub fn meters(&self) -> &Meters {
+        self.replica.meters()
     }
 
     /// Writes a checkpoint of everything applied so far and releases the log before it. Blocks.

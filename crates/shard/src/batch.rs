@@ -57,7 +57,10 @@ impl Batch {
     /// The transactions in commit order. Checks the header; each transaction is checked as it comes.
     pub fn transactions(&self) -> Result<Transactions<'_>, BatchError> {
         match self.bytes.first() {
-            Some(&VERSION) => Ok(Transactions { bytes: &self.bytes, at: HEADER }),
+            Some(&VERSION) => Ok(Transactions {
+                bytes: &self.bytes,
+                at: HEADER,
+            }),
             Some(&version) => Err(BatchError::Version(version)),
             None => Err(BatchError::CutShort(0)),
         }
@@ -86,13 +89,18 @@ impl<'a> Transactions<'a> {
     fn step(&mut self) -> Result<(TransactionId, &'a [u8]), BatchError> {
         let header: [u8; TRANSACTION_HEADER] = self.take(TRANSACTION_HEADER)?.try_into().expect("as many were taken");
         let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
-        let id = TransactionId { term: number(0), sequence: number(8) };
+        let id = TransactionId {
+            term: number(0),
+            sequence: number(8),
+        };
         let length = u32::from_le_bytes(header[16..].try_into().expect("four bytes"));
         Ok((id, self.take(length as usize)?))
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], BatchError> {
-        let taken = self.bytes[self.at..].get(..count).ok_or(BatchError::CutShort(self.at))?;
+        let taken = self.bytes[self.at..]
+            .get(..count)
+            .ok_or(BatchError::CutShort(self.at))?;
         self.at += count;
         Ok(taken)
     }
@@ -118,7 +126,9 @@ mod tests {
     use super::*;
 
     fn sample() -> Vec<(TransactionId, Vec<u8>)> {
-        (0..3).map(|n| (TransactionId { term: 7, sequence: n }, vec![n as u8; n as usize * 5])).collect()
+        (0..3)
+            .map(|n| (TransactionId { term: 7, sequence: n }, vec![n as u8; n as usize * 5]))
+            .collect()
     }
 
     fn encoded() -> Batch {
@@ -129,7 +139,11 @@ mod tests {
     #[test]
     fn batches_come_back() {
         let batch = encoded();
-        let decoded: Vec<_> = batch.transactions().unwrap().map(|t| t.map(|(id, w)| (id, w.to_vec())).unwrap()).collect();
+        let decoded: Vec<_> = batch
+            .transactions()
+            .unwrap()
+            .map(|t| t.map(|(id, w)| (id, w.to_vec())).unwrap())
+            .collect();
         assert_eq!(decoded, sample());
     }
 

@@ -20,9 +20,7 @@ use parking_lot::Mutex;
 use store::{Cursor, KeyRange, Snapshot, Table, TableLoader, TableSpec};
 use types::{IndexId, Timestamp};
 
-use crate::consensus::{
-    LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id,
-};
+use crate::consensus::{LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id};
 use crate::machine::Replicated;
 use crate::outcomes::Outcomes;
 use crate::{OpenError, TransactionId};
@@ -78,7 +76,12 @@ impl Cut {
         stopping: &AtomicBool,
     ) -> io::Result<SnapshotMeta> {
         let mut writer = dir.create(self.applied.index, &self.encode_meta())?;
-        let pace = Pace { env, bytes_per_second, started: env.clock.monotonic(), stopping };
+        let pace = Pace {
+            env,
+            bytes_per_second,
+            started: env.clock.monotonic(),
+            stopping,
+        };
         for (table, _) in &self.tables {
             self.write_table(table, &mut writer, &pace)?;
         }
@@ -94,7 +97,10 @@ impl Cut {
     }
 
     fn snapshot_meta(&self) -> SnapshotMeta {
-        SnapshotMeta { last_log_id: Some(self.applied), last_membership: self.membership.clone() }
+        SnapshotMeta {
+            last_log_id: Some(self.applied),
+            last_membership: self.membership.clone(),
+        }
     }
 
     fn write_table(&self, table: &Table, writer: &mut CheckpointWriter, pace: &Pace<'_>) -> io::Result<()> {
@@ -105,7 +111,11 @@ impl Cut {
             table.scan(IndexId::PRIMARY, &mut cursor, &self.snapshot, SCAN_ROWS, |entry| {
                 put_bytes(&mut chunk, entry.key());
                 put_bytes(&mut chunk, entry.row());
-                if chunk.len() < CHUNK_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if chunk.len() < CHUNK_BYTES {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
             });
             if chunk.len() >= CHUNK_BYTES || (cursor.is_finished() && !chunk.is_empty()) {
                 writer.add(stream, &chunk)?;
@@ -167,13 +177,20 @@ struct Meta {
 
 /// Fills an empty replica from a checkpoint.
 pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Result<(), OpenError> {
-    let damaged = |what: &str| Damage { file: checkpoint.path().to_owned(), offset: 0, what: what.to_owned() };
+    let damaged = |what: &str| Damage {
+        file: checkpoint.path().to_owned(),
+        offset: 0,
+        what: what.to_owned(),
+    };
     let meta = decode_meta(checkpoint.meta()).ok_or_else(|| damaged("the header's contents are not sound"))?;
     load_tables(checkpoint, replicated, &meta)?;
     for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) == OUTCOMES) {
         for outcome in checkpoint.read(chunk)?.chunks_exact(OUTCOME_BYTES) {
             let number = |at: usize| u64::from_le_bytes(outcome[at..at + 8].try_into().expect("eight bytes"));
-            let id = TransactionId { term: number(0), sequence: number(8) };
+            let id = TransactionId {
+                term: number(0),
+                sequence: number(8),
+            };
             replicated.outcomes.insert(id, Timestamp(number(16)));
         }
     }
@@ -191,23 +208,38 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
 
 fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta) -> Result<(), OpenError> {
     let store = replicated.writer.store().clone();
-    let damaged = |what: String| Damage { file: checkpoint.path().to_owned(), offset: 0, what };
+    let damaged = |what: String| Damage {
+        file: checkpoint.path().to_owned(),
+        offset: 0,
+        what,
+    };
     let mut loaders = Vec::new();
     let mut chunks_of = BTreeMap::new();
     for (spec, next_auto_increment) in &meta.tables {
         chunks_of.insert(u64::from(spec.id.0), Vec::new());
-        loaders.push(TableLoader::new(&store, spec.clone(), meta.newest, *next_auto_increment));
+        loaders.push(TableLoader::new(
+            &store,
+            spec.clone(),
+            meta.newest,
+            *next_auto_increment,
+        ));
     }
     for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) != OUTCOMES) {
         let stream = checkpoint.stream(chunk);
-        let chunks = chunks_of.get_mut(&stream).ok_or_else(|| damaged(format!("rows of an unknown table {stream}")))?;
+        let chunks = chunks_of
+            .get_mut(&stream)
+            .ok_or_else(|| damaged(format!("rows of an unknown table {stream}")))?;
         chunks.push(chunk);
     }
     let work: Vec<(usize, usize)> = meta
         .tables
         .iter()
         .enumerate()
-        .flat_map(|(table, (spec, _))| chunks_of[&u64::from(spec.id.0)].iter().map(move |&chunk| (table, chunk)))
+        .flat_map(|(table, (spec, _))| {
+            chunks_of[&u64::from(spec.id.0)]
+                .iter()
+                .map(move |&chunk| (table, chunk))
+        })
         .collect();
     let pieces = in_parallel(work.len(), |number| {
         let (table, chunk) = work[number];
@@ -226,20 +258,31 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
     for (table, piece) in pieces {
         pieces_of[table].push(piece);
     }
-    let unfinished: Vec<_> = loaders.into_iter().zip(pieces_of).map(|work| Mutex::new(Some(work))).collect();
+    let unfinished: Vec<_> = loaders
+        .into_iter()
+        .zip(pieces_of)
+        .map(|work| Mutex::new(Some(work)))
+        .collect();
     let tables = in_parallel(unfinished.len(), |number| {
         let (loader, pieces) = unfinished[number].lock().take().expect("each table is finished once");
-        loader.finish(pieces).map_err(|error| OpenError::from(damaged(error.to_string())))
+        loader
+            .finish(pieces)
+            .map_err(|error| OpenError::from(damaged(error.to_string())))
     })?;
     for table in tables {
-        replicated.writer.install(table).map_err(|error| damaged(error.to_string()))?;
+        replicated
+            .writer
+            .install(table)
+            .map_err(|error| damaged(error.to_string()))?;
     }
     Ok(())
 }
 
 /// Does `count` pieces of work on all cores; the results are in order.
 fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T, E> + Sync) -> Result<Vec<T>, E> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count.max(1));
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(count.max(1));
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();
@@ -278,7 +321,13 @@ fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
         let spec = TableSpec::decode(take_bytes(bytes)?).ok()?;
         tables.push((spec, take_u64(bytes)?));
     }
-    bytes.is_empty().then_some(Meta { applied, membership, newest, forgotten, tables })
+    bytes.is_empty().then_some(Meta {
+        applied,
+        membership,
+        newest,
+        forgotten,
+        tables,
+    })
 }
 
 fn put_u64(bytes: &mut Vec<u8>, number: u64) {
@@ -292,7 +341,11 @@ fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
-    to.extend_from_slice(&u32::try_from(bytes.len()).expect("a row is smaller than 4 GiB").to_le_bytes());
+    to.extend_from_slice(
+        &u32::try_from(bytes.len())
+            .expect("a row is smaller than 4 GiB")
+            .to_le_bytes(),
+    );
     to.extend_from_slice(bytes);
 }
 

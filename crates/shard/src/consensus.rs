@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use journal::EntryId;
-use openraft::vote::leader_id_std::{CommittedLeaderId, LeaderId};
 use openraft::raft::responder::Responder;
+use openraft::vote::leader_id_std::{CommittedLeaderId, LeaderId};
 use openraft::{BasicNode, EntryPayload, OptionalSend, RaftTypeConfig};
 use types::Timestamp;
 
@@ -62,19 +62,35 @@ impl<T: Send + 'static> Responder<Consensus, T> for Callback<T> {
 }
 
 pub(crate) fn entry_id(id: &LogId) -> EntryId {
-    EntryId { term: *id.leader_id, index: id.index }
+    EntryId {
+        term: *id.leader_id,
+        index: id.index,
+    }
 }
 
 pub(crate) fn log_id(id: EntryId) -> LogId {
-    LogId { leader_id: CommittedLeaderId::new(id.term), index: id.index }
+    LogId {
+        leader_id: CommittedLeaderId::new(id.term),
+        index: id.index,
+    }
 }
 
 pub(crate) fn to_journal_vote(vote: &Vote) -> journal::Vote {
-    journal::Vote { term: vote.leader_id.term, node: vote.leader_id.voted_for, committed: vote.committed }
+    journal::Vote {
+        term: vote.leader_id.term,
+        node: vote.leader_id.voted_for,
+        committed: vote.committed,
+    }
 }
 
 pub(crate) fn from_journal_vote(vote: journal::Vote) -> Vote {
-    Vote { leader_id: LeaderId { term: vote.term, voted_for: vote.node }, committed: vote.committed }
+    Vote {
+        leader_id: LeaderId {
+            term: vote.term,
+            voted_for: vote.node,
+        },
+        committed: vote.committed,
+    }
 }
 
 // Tags of journal entries.
@@ -88,7 +104,11 @@ pub(crate) fn to_journal_entry(entry: &RaftEntry) -> journal::Entry {
         EntryPayload::Normal(batch) => (TAG_BATCH, batch.bytes().clone()),
         EntryPayload::Membership(membership) => (TAG_MEMBERSHIP, Arc::new(encode_membership(membership))),
     };
-    journal::Entry { id: entry_id(&entry.log_id), tag, payload }
+    journal::Entry {
+        id: entry_id(&entry.log_id),
+        tag,
+        payload,
+    }
 }
 
 pub(crate) fn from_journal_entry(entry: journal::Entry) -> io::Result<RaftEntry> {
@@ -102,7 +122,10 @@ pub(crate) fn from_journal_entry(entry: journal::Entry) -> io::Result<RaftEntry>
         }
         tag => return Err(invalid(format!("log entry {} has the unknown tag {tag}", entry.id))),
     };
-    Ok(RaftEntry { log_id: log_id(entry.id), payload })
+    Ok(RaftEntry {
+        log_id: log_id(entry.id),
+        payload,
+    })
 }
 
 fn invalid(what: String) -> io::Error {
@@ -147,7 +170,11 @@ pub(crate) fn decode_membership(mut bytes: &[u8]) -> Option<Membership> {
         let address = bytes.split_off(..length)?;
         nodes.insert(id, BasicNode::new(std::str::from_utf8(address).ok()?));
     }
-    if bytes.is_empty() { Membership::new(configs, nodes).ok() } else { None }
+    if bytes.is_empty() {
+        Membership::new(configs, nodes).ok()
+    } else {
+        None
+    }
 }
 
 fn put_count(bytes: &mut Vec<u8>, count: usize) {
@@ -171,8 +198,16 @@ mod tests {
     use super::*;
 
     fn membership() -> Membership {
-        let nodes = [(1, BasicNode::new("a:1")), (2, BasicNode::new("")), (3, BasicNode::new("c:3"))];
-        Membership::new(vec![BTreeSet::from([1, 2]), BTreeSet::from([2, 3])], BTreeMap::from(nodes)).unwrap()
+        let nodes = [
+            (1, BasicNode::new("a:1")),
+            (2, BasicNode::new("")),
+            (3, BasicNode::new("c:3")),
+        ];
+        Membership::new(
+            vec![BTreeSet::from([1, 2]), BTreeSet::from([2, 3])],
+            BTreeMap::from(nodes),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -188,11 +223,19 @@ mod tests {
     fn entries_come_back() {
         let id = log_id(EntryId { term: 4, index: 9 });
         let batch = Batch::from_bytes(Arc::new(vec![1, 2, 3]));
-        for payload in [EntryPayload::Blank, EntryPayload::Normal(batch), EntryPayload::Membership(membership())] {
+        for payload in [
+            EntryPayload::Blank,
+            EntryPayload::Normal(batch),
+            EntryPayload::Membership(membership()),
+        ] {
             let entry = RaftEntry { log_id: id, payload };
             assert_eq!(from_journal_entry(to_journal_entry(&entry)).unwrap(), entry);
         }
-        let unknown = journal::Entry { id: EntryId { term: 1, index: 1 }, tag: 77, payload: Arc::default() };
+        let unknown = journal::Entry {
+            id: EntryId { term: 1, index: 1 },
+            tag: 77,
+            payload: Arc::default(),
+        };
         assert!(from_journal_entry(unknown).is_err());
     }
 }

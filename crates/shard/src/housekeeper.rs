@@ -9,10 +9,10 @@ use journal::Spares;
 use journal::checkpoint::CheckpointDir;
 use tokio::runtime::Handle;
 
+use crate::CheckpointError;
 use crate::checkpoint::Cut;
 use crate::consensus::{LogId, Raft};
 use crate::replica::Shared;
-use crate::CheckpointError;
 
 /// How often it looks whether there is something to do.
 const ROUND: Duration = Duration::from_millis(100);
@@ -42,7 +42,12 @@ pub(crate) struct Housekeeper {
 
 /// Log that a restart would have to replay.
 pub(crate) fn bytes_since_checkpoint(shared: &Shared) -> u64 {
-    let checkpoint = shared.replicated.lock().checkpoint.as_ref().and_then(|meta| meta.last_log_id);
+    let checkpoint = shared
+        .replicated
+        .lock()
+        .checkpoint
+        .as_ref()
+        .and_then(|meta| meta.last_log_id);
     let reader = shared.journal.lock().reader();
     reader.bytes_after(checkpoint.map(|id| id.index))
 }
@@ -92,8 +97,15 @@ impl Housekeeper {
         };
         let started = self.env.clock.monotonic();
         let meta = cut
-            .write(&self.env, &self.checkpoints, self.bytes_per_second, &self.shared.stopping)
-            .map_err(|error| CheckpointError { reason: error.to_string() })?;
+            .write(
+                &self.env,
+                &self.checkpoints,
+                self.bytes_per_second,
+                &self.shared.stopping,
+            )
+            .map_err(|error| CheckpointError {
+                reason: error.to_string(),
+            })?;
         let applied = cut.applied;
         drop(cut);
         self.shared.replicated.lock().checkpoint = Some(meta);
@@ -103,7 +115,11 @@ impl Housekeeper {
             tracing::warn!("{error}");
         }
         let took = self.env.clock.monotonic() - started;
-        tracing::info!(log_index = applied.index, milliseconds = took.as_millis() as u64, "checkpoint written");
+        tracing::info!(
+            log_index = applied.index,
+            milliseconds = took.as_millis() as u64,
+            "checkpoint written"
+        );
         Ok(())
     }
 
@@ -113,7 +129,9 @@ impl Housekeeper {
         let noted = self.runtime.block_on(async move {
             raft.trigger().snapshot().await.map_err(|error| error.to_string())?;
             let wait = raft.wait(Some(NOTE_TIMEOUT));
-            wait.purged(Some(applied), "checkpoint").await.map_err(|error| error.to_string())
+            wait.purged(Some(applied), "checkpoint")
+                .await
+                .map_err(|error| error.to_string())
         });
         if let Err(error) = noted {
             tracing::warn!("the log is not released up to the checkpoint: {error}");

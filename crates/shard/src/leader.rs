@@ -43,7 +43,9 @@ pub(crate) fn run(
         Ok(runtime) => runtime,
         Err(error) => {
             // Nobody listens only if the opener is gone; the same below.
-            let _ = ready.send(Err(OpenError::Replay(format!("cannot start the shard's thread: {error}"))));
+            let _ = ready.send(Err(OpenError::Replay(format!(
+                "cannot start the shard's thread: {error}"
+            ))));
             return;
         }
     };
@@ -79,7 +81,10 @@ pub(crate) fn run(
 /// Replays the log's tail, and takes the lead.
 async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> {
     let replay_error = |error: &dyn std::fmt::Display| {
-        let reason = shared.failure.get().map_or_else(|| error.to_string(), |reason| reason.to_string());
+        let reason = shared
+            .failure
+            .get()
+            .map_or_else(|| error.to_string(), |reason| reason.to_string());
         OpenError::Replay(reason)
     };
     let config = openraft::Config {
@@ -94,17 +99,28 @@ async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> 
         ..openraft::Config::default()
     };
     let config = Arc::new(config.validate().expect("the configuration is fixed, and valid"));
-    let log = Log::new(shared.journal.clone(), shared.failure.clone());
+    let log = Log::new(shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
     let machine = Machine::new(shared.replicated.clone(), shared.failure.clone());
-    let raft = Raft::new(node_id, config, NoPeers, log, machine).await.map_err(|error| replay_error(&error))?;
+    let raft = Raft::new(node_id, config, NoPeers, log, machine)
+        .await
+        .map_err(|error| replay_error(&error))?;
     if raft.is_initialized().await.map_err(|error| replay_error(&error))? {
-        raft.trigger().elect(false).await.map_err(|error| replay_error(&error))?;
+        raft.trigger()
+            .elect(false)
+            .await
+            .map_err(|error| replay_error(&error))?;
     } else {
         let members = BTreeMap::from([(node_id, BasicNode::default())]);
         raft.initialize(members).await.map_err(|error| replay_error(&error))?;
     }
-    let leading = raft.wait(None).state(ServerState::Leader, "lead").await.map_err(|error| replay_error(&error))?;
-    raft.ensure_linearizable(ReadPolicy::ReadIndex).await.map_err(|error| replay_error(&error))?;
+    let leading = raft
+        .wait(None)
+        .state(ServerState::Leader, "lead")
+        .await
+        .map_err(|error| replay_error(&error))?;
+    raft.ensure_linearizable(ReadPolicy::ReadIndex)
+        .await
+        .map_err(|error| replay_error(&error))?;
     Ok((raft, leading.current_term))
 }
 
@@ -127,7 +143,12 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
 
 /// Puts one batch into the log, and returns when it has been answered.
 async fn commit(shared: &Shared, raft: &Raft, transactions: Vec<Transaction>) -> Result<(), Arc<str>> {
-    let batch = Batch::encode(transactions.iter().map(|transaction| (transaction.id, &transaction.writes[..])));
+    let batch = Batch::encode(
+        transactions
+            .iter()
+            .map(|transaction| (transaction.id, &transaction.writes[..])),
+    );
+    shared.meters.batch.observe(transactions.len() as u64);
     drop(transactions);
     let reserved = shared.journal.lock().reserve(batch.bytes().len());
     match reserved {
@@ -147,18 +168,26 @@ async fn commit(shared: &Shared, raft: &Raft, transactions: Vec<Transaction>) ->
                 queue.answer(&applied.timestamps);
             }
             Err(ClientWriteError::ForwardToLeader(_)) => queue.reject(&ProposeError::NotLeader),
-            Err(error) => queue.reject(&ProposeError::Unknown { reason: error.to_string().into() }),
+            Err(error) => queue.reject(&ProposeError::Unknown {
+                reason: error.to_string().into(),
+            }),
         }
         // The loop that waits for it may have ended with the shard.
         let _ = done.send(());
     });
-    raft.client_write_ff(batch, Some(callback)).await.map_err(|fatal| Arc::from(fatal.to_string()))?;
+    raft.client_write_ff(batch, Some(callback))
+        .await
+        .map_err(|fatal| Arc::from(fatal.to_string()))?;
     answered.await.map_err(|_| Arc::from("consensus has stopped"))
 }
 
 /// What can wait until nobody does.
 async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
-    shared.journal.lock().mark().map_err(|error| Arc::from(error.to_string()))?;
+    shared
+        .journal
+        .lock()
+        .mark()
+        .map_err(|error| Arc::from(error.to_string()))?;
     while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }

@@ -15,7 +15,7 @@
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
 //!   peers;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
-//! * `checkpoint`, `housekeeper`: shortening the log.
+//! * `checkpoint`, `housekeeper`: shortening the log; `meters`: what all of this took.
 
 mod api;
 mod batch;
@@ -26,11 +26,11 @@ mod housekeeper;
 mod leader;
 mod log;
 mod machine;
+mod meters;
 mod network;
 mod outcomes;
 mod queue;
 mod replica;
 
-pub use api::{
-    CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction, TransactionId,
-};
+pub use api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction, TransactionId};
+pub use meters::{Histogram, Meters};

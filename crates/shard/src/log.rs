@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use journal::{Journal, JournalError, Reader};
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -20,6 +21,7 @@ use crate::consensus::{
     to_journal_vote,
 };
 use crate::failure::Failure;
+use crate::meters::Meters;
 
 /// Newest entries kept in memory, for applying and replicating them without reading them back.
 const RECENT_BYTES: usize = 8 << 20;
@@ -28,6 +30,7 @@ pub(crate) struct Log {
     journal: Arc<Mutex<Journal>>,
     reader: LogReader,
     failure: Failure,
+    meters: Arc<Meters>,
 }
 
 #[derive(Clone)]
@@ -43,9 +46,17 @@ struct Recent {
 }
 
 impl Log {
-    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure) -> Log {
-        let reader = LogReader { reader: journal.lock().reader(), recent: Arc::default() };
-        Log { journal, reader, failure }
+    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure, meters: Arc<Meters>) -> Log {
+        let reader = LogReader {
+            reader: journal.lock().reader(),
+            recent: Arc::default(),
+        };
+        Log {
+            journal,
+            reader,
+            failure,
+            meters,
+        }
     }
 
     /// Does something with the journal, and takes its failure for the shard's.
@@ -62,7 +73,10 @@ impl RaftLogStorage<Consensus> for Log {
 
     async fn get_log_state(&mut self) -> io::Result<LogState<Consensus>> {
         let reader = &self.reader.reader;
-        Ok(LogState { last_purged_log_id: reader.purged().map(log_id), last_log_id: reader.last().map(log_id) })
+        Ok(LogState {
+            last_purged_log_id: reader.purged().map(log_id),
+            last_log_id: reader.last().map(log_id),
+        })
     }
 
     async fn get_log_reader(&mut self) -> LogReader {
@@ -94,11 +108,19 @@ impl RaftLogStorage<Consensus> for Log {
     {
         let entries: Vec<RaftEntry> = entries.into_iter().collect();
         let records: Vec<journal::Entry> = entries.iter().map(to_journal_entry).collect();
+        let begun = self.meters.now();
         self.with(|journal| {
             journal.append(&records)?;
             journal.sync()
         })?;
-        self.reader.recent.lock().extend(entries.into_iter().zip(records.iter().map(|record| record.payload.len())));
+        self.meters.sync.observe_time(self.meters.since(begun));
+        let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
+        self.meters.log_bytes.fetch_add(bytes as u64, Relaxed);
+        self.reader.recent.lock().extend(
+            entries
+                .into_iter()
+                .zip(records.iter().map(|record| record.payload.len())),
+        );
         callback.io_completed(Ok(()));
         Ok(())
     }
@@ -161,7 +183,11 @@ impl RaftLogReader<Consensus> for LogReader {
         if let Some(entries) = self.recent.lock().get(start, end) {
             return Ok(entries);
         }
-        self.reader.entries(start..end)?.into_iter().map(from_journal_entry).collect()
+        self.reader
+            .entries(start..end)?
+            .into_iter()
+            .map(from_journal_entry)
+            .collect()
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<Vote>> {

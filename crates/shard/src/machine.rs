@@ -79,7 +79,11 @@ impl Machine {
         Machine { replicated, failure }
     }
 
-    fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, openraft::BasicNode>) -> io::Result<Applied> {
+    fn apply_entry(
+        &self,
+        log_id: LogId,
+        payload: EntryPayload<Batch, u64, openraft::BasicNode>,
+    ) -> io::Result<Applied> {
         let replicated = &mut *self.replicated.lock();
         let applied = match payload {
             EntryPayload::Blank => Applied::default(),
@@ -132,7 +136,10 @@ impl RaftStateMachine<Consensus> for Machine {
     }
 
     async fn install_snapshot(&mut self, _meta: &SnapshotMeta, _snapshot: Handle) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "a checkpoint from another replica"))
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "a checkpoint from another replica",
+        ))
     }
 
     async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Consensus, Handle>>> {
@@ -150,6 +157,9 @@ impl RaftSnapshotBuilder<Consensus> for Builder {
     type SnapshotData = Handle;
 
     async fn build_snapshot(&mut self) -> io::Result<SnapshotOf<Consensus, Handle>> {
-        Ok(Snapshot { meta: self.meta.clone(), snapshot: Handle })
+        Ok(Snapshot {
+            meta: self.meta.clone(),
+            snapshot: Handle,
+        })
     }
 }

@@ -32,7 +32,10 @@ impl Histogram {
     /// How many values fell between the last bound and this one, by rising bound; those beyond every bound stand at `None`.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let bound = |i| (i < BUCKETS - 1).then(|| 1_u64 << i);
-        self.buckets.iter().enumerate().map(move |(i, count)| (bound(i), count.load(Relaxed)))
+        self.buckets
+            .iter()
+            .enumerate()
+            .map(move |(i, count)| (bound(i), count.load(Relaxed)))
     }
 
     pub fn sum(&self) -> u64 {
@@ -85,7 +88,14 @@ mod tests {
         let filled: Vec<_> = histogram.buckets().filter(|(_, count)| *count > 0).collect();
         assert_eq!(
             filled,
-            [(Some(1), 2), (Some(2), 1), (Some(4), 2), (Some(8), 1), (Some(1 << 24), 1), (None, 2)]
+            [
+                (Some(1), 2),
+                (Some(2), 1),
+                (Some(4), 2),
+                (Some(8), 1),
+                (Some(1 << 24), 1),
+                (None, 2)
+            ]
         );
     }
 }

@@ -12,11 +12,13 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use types::Timestamp;
 
+use crate::meters::Meters;
 use crate::{ProposeError, Transaction, TransactionId};
 
 type Answer = Result<Timestamp, ProposeError>;
@@ -25,12 +27,14 @@ type Answer = Result<Timestamp, ProposeError>;
 struct Proposal {
     transaction: Transaction,
     answer: oneshot::Sender<Answer>,
+    entered: Duration,
 }
 
 pub(crate) struct Queue {
     state: Mutex<State>,
     /// Bytes that may wait.
     limit: usize,
+    meters: Arc<Meters>,
 }
 
 #[derive(Default)]
@@ -49,16 +53,24 @@ struct State {
 struct InFlight {
     id: TransactionId,
     answer: oneshot::Sender<Answer>,
+    entered: Duration,
 }
 
 impl Queue {
-    pub fn new(limit: u64) -> Queue {
-        Queue { state: Mutex::default(), limit: usize::try_from(limit).unwrap_or(usize::MAX) }
+    pub fn new(limit: u64, meters: Arc<Meters>) -> Queue {
+        Queue {
+            state: Mutex::default(),
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            meters,
+        }
     }
 
     /// Puts the transaction in line, now if there is room.
     pub fn propose(self: &Arc<Queue>, transaction: Transaction) -> Commit {
-        let mut commit = Commit { queue: self.clone(), stage: Stage::Answered };
+        let mut commit = Commit {
+            queue: self.clone(),
+            stage: Stage::Answered,
+        };
         commit.stage = self.enter(transaction, None);
         commit
     }
@@ -75,7 +87,11 @@ impl Queue {
         }
         let (answer, receiver) = oneshot::channel();
         state.waiting_bytes += bytes;
-        state.waiting.push(Proposal { transaction, answer });
+        state.waiting.push(Proposal {
+            transaction,
+            answer,
+            entered: self.meters.now(),
+        });
         // The lock is still held; the gatherer that finds it so waits a moment.
         if let Some(gatherer) = state.gatherer.take() {
             gatherer.wake();
@@ -104,8 +120,14 @@ impl Queue {
     /// Answers the proposals in flight, in order.
     pub fn answer(&self, timestamps: &[Timestamp]) {
         let in_flight = std::mem::take(&mut self.state.lock().in_flight);
-        assert_eq!(in_flight.len(), timestamps.len(), "one batch is in flight, and all of it was applied");
+        assert_eq!(
+            in_flight.len(),
+            timestamps.len(),
+            "one batch is in flight, and all of it was applied"
+        );
+        let now = self.meters.now();
         for (one, &timestamp) in in_flight.into_iter().zip(timestamps) {
+            self.meters.commit.observe_time(now.saturating_sub(one.entered));
             // A session that does not wait any more is told nothing.
             let _ = one.answer.send(Ok(timestamp));
         }
@@ -168,9 +190,18 @@ impl State {
         });
         let count = fitting.count();
         let mut transactions = Vec::with_capacity(count);
-        for Proposal { transaction, answer } in self.waiting.drain(..count) {
+        for Proposal {
+            transaction,
+            answer,
+            entered,
+        } in self.waiting.drain(..count)
+        {
             self.waiting_bytes -= transaction.writes.len();
-            self.in_flight.push(InFlight { id: transaction.id, answer });
+            self.in_flight.push(InFlight {
+                id: transaction.id,
+                answer,
+                entered,
+            });
             transactions.push(transaction);
         }
         self.blocked.drain(..).for_each(Waker::wake);
@@ -214,7 +245,9 @@ impl Future for Commit {
                             Poll::Pending
                         }
                         Poll::Ready(answer) => Poll::Ready(answer.unwrap_or_else(|_| {
-                            Err(ProposeError::Unknown { reason: "the shard went away".into() })
+                            Err(ProposeError::Unknown {
+                                reason: "the shard went away".into(),
+                            })
                         })),
                     };
                 }

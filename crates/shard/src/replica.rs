@@ -30,6 +30,7 @@ use crate::consensus::Raft;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::machine::Replicated;
+use crate::meters::Meters;
 use crate::queue::Queue;
 use crate::{checkpoint, leader};
 
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub journal: Arc<Mutex<Journal>>,
     pub replicated: Arc<Mutex<Replicated>>,
     pub failure: Failure,
+    pub meters: Arc<Meters>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
 }
@@ -74,16 +76,20 @@ impl Replica {
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
         }
-        let options = journal::Options { segment_bytes: config.segment_bytes };
+        let options = journal::Options {
+            segment_bytes: config.segment_bytes,
+        };
         let journal = Journal::open(&config.env, &config.dir.join("log"), options)?;
         check_log_fits(&config.dir, &journal, &replicated)?;
 
         let spares = journal.spares();
+        let meters = Meters::new(config.env.clock.clone());
         let shared = Shared {
-            queue: Arc::new(Queue::new(config.queue_bytes)),
+            queue: Arc::new(Queue::new(config.queue_bytes, meters.clone())),
             journal: Arc::new(Mutex::new(journal)),
             replicated: Arc::new(Mutex::new(replicated)),
             failure: Failure::default(),
+            meters,
             stopping: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();
@@ -91,9 +97,13 @@ impl Replica {
         let (drained_sender, drained) = mpsc::channel();
         let leader = {
             let (shared, node_id) = (shared.clone(), config.node_id);
-            spawn("shard", move || leader::run(shared, node_id, &ready, &drained_sender, exits))
+            spawn("shard", move || {
+                leader::run(shared, node_id, &ready, &drained_sender, exits)
+            })
         };
-        let started = opened.recv().unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into())));
+        let started = opened
+            .recv()
+            .unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into())));
         let (raft, runtime, term) = match started {
             Ok(started) => started,
             Err(error) => {
@@ -124,7 +134,13 @@ impl Replica {
             term,
             sequence: AtomicU64::new(1),
             orders,
-            threads: Mutex::new(Some(Threads { leader, drained, exit, housekeeper, lock })),
+            threads: Mutex::new(Some(Threads {
+                leader,
+                drained,
+                exit,
+                housekeeper,
+                lock,
+            })),
         })
     }
 
@@ -132,8 +148,15 @@ impl Replica {
         &self.store
     }
 
+    pub fn meters(&self) -> &Meters {
+        &self.shared.meters
+    }
+
     pub fn begin(&self) -> TransactionId {
-        TransactionId { term: self.term, sequence: self.sequence.fetch_add(1, Ordering::Relaxed) }
+        TransactionId {
+            term: self.term,
+            sequence: self.sequence.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     pub fn propose(
@@ -167,7 +190,11 @@ impl Replica {
         let (newest_commit, applied_index, checkpoint_index) = {
             let replicated = self.shared.replicated.lock();
             let checkpoint = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
-            (replicated.newest, replicated.applied.map(|id| id.index), checkpoint.map(|id| id.index))
+            (
+                replicated.newest,
+                replicated.applied.map(|id| id.index),
+                checkpoint.map(|id| id.index),
+            )
         };
         Status {
             is_leader: stopped.is_none() && metrics.state.is_leader(),
@@ -183,7 +210,9 @@ impl Replica {
 
     pub fn checkpoint(&self) -> Result<(), CheckpointError> {
         let (reply, answer) = mpsc::channel();
-        let gone = || CheckpointError { reason: "the shard is shut down".into() };
+        let gone = || CheckpointError {
+            reason: "the shard is shut down".into(),
+        };
         self.orders.send(Order::Checkpoint(reply)).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
@@ -204,7 +233,13 @@ impl Replica {
     }
 
     fn stop(&self, threads: Threads) {
-        let Threads { leader, drained: _, exit, housekeeper, lock } = threads;
+        let Threads {
+            leader,
+            drained: _,
+            exit,
+            housekeeper,
+            lock,
+        } = threads;
         self.shared.queue.close("the shard is shutting down".into());
         self.shared.stopping.store(true, Ordering::Relaxed);
         // Threads that are gone need not be told.
@@ -225,7 +260,10 @@ impl Drop for Replica {
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    std::thread::Builder::new().name(name.into()).spawn(run).expect("the system has a thread left")
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(run)
+        .expect("the system has a thread left")
 }
 
 fn lock(config: &Config) -> Result<DirLock, OpenError> {
@@ -241,7 +279,12 @@ fn lock(config: &Config) -> Result<DirLock, OpenError> {
 
 /// The log must begin where the checkpoint ends, and must not end before: what lies between would be lost in silence.
 fn check_log_fits(dir: &std::path::Path, journal: &Journal, replicated: &Replicated) -> Result<(), OpenError> {
-    let mismatch = |what: String| Err(OpenError::Mismatch { dir: dir.to_owned(), what });
+    let mismatch = |what: String| {
+        Err(OpenError::Mismatch {
+            dir: dir.to_owned(),
+            what,
+        })
+    };
     let reader = journal.reader();
     let (purged, last) = (reader.purged().map(|id| id.index), reader.last().map(|id| id.index));
     let checkpoint = replicated.applied.map(|id| id.index);
@@ -249,7 +292,9 @@ fn check_log_fits(dir: &std::path::Path, journal: &Journal, replicated: &Replica
         Some(index) if last.is_none() => mismatch(format!("there is a checkpoint of log entry {index}, but no log")),
         Some(index) if last < checkpoint => {
             let last = last.unwrap_or_default();
-            mismatch(format!("the log ends with entry {last}, before the checkpoint of entry {index}"))
+            mismatch(format!(
+                "the log ends with entry {last}, before the checkpoint of entry {index}"
+            ))
         }
         _ if purged > checkpoint => {
             let purged = purged.unwrap_or_default();

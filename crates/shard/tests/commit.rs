@@ -34,7 +34,11 @@ fn commits_are_visible_and_survive_a_restart() {
 
     let shard = Shard::open(config(Env::simulated(disk.clone(), 1), "data")).unwrap();
     assert_eq!(accounts.read(&shard), [(1, 100), (2, 200), (3, 300)]);
-    assert!(disk.paths().iter().any(|path| path.extension().is_some_and(|extension| extension == "checkpoint")));
+    assert!(
+        disk.paths()
+            .iter()
+            .any(|path| path.extension().is_some_and(|extension| extension == "checkpoint"))
+    );
 }
 
 #[test]
@@ -56,7 +60,10 @@ fn outcomes_can_be_asked_for_also_after_a_restart() {
     drop(after_replay);
     let after_load = open();
     assert_eq!(after_load.outcome(committed), Outcome::Committed(timestamp));
-    assert_eq!(after_load.outcome(TransactionId { term: 0, sequence: 0 }), Outcome::NotCommitted);
+    assert_eq!(
+        after_load.outcome(TransactionId { term: 0, sequence: 0 }),
+        Outcome::NotCommitted
+    );
 }
 
 #[test]

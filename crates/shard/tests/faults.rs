@@ -21,7 +21,10 @@ fn one_row(accounts: &Accounts, id: i64) -> WriteSet {
 fn faulty(seed: u64) -> (Arc<SimDisk>, Arc<FaultyDisk>, Env) {
     let sim = SimDisk::new(seed);
     let disk = Arc::new(FaultyDisk::new(sim.clone()));
-    let env = Env { disk: disk.clone(), ..Env::simulated(sim.clone(), seed) };
+    let env = Env {
+        disk: disk.clone(),
+        ..Env::simulated(sim.clone(), seed)
+    };
     (sim, disk, env)
 }
 
@@ -41,10 +44,14 @@ fn fails_for_good(fault: Fault) {
             Err(error) => break (id, error),
         }
     };
-    let (id, ProposeError::Unknown { reason }) = unknown else { panic!("{}", unknown.1) };
+    let (id, ProposeError::Unknown { reason }) = unknown else {
+        panic!("{}", unknown.1)
+    };
     assert!(reason.contains(".log") && reason.contains("failed"), "{reason}");
     let refused = commit(&shard, one_row(&accounts, 999)).unwrap_err();
-    let ProposeError::Stopped { reason: told } = refused else { panic!("{refused}") };
+    let ProposeError::Stopped { reason: told } = refused else {
+        panic!("{refused}")
+    };
     assert_eq!(told, reason);
     assert_eq!(shard.status().stopped, Some(reason));
     assert!(!shard.status().is_leader);
@@ -130,7 +137,10 @@ fn a_full_disk_does_not_keep_the_shard_from_starting() {
         disk.kill_process();
         let shard = open();
         assert_eq!(accounts.read(&shard).len() as i64, acknowledged);
-        assert!(matches!(commit(&shard, one_row(&accounts, 5000)), Err(ProposeError::DiskFull)));
+        assert!(matches!(
+            commit(&shard, one_row(&accounts, 5000)),
+            Err(ProposeError::DiskFull)
+        ));
     }
 }
 
@@ -140,7 +150,10 @@ fn a_second_process_is_refused() {
     let _first = Shard::open(config(Env::simulated(disk.clone(), 1), "data")).unwrap();
     match Shard::open(config(Env::simulated(disk, 1), "data")) {
         Err(error @ OpenError::Locked { .. }) => {
-            assert_eq!(error.to_string(), format!("data is in use by process {}", std::process::id()));
+            assert_eq!(
+                error.to_string(),
+                format!("data is in use by process {}", std::process::id())
+            );
         }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("two shards in one directory"),
@@ -170,23 +183,38 @@ fn damage_and_missing_files_are_refused_by_name() {
     drop(shard);
     disk.kill_process();
     let find = |suffix: &str| {
-        let found = disk.paths().into_iter().rfind(|path| path.to_string_lossy().ends_with(suffix));
+        let found = disk
+            .paths()
+            .into_iter()
+            .rfind(|path| path.to_string_lossy().ends_with(suffix));
         found.expect("such a file is there")
     };
     let (log, checkpoint) = (find(".log"), find(".checkpoint"));
 
     let flipped = disk.fork(1);
     flipped.corrupt(&log, 4096 + 100, 8);
-    assert!(refusal(&flipped).starts_with(&format!("{} is damaged at byte ", log.display())), "{}", refusal(&flipped));
+    assert!(
+        refusal(&flipped).starts_with(&format!("{} is damaged at byte ", log.display())),
+        "{}",
+        refusal(&flipped)
+    );
     let flipped = disk.fork(1);
     flipped.corrupt(&checkpoint, 3000, 8);
     assert!(refusal(&flipped).starts_with(&format!("{} is damaged at byte ", checkpoint.display())));
 
     let without = disk.fork(1);
     without.remove(&checkpoint).unwrap();
-    assert!(refusal(&without).contains("there is no checkpoint"), "{}", refusal(&without));
+    assert!(
+        refusal(&without).contains("there is no checkpoint"),
+        "{}",
+        refusal(&without)
+    );
     let without = disk.fork(1);
-    for path in without.paths().iter().filter(|path| path.parent() == Some(Path::new("data/log"))) {
+    for path in without
+        .paths()
+        .iter()
+        .filter(|path| path.parent() == Some(Path::new("data/log")))
+    {
         without.remove(path).unwrap();
     }
     assert!(refusal(&without).contains("no log"), "{}", refusal(&without));

@@ -19,7 +19,11 @@ use support::{Accounts, commit};
 const CHILD_DIR: &str = "SHARD_KILL_TEST_DIR";
 
 fn config(dir: &Path) -> Config {
-    Config { segment_bytes: 256 << 10, checkpoint_bytes: 1 << 20, ..support::config(Env::real(), dir) }
+    Config {
+        segment_bytes: 256 << 10,
+        checkpoint_bytes: 1 << 20,
+        ..support::config(Env::real(), dir)
+    }
 }
 
 /// The child's life: transfers without end, each told on standard output after it was acknowledged.
@@ -42,10 +46,14 @@ fn child() {
                 loop {
                     if let Err(error) = commit(shard, purse.transfer(accounts)) {
                         // One line, one write: the parent reads whole lines or none.
-                        std::io::stdout().write_all(format!("ERROR {error}\n").as_bytes()).unwrap();
+                        std::io::stdout()
+                            .write_all(format!("ERROR {error}\n").as_bytes())
+                            .unwrap();
                         return;
                     }
-                    std::io::stdout().write_all(format!("ACK {session} {}\n", purse.transfers).as_bytes()).unwrap();
+                    std::io::stdout()
+                        .write_all(format!("ACK {session} {}\n", purse.transfers).as_bytes())
+                        .unwrap();
                 }
             });
         }
@@ -90,7 +98,10 @@ fn check(dir: &Path, acknowledged: &mut [i64], happened: &str) {
     let shard = Shard::open(config(dir)).unwrap_or_else(|error| panic!("{happened}: {error}"));
     let rows = accounts.read(&shard);
     if rows.is_empty() {
-        assert!(acknowledged.iter().all(|&transfers| transfers == 0), "{happened}: everything is gone");
+        assert!(
+            acknowledged.iter().all(|&transfers| transfers == 0),
+            "{happened}: everything is gone"
+        );
         return;
     }
     for (session, promised) in (0..SESSIONS).zip(acknowledged) {
@@ -119,7 +130,10 @@ fn killed_at_random_moments_it_loses_nothing() {
         assert_eq!(errors, Vec::<String>::new());
         check(&dir, &mut acknowledged, &format!("kill {round} after {life:?}"));
     }
-    assert!(acknowledged.iter().sum::<i64>() > 500, "there was hardly any work: {acknowledged:?}");
+    assert!(
+        acknowledged.iter().sum::<i64>() > 500,
+        "there was hardly any work: {acknowledged:?}"
+    );
 }
 
 #[cfg(debug_assertions)]

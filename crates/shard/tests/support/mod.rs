@@ -26,10 +26,23 @@ pub struct Accounts {
 
 impl Accounts {
     pub fn new() -> Accounts {
-        let columns = vec![SqlType::bigint().not_null(), SqlType::bigint(), SqlType::varbinary(1000)];
+        let columns = vec![
+            SqlType::bigint().not_null(),
+            SqlType::bigint(),
+            SqlType::varbinary(1000),
+        ];
         let primary = Some(vec![KeyColumn::ascending(0)]);
-        let spec = TableSpec { id: ACCOUNTS, columns, primary, indexes: Vec::new() };
-        Accounts { rows: spec.row_layout(), keys: spec.primary_layout().unwrap(), spec }
+        let spec = TableSpec {
+            id: ACCOUNTS,
+            columns,
+            primary,
+            indexes: Vec::new(),
+        };
+        Accounts {
+            rows: spec.row_layout(),
+            keys: spec.primary_layout().unwrap(),
+            spec,
+        }
     }
 
     pub fn create(&self) -> WriteSet {
@@ -83,7 +96,10 @@ pub fn commit(shard: &Shard, writes: WriteSet) -> Result<Timestamp, ProposeError
 }
 
 pub fn commit_as(shard: &Shard, id: TransactionId, writes: WriteSet) -> Result<Timestamp, ProposeError> {
-    block_on(shard.propose(Transaction { id, writes: writes.into_bytes() }))
+    block_on(shard.propose(Transaction {
+        id,
+        writes: writes.into_bytes(),
+    }))
 }
 
 /// Runs a future to its end on this thread.

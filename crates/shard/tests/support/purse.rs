@@ -22,7 +22,11 @@ pub struct Purse {
 
 impl Purse {
     pub fn new(session: i64) -> Purse {
-        Purse { session, balances: vec![OPENING_BALANCE; ACCOUNTS_OF_SESSION as usize], transfers: 0 }
+        Purse {
+            session,
+            balances: vec![OPENING_BALANCE; ACCOUNTS_OF_SESSION as usize],
+            transfers: 0,
+        }
     }
 
     fn id(&self, account: usize) -> i64 {
@@ -51,7 +55,9 @@ impl Purse {
     }
 
     pub fn rows(&self) -> Vec<(i64, i64)> {
-        let mut rows: Vec<_> = (0..self.balances.len()).map(|n| (self.id(n), self.balances[n])).collect();
+        let mut rows: Vec<_> = (0..self.balances.len())
+            .map(|n| (self.id(n), self.balances[n]))
+            .collect();
         rows.push((self.counter(), self.transfers));
         rows
     }
