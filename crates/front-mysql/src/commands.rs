@@ -65,6 +65,7 @@ impl Dialog {
         let next = next.unwrap_or_else(|error| {
             self.answer.output.drop_begun();
             self.answer.error(&error);
+            self.shared.registry.count_error(error.code());
             Next::Command
         });
         self.handle.end();

@@ -43,6 +43,8 @@ pub struct Counters {
     pub logins_denied: AtomicU64,
     /// Commands of closed connections; open ones count their own.
     commands_of_closed: AtomicU64,
+    /// Errors that commands were answered with, by their number.
+    errors: Mutex<BTreeMap<u16, u64>>,
 }
 
 /// A moment's view of the registry.
@@ -176,6 +178,15 @@ impl Registry {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.connections.lock().is_empty()
+    }
+
+    pub(crate) fn count_error(&self, number: u16) {
+        *self.counters.errors.lock().entry(number).or_default() += 1;
+    }
+
+    /// How often commands were answered with which error.
+    pub fn errors(&self) -> Vec<(u16, u64)> {
+        self.counters.errors.lock().iter().map(|(number, count)| (*number, *count)).collect()
     }
 
     pub fn statistics(&self) -> Statistics {

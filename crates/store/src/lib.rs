@@ -29,7 +29,7 @@ pub mod table;
 pub mod write_set;
 pub mod writer;
 
-pub use lock::{LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockTable, LockWait, TransactionLocks};
+pub use lock::{LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockWait, TransactionLocks};
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
 pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 pub use range::{Cursor, Direction, KeyRange};

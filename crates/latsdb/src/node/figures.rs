@@ -1,12 +1,17 @@
 //! The figures of `/metrics`, collected from where they are counted.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use front_http::Figures;
+use front_http::{Distribution, Figures};
 use front_mysql::Registry;
+use shard::Histogram;
 use store::MemoryUse;
 
 use super::Parts;
+
+/// Buckets of times below 16 microseconds say nothing; they are published as one.
+const SHORTEST_MICROS: u64 = 16;
 
 pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Figures {
     let connections = registry.statistics();
@@ -16,16 +21,49 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         connections_open: connections.connected as u64,
         connections_accepted: connections.connections,
         connections_refused: connections.connections_refused + connections.logins_denied,
+        errors: registry.errors(),
         ..Figures::default()
     };
-    if let Some(parts) = parts {
-        let store = parts.shard.store();
-        let memory = store.memory();
-        figures.memory_limit_bytes = memory.limit();
-        figures.memory_used_bytes = MemoryUse::ALL
-            .iter()
-            .map(|used_for| (used_for.name().to_owned(), memory.used_by(*used_for)))
-            .collect();
-    }
+    let Some(parts) = parts else { return figures };
+    let (store, meters) = (parts.shard.store(), parts.shard.meters());
+    figures.commit_seconds = times(&meters.commit);
+    figures.commit_group_size = distribution(&meters.batch, 1, 1.0);
+    figures.log_sync_seconds = times(&meters.sync);
+    figures.log_bytes_written = meters.log_bytes.load(Relaxed);
+
+    let memory = store.memory();
+    figures.memory_limit_bytes = memory.limit();
+    figures.memory_used_bytes = MemoryUse::ALL
+        .iter()
+        .map(|used_for| (used_for.name().to_owned(), memory.used_by(*used_for)))
+        .collect();
+    figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
+
+    let locks = store.locks().statistics();
+    (figures.locks_held, figures.lock_waits, figures.deadlocks) = (locks.held, locks.waits, locks.deadlocks);
     figures
+}
+
+/// Microseconds, published as seconds.
+fn times(histogram: &Histogram) -> Distribution {
+    distribution(histogram, SHORTEST_MICROS, 1e-6)
+}
+
+/// The buckets from `lowest` on; those below are counted in the first. Values are multiplied by `unit`.
+fn distribution(histogram: &Histogram, lowest: u64, unit: f64) -> Distribution {
+    let mut seen = Distribution {
+        sum: histogram.sum() as f64 * unit,
+        ..Distribution::default()
+    };
+    let mut below = 0;
+    for (bound, count) in histogram.buckets() {
+        match bound {
+            None => seen.beyond = count,
+            Some(bound) if bound < lowest => below += count,
+            Some(bound) => seen
+                .buckets
+                .push((bound as f64 * unit, count + std::mem::take(&mut below))),
+        }
+    }
+    seen
 }

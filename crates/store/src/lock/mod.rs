@@ -24,7 +24,7 @@ mod tests;
 
 pub use mode::LockMode;
 pub use queue::LockWait;
-pub use table::{LockInfo, LockOwner, LockTable, TransactionLocks};
+pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, TransactionLocks};
 
 use types::{IndexId, TableId};
 

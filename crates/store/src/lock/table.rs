@@ -54,7 +54,20 @@ pub struct LockTable {
     /// Locked before a shard, never after one.
     graph: Mutex<WaitGraph>,
     next_owner: AtomicU64,
+    waits: AtomicU64,
+    deadlocks: AtomicU64,
     memory: Arc<MemoryBudget>,
+}
+
+/// The lock table in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LockStatistics {
+    /// Held and waited for now.
+    pub held: u64,
+    pub waiting: u64,
+    /// Requests that had to wait, and those that gave up to break a cycle, since the start.
+    pub waits: u64,
+    pub deadlocks: u64,
 }
 
 #[repr(align(128))]
@@ -183,6 +196,8 @@ impl LockTable {
             hashing: DefaultHashBuilder::default(),
             graph: Mutex::default(),
             next_owner: AtomicU64::new(1),
+            waits: AtomicU64::new(0),
+            deadlocks: AtomicU64::new(0),
             memory,
         })
     }
@@ -220,6 +235,21 @@ impl LockTable {
         all
     }
 
+    pub fn statistics(&self) -> LockStatistics {
+        let mut statistics = LockStatistics {
+            waits: self.waits.load(Ordering::Relaxed),
+            deadlocks: self.deadlocks.load(Ordering::Relaxed),
+            ..LockStatistics::default()
+        };
+        for shard in &self.shards {
+            for lock in shard.0.lock().locks.iter() {
+                statistics.held += lock.state.holders().len() as u64;
+                statistics.waiting += lock.state.waiters().count() as u64;
+            }
+        }
+        statistics
+    }
+
     fn place(&self, key: LockKey<'_>) -> Place {
         Place(self.hashing.hash_one(parts(key)))
     }
@@ -247,6 +277,7 @@ impl LockTable {
         let mut is_victim = false;
         while let Some(cycle) = graph.cycle(owner, self) {
             let victim = victim(&cycle);
+            self.deadlocks.fetch_add(1, Ordering::Relaxed);
             is_victim = victim.id == owner.id;
             if is_victim {
                 break;
@@ -257,7 +288,11 @@ impl LockTable {
         }
         drop(graph);
         woken.into_iter().for_each(Waker::wake);
-        if is_victim { LockOutcome::Deadlock } else { LockOutcome::Wait(wait) }
+        if is_victim {
+            return LockOutcome::Deadlock;
+        }
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        LockOutcome::Wait(wait)
     }
 
     pub(super) fn stop_waiting(&self, owner: LockOwner, place: Place) {
