@@ -16,7 +16,6 @@
 mod authentication;
 pub mod backend;
 mod cells;
-mod clock;
 mod columns;
 mod commands;
 mod config;

@@ -13,9 +13,8 @@ use mysql_wire::frame::{self, FrameError, Scan};
 use sql::host::Interrupt;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-use crate::clock::CoarseInstant;
 use crate::pool;
 use crate::registry::Handle;
 
@@ -265,39 +264,18 @@ impl Input {
 /// moved only when it fires too early.
 #[derive(Default)]
 struct Deadline {
-    at: Cell<Option<CoarseInstant>>,
-    timer: RefCell<Option<Timer>>,
-}
-
-/// A timer that wakes the connection's task.
-struct Timer {
-    sleep: Pin<Box<Sleep>>,
-    fires_at: CoarseInstant,
-    /// Whether the timer knows the task.
-    polled: bool,
-}
-
-impl Timer {
-    fn new(at: CoarseInstant) -> Timer {
-        Timer {
-            sleep: Box::pin(tokio::time::sleep(at.left())),
-            fires_at: at,
-            polled: false,
-        }
-    }
-
-    fn move_to(&mut self, at: CoarseInstant) {
-        self.sleep.as_mut().reset(tokio::time::Instant::now() + at.left());
-        (self.fires_at, self.polled) = (at, false);
-    }
+    at: Cell<Option<Instant>>,
+    timer: RefCell<Option<Pin<Box<Sleep>>>>,
 }
 
 impl Deadline {
     fn set(&self, after: Duration) {
-        let at = CoarseInstant::now().after(after);
+        // A year is for ever; more would overflow the clock.
+        let at = Instant::now() + after.min(Duration::from_secs(365 * 86_400));
         self.at.set(Some(at));
-        if let Some(timer) = self.timer.borrow_mut().as_mut().filter(|timer| timer.fires_at > at) {
-            timer.move_to(at);
+        let mut timer = self.timer.borrow_mut();
+        if let Some(sleep) = timer.as_mut().filter(|sleep| sleep.deadline() > at) {
+            sleep.as_mut().reset(at);
         }
     }
 
@@ -305,17 +283,13 @@ impl Deadline {
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at.get() else { return Poll::Pending };
         let mut timer = self.timer.borrow_mut();
-        let timer = timer.get_or_insert_with(|| Timer::new(at));
-        loop {
-            if timer.polled && !timer.sleep.is_elapsed() {
-                return Poll::Pending;
-            }
-            timer.polled = true;
-            ready!(timer.sleep.as_mut().poll(context));
-            if at.left().is_zero() {
+        let sleep = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        while sleep.as_mut().poll(context).is_ready() {
+            if Instant::now() >= at {
                 return Poll::Ready(());
             }
-            timer.move_to(at);
+            sleep.as_mut().reset(at);
         }
+        Poll::Pending
     }
 }

@@ -56,10 +56,8 @@ impl Parts {
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         let shard = Arc::new(Shard::open(shard::Config::new(env.clone(), &config.data_dir, memory))?);
-        let engine = {
-            let _ = registry;
-            Engine::new()
-        };
+        let engine = Engine::open(env, shard.clone())?;
+        engine.set_processes(registry.clone());
         Ok(Self { shard, engine })
     }
 }

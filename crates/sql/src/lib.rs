@@ -3,11 +3,37 @@
 //! A [`Session`](session::Session) belongs to one client. It parses, binds, plans and runs statements against the
 //! node's [`Engine`](engine::Engine), pushes their answers into a [`ResultSink`](result::ResultSink) and waits, where it must,
 //! through its [`Host`](host::Host). Nothing here knows sockets or Raft.
+//!
+//! In reading order, along the way of a statement:
+//!
+//! * [`session`]: one client's state, and which module runs which statement;
+//! * [`plan`]: from the tree to a plan: names, index choice;
+//! * [`expr`]: expressions, bound once and evaluated by everybody;
+//! * [`exec`]: running plans: straight reads, queries, changes;
+//! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
+//! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
+//! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
+pub mod ddl;
 pub mod engine;
+mod errors;
+pub mod exec;
 pub mod expr;
 pub mod host;
+pub mod information_schema;
+mod named_locks;
+mod names;
+pub mod plan;
+pub mod plan_cache;
+mod print;
 pub mod processes;
+mod refuse;
 pub mod result;
 pub mod session;
+pub mod show;
 pub mod sql_mode;
+pub mod table;
+pub mod variables;
+
+/// What clients are told; drivers branch on the number.
+pub const SERVER_VERSION: &str = "8.0.36-LatsDB-0.1.0";

@@ -2,23 +2,26 @@
 
 use cluster::catalog::{ColumnDef, ColumnDefault};
 use parser::ast::Literal;
-use types::cast::{AssignMode, assign};
-use types::{ErrorKind, SqlError, SqlResult, SqlType, Value, Warnings};
+use types::cast::{self, SqlMode, Target, assign};
+use types::time::TimeZone;
+use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
 
-use crate::expr::literal_value;
+use crate::expr::plain_literal;
 
 /// A literal as the default of a column of type `ty`, or error 1067.
 pub fn check_default(name: &str, negative: bool, literal: &Literal, ty: &SqlType) -> SqlResult<ColumnDefault> {
     let invalid = || SqlError::new(ErrorKind::InvalidDefault, &[&name]);
-    let value = literal_value(literal).map_err(|_| invalid())?;
-    let text = match (&value, literal) {
-        (_, Literal::Bool(value)) => i32::from(*value).to_string(),
-        (Value::Bytes(bytes), _) => return Ok(ColumnDefault::Bytes(bytes.to_vec())),
-        (value, _) => value.to_string(),
+    let text = match (plain_literal(literal), literal) {
+        (_, Literal::Hex(bytes) | Literal::Bit(bytes)) => return Ok(ColumnDefault::Bytes(bytes.to_vec())),
+        (Some(value), _) => value.to_string(),
+        (None, Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text)) => {
+            String::from_utf8_lossy(text).into_owned()
+        }
+        (None, Literal::Introduced(string)) => String::from_utf8_lossy(&string.value).into_owned(),
+        (None, _) => return Err(invalid()),
     };
     let text = if negative { format!("-{text}") } else { text };
-    let mut warnings = Warnings::default();
-    let stored = assign(Value::str(&text), ty, name, AssignMode::Strict, &mut warnings).map_err(|_| invalid())?;
+    let stored = convert(Value::str(&text), name, ty, SqlMode::DEFAULT).map_err(|_| invalid())?;
     if stored.is_null() {
         return Err(invalid());
     }
@@ -34,5 +37,13 @@ pub fn constant_default(column: &ColumnDef) -> Option<Value> {
         Some(ColumnDefault::Bytes(bytes)) => Value::bytes(bytes),
         Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_)) => return None,
     };
-    assign(text, &column.ty, &column.name, AssignMode::Lenient, &mut Warnings::default()).ok()
+    convert(text, &column.name, &column.ty, SqlMode::LENIENT).ok()
+}
+
+/// A default depends on no session: its time zone is UTC and its moment the epoch.
+fn convert(value: Value, column: &str, ty: &SqlType, mode: SqlMode) -> SqlResult<Value> {
+    let mut warnings = Warnings::default();
+    let mut context =
+        cast::Context { mode, zone: &TimeZone::UTC, now: UnixTime { micros: 0, fsp: 6 }, warnings: &mut warnings };
+    assign(value, ty, Target { column, row: 1 }, &mut context)
 }

@@ -109,6 +109,19 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// Whether a column of this type is in the order of the comparison, so that an index over it can serve.
+    pub fn keeps_order_of(&self, ty: &SqlType) -> bool {
+        match self {
+            Comparison::Integer | Comparison::Decimal => ty.kind.is_integer() || ty.kind == TypeKind::Decimal,
+            Comparison::Double => ty.kind.is_integer() || ty.kind == TypeKind::Double,
+            Comparison::Text(collation) => ty.kind.is_text() && ty.collation == *collation,
+            Comparison::Bytes => ty.kind.is_binary(),
+            Comparison::DateTime => matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp),
+            Comparison::Time => ty.kind == TypeKind::Time,
+            Comparison::Json | Comparison::Row(_) => false,
+        }
+    }
+
     /// The order of two values; `None` when one is NULL.
     #[inline]
     pub fn compare(&self, left: &Value, right: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {

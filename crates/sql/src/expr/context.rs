@@ -11,6 +11,7 @@ use types::error::{ErrorKind, SqlError, Warnings};
 use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlResult, SqlType, Value};
 
+use crate::exec::Runtime;
 use crate::sql_mode::SqlMode;
 
 /// The variables of the session that expressions look at.
@@ -181,6 +182,8 @@ pub struct StatementContext<'a> {
     /// A value per `?`.
     pub params: &'a [Value],
     pub strictness: Strictness,
+    /// The statement's transaction, for subqueries; none where an expression stands outside of statements.
+    pub runtime: Option<&'a Runtime<'a>>,
     warnings: RefCell<Warnings>,
     /// 1-based row that messages name.
     row_number: Cell<u64>,
@@ -200,6 +203,7 @@ impl<'a> StatementContext<'a> {
             now,
             params: &[],
             strictness: Strictness::Warn,
+            runtime: None,
             warnings: RefCell::new(Warnings::with_limit(settings.max_error_count)),
             row_number: Cell::new(1),
             seeded: RefCell::default(),
@@ -209,6 +213,10 @@ impl<'a> StatementContext<'a> {
 
     pub fn with_params(self, params: &'a [Value]) -> StatementContext<'a> {
         StatementContext { params, ..self }
+    }
+
+    pub fn with_runtime(self, runtime: &'a Runtime<'a>) -> StatementContext<'a> {
+        StatementContext { runtime: Some(runtime), ..self }
     }
 
     pub fn with_strictness(self, strictness: Strictness) -> StatementContext<'a> {

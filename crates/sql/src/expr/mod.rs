@@ -42,11 +42,13 @@ use types::{CollationId, SqlType, Value};
 
 pub use aggregate::{Accumulator, AggregateCall, AggregateFunction};
 pub use arithmetic::{ArithmeticOp, BitOp, Domain};
-pub use bind::{BindOptions, Binder};
+pub use bind::{BindOptions, Binder, type_of_value};
+pub use bind::literal::plain_literal;
 pub use collation::Coercibility;
 pub use compare::{CompareOp, Comparison};
 pub use context::{EvalContext, OuterRow, Services, Settings, StatementContext};
 pub use functions::Function;
+pub use functions::control::unified_type;
 pub use scope::{Clause, NoColumns, Resolved, Scope, Subquery};
 
 /// A bound expression: what to compute, and the type of what comes out.

@@ -1,12 +1,34 @@
 //! One client's session: its database, variables, transaction and prepared statements.
+//!
+//! * this file: what the protocol's commands call;
+//! * [`statement`]: one statement, from its tree to its answer;
+//! * [`transaction`]: begin, commit, savepoints, what an error ends;
+//! * [`prepared`]: prepared statements and cursors;
+//! * [`services`]: what functions ask of the session.
+
+mod prepared;
+mod services;
+mod set;
+mod statement;
+mod transaction;
 
 use std::sync::Arc;
 
-use types::{SqlError, SqlResult, Value};
+use parser::ast;
+use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::result::{ResultShape, ResultSink, ServerStatus};
+use crate::variables::SessionVariables;
+
+use prepared::PreparedStatements;
+use services::SessionState;
+use transaction::SessionTransaction;
+
+pub(crate) use services::DefinitionServices;
+pub(crate) use statement::Answer;
+pub(crate) use transaction::commit_error;
 
 /// Who logged in, and how the client wants to be talked to.
 #[derive(Debug, Clone, Default)]
@@ -51,69 +73,136 @@ pub enum Fetch {
 
 /// One client's session. Lives on one thread at a time; statements run one after another.
 pub struct Session {
-    engine: Arc<Engine>,
-    options: SessionOptions,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) options: SessionOptions,
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) variables: SessionVariables,
+    pub(crate) transaction: SessionTransaction,
+    pub(crate) state: SessionState,
+    pub(crate) prepared: PreparedStatements,
+    /// Of the last statement, for SHOW WARNINGS.
+    pub(crate) warnings: Warnings,
+    /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
+    pub(crate) ends: bool,
 }
 
 impl Session {
     /// Opens a session; 1049 where the database does not exist.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Session> {
-        Ok(Session { engine, options })
+        let mut variables = SessionVariables::new(engine.globals());
+        variables.set_client_collation(options.collation_id)?;
+        let state = SessionState::new(&options, engine.env().random.next_u64());
+        let mut session = Session {
+            engine,
+            database: None,
+            variables,
+            transaction: SessionTransaction::default(),
+            state,
+            prepared: PreparedStatements::default(),
+            warnings: Warnings::default(),
+            ends: false,
+            options,
+        };
+        if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
+            session.use_database(&database)?;
+        }
+        Ok(session)
     }
 
     /// `COM_QUERY`. Runs one statement, or several where the client asked for multi-statements; each pushes its own
     /// answer, all but the last with [`ServerStatus::MORE_RESULTS`]. An error ends the series.
-    pub fn query(&mut self, _text: &[u8], _host: &dyn Host, _sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let _ = (&self.engine, &self.options);
-        Err(SqlError::not_supported("statements"))
+    pub fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let mut rest = text;
+        loop {
+            let parsed = self.parse(rest)?;
+            if !parsed.last && !self.options.multi_statements {
+                return Err(self.remember(crate::errors::syntax_error_at(rest, parsed.consumed)));
+            }
+            if parsed.params > 0 {
+                return Err(self.remember(crate::errors::parameter_in_text(rest)));
+            }
+            rest = &rest[parsed.consumed..];
+            let more = if parsed.last { ServerStatus::default() } else { ServerStatus::MORE_RESULTS };
+            self.run(&Arc::new(parsed.statement), &[], more, host, sink)?;
+            if parsed.last {
+                return Ok(());
+            }
+        }
     }
 
-    /// `COM_STMT_PREPARE`.
-    pub fn prepare(&mut self, _text: &[u8]) -> SqlResult<PreparedInfo> {
-        Err(SqlError::not_supported("prepared statements"))
+    pub(crate) fn parse(&mut self, text: &[u8]) -> SqlResult<parser::Parsed> {
+        let mut mode = self.variables.settings.sql_mode().for_parser();
+        mode.ignore_space |= self.options.ignore_space;
+        parser::parse(text, mode).map_err(|error| self.remember(crate::errors::parse_error(&error)))
     }
 
-    /// `COM_STMT_EXECUTE`, with a value per parameter.
-    pub fn execute(
-        &mut self,
-        _id: u32,
-        _parameters: &[Value],
-        _fetch: Fetch,
-        _host: &dyn Host,
-        _sink: &mut dyn ResultSink,
-    ) -> SqlResult<()> {
-        Err(SqlError::not_supported("prepared statements"))
+    /// Keeps an error for SHOW WARNINGS, as MySQL does.
+    pub(crate) fn remember(&mut self, error: SqlError) -> SqlError {
+        self.warnings.clear();
+        self.warnings.push(types::Severity::Error, error.clone());
+        error
     }
 
-    /// `COM_STMT_FETCH`: the next rows of a cursor; ends with [`ServerStatus::LAST_ROW_SENT`] after the last one.
-    pub fn fetch(&mut self, _id: u32, _rows: usize, _sink: &mut dyn ResultSink) -> SqlResult<()> {
-        Err(SqlError::not_supported("cursors"))
-    }
-
-    /// `COM_STMT_RESET`: closes the cursor; 1243 where there is no such statement.
-    pub fn reset_statement(&mut self, _id: u32) -> SqlResult<()> {
-        Ok(())
-    }
-
-    /// `COM_STMT_CLOSE`. Unknown ids are ignored: the command has no answer.
-    pub fn close_statement(&mut self, _id: u32) {}
-
-    /// `COM_INIT_DB`.
-    pub fn use_database(&mut self, _name: &str) -> SqlResult<()> {
-        Ok(())
+    /// `COM_INIT_DB`, `USE`.
+    pub fn use_database(&mut self, name: &str) -> SqlResult<()> {
+        let catalog = self.engine.catalog();
+        let known = catalog.database(name).map(|database| database.def.collation);
+        let collation = match known {
+            Some(collation) => collation,
+            None if crate::information_schema::is_virtual_database(name) => types::CollationId::DEFAULT,
+            None => return Err(SqlError::new(ErrorKind::BadDb, &[&name])),
+        };
+        self.database = Some(name.into());
+        self.variables.set_database_collation(collation)
     }
 
     /// `COM_RESET_CONNECTION`: rolls back, forgets variables, prepared statements, locks; keeps the database and the user.
-    pub fn reset(&mut self) {}
+    pub fn reset(&mut self) {
+        self.transaction = SessionTransaction::default();
+        self.engine.named_locks().release_all(self.options.connection_id);
+        self.variables = SessionVariables::new(self.engine.globals());
+        let _ = self.variables.set_client_collation(self.options.collation_id);
+        self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
+        self.close_all_statements();
+        self.warnings.clear();
+    }
 
     /// `COM_FIELD_LIST`: the columns of a table whose names match a LIKE pattern, with their defaults.
-    pub fn field_list(&mut self, _table: &str, _pattern: &str) -> SqlResult<Arc<ResultShape>> {
-        Err(SqlError::not_supported("COM_FIELD_LIST"))
+    pub fn field_list(&mut self, table: &str, pattern: &str) -> SqlResult<Arc<ResultShape>> {
+        let name = ast::TableName::new(None, table);
+        let table = self.table(&name)?;
+        let columns = table.def.columns.iter().enumerate().filter(|(_, column)| {
+            pattern.is_empty() || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), &column.name.as_bytes(), Some('\\'))
+        });
+        Ok(ResultShape::new(columns.map(|(position, _)| crate::result::table_column(&table.def, &table.def.name, position)).collect()))
     }
 
     /// The status flags for an OK packet that no statement made (COM_PING, COM_INIT_DB…).
     pub fn status(&self) -> ServerStatus {
-        ServerStatus::AUTOCOMMIT
+        let settings = &self.variables.settings;
+        let flags = [
+            (self.transaction.in_transaction(), ServerStatus::IN_TRANS),
+            (self.transaction.is_read_only(), ServerStatus::IN_TRANS_READONLY),
+            (settings.autocommit, ServerStatus::AUTOCOMMIT),
+            (settings.sql_mode().for_parser().no_backslash_escapes, ServerStatus::NO_BACKSLASH_ESCAPES),
+        ];
+        let set = flags.into_iter().filter(|(on, _)| *on);
+        set.fold(ServerStatus::default(), |status, (_, flag)| status.with(flag))
+    }
+
+    /// `character_set_results` as a collation id: what text columns are sent in. `None`: as stored.
+    pub fn results_collation(&self) -> Option<u16> {
+        self.variables.settings.results_charset.map(|charset| charset.default_collation().id())
+    }
+
+    /// Seconds that an idle connection may live (`wait_timeout`).
+    pub fn wait_timeout_seconds(&self) -> u64 {
+        self.variables.settings.wait_timeout_seconds
+    }
+
+    /// Bytes of the largest packet (`max_allowed_packet`).
+    pub fn max_allowed_packet(&self) -> u64 {
+        self.variables.settings.max_allowed_packet()
     }
 
     /// `COM_SET_OPTION`: whether one `COM_QUERY` may hold several statements.
@@ -121,23 +210,21 @@ impl Session {
         self.options.multi_statements = allowed;
     }
 
-    /// The current database, for the process list.
+    /// Whether the connection is to be closed after the last answer.
+    pub fn ends(&self) -> bool {
+        self.ends
+    }
+
+    /// The current database, for SHOW PROCESSLIST.
     pub fn database(&self) -> Option<&str> {
-        self.options.database.as_deref()
-    }
-
-    /// `character_set_results` as a collation id: what text columns are sent in. `None`: as stored.
-    pub fn results_collation(&self) -> Option<u16> {
-        Some(255)
-    }
-
-    /// Seconds that an idle connection may live (`wait_timeout`).
-    pub fn wait_timeout_seconds(&self) -> u64 {
-        28_800
-    }
-
-    /// Bytes of the largest packet (`max_allowed_packet`).
-    pub fn max_allowed_packet(&self) -> u64 {
-        64 << 20
+        self.database.as_deref()
     }
 }
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.engine.named_locks().release_all(self.options.connection_id);
+        self.close_all_statements();
+    }
+}
+

@@ -247,6 +247,9 @@ errors! {
     CantAggregate2collations = 1267 "HY000" "Illegal mix of collations (%,%) and (%,%) for operation '%'";
     CantAggregate3collations = 1270 "HY000" "Illegal mix of collations (%,%), (%,%), (%,%) for operation '%'";
     CantAggregateNcollations = 1271 "HY000" "Illegal mix of collations for operation '%'";
+    KeyPartZero = 1391 "HY000" "Key part '%' length cannot be 0";
+    AutoincReadFailed = 1467 "HY000" "Failed to read auto-increment value from storage engine";
+    ViewWrongList = 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts (%)";
     UnknownCollation = 1273 "HY000" "Unknown collation: '%'";
     WrongNameForIndex = 1280 "42000" "Incorrect index name '%'";
     UnknownStorageEngine = 1286 "42000" "Unknown storage engine '%'";

@@ -172,6 +172,19 @@ impl Warnings {
         self.push(Severity::Note, error);
     }
 
+    /// Takes over what another list has collected.
+    pub fn append(&mut self, mut other: Warnings) {
+        let room = self.limit.saturating_sub(self.kept.len());
+        other.kept.truncate(room);
+        self.kept.append(&mut other.kept);
+        self.total += other.total;
+    }
+
+    /// Errors among those kept: `@@error_count`.
+    pub fn error_count(&self) -> u64 {
+        self.kept.iter().filter(|warning| warning.severity == Severity::Error).count() as u64
+    }
+
     pub fn clear(&mut self) {
         self.kept.clear();
         self.total = 0;

@@ -120,6 +120,39 @@ impl KeyLayout {
         has_null
     }
 
+    /// Appends one part alone: keys are put together part by part where each has several values.
+    pub fn encode_part_to(&self, part: usize, value: &Value, out: &mut Vec<u8>) {
+        self.encode_part(part, value.as_ref(), out);
+    }
+
+    /// What the part's encodings of all strings that begin with `prefix` begin with; `None` where the weights of a prefix are not
+    /// the beginning of the weights.
+    pub fn encode_string_prefix(&self, part: usize, prefix: &Value) -> Option<Vec<u8>> {
+        let KeyPart { ty, descending, .. } = &self.parts[part];
+        let bytes = match prefix {
+            Value::Str(text) if text.is_ascii() => text.as_bytes(),
+            Value::Bytes(bytes) => bytes,
+            _ => return None,
+        };
+        let raw = self.parts[part].is_raw();
+        if self.fixed[part].is_some() || *descending || !(raw || ty.collation.has_prefix_keys()) {
+            return None;
+        }
+        let mut key = Vec::new();
+        if ty.nullable {
+            key.push(1);
+        }
+        let start = key.len();
+        if raw {
+            key.extend_from_slice(bytes);
+        } else {
+            ty.collation.sort_key(bytes, &mut key);
+        }
+        escape(&mut key, start);
+        Some(key)
+    }
+
+    /// Appends one part. Returns whether it is NULL.
     #[inline]
     fn write_plain_integer(&self, index: usize, value: i64, out: &mut Vec<u8>) {
         let fixed = self.fixed[index].expect("an integer has a fixed size");

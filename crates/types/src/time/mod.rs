@@ -224,6 +224,17 @@ impl UnixTime {
         self.micros == 0
     }
 
+    /// Whether a TIMESTAMP column can hold it.
+    pub fn is_in_range(self) -> bool {
+        (0..=UnixTime::MAX_MICROS).contains(&self.micros)
+    }
+
+    /// Cut to `fsp` digits.
+    pub fn truncate(self, fsp: u8) -> UnixTime {
+        let unit = unit_of(fsp);
+        UnixTime { micros: self.micros.div_euclid(unit) * unit, fsp }
+    }
+
     /// Half up to `fsp` digits.
     pub fn round(self, fsp: u8) -> UnixTime {
         let unit = unit_of(fsp);

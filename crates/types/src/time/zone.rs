@@ -38,6 +38,14 @@ impl TimeZone {
             .map(|zone| TimeZone::Named(Arc::new(zone)))
     }
 
+    /// Whether its clocks always have the same distance from UTC, so that local times are in the order of moments.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            TimeZone::Offset(_) => true,
+            TimeZone::System(zone) | TimeZone::Named(zone) => zone.to_fixed_offset().is_ok(),
+        }
+    }
+
     /// A stored moment as the session's wall clock shows it. The zero timestamp is the zero date everywhere.
     pub fn to_local(&self, time: UnixTime) -> DateTime {
         if time.is_zero() {

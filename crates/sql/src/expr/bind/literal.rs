@@ -11,6 +11,18 @@ use crate::expr::collation::Coercibility;
 use crate::expr::convert;
 use crate::expr::{Expr, ExprKind};
 
+/// The value of a literal that means the same to every session: numbers, NULL, ASCII text. None: bind it.
+pub fn plain_literal(literal: &Literal) -> Option<Value> {
+    Some(match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(truth) => Value::from(*truth),
+        Literal::Int(number) => i64::try_from(*number).map_or(Value::UInt(*number), Value::Int),
+        Literal::Decimal(text) => Value::Decimal(Decimal::parse(text)?),
+        Literal::String(bytes) if bytes.is_ascii() => Value::str(std::str::from_utf8(bytes).ok()?),
+        _ => return None,
+    })
+}
+
 impl Binder<'_> {
     pub(super) fn literal(&self, literal: &Literal) -> SqlResult<Expr> {
         Ok(match literal {

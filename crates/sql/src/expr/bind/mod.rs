@@ -1,7 +1,7 @@
 //! From the parser's tree to [`Expr`]: names become slots, types are worked out, operands converted, constants computed.
 
 mod call;
-mod literal;
+pub(super) mod literal;
 mod operator;
 mod syntax;
 mod target;

@@ -1,0 +1,506 @@
+//! ALTER TABLE.
+//!
+//! The actions are applied to a copy of the definition first; what differs afterwards decides how the change is made. Names,
+//! comments, defaults and visibility concern the catalog alone; indexes are built or dropped in place; everything else (columns,
+//! types, the primary key) builds a new table beside the old one, which is read-only meanwhile, and exchanges the
+//! two in one commit.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cluster::catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
+use cluster::transaction::{Options, Transaction, TransactionError};
+use parser::ast::{self, AlterAction, ColumnPosition};
+use store::{Cursor, KeyRange};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
+
+use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};
+use crate::exec::dml::{RowChanger, WriteRules, duplicate_error};
+use crate::exec::rows::read_row;
+use crate::exec::Runtime;
+use crate::expr::StatementContext;
+use crate::host::Host;
+use crate::session::{DefinitionServices, Session};
+use crate::table::{Table, store_spec};
+
+/// Rows of a rebuild that are committed together.
+const ROWS_PER_COMMIT: usize = 8192;
+
+/// The new definition of a table, and where each of its columns comes from.
+struct Altered {
+    builder: TableBuilder,
+    /// For each new column, its position in the old table; `None` for an added one.
+    sources: Vec<Option<usize>>,
+    auto_increment: Option<u64>,
+    /// `FORCE` and the like: build anew though nothing differs.
+    rebuild: bool,
+}
+
+impl Session {
+    /// Returns how many rows were copied.
+    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<u64> {
+        let table = self.table(&alter.table)?;
+        let rename = alter.actions.iter().rev().find_map(|action| match action {
+            AlterAction::RenameTable(to) => Some(to),
+            _ => None,
+        });
+        let rename = rename.map(|to| self.qualified_for_rename(to, &table)).transpose()?;
+        let mut altered = Altered {
+            builder: TableBuilder::new(TableDef::clone(&table.def)),
+            sources: (0..table.def.columns.len()).map(Some).collect(),
+            auto_increment: None,
+            rebuild: false,
+        };
+        for action in &alter.actions {
+            altered.apply(action)?;
+        }
+        let mut def = altered.builder.finish()?;
+        if let Some((database, name)) = rename {
+            def.database = database;
+            def.name = name;
+        }
+        self.check_expressions(&def, host)?;
+        let must_rebuild = altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
+        let inplace_only = matches!(
+            alter.online.algorithm,
+            Some(ast::AlterAlgorithm::Instant | ast::AlterAlgorithm::InPlace)
+        );
+        if must_rebuild && inplace_only {
+            let names: [&dyn std::fmt::Display; 2] = [&"ALGORITHM=INPLACE", &"ALGORITHM=COPY"];
+            return Err(SqlError::new(ErrorKind::AlterOperationNotSupported, &names));
+        }
+        let (sources, auto_increment) = (altered.sources, altered.auto_increment);
+        let (copied, warnings) = {
+            let services_time = self.engine.clock_micros();
+            let settings = self.variables.settings.expressions.clone();
+            let mut warnings = types::Warnings::default();
+            let copied = self.change_schema(host, |change| {
+                let current = change.before.table_by_id(table.id()).ok_or_else(|| no_such_table(&table.def))?;
+                if !Arc::ptr_eq(current, &table.def) {
+                    return Err(ErrorKind::TableDefChanged.into());
+                }
+                if change.before.database(&def.database).is_none() {
+                    return Err(unknown_database(&def.database));
+                }
+                let moved = (&def.database, &def.name) != (&table.def.database, &table.def.name);
+                if moved && change.before.table(&def.database, &def.name).is_some() {
+                    return Err(SqlError::new(ErrorKind::TableExists, &[&def.name]));
+                }
+                lock(&change.runtime, table.id())?;
+                if !must_rebuild {
+                    change.alter_in_place(&table.def, &def)?;
+                    if let Some(next) = auto_increment {
+                        change.runtime.transaction_mut().set_auto_increment(def.id, next);
+                    }
+                    change.edit.put_table(def.clone());
+                    return Ok(0);
+                }
+                let services = DefinitionServices::at(services_time);
+                let now = types::UnixTime { micros: services_time, fsp: 6 };
+                let ctx = StatementContext::new(&settings, &services, now)
+                    .with_strictness(if settings.sql_mode.is_strict() { crate::expr::context::Strictness::Fail } else { crate::expr::context::Strictness::Warn });
+                let copied = change.rebuild(&table, def.clone(), &sources, auto_increment, &ctx, host);
+                warnings = ctx.take_warnings();
+                copied
+            })?;
+            (copied, warnings)
+        };
+        self.warnings.append(warnings);
+        Ok(copied)
+    }
+
+    fn qualified_for_rename(&self, to: &ast::TableName, table: &Table) -> SqlResult<(String, String)> {
+        super::check_name(&to.name, ErrorKind::WrongTableName)?;
+        match &to.schema {
+            Some(_) => self.qualified(to),
+            None => Ok((table.def.database.clone(), to.name.to_string())),
+        }
+    }
+}
+
+/// Whether rows have to be written anew.
+fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
+    let same_columns = new.columns.len() == old.columns.len()
+        && sources.iter().enumerate().all(|(at, source)| *source == Some(at))
+        && new.columns.iter().zip(&old.columns).all(|(new, old)| new.ty == old.ty && new.generated == old.generated);
+    let same_key = new.primary().map(|key| &key.parts) == old.primary().map(|key| &key.parts);
+    let checks = new.checks.iter().any(|check| check.enforced && !old.checks.contains(check));
+    !same_columns || !same_key || checks
+}
+
+impl Altered {
+    fn column(&self, name: &str) -> SqlResult<usize> {
+        let table = &self.builder.def;
+        table.column(name).ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&name, &table.name]))
+    }
+
+    fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
+        match action {
+            AlterAction::AddColumn { column, position } => self.add_column(column, position.as_ref())?,
+            AlterAction::AddElements(elements) => {
+                for element in elements {
+                    match element {
+                        ast::TableElement::Column(column) => self.add_column(column, None)?,
+                        constraint => self.builder.add_constraint(constraint)?,
+                    }
+                }
+            }
+            AlterAction::AddConstraint(constraint) => self.builder.add_constraint(constraint)?,
+            AlterAction::ChangeColumn { old, column, position } => self.change_column(old, column, position.as_ref())?,
+            AlterAction::ModifyColumn { column, position } => {
+                self.change_column(&column.name, column, position.as_ref())?;
+            }
+            AlterAction::SetDefault { column, default } => {
+                let at = self.column(column)?;
+                let ty = self.builder.def.columns[at].ty.clone();
+                let default = self.builder.default_of(column, default, &ty)?;
+                self.builder.def.columns[at].default = Some(default);
+            }
+            AlterAction::DropDefault(column) => {
+                let at = self.column(column)?;
+                self.builder.def.columns[at].default = None;
+            }
+            AlterAction::SetColumnVisible { column, visible } => {
+                let at = self.column(column)?;
+                self.builder.def.columns[at].invisible = !visible;
+            }
+            AlterAction::SetIndexVisible { index, visible } => {
+                let found = self.index(index)?;
+                if found.kind == IndexKind::Primary && !visible {
+                    return Err(ErrorKind::PkIndexCantBeInvisible.into());
+                }
+                found.visible = *visible;
+            }
+            AlterAction::SetEnforced { constraint, enforced, .. } => {
+                let checks = &mut self.builder.def.checks;
+                let check = checks.iter_mut().find(|check| same_name(&check.name, constraint));
+                let missing = || SqlError::new(ErrorKind::CheckConstraintNotFound, &[&&**constraint]);
+                check.ok_or_else(missing)?.enforced = *enforced;
+            }
+            AlterAction::DropColumn { name, .. } => self.drop_column(name)?,
+            AlterAction::DropIndex(name) => self.drop_index(name)?,
+            AlterAction::DropPrimaryKey => self.drop_index("PRIMARY")?,
+            AlterAction::DropCheck(name) => self.drop_check(name, ErrorKind::CheckConstraintNotFound)?,
+            AlterAction::DropConstraint(name) => {
+                if self.builder.def.index(name).is_some() {
+                    self.drop_index(name)?;
+                } else {
+                    self.drop_check(name, ErrorKind::CantDropFieldOrKey)?;
+                }
+            }
+            AlterAction::DropForeignKey(name) => {
+                return Err(SqlError::new(ErrorKind::CantDropFieldOrKey, &[&&**name]));
+            }
+            AlterAction::RenameColumn { old, new } => {
+                let at = self.column(old)?;
+                super::check_name(new, ErrorKind::WrongColumnName)?;
+                if self.builder.def.column(new).is_some_and(|other| other != at) {
+                    return Err(SqlError::new(ErrorKind::DupFieldName, &[&&**new]));
+                }
+                self.builder.def.columns[at].name = new.to_string();
+            }
+            AlterAction::RenameIndex { old, new } => {
+                if self.builder.def.index(new).is_some() && !same_name(old, new) {
+                    return Err(SqlError::new(ErrorKind::DupKeyName, &[&&**new]));
+                }
+                self.index(old)?.name = new.to_string();
+            }
+            // Applied by the caller, at the end.
+            AlterAction::RenameTable(_) => {}
+            AlterAction::ConvertTo { charset, collation } => self.convert_to(charset.as_deref(), collation.as_deref())?,
+            // Rows are always in key order and indexes always kept up: nothing to do.
+            AlterAction::Keys { .. } | AlterAction::OrderBy(_) => {}
+            AlterAction::Force => self.rebuild = true,
+            AlterAction::Option(option) => {
+                let options = super::table_options(std::slice::from_ref(option))?;
+                let def = &mut self.builder.def;
+                def.collation = options.collation.unwrap_or(def.collation);
+                if matches!(option, ast::TableOption::Comment(_)) {
+                    def.comment = options.comment;
+                }
+                def.kept_options.extend(options.kept);
+                self.auto_increment = options.auto_increment.or(self.auto_increment);
+            }
+            AlterAction::PartitionBy(_) | AlterAction::RemovePartitioning | AlterAction::Partition(_) => {
+                return Err(SqlError::not_supported("PARTITION BY"));
+            }
+            AlterAction::SecondaryLoad | AlterAction::SecondaryUnload => {
+                return Err(SqlError::not_supported("SECONDARY_ENGINE"));
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, name: &str) -> SqlResult<&mut IndexDef> {
+        let table = self.builder.def.name.clone();
+        let found = self.builder.def.indexes.iter_mut().find(|index| same_name(&index.name, name));
+        found.ok_or_else(|| SqlError::new(ErrorKind::KeyDoesNotExist, &[&name, &table]))
+    }
+
+    /// The position that FIRST or AFTER names.
+    fn position(&self, position: Option<&ColumnPosition>) -> SqlResult<Option<usize>> {
+        Ok(match position {
+            None => None,
+            Some(ColumnPosition::First) => Some(0),
+            Some(ColumnPosition::After(name)) => Some(self.column(name)? + 1),
+        })
+    }
+
+    fn add_column(&mut self, column: &ast::ColumnDef, position: Option<&ColumnPosition>) -> SqlResult<()> {
+        let at = self.position(position)?.unwrap_or(self.builder.def.columns.len());
+        self.builder.add_column(column, Some(at))?;
+        self.sources.insert(at, None);
+        Ok(())
+    }
+
+    /// MODIFY and CHANGE: a new definition for an old column, perhaps elsewhere.
+    fn change_column(
+        &mut self,
+        old: &str,
+        column: &ast::ColumnDef,
+        position: Option<&ColumnPosition>,
+    ) -> SqlResult<()> {
+        let at = self.column(old)?;
+        let mut new: ColumnDef = self.builder.column_def(column)?;
+        if self.builder.def.column(&new.name).is_some_and(|other| other != at) {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&new.name]));
+        }
+        let in_primary =
+            self.builder.def.primary().is_some_and(|key| key.parts.iter().any(|part| part.column == at));
+        if in_primary {
+            if column.nullable == Some(true) {
+                return Err(ErrorKind::PrimaryCantHaveNull.into());
+            }
+            new.nullable = false;
+            new.ty.nullable = false;
+        }
+        self.builder.def.columns[at] = new;
+        self.builder.add_column_keys(column, at)?;
+        if let Some(to) = self.position(position)? {
+            self.move_column(at, if to > at { to - 1 } else { to });
+        }
+        Ok(())
+    }
+
+    fn move_column(&mut self, from: usize, to: usize) {
+        let column = self.builder.def.columns.remove(from);
+        self.builder.def.columns.insert(to, column);
+        let source = self.sources.remove(from);
+        self.sources.insert(to, source);
+        for part in self.builder.def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
+            part.column = match part.column {
+                column if column == from => to,
+                column if from < column && column <= to => column - 1,
+                column if to <= column && column < from => column + 1,
+                column => column,
+            };
+        }
+    }
+
+    /// Also takes the column out of its indexes; an index without columns is gone.
+    fn drop_column(&mut self, name: &str) -> SqlResult<()> {
+        let missing = || SqlError::new(ErrorKind::CantDropFieldOrKey, &[&name]);
+        let at = self.builder.def.column(name).ok_or_else(missing)?;
+        let def = &mut self.builder.def;
+        if def.columns.len() == 1 {
+            return Err(ErrorKind::CantRemoveAllFields.into());
+        }
+        def.columns.remove(at);
+        self.sources.remove(at);
+        for index in &mut def.indexes {
+            index.parts.retain(|part| part.column != at);
+            for part in &mut index.parts {
+                part.column -= usize::from(part.column > at);
+            }
+        }
+        def.indexes.retain(|index| !index.parts.is_empty());
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str) -> SqlResult<()> {
+        let indexes = &mut self.builder.def.indexes;
+        let at = indexes.iter().position(|index| same_name(&index.name, name));
+        let missing = || SqlError::new(ErrorKind::CantDropFieldOrKey, &[&name]);
+        indexes.remove(at.ok_or_else(missing)?);
+        Ok(())
+    }
+
+    fn drop_check(&mut self, name: &str, missing: ErrorKind) -> SqlResult<()> {
+        let checks = &mut self.builder.def.checks;
+        let at = checks.iter().position(|check| same_name(&check.name, name));
+        checks.remove(at.ok_or_else(|| SqlError::new(missing, &[&name]))?);
+        Ok(())
+    }
+
+    /// `CONVERT TO CHARACTER SET`: all text columns, and the table's default.
+    fn convert_to(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
+        let charset = charset.map(crate::names::charset_by_name).transpose()?.unwrap_or(types::CharsetId::UTF8MB4);
+        let collation = match collation {
+            Some(name) => crate::names::collation_by_name(name)?,
+            None => charset.default_collation(),
+        };
+        if collation.charset() != charset {
+            return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&collation.name(), &charset.name()]));
+        }
+        let def = &mut self.builder.def;
+        def.collation = collation;
+        for column in &mut def.columns {
+            let has_text = column.ty.kind.is_text() || matches!(column.ty.kind, types::TypeKind::Enum | types::TypeKind::Set);
+            if has_text {
+                column.ty.collation = collation;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SchemaChange<'_> {
+    /// Builds and drops indexes; the rows stay.
+    fn alter_in_place(&mut self, old: &TableDef, new: &TableDef) -> SqlResult<()> {
+        for index in old.secondaries() {
+            if new.indexes.iter().all(|kept| kept.id != index.id) {
+                self.runtime.transaction_mut().drop_index(old.id, index.id);
+            }
+        }
+        for index in new.secondaries() {
+            if old.indexes.iter().all(|known| known.id != index.id) {
+                self.create_index(new, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies all rows into a new table and puts it in the old one's place. Returns how many there were.
+    fn rebuild(
+        &mut self,
+        old: &Arc<Table>,
+        def: TableDef,
+        sources: &[Option<usize>],
+        auto_increment: Option<u64>,
+        ctx: &StatementContext<'_>,
+        host: &dyn Host,
+    ) -> SqlResult<u64> {
+        let id = self.edit.allocate_table_id();
+        let def = TableDef { id, ..def };
+        let begin = || RefCell::new(Transaction::begin(self.engine.participant().clone(), Options::default()));
+        let commit = |transaction: RefCell<Transaction>| {
+            let mut outcome = None;
+            let future = transaction.into_inner().commit();
+            host.wait(std::pin::pin!(async { outcome = Some(future.await) }));
+            outcome.expect("wait returns when the future is done").map_err(|error| crate::session::commit_error(&error))
+        };
+        let creation = begin();
+        creation.borrow_mut().create_table(store_spec(&def));
+        commit(creation)?;
+        let rows = self.engine.participant().store().table(id).ok_or_else(|| no_such_table(&def))?;
+        let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
+        let copied = self.copy_rows(old, &new, sources, ctx, &begin, &commit);
+        let copied = match copied {
+            Ok(copied) => copied,
+            Err(error) => {
+                let removal = begin();
+                removal.borrow_mut().drop_table(id);
+                commit(removal)?;
+                return Err(error);
+            }
+        };
+        let next = auto_increment.unwrap_or(0).max(old.rows.next_auto_increment());
+        let mut transaction = self.runtime.transaction_mut();
+        transaction.set_auto_increment(id, next);
+        transaction.drop_table(old.id());
+        drop(transaction);
+        self.edit.remove_table(old.id());
+        self.edit.put_table(def);
+        Ok(copied)
+    }
+
+    fn copy_rows(
+        &self,
+        old: &Arc<Table>,
+        new: &Arc<Table>,
+        sources: &[Option<usize>],
+        ctx: &StatementContext<'_>,
+        begin: &dyn Fn() -> RefCell<Transaction>,
+        commit: &dyn Fn(RefCell<Transaction>) -> SqlResult<Option<types::Timestamp>>,
+    ) -> SqlResult<u64> {
+        let plan = crate::plan::Planner { engine: self.engine, catalog: &self.before, database: None, ctx: ctx.eval(), params: &[] };
+        let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
+        let added = crate::plan::added_values(&plan, new, sources)?;
+        let mut cursor = Cursor::forward(KeyRange::all());
+        let mut copied = 0;
+        while !cursor.is_finished() {
+            let mut batch: Vec<(Vec<u8>, Vec<Value>)> = Vec::with_capacity(ROWS_PER_COMMIT);
+            self.runtime.transaction().scan(&old.rows, IndexId::PRIMARY, &mut cursor, ROWS_PER_COMMIT, |entry| {
+                batch.push((entry.primary_key().to_vec(), read_row(old.layout(), entry.row())));
+                std::ops::ControlFlow::Continue(())
+            });
+            let transaction = begin();
+            let runtime = self.runtime.with_transaction(&transaction);
+            let eval = ctx.eval();
+            let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
+            for (_, old_values) in &batch {
+                copied += 1;
+                ctx.set_row_number(copied);
+                let mut values = Vec::with_capacity(sources.len());
+                for (column, source) in sources.iter().enumerate() {
+                    let value = match source {
+                        Some(source) => old_values[*source].clone(),
+                        None => added[column].added_value(&runtime, new, &eval)?,
+                    };
+                    values.push(self.converted(&changer, column, value, old, *source)?);
+                }
+                changer.complete(&mut values)?;
+                changer.insert(&values).map_err(|error| changer.error(error, &values))?;
+            }
+            commit(transaction)?;
+            self.runtime.breathe()?;
+        }
+        Ok(copied)
+    }
+
+    /// A value in the new column's type; 1265 for NULL where it is no longer allowed.
+    fn converted(
+        &self,
+        changer: &RowChanger<'_>,
+        column: usize,
+        value: Value,
+        old: &Table,
+        source: Option<usize>,
+    ) -> SqlResult<Value> {
+        let definition = &changer.table.def.columns[column];
+        let unchanged = source.is_some_and(|source| old.def.columns[source].ty == definition.ty);
+        if definition.generated.is_some() || unchanged {
+            return Ok(value);
+        }
+        let value = match value {
+            Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
+            value => value,
+        };
+        if value.is_null() && !definition.nullable {
+            let names: [&dyn std::fmt::Display; 2] = [&definition.name, &changer.ctx.row_number()];
+            return Err(SqlError::new(ErrorKind::DataTruncated, &names));
+        }
+        changer.assign(column, value)
+    }
+}
+
+/// MySQL's error for an index that cannot be built: a duplicate is told with its values.
+pub(super) fn index_error(
+    error: &TransactionError,
+    def: &TableDef,
+    index: &IndexDef,
+    rows: &Arc<store::Table>,
+    runtime: &Runtime<'_>,
+) -> SqlError {
+    let TransactionError::DuplicateKey { existing, .. } = error else {
+        return crate::exec::runtime::transaction_error(error, &def.name);
+    };
+    let table = Table::new(Arc::new(def.clone()), rows.clone());
+    let values = runtime.transaction().get_current(rows, existing, |row| {
+        read_row(rows.row_layout(), row)
+    });
+    match values {
+        Some(values) => duplicate_error(&table, index.id, &values, &types::time::TimeZone::UTC),
+        None => SqlError::new(ErrorKind::DupUnknownInIndex, &[&index.name]),
+    }
+}

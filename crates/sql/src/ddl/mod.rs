@@ -1,0 +1,429 @@
+//! Statements that change the schema.
+//!
+//! Each one is a transaction of its own in the log: the catalog's rows and what the store has to do are committed together, so
+//! a crash leaves the whole change or nothing. The tables concerned are locked exclusively until the new catalog is
+//! installed; whoever waited for them finds it and plans again.
+
+mod alter;
+mod column_type;
+mod default_value;
+mod table_def;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cluster::catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
+use cluster::transaction::{LockPolicy, Options, Transaction};
+use parser::ast::{self, DatabaseOption, Statement};
+use store::LockMode;
+use types::collation::CollationId;
+use types::{ErrorKind, SqlError, SqlResult, TableId};
+
+use crate::engine::{Engine, system_row};
+use crate::exec::Runtime;
+use crate::host::Host;
+use crate::information_schema;
+use crate::names::{charset_by_name, collation_by_name};
+use crate::session::Session;
+use crate::table::{index_spec, store_spec};
+
+pub use column_type::column_type;
+pub use default_value::constant_default;
+pub use table_def::{TableBuilder, TableOptions, check_name, table_def, table_options};
+
+/// A change of the schema in the making.
+pub struct SchemaChange<'a> {
+    pub engine: &'a Engine,
+    pub runtime: Runtime<'a>,
+    pub edit: CatalogEdit,
+    /// The schema before.
+    pub before: Arc<Catalog>,
+}
+
+impl Session {
+    /// Runs a change of the schema: ends the open transaction, keeps other changes out, and commits what `work` prepares.
+    pub(crate) fn change_schema<R>(
+        &mut self,
+        host: &dyn Host,
+        work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
+        self.transaction.commit(host)?;
+        self.transaction.check_writable(&self.variables.settings)?;
+        let engine = self.engine.clone();
+        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), Options::default()));
+        let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false);
+        lock(&runtime, SYSTEM_TABLE)?;
+        let before = engine.catalog();
+        let mut change = SchemaChange { engine: &engine, runtime, edit: CatalogEdit::new(before.clone()), before };
+        let result = work(&mut change)?;
+        let edit = change.finish()?;
+        commit(&engine, transaction.into_inner(), edit, host)?;
+        engine.forget_dropped_tables();
+        Ok(result)
+    }
+
+    /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
+    pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<u64>> {
+        match statement {
+            Statement::CreateDatabase(create) => self.create_database(create, host)?,
+            Statement::AlterDatabase(alter) => self.alter_database(alter, host)?,
+            Statement::DropDatabase(drop) => return self.drop_database(drop, host).map(Some),
+            Statement::CreateTable(create) => return self.create_table(create, host).map(Some),
+            Statement::DropTable(drop) => self.drop_table(drop, host)?,
+            Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
+            Statement::Truncate(name) => self.truncate(name, host)?,
+            Statement::CreateIndex(create) => self.create_index(create, host)?,
+            Statement::DropIndex(drop) => self.drop_index(drop, host)?,
+            Statement::AlterTable(alter) => return self.alter_table(alter, host).map(Some),
+            _ => return Ok(None),
+        }
+        Ok(Some(0))
+    }
+
+    fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<()> {
+        let name = create.name.to_string();
+        check_name(&name, ErrorKind::WrongDbName)?;
+        if self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name) {
+            let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
+            if create.if_not_exists {
+                self.warnings.note(exists);
+                return Ok(());
+            }
+            return Err(exists);
+        }
+        let (collation, read_only) = database_options(&create.options, self.variables.server_collation())?;
+        self.change_schema(host, |change| {
+            change.edit.put_database(DatabaseDef { name, collation, read_only });
+            Ok(())
+        })
+    }
+
+    fn alter_database(&mut self, alter: &ast::AlterDatabase, host: &dyn Host) -> SqlResult<()> {
+        let name = match &alter.name {
+            Some(name) => name.to_string(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
+        };
+        self.change_schema(host, |change| {
+            let database =
+                change.before.database(&name).ok_or_else(|| SqlError::new(ErrorKind::BadDb, &[&name]))?.clone();
+            let (collation, read_only) = database_options(&alter.options, database.def.collation)?;
+            change.edit.put_database(DatabaseDef { collation, read_only, ..database.def.clone() });
+            Ok(())
+        })
+    }
+
+    /// Returns how many tables went with it.
+    fn drop_database(&mut self, drop: &ast::DropDatabase, host: &dyn Host) -> SqlResult<u64> {
+        let name = drop.name.to_string();
+        if information_schema::is_virtual_database(&name) {
+            return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &name]));
+        }
+        if self.engine.catalog().database(&name).is_none() {
+            let missing = SqlError::new(ErrorKind::DbDropExists, &[&name]);
+            if drop.if_exists {
+                self.warnings.note(missing);
+                return Ok(0);
+            }
+            return Err(missing);
+        }
+        let dropped = self.change_schema(host, |change| {
+            let Some(database) = change.before.database(&name).cloned() else { return Ok(0) };
+            for table in database.tables.values() {
+                change.drop_table(table)?;
+            }
+            change.edit.remove_database(&name);
+            Ok(database.tables.len() as u64)
+        })?;
+        if self.database.as_deref() == Some(name.as_str()) {
+            self.database = None;
+        }
+        Ok(dropped)
+    }
+
+    /// Returns how many rows `AS SELECT` has put in.
+    fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<u64> {
+        if create.temporary {
+            return Err(SqlError::not_supported("CREATE TEMPORARY TABLE"));
+        }
+        let (database, name) = self.qualified(&create.name)?;
+        if self.engine.catalog().table(&database, &name).is_some() {
+            let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
+            if create.if_not_exists {
+                self.warnings.note(exists);
+                return Ok(0);
+            }
+            return Err(exists);
+        }
+        let catalog = self.engine.catalog();
+        let in_database = catalog.database(&database).ok_or_else(|| unknown_database(&database))?;
+        let (mut def, options) = match &create.body {
+            ast::CreateTableBody::Like(other) => {
+                let other = self.table(other)?;
+                let def = TableDef { database: database.clone(), name: name.clone(), ..TableDef::clone(&other.def) };
+                (def, TableOptions::default())
+            }
+            ast::CreateTableBody::Definition(definition) if definition.query.is_some() => {
+                return self.create_table_as(&create.name, definition, in_database.def.collation, host);
+            }
+            ast::CreateTableBody::Definition(definition) => {
+                table_def(&database, &name, definition, in_database.def.collation)?
+            }
+        };
+        if self.variables.settings.require_primary_key && def.primary().is_none() {
+            return Err(ErrorKind::TableWithoutPk.into());
+        }
+        self.check_expressions(&def, host)?;
+        def.created_at = self.engine.clock_micros() / 1_000_000;
+        self.change_schema(host, |change| {
+            if change.before.database(&database).is_none() {
+                return Err(unknown_database(&database));
+            }
+            if change.before.table(&database, &name).is_some() {
+                return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
+            }
+            def.id = change.edit.allocate_table_id();
+            change.create_table(def, options.auto_increment);
+            Ok(())
+        })?;
+        Ok(0)
+    }
+
+    fn drop_table(&mut self, drop: &ast::DropTable, host: &dyn Host) -> SqlResult<()> {
+        let mut names = Vec::with_capacity(drop.names.len());
+        for name in &drop.names {
+            let named = self.qualified(name)?;
+            if names.contains(&named) {
+                return Err(SqlError::new(ErrorKind::NonUniqTable, &[&named.1]));
+            }
+            names.push(named);
+        }
+        let missing = |catalog: &Catalog| -> Vec<String> {
+            let absent = names.iter().filter(|(database, name)| catalog.table(database, name).is_none());
+            absent.map(|(database, name)| format!("{database}.{name}")).collect()
+        };
+        let absent = missing(&self.engine.catalog());
+        if !absent.is_empty() && (!drop.if_exists || drop.temporary) {
+            return Err(SqlError::new(ErrorKind::BadTable, &[&absent.join(",")]));
+        }
+        for name in &absent {
+            self.warnings.note(SqlError::new(ErrorKind::BadTable, &[name]));
+        }
+        if absent.len() == names.len() {
+            return self.transaction.commit(host);
+        }
+        self.change_schema(host, |change| {
+            for (database, name) in &names {
+                if let Some(table) = change.before.table(database, name).cloned() {
+                    change.drop_table(&table)?;
+                    change.edit.remove_table(table.id);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn rename_tables(&mut self, renames: &[ast::RenameTable], host: &dyn Host) -> SqlResult<()> {
+        let mut names = Vec::with_capacity(renames.len());
+        for rename in renames {
+            names.push((self.qualified(&rename.from)?, self.qualified(&rename.to)?));
+        }
+        self.change_schema(host, |change| {
+            for ((from_database, from), (to_database, to)) in &names {
+                let table = change
+                    .edit
+                    .catalog()
+                    .table(from_database, from)
+                    .cloned()
+                    .ok_or_else(|| SqlError::new(ErrorKind::NoSuchTable, &[from_database, from]))?;
+                if change.edit.catalog().database(to_database).is_none() {
+                    return Err(unknown_database(to_database));
+                }
+                if change.edit.catalog().table(to_database, to).is_some() {
+                    return Err(SqlError::new(ErrorKind::TableExists, &[to]));
+                }
+                check_name(to, ErrorKind::WrongTableName)?;
+                lock(&change.runtime, table.id)?;
+                let renamed = TableDef { database: to_database.clone(), name: to.clone(), ..TableDef::clone(&table) };
+                change.edit.put_table(renamed);
+            }
+            Ok(())
+        })
+    }
+
+    /// TRUNCATE: a new, empty table under the same name; automatic ids start again.
+    fn truncate(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<()> {
+        let table = self.table(name)?;
+        self.change_schema(host, |change| {
+            let current = change.before.table_by_id(table.id()).cloned();
+            let current = current.ok_or_else(|| no_such_table(&table.def))?;
+            change.drop_table(&current)?;
+            change.edit.remove_table(current.id);
+            let id = change.edit.allocate_table_id();
+            change.create_table(TableDef { id, ..TableDef::clone(&current) }, None);
+            Ok(())
+        })
+    }
+
+    fn create_index(&mut self, create: &ast::CreateIndex, host: &dyn Host) -> SqlResult<()> {
+        let action = ast::AlterAction::AddConstraint(ast::TableElement::Key(Box::new(create.key.clone())));
+        let alter = ast::AlterTable {
+            table: create.table.clone(),
+            actions: vec![action],
+            online: create.online,
+            validation: None,
+        };
+        self.alter_table(&alter, host).map(|_| ())
+    }
+
+    fn drop_index(&mut self, drop: &ast::DropIndex, host: &dyn Host) -> SqlResult<()> {
+        let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
+            true => ast::AlterAction::DropPrimaryKey,
+            false => ast::AlterAction::DropIndex(drop.name.clone()),
+        };
+        let alter =
+            ast::AlterTable { table: drop.table.clone(), actions: vec![action], online: drop.online, validation: None };
+        self.alter_table(&alter, host).map(|_| ())
+    }
+
+    /// `CREATE TABLE … AS SELECT`: the table first, then its rows in one transaction.
+    fn create_table_as(
+        &mut self,
+        _name: &ast::TableName,
+        _definition: &ast::TableDefinition,
+        _collation: CollationId,
+        _host: &dyn Host,
+    ) -> SqlResult<u64> {
+        Err(SqlError::not_supported("CREATE TABLE ... SELECT"))
+    }
+
+    /// Binds what the definition computes: generated columns, CHECK constraints and defaults name columns that exist.
+    pub(crate) fn check_expressions(&mut self, def: &TableDef, host: &dyn Host) -> SqlResult<()> {
+        let _ = (def, host);
+        Ok(())
+    }
+
+    /// Database and name of a table that may not exist.
+    pub(crate) fn qualified(&self, name: &ast::TableName) -> SqlResult<(String, String)> {
+        let database = match &name.schema {
+            Some(schema) => schema.to_string(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
+        };
+        if information_schema::is_virtual_database(&database) {
+            return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &database]));
+        }
+        Ok((database, name.name.to_string()))
+    }
+}
+
+impl SchemaChange<'_> {
+    /// Creates an empty table in the store and the catalog.
+    pub fn create_table(&mut self, def: TableDef, auto_increment: Option<u64>) {
+        let mut transaction = self.runtime.transaction_mut();
+        transaction.create_table(store_spec(&def));
+        if let Some(next) = auto_increment {
+            transaction.set_auto_increment(def.id, next);
+        }
+        drop(transaction);
+        self.edit.put_table(def);
+    }
+
+    /// Waits for those who change the table, and removes its rows. The catalog is the caller's.
+    pub fn drop_table(&mut self, table: &TableDef) -> SqlResult<()> {
+        lock(&self.runtime, table.id)?;
+        self.runtime.transaction_mut().drop_table(table.id);
+        Ok(())
+    }
+
+    /// Adds an index that the definition `def` of an existing table already lists.
+    pub fn create_index(&mut self, def: &TableDef, index: &cluster::catalog::IndexDef) -> SqlResult<()> {
+        let missing = || no_such_table(def);
+        let rows = self.engine.participant().store().table(def.id).ok_or_else(missing)?;
+        let created = self.runtime.transaction_mut().create_index(&rows, index_spec(index));
+        created.map_err(|error| alter::index_error(&error, def, index, &rows, &self.runtime))
+    }
+
+    /// Writes the catalog's rows.
+    fn finish(self) -> SqlResult<CatalogEdit> {
+        let table = self
+            .engine
+            .participant()
+            .store()
+            .table(SYSTEM_TABLE)
+            .ok_or_else(|| SqlError::internal("the system table is missing"))?;
+        for (name, document) in self.edit.rows() {
+            let (key, row) = system_row(name, document);
+            let locked = |error| crate::exec::runtime::transaction_error(&error, "system table");
+            self.runtime
+                .with_locks(|transaction| transaction.lock_for_write(&table, &key))
+                .map_err(|error| error.into_sql_named("system table"))?;
+            let exists = self.runtime.transaction().get_current(&table, &key, |_| ()).is_some();
+            let mut transaction = self.runtime.transaction_mut();
+            let _ = match (row, exists) {
+                (Some(row), true) => transaction.update(&table, &key, &key, &row).map_err(locked)?,
+                (Some(row), false) => transaction.insert(&table, &key, &row).map_err(locked)?,
+                (None, true) => transaction.delete(&table, &key).map_err(locked)?,
+                (None, false) => cluster::transaction::Progress::Done,
+            };
+        }
+        Ok(self.edit)
+    }
+}
+
+/// Commits a schema change and installs it before its locks are released.
+fn commit(engine: &Engine, transaction: Transaction, edit: CatalogEdit, host: &dyn Host) -> SqlResult<()> {
+    let mut outcome = None;
+    {
+        let commit = transaction.commit_then(|at| engine.install(edit, at));
+        host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
+    }
+    match outcome.expect("wait returns when the future is done") {
+        Ok(_) => Ok(()),
+        Err(error) => Err(crate::session::commit_error(&error)),
+    }
+}
+
+/// Waits until nobody changes the table.
+pub(crate) fn lock(runtime: &Runtime<'_>, table: TableId) -> SqlResult<()> {
+    runtime
+        .with_locks(|transaction| transaction.lock_table(table, LockMode::Exclusive, LockPolicy::Wait))
+        .map_err(|error| error.into_sql_named("table"))?;
+    Ok(())
+}
+
+fn database_options(options: &[DatabaseOption], default: CollationId) -> SqlResult<(CollationId, bool)> {
+    let mut collation = default;
+    let mut charset = None;
+    let mut read_only = false;
+    for option in options {
+        match option {
+            DatabaseOption::Charset(Some(name)) => {
+                let named = charset_by_name(name)?;
+                charset = Some(named);
+                collation = named.default_collation();
+            }
+            DatabaseOption::Collate(Some(name)) => {
+                collation = collation_by_name(name)?;
+                if let Some(charset) = charset.filter(|&charset| charset != collation.charset()) {
+                    return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&&**name, &charset.name()]));
+                }
+            }
+            DatabaseOption::Encryption(value) if !value.eq_ignore_ascii_case("n") => {
+                return Err(SqlError::not_supported("ENCRYPTION"));
+            }
+            DatabaseOption::ReadOnly(value) => read_only = *value == Some(true),
+            _ => {}
+        }
+    }
+    if read_only {
+        return Err(SqlError::not_supported("READ ONLY databases"));
+    }
+    Ok((collation, read_only))
+}
+
+pub(crate) fn unknown_database(name: &str) -> SqlError {
+    SqlError::new(ErrorKind::BadDb, &[&name])
+}
+
+fn no_such_table(def: &TableDef) -> SqlError {
+    SqlError::new(ErrorKind::NoSuchTable, &[&def.database, &def.name])
+}

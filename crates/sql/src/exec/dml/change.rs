@@ -1,0 +1,155 @@
+//! The last step of every change: from column values to a stored row.
+
+use types::cast::{self, Context, Target};
+use types::time::TimeZone;
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use crate::exec::runtime::{Runtime, StatementError, transaction_error};
+use crate::expr::{EvalContext, Expr};
+use crate::table::Table;
+use cluster::catalog::IndexKind;
+use cluster::transaction::TransactionError;
+
+/// A table's rules for rows, bound once per plan.
+#[derive(Debug, Clone, Default)]
+pub struct WriteRules {
+    /// Generated columns in an order in which each finds those it needs, with their expressions over the row.
+    pub generated: Vec<(usize, Expr)>,
+    /// Enforced CHECK constraints: name and condition over the row.
+    pub checks: Vec<(String, Expr)>,
+}
+
+/// Writes rows of one table.
+pub struct RowChanger<'a> {
+    pub table: &'a Table,
+    pub rules: &'a WriteRules,
+    pub runtime: &'a Runtime<'a>,
+    pub ctx: &'a EvalContext<'a>,
+    /// `IGNORE`: errors of one row become warnings.
+    pub ignore: bool,
+    key: Vec<u8>,
+    row: Vec<u8>,
+}
+
+impl<'a> RowChanger<'a> {
+    pub fn new(
+        table: &'a Table,
+        rules: &'a WriteRules,
+        runtime: &'a Runtime<'a>,
+        ctx: &'a EvalContext<'a>,
+        ignore: bool,
+    ) -> RowChanger<'a> {
+        RowChanger { table, rules, runtime, ctx, ignore, key: Vec::new(), row: Vec::new() }
+    }
+
+    /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
+    pub fn assign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        let definition = &self.table.def.columns[column];
+        let mut mode = self.ctx.settings.sql_mode.for_casts();
+        if self.ignore {
+            mode = mode.ignoring_errors();
+        }
+        let zone = &self.ctx.settings.time_zone;
+        let target = Target { column: &definition.name, row: self.ctx.row_number() };
+        self.ctx.with_warnings(|warnings| {
+            let mut context = Context { mode, zone, now: self.ctx.now, warnings };
+            cast::assign(value, &definition.ty, target, &mut context)
+        })
+    }
+
+    /// Fills in generated columns and checks constraints. Returns whether the row may be written: under IGNORE, a row that
+    /// breaks a CHECK is left out.
+    pub fn complete(&self, values: &mut [Value]) -> SqlResult<bool> {
+        for (column, expr) in &self.rules.generated {
+            let value = expr.eval(values, self.ctx)?;
+            values[*column] = self.assign(*column, value)?;
+        }
+        for (name, condition) in &self.rules.checks {
+            if condition.eval_bool(values, self.ctx)? == Some(false) {
+                let violated = SqlError::new(ErrorKind::CheckConstraintViolated, &[name]);
+                if !self.ignore {
+                    return Err(violated);
+                }
+                self.ctx.with_warnings(|warnings| warnings.warn(violated));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a complete row.
+    pub fn insert(&mut self, values: &[Value]) -> Result<(), StatementError> {
+        self.encode(values);
+        if self.table.def.primary().is_none() {
+            let id = self.runtime.transaction_mut().next_row_id(&self.table.rows);
+            self.key.extend_from_slice(&id);
+        }
+        let (table, key, row) = (&self.table.rows, &self.key, &self.row);
+        self.runtime.with_locks(|transaction| transaction.insert(table, key, row))?;
+        Ok(())
+    }
+
+    /// Replaces the row under `key`, which is locked, by complete values.
+    pub fn update(&mut self, key: &[u8], values: &[Value]) -> Result<(), StatementError> {
+        self.encode(values);
+        if self.table.def.primary().is_none() {
+            self.key.extend_from_slice(key);
+        }
+        let (table, new_key, row) = (&self.table.rows, &self.key, &self.row);
+        self.runtime.with_locks(|transaction| transaction.update(table, key, new_key, row))?;
+        Ok(())
+    }
+
+    /// Removes the row under `key`, which is locked.
+    pub fn delete(&mut self, key: &[u8]) -> Result<(), StatementError> {
+        let table = &self.table.rows;
+        self.runtime.with_locks(|transaction| transaction.delete(table, key))?;
+        Ok(())
+    }
+
+    /// Encodes row and primary key into the buffers.
+    fn encode(&mut self, values: &[Value]) {
+        self.row.clear();
+        self.table.layout().encode(values, &mut self.row);
+        self.key.clear();
+        self.table.primary_key(&self.row, &mut self.key);
+    }
+
+    /// MySQL's error for a failed change of a row with these values: a duplicate is told with the key's values.
+    pub fn error(&self, error: StatementError, values: &[Value]) -> SqlError {
+        match error {
+            StatementError::Transaction(TransactionError::DuplicateKey { index, .. }) => {
+                duplicate_error(self.table, index, values, &self.ctx.settings.time_zone)
+            }
+            StatementError::Transaction(error) => transaction_error(&error, &self.table.def.name),
+            StatementError::Sql(error) => error,
+        }
+    }
+}
+
+/// 1062 with the values of the key, joined by `-`.
+pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], zone: &TimeZone) -> SqlError {
+    let Some(definition) = table.index(index) else {
+        return SqlError::new(ErrorKind::DupUnknownInIndex, &[&table.def.name]);
+    };
+    let text = |column: usize| match &values[column] {
+        Value::Null => "NULL".to_owned(),
+        Value::Timestamp(moment) => zone.to_local(*moment).to_string(),
+        value => crate::print::column_text(value, &table.def.columns[column].ty),
+    };
+    let entry: Vec<String> = definition
+        .parts
+        .iter()
+        .map(|part| match part.prefix {
+            Some(prefix) => text(part.column).chars().take(prefix as usize).collect(),
+            None => text(part.column),
+        })
+        .collect();
+    let name = if definition.kind == IndexKind::Primary { "PRIMARY" } else { &definition.name };
+    let mut entry = entry.join("-");
+    // MySQL's messages hold 64 characters of a key.
+    if let Some((cut, _)) = entry.char_indices().nth(64) {
+        entry.truncate(cut);
+    }
+    SqlError::new(ErrorKind::DupEntry, &[&entry, &format_args!("{}.{}", table.def.name, name)])
+}

@@ -1,0 +1,373 @@
+//! INSERT and REPLACE.
+
+use std::sync::Arc;
+
+use cluster::transaction::TransactionError;
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::change::{RowChanger, WriteRules};
+use super::{Assignment, Changed};
+use crate::exec::rows::read_row;
+use crate::exec::runtime::{Locked, Runtime, StatementError};
+use crate::expr::{EvalContext, Expr};
+use crate::sql_mode::SqlMode;
+use crate::table::Table;
+
+/// Rows are inserted in chunks of this many before others of the same core get their turn.
+const ROWS_PER_BREATH: u64 = 1024;
+
+/// A bound INSERT.
+#[derive(Debug)]
+pub struct InsertPlan {
+    pub table: Arc<Table>,
+    pub rules: WriteRules,
+    /// For each column of a source row, the table's column it goes to.
+    pub columns: Vec<usize>,
+    /// For each column of the table without a value in the source: where it comes from.
+    pub defaults: Vec<(usize, InsertValue)>,
+    pub source: Source,
+    pub ignore: bool,
+    pub on_duplicate: OnDuplicate,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+pub enum Source {
+    Values(Vec<Vec<InsertValue>>),
+    Query(Arc<dyn RowSource>),
+}
+
+/// A query that gives the rows of INSERT … SELECT.
+pub trait RowSource: std::fmt::Debug + Send + Sync {
+    /// Gives every row to `take`. The rows are complete before the first one is given if the query reads the table itself.
+    fn rows(
+        &self,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()>;
+}
+
+/// A value of a VALUES list.
+#[derive(Debug, Clone)]
+pub enum InsertValue {
+    Literal(Value),
+    Param(usize),
+    /// An expression over the columns before it in the list.
+    Expr(Expr),
+    /// `DEFAULT`, a constant.
+    Default(Value),
+    /// `DEFAULT` of a column without one: 1364.
+    NoDefault,
+    /// The next automatic id.
+    AutoIncrement,
+    /// Computed later.
+    Generated,
+}
+
+impl InsertValue {
+    /// The value for a column of a row that ALTER TABLE adds it to.
+    pub fn added_value(
+        &self,
+        runtime: &Runtime<'_>,
+        table: &Table,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Value> {
+        Ok(match value_of(self, &[], ctx)? {
+            Given::Value(value) | Given::Default(value) => value,
+            Given::AutoIncrement => Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows)),
+            Given::NoDefault | Given::Generated => Value::Null,
+        })
+    }
+}
+
+impl InsertPlan {
+    /// Whether the answer counts records: lists of several rows and queries.
+    pub fn counts_records(&self) -> bool {
+        match &self.source {
+            Source::Values(rows) => rows.len() > 1,
+            Source::Query(_) => true,
+        }
+    }
+}
+
+/// What happens to a row whose key is taken.
+#[derive(Debug)]
+pub enum OnDuplicate {
+    Fail,
+    /// REPLACE.
+    Replace,
+    /// `ON DUPLICATE KEY UPDATE`: assignments over the old row followed by the new one.
+    Update(Vec<Assignment>),
+}
+
+/// Inserts all rows of the plan.
+pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
+    let changer = RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore);
+    let mut inserter = Inserter { plan, runtime, ctx, changer, changed: Changed::default(), values: Vec::new() };
+    match &plan.source {
+        Source::Values(rows) => {
+            for row in rows {
+                inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
+            }
+        }
+        Source::Query(query) => {
+            query.rows(runtime, ctx, &mut |row| inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone()))))?
+        }
+    }
+    Ok(inserter.changed)
+}
+
+/// What a list gives for a column.
+enum Given {
+    Value(Value),
+    /// The column's own default, converted already.
+    Default(Value),
+    NoDefault,
+    AutoIncrement,
+    Generated,
+}
+
+fn value_of(value: &InsertValue, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Given> {
+    Ok(match value {
+        InsertValue::Literal(value) => Given::Value(value.clone()),
+        InsertValue::Param(at) => Given::Value(ctx.params[*at].clone()),
+        InsertValue::Expr(expr) => Given::Value(expr.eval(row, ctx)?),
+        InsertValue::Default(value) => Given::Default(value.clone()),
+        InsertValue::NoDefault => Given::NoDefault,
+        InsertValue::AutoIncrement => Given::AutoIncrement,
+        InsertValue::Generated => Given::Generated,
+    })
+}
+
+struct Inserter<'a> {
+    plan: &'a InsertPlan,
+    runtime: &'a Runtime<'a>,
+    ctx: &'a EvalContext<'a>,
+    changer: RowChanger<'a>,
+    changed: Changed,
+    values: Vec<Value>,
+}
+
+impl Inserter<'_> {
+    /// Inserts one row, whose `at`-th value `given` tells.
+    fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
+        self.changed.matched += 1;
+        self.ctx.set_row_number(self.changed.matched);
+        if self.changed.matched % ROWS_PER_BREATH == 0 {
+            self.runtime.breathe()?;
+        }
+        let plan = self.plan;
+        self.values.clear();
+        self.values.resize(plan.table.def.columns.len(), Value::Null);
+        let mut generated_id = false;
+        // Constant defaults first: an expression may look at a column that is not in its list.
+        for (column, default) in &plan.defaults {
+            let given = value_of(default, &self.values, self.ctx)?;
+            generated_id |= self.put(*column, given)?;
+        }
+        for at in 0..width {
+            let given = given(at, &self.values)?;
+            generated_id |= self.put(plan.columns[at], given)?;
+        }
+        if !self.changer.complete(&mut self.values)? {
+            return Ok(());
+        }
+        self.write()?;
+        if generated_id && self.changed.first_id.is_none() {
+            self.changed.first_id = plan.table.def.auto_increment().map(|column| as_id(&self.values[column]));
+        }
+        Ok(())
+    }
+
+    /// Sets a column; true when the value is a new automatic id.
+    fn put(&mut self, column: usize, given: Given) -> SqlResult<bool> {
+        let definition = &self.plan.table.def.columns[column];
+        if definition.auto_increment {
+            return self.put_counter(column, given);
+        }
+        self.values[column] = match given {
+            Given::Value(Value::Null) if !definition.nullable && self.lets_null_become_default() => {
+                let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+                self.ctx.with_warnings(|warnings| warnings.warn(null));
+                types::cast::implicit_default(&definition.ty)
+            }
+            Given::Value(value) => self.changer.assign(column, value)?,
+            Given::Default(value) => value,
+            Given::NoDefault => {
+                let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
+                if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
+                    return Err(missing);
+                }
+                self.ctx.with_warnings(|warnings| warnings.warn(missing));
+                types::cast::implicit_default(&definition.ty)
+            }
+            Given::AutoIncrement | Given::Generated => Value::Null,
+        };
+        Ok(false)
+    }
+
+    /// MySQL lets NULL become the implicit default under IGNORE, and in lists of several rows without strict mode.
+    fn lets_null_become_default(&self) -> bool {
+        let several = match &self.plan.source {
+            Source::Values(rows) => rows.len() > 1,
+            Source::Query(_) => true,
+        };
+        self.plan.ignore || (several && !self.ctx.settings.sql_mode.is_strict())
+    }
+
+    /// Sets the AUTO_INCREMENT column: NULL, and 0 unless NO_AUTO_VALUE_ON_ZERO, take the next id.
+    fn put_counter(&mut self, column: usize, given: Given) -> SqlResult<bool> {
+        let value = match given {
+            Given::Value(value) => match value {
+                Value::Null => Value::Null,
+                value => self.changer.assign(column, value)?,
+            },
+            _ => Value::Null,
+        };
+        let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let table = &self.plan.table.rows;
+        if !value.is_null() && (as_id(&value) != 0 || zero_counts) {
+            if !is_negative(&value) {
+                self.runtime.transaction_mut().note_auto_increment(table, as_id(&value));
+            }
+            self.values[column] = value;
+            return Ok(false);
+        }
+        let id = self.next_id();
+        let exhausted = |_| SqlError::from(ErrorKind::AutoincReadFailed);
+        self.values[column] = self.changer.assign(column, Value::UInt(id)).map_err(exhausted)?;
+        Ok(true)
+    }
+
+    /// The next automatic id: with `auto_increment_increment` n and `auto_increment_offset` o, the next of o, o+n, o+2n…
+    fn next_id(&self) -> u64 {
+        let table = &self.plan.table.rows;
+        let (step, offset) = self.runtime.auto_increment;
+        let mut transaction = self.runtime.transaction_mut();
+        let next = transaction.next_auto_increment(table);
+        if step <= 1 {
+            return next;
+        }
+        let id = offset + next.saturating_sub(offset).div_ceil(step) * step;
+        transaction.note_auto_increment(table, id);
+        id
+    }
+
+    /// Writes the row in `values`, with the plan's answer to duplicates.
+    fn write(&mut self) -> SqlResult<()> {
+        loop {
+            let error = match self.changer.insert(&self.values) {
+                Ok(()) => {
+                    self.changed.affected += 1;
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            let StatementError::Transaction(TransactionError::DuplicateKey { existing, .. }) = &error else {
+                return Err(self.changer.error(error, &self.values));
+            };
+            self.changed.duplicates += 1;
+            let plan = self.plan;
+            match &plan.on_duplicate {
+                OnDuplicate::Update(assignments) => return self.update_existing(&existing.clone(), assignments),
+                OnDuplicate::Replace => {
+                    if self.replace_existing(&existing.clone())? {
+                        return Ok(());
+                    }
+                }
+                OnDuplicate::Fail => {
+                    let duplicate = self.changer.error(error, &self.values);
+                    if !plan.ignore {
+                        return Err(duplicate);
+                    }
+                    self.ctx.with_warnings(|warnings| warnings.warn(duplicate));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Locks the row in the way and reads it; nothing when it has gone meanwhile.
+    fn lock_existing(&self, key: &[u8]) -> SqlResult<Option<Vec<Value>>> {
+        let table = &self.plan.table;
+        let locked = self
+            .runtime
+            .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
+            .map_err(|error| error.into_sql(table))?;
+        if locked == Locked::Skipped {
+            return Ok(None);
+        }
+        Ok(self.runtime.transaction().get_current(&table.rows, key, |row| {
+            read_row(table.layout(), row)
+        }))
+    }
+
+    /// REPLACE: removes the row in the way. True when it was the same row, so that nothing is left to do.
+    fn replace_existing(&mut self, key: &[u8]) -> SqlResult<bool> {
+        let Some(old) = self.lock_existing(key)? else { return Ok(false) };
+        if old == self.values {
+            self.changed.affected += 1;
+            return Ok(true);
+        }
+        self.changer.delete(key).map_err(|error| error.into_sql(&self.plan.table))?;
+        self.changed.affected += 1;
+        Ok(false)
+    }
+
+    /// `ON DUPLICATE KEY UPDATE`: counts 2 when the old row changed, 1 or 0 when it did not.
+    fn update_existing(&mut self, key: &[u8], assignments: &[Assignment]) -> SqlResult<()> {
+        let Some(old) = self.lock_existing(key)? else { return self.write() };
+        let table = &self.plan.table;
+        // The expressions see the old row, as changed so far, followed by the new one.
+        let mut both = old.clone();
+        both.extend(self.values.iter().cloned());
+        for assignment in assignments {
+            let value = assignment.value.eval(&both, self.ctx)?;
+            both[assignment.column] = self.changer.assign(assignment.column, value)?;
+        }
+        let mut new = both;
+        new.truncate(old.len());
+        if new == old {
+            self.changed.affected += u64::from(self.runtime.found_rows);
+            return Ok(());
+        }
+        super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
+        if !self.changer.complete(&mut new)? {
+            return Ok(());
+        }
+        if let Some(column) = table.def.auto_increment() {
+            self.changed.first_id = Some(as_id(&new[column]));
+        }
+        match self.changer.update(key, &new) {
+            Ok(()) => self.changed.affected += 2,
+            Err(error) => {
+                let error = self.changer.error(error, &new);
+                if !(self.plan.ignore && error.kind() == ErrorKind::DupEntry) {
+                    return Err(error);
+                }
+                self.ctx.with_warnings(|warnings| warnings.warn(error));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_id(value: &Value) -> u64 {
+    match value {
+        Value::Int(id) => (*id).max(0) as u64,
+        Value::UInt(id) => *id,
+        Value::Float(id) => f64::from(*id) as u64,
+        Value::Double(id) => *id as u64,
+        _ => 0,
+    }
+}
+
+fn is_negative(value: &Value) -> bool {
+    match value {
+        Value::Int(id) => *id < 0,
+        Value::Float(id) => *id < 0.0,
+        Value::Double(id) => *id < 0.0,
+        _ => false,
+    }
+}

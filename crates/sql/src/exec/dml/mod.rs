@@ -1,0 +1,29 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+//!
+//! All of them change rows through [`RowChanger`]: it computes generated columns, checks constraints, encodes the row and its
+//! key, and hands both to the transaction, which locks and checks uniqueness.
+
+mod change;
+mod delete;
+mod insert;
+mod target;
+mod update;
+
+pub use change::{RowChanger, WriteRules, duplicate_error};
+pub use delete::{DeletePlan, delete};
+pub use insert::{InsertPlan, InsertValue, OnDuplicate, RowSource, Source, insert};
+pub use target::Target;
+pub use update::{Assignment, UpdatePlan, update, write_changed};
+
+/// What a change of rows did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Rows that the WHERE clause let through, or that were given to INSERT.
+    pub matched: u64,
+    /// What `affected_rows` counts.
+    pub affected: u64,
+    /// Rows left out or replaced because of a duplicate key.
+    pub duplicates: u64,
+    /// The first automatic id of the statement.
+    pub first_id: Option<u64>,
+}

@@ -1,0 +1,169 @@
+//! The rows that an UPDATE or DELETE of one table changes.
+//!
+//! Rows are found first and changed afterwards, so that no row is met twice because a change moved it in the index that is being
+//! read. A row found at the snapshot is locked, read again as it is now, and looked at again before it is changed.
+
+use std::ops::ControlFlow;
+
+use store::Cursor;
+use types::{SqlResult, Value};
+
+use crate::exec::rows::{read_columns, read_row};
+use crate::exec::runtime::{Locked, Runtime};
+use crate::exec::sort::{SortKey, compare_keys};
+use crate::expr::{EvalContext, Expr};
+use crate::plan::access::ranges::key_ranges;
+use crate::plan::access::{AccessPath, KeyRanges};
+use crate::table::Table;
+use types::IndexId;
+
+/// Index entries looked at before others of the same core get their turn.
+const ENTRIES_PER_BREATH: usize = 4096;
+
+/// Which rows to change, and in which order.
+#[derive(Debug)]
+pub struct Target {
+    pub path: AccessPath,
+    /// Columns that the conditions and the order look at.
+    pub needed: Vec<usize>,
+    pub order: Vec<SortKey>,
+    pub limit: Option<Expr>,
+}
+
+impl Target {
+    pub fn table(&self) -> &Table {
+        &self.path.table
+    }
+
+    /// Locks every row, and gives its key and its columns to `change`. Returns how many rows there were.
+    pub fn for_each(
+        &self,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+        change: &mut dyn FnMut(&[u8], Vec<Value>) -> SqlResult<()>,
+    ) -> SqlResult<u64> {
+        let limit = match &self.limit {
+            None => u64::MAX,
+            Some(limit) => crate::plan::limit_value(limit, ctx)?,
+        };
+        if limit == 0 {
+            return Ok(0);
+        }
+        let keys = key_ranges(&self.path, &[], ctx)?;
+        if let Some(key) = self.single_key(&keys) {
+            return Ok(u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?));
+        }
+        let found = self.find(&keys, limit, runtime, ctx)?;
+        let mut matched = 0;
+        for (at, key) in found.iter().enumerate() {
+            if matched == limit {
+                break;
+            }
+            matched += u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?);
+            if at % ENTRIES_PER_BREATH == ENTRIES_PER_BREATH - 1 {
+                runtime.breathe()?;
+            }
+        }
+        Ok(matched)
+    }
+
+    /// The primary key, where the path leads to one row of the primary index: it can be locked without looking for it.
+    fn single_key<'k>(&self, keys: &'k KeyRanges) -> Option<&'k [u8]> {
+        match keys.ranges.as_slice() {
+            [range] if self.path.index == IndexId::PRIMARY && self.path.is_point() => Some(&range.from),
+            _ => None,
+        }
+    }
+
+    /// The primary keys of the rows that pass the conditions at the snapshot, in order.
+    fn find(&self, keys: &KeyRanges, limit: u64, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<u8>>> {
+        let mut found: Vec<(Vec<Value>, Vec<u8>)> = Vec::new();
+        let stop_early = self.order.is_empty() || self.path.ordered;
+        let mut values = Vec::new();
+        let ranges: Box<dyn Iterator<Item = _>> = match self.path.backward {
+            true => Box::new(keys.ranges.iter().rev()),
+            false => Box::new(keys.ranges.iter()),
+        };
+        for range in ranges {
+            let mut cursor = match self.path.backward {
+                true => Cursor::backward(range.clone()),
+                false => Cursor::forward(range.clone()),
+            };
+            while !cursor.is_finished() {
+                let mut failed = Ok(());
+                runtime.transaction().scan(&self.table().rows, self.path.index, &mut cursor, ENTRIES_PER_BREATH, |entry| {
+                    read_columns(self.table().layout(), entry.row(), &self.needed, &mut values);
+                    match self.passes(keys.exact, &values, ctx) {
+                        Ok(false) => {}
+                        Ok(true) => match self.sort_values(&values, ctx) {
+                            Ok(order) => found.push((order, entry.primary_key().to_vec())),
+                            Err(error) => failed = Err(error),
+                        },
+                        Err(error) => failed = Err(error),
+                    }
+                    match failed.is_err() || (stop_early && found.len() as u64 >= limit) {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                });
+                failed?;
+                if stop_early && found.len() as u64 >= limit {
+                    return Ok(found.into_iter().map(|(_, key)| key).collect());
+                }
+                runtime.breathe()?;
+            }
+        }
+        if !stop_early {
+            found.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
+        }
+        Ok(found.into_iter().map(|(_, key)| key).collect())
+    }
+
+    fn sort_values(&self, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
+        if self.path.ordered {
+            return Ok(Vec::new());
+        }
+        self.order.iter().map(|key| key.expr.eval(values, ctx)).collect()
+    }
+
+    /// Whether a row passes the conditions that its place in the index does not already answer.
+    fn passes(&self, exact: bool, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+        let implied = if exact { &[] } else { self.path.implied.as_slice() };
+        for condition in implied.iter().chain(&self.path.residual) {
+            if condition.eval_bool(values, ctx)? != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Locks a row, looks at it as it is now, and changes it. False when it is gone or no longer passes.
+    fn change_row(
+        &self,
+        key: &[u8],
+        exact: bool,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+        change: &mut dyn FnMut(&[u8], Vec<Value>) -> SqlResult<()>,
+    ) -> SqlResult<bool> {
+        let table = self.table();
+        let locked = runtime
+            .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
+            .map_err(|error| error.into_sql(table))?;
+        if locked == Locked::Skipped {
+            return Ok(false);
+        }
+        let current = runtime
+            .transaction()
+            .get_current(&table.rows, key, |row| read_row(table.layout(), row));
+        let Some(values) = current else { return Ok(false) };
+        // The primary key says nothing new of a row found by it; another index may have found an older version.
+        let exact = exact && self.path.index == IndexId::PRIMARY;
+        if !self.passes(exact, &values, ctx)? {
+            return Ok(false);
+        }
+        change(key, values)?;
+        Ok(true)
+    }
+}
+

@@ -1,0 +1,106 @@
+//! UPDATE of one table.
+
+use types::{SqlResult, TypeKind, UnixTime, Value};
+
+use super::change::{RowChanger, WriteRules};
+use super::{Changed, Target};
+use crate::exec::runtime::Runtime;
+use crate::expr::{EvalContext, Expr};
+use crate::table::Table;
+use types::ErrorKind;
+
+/// A bound UPDATE of one table.
+#[derive(Debug)]
+pub struct UpdatePlan {
+    pub target: Target,
+    pub rules: WriteRules,
+    pub assignments: Vec<Assignment>,
+    pub ignore: bool,
+}
+
+/// `column = value`; later assignments see the columns that earlier ones have set.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    pub column: usize,
+    pub value: Expr,
+}
+
+/// Changes all rows of the target. `affected` counts the rows whose values changed.
+pub fn update(plan: &UpdatePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
+    let table = plan.target.table();
+    let mut changer = RowChanger::new(table, &plan.rules, runtime, ctx, plan.ignore);
+    let mut changed = Changed::default();
+    let mut row = 0;
+    let matched = plan.target.for_each(runtime, ctx, &mut |key, old| {
+        row += 1;
+        ctx.set_row_number(row);
+        changed.affected += u64::from(update_row(&mut changer, &plan.assignments, key, old, ctx)?);
+        Ok(())
+    })?;
+    changed.matched = matched;
+    Ok(changed)
+}
+
+/// Applies assignments to one locked row. True when its values changed.
+pub fn update_row(
+    changer: &mut RowChanger<'_>,
+    assignments: &[Assignment],
+    key: &[u8],
+    old: Vec<Value>,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<bool> {
+    let mut new = old.clone();
+    for assignment in assignments {
+        let value = assignment.value.eval(&new, ctx)?;
+        new[assignment.column] = changer.assign(assignment.column, value)?;
+    }
+    write_changed(changer, assignments, key, &old, new, ctx)
+}
+
+/// Writes a row's new values, if they are new. True when they were.
+pub fn write_changed(
+    changer: &mut RowChanger<'_>,
+    assignments: &[Assignment],
+    key: &[u8],
+    old: &[Value],
+    mut new: Vec<Value>,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<bool> {
+    if new == old {
+        return Ok(false);
+    }
+    touch_timestamps(changer.table, &mut new, assignments, ctx);
+    if !changer.complete(&mut new)? {
+        return Ok(false);
+    }
+    match changer.update(key, &new) {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            let error = changer.error(error, &new);
+            if changer.ignore && error.kind() == ErrorKind::DupEntry {
+                ctx.with_warnings(|warnings| warnings.warn(error));
+                return Ok(false);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// `ON UPDATE CURRENT_TIMESTAMP`: sets the columns that were not assigned, once something else has changed.
+pub fn touch_timestamps(
+    table: &Table,
+    new: &mut [Value],
+    assignments: &[Assignment],
+    ctx: &EvalContext<'_>,
+) {
+    for (position, column) in table.def.columns.iter().enumerate() {
+        let Some(digits) = column.on_update_now else { continue };
+        if assignments.iter().all(|assignment| assignment.column != position) {
+            let now = ctx.settings.time_zone.to_local(ctx.now).truncate(digits);
+            new[position] = match column.ty.kind {
+                TypeKind::Timestamp => Value::Timestamp(UnixTime { micros: ctx.now.micros, fsp: 6 }.truncate(digits)),
+                _ => Value::DateTime(now),
+            };
+        }
+    }
+}

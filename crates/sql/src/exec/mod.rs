@@ -1,0 +1,16 @@
+//! Running plans.
+//!
+//! * [`runtime`]: what a running statement works with;
+//! * [`rows`]: stored rows into values;
+//! * [`straight`]: point and range reads from the store to the client without a detour;
+//! * [`query`]: joins, grouping, subqueries, set operations;
+//! * [`dml`]: changes of rows.
+
+pub mod dml;
+pub mod query;
+pub mod rows;
+pub mod runtime;
+pub mod sort;
+pub mod straight;
+
+pub use runtime::Runtime;

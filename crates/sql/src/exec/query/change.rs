@@ -1,0 +1,90 @@
+//! Runs UPDATE and DELETE over several tables.
+//!
+//! The join is read to its end first; then each row found is locked, read again, and changed once, however often the join
+//! has met it.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use types::{SqlResult, Value};
+
+use super::join::pass;
+use super::row_bytes;
+use crate::exec::Runtime;
+use crate::exec::dml::{Changed, RowChanger};
+use crate::exec::rows::read_row;
+use crate::exec::runtime::Locked;
+use crate::expr::EvalContext;
+use crate::plan::query::{MultiTableChange, TargetTable};
+
+impl MultiTableChange {
+    pub fn run(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
+        let mut memory = runtime.query_memory();
+        let mut found: Vec<Vec<Value>> = Vec::new();
+        let mut row = vec![Value::Null; self.width];
+        let _complete = self.join.rows(&mut row, ctx, &mut |row| {
+            if pass(&self.filter, row, ctx)? {
+                memory.grow(row_bytes(row))?;
+                found.push(row.clone());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut changed = Changed::default();
+        for target in &self.targets {
+            let mut done = HashSet::new();
+            let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore);
+            for wide in &found {
+                let Some(key) = target.key(wide) else { continue };
+                if !done.insert(key.clone()) {
+                    continue;
+                }
+                changed.matched += 1;
+                ctx.set_row_number(changed.matched);
+                changed.affected += u64::from(target.change(&key, wide, &mut changer, runtime, ctx)?);
+            }
+        }
+        Ok(changed)
+    }
+}
+
+impl TargetTable {
+    /// The primary key of the table's row in the wide one; none where an outer join has no row.
+    fn key(&self, wide: &[Value]) -> Option<Vec<u8>> {
+        let layout = self.table.rows.primary_layout()?;
+        let parts = &self.table.def.primary()?.parts;
+        let values: Vec<Value> = parts.iter().map(|part| wide[self.offset + part.column].clone()).collect();
+        let mut key = Vec::new();
+        let has_null = layout.encode_values(&values, &mut key);
+        (!has_null).then_some(key)
+    }
+
+    fn change(
+        &self,
+        key: &[u8],
+        wide: &[Value],
+        changer: &mut RowChanger<'_>,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let table = &self.table;
+        let locked = runtime
+            .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
+            .map_err(|error| error.into_sql(table))?;
+        let current =
+            runtime.transaction().get_current(&table.rows, key, |stored| read_row(table.layout(), stored));
+        let (Locked::Yes, Some(old)) = (locked, current) else { return Ok(false) };
+        let Some(assignments) = &self.assignments else {
+            changer.delete(key).map_err(|error| error.into_sql(table))?;
+            return Ok(true);
+        };
+        let mut wide = wide.to_vec();
+        wide[self.offset..self.offset + old.len()].clone_from_slice(&old);
+        let mut new = old.clone();
+        for assignment in assignments {
+            let value = assignment.value.eval(&wide, ctx)?;
+            new[assignment.column] = changer.assign(assignment.column, value)?;
+            wide[self.offset + assignment.column] = new[assignment.column].clone();
+        }
+        crate::exec::dml::write_changed(changer, assignments, key, &old, new, ctx)
+    }
+}

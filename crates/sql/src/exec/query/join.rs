@@ -1,0 +1,390 @@
+//! Rows of a FROM clause: nested loops over index ranges, hash lookups, derived tables.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use store::Cursor;
+use types::{IndexId, SqlError, SqlResult, Value};
+
+use super::subquery::KeptRows;
+use super::{collect, row_bytes, runtime};
+use crate::exec::rows::read_columns_at;
+use crate::exec::runtime::{Locked, Runtime};
+use crate::expr::aggregate::write_group_key;
+use crate::expr::{EvalContext, Expr};
+use crate::plan::access::ranges::key_ranges;
+use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, RecursivePlan};
+
+/// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
+const CHUNK_ROWS: usize = 256;
+
+/// What comes next for a row whose slots are filled; the row is lent, so that inner tables can fill theirs.
+pub type Next<'n> = dyn FnMut(&mut Vec<Value>) -> SqlResult<ControlFlow<()>> + 'n;
+
+impl Join {
+    /// Gives every row of the join to `next`, in the wide row `row`.
+    pub fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        match self {
+            Join::Base(access) => access.rows(row, ctx, next),
+            Join::Derived(access) => access.rows(row, ctx, next),
+            Join::Nested(sides) => {
+                let [outer, inner] = &**sides;
+                outer.rows(row, ctx, &mut |row| inner.rows(row, ctx, next))
+            }
+            Join::Filter { join, conditions } => join.rows(row, ctx, &mut |row| match pass(conditions, row, ctx)? {
+                true => next(row),
+                false => Ok(ControlFlow::Continue(())),
+            }),
+            Join::Left { sides, slots, on } => {
+                let [outer, inner] = &**sides;
+                outer.rows(row, ctx, &mut |row| {
+                    let mut matched = false;
+                    let flow = inner.rows(row, ctx, &mut |row| {
+                        if !pass(on, row, ctx)? {
+                            return Ok(ControlFlow::Continue(()));
+                        }
+                        matched = true;
+                        next(row)
+                    })?;
+                    if flow.is_break() || matched {
+                        return Ok(flow);
+                    }
+                    for range in slots {
+                        row[range.clone()].fill(Value::Null);
+                    }
+                    next(row)
+                })
+            }
+        }
+    }
+}
+
+/// Whether all conditions are true.
+pub fn pass(conditions: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+    for condition in conditions {
+        if condition.eval_bool(row, ctx)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl BaseAccess {
+    fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        let runtime = runtime(ctx)?;
+        if let Some(hash) = &self.hash {
+            return self.hashed_rows(hash, row, ctx, next);
+        }
+        let keys = key_ranges(&self.path, row, ctx)?;
+        runtime.check_visible(&self.table, self.path.index)?;
+        let width = self.table.def.columns.len();
+        if self.lock.is_some() {
+            return self.locked_rows(&keys.ranges, row, ctx, next);
+        }
+        let implied = if keys.exact { &[] } else { self.path.implied.as_slice() };
+        let mut check = |row: &mut Vec<Value>| -> SqlResult<ControlFlow<()>> {
+            match pass(implied, row, ctx)? && pass(&self.path.residual, row, ctx)? {
+                true => next(row),
+                false => Ok(ControlFlow::Continue(())),
+            }
+        };
+        if self.path.index == IndexId::PRIMARY && self.path.is_point() {
+            for range in &keys.ranges {
+                let found = runtime
+                    .transaction()
+                    .get(&self.table.rows, &range.from, |stored| {
+                        read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+                    })
+                    .is_some();
+                if found && check(row)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut chunk: Vec<Value> = Vec::new();
+        for at in 0..keys.ranges.len() {
+            let range = match self.path.backward {
+                true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
+                false => keys.ranges[at].clone(),
+            };
+            let mut cursor = if self.path.backward { Cursor::backward(range) } else { Cursor::forward(range) };
+            // Small at first: a LIMIT or EXISTS often needs only a few rows.
+            let mut chunk_rows = 8;
+            while !cursor.is_finished() {
+                chunk.clear();
+                let mut rows = 0;
+                runtime.transaction().scan(&self.table.rows, self.path.index, &mut cursor, chunk_rows, |entry| {
+                    let start = chunk.len();
+                    chunk.resize(start + self.needed.len(), Value::Null);
+                    let stored = entry.row();
+                    for (place, column) in self.needed.iter().enumerate() {
+                        chunk[start + place] = self.table.layout().column(stored, *column).to_value();
+                    }
+                    rows += 1;
+                    ControlFlow::Continue(())
+                });
+                for at in 0..rows {
+                    for (place, column) in self.needed.iter().enumerate() {
+                        row[self.offset + column] = std::mem::replace(&mut chunk[at * self.needed.len() + place], Value::Null);
+                    }
+                    if check(row)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                if !cursor.is_finished() && chunk_rows == CHUNK_ROWS {
+                    runtime.breathe()?;
+                }
+                chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
+            }
+        }
+        debug_assert!(self.offset + width <= row.len());
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// FOR UPDATE, FOR SHARE: rows are found at the snapshot, locked, and seen as they are now.
+    fn locked_rows(
+        &self,
+        ranges: &[store::KeyRange],
+        row: &mut Vec<Value>,
+        ctx: &EvalContext<'_>,
+        next: &mut Next<'_>,
+    ) -> SqlResult<ControlFlow<()>> {
+        let runtime = runtime(ctx)?;
+        let lock = self.lock.ok_or_else(|| SqlError::internal("only locking reads lock"))?;
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for at in 0..ranges.len() {
+            let range = if self.path.backward { &ranges[ranges.len() - 1 - at] } else { &ranges[at] };
+            if self.path.index == IndexId::PRIMARY && self.path.is_point() {
+                found.push(range.from.clone());
+                continue;
+            }
+            let mut cursor = match self.path.backward {
+                true => Cursor::backward(range.clone()),
+                false => Cursor::forward(range.clone()),
+            };
+            while !cursor.is_finished() {
+                runtime.transaction().scan(&self.table.rows, self.path.index, &mut cursor, CHUNK_ROWS, |entry| {
+                    found.push(entry.primary_key().to_vec());
+                    ControlFlow::Continue(())
+                });
+            }
+        }
+        for key in found {
+            // A row that cannot pass is not locked, as far as the snapshot tells.
+            let visible = runtime.transaction().get(&self.table.rows, &key, |stored| {
+                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+            });
+            let passes = |row: &[Value]| Ok::<_, SqlError>(pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?);
+            if visible.is_some() && !passes(row)? {
+                continue;
+            }
+            let locked = runtime
+                .with_locks(|transaction| transaction.lock_for_read(&self.table.rows, &key, lock.mode, lock.policy))
+                .map_err(|error| error.into_sql(&self.table))?;
+            if locked == Locked::Skipped {
+                continue;
+            }
+            let current = runtime.transaction().get_current(&self.table.rows, &key, |stored| {
+                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+            });
+            if current.is_some() && passes(row)? && next(row)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn hashed_rows(
+        &self,
+        hash: &HashKey,
+        row: &mut Vec<Value>,
+        ctx: &EvalContext<'_>,
+        next: &mut Next<'_>,
+    ) -> SqlResult<ControlFlow<()>> {
+        let runtime = runtime(ctx)?;
+        let place = std::ptr::from_ref(self) as usize;
+        let table = runtime.hash_table(place, || {
+            let mut built = HashTable::new(runtime);
+            let mut own = vec![Value::Null; row.len()];
+            let plain = BaseAccessRows { access: self };
+            plain.each(&mut own, ctx, &mut |own| {
+                let kept = self.needed.iter().map(|column| own[self.offset + column].clone()).collect();
+                built.add(&hash.build, own, ctx, kept)
+            })?;
+            Ok(built)
+        })?;
+        let Some(rows) = table.find(&hash.probe, row, ctx)? else { return Ok(ControlFlow::Continue(())) };
+        for kept in rows {
+            for (column, value) in self.needed.iter().zip(kept.iter()) {
+                row[self.offset + column] = value.clone();
+            }
+            if pass(&self.path.residual, row, ctx)? && next(row)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// All rows of a hashed table, before its conditions: those may name other tables.
+struct BaseAccessRows<'a> {
+    access: &'a BaseAccess,
+}
+
+impl BaseAccessRows<'_> {
+    fn each(
+        &self,
+        row: &mut [Value],
+        ctx: &EvalContext<'_>,
+        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let runtime = runtime(ctx)?;
+        let access = self.access;
+        runtime.check_visible(&access.table, access.path.index)?;
+        let mut cursor = Cursor::forward(store::KeyRange::all());
+        while !cursor.is_finished() {
+            let mut failed = Ok(());
+            runtime.transaction().scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
+                read_columns_at(access.table.layout(), entry.row(), &access.needed, access.offset, row);
+                failed = take(row);
+                if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            failed?;
+            if !cursor.is_finished() {
+                runtime.breathe()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Kept rows by the values of their key expressions.
+pub struct HashTable {
+    rows: HashMap<Vec<u8>, Vec<Box<[Value]>>>,
+    memory: crate::exec::runtime::QueryMemory,
+}
+
+impl HashTable {
+    fn new(runtime: &Runtime<'_>) -> HashTable {
+        HashTable { rows: HashMap::new(), memory: runtime.query_memory() }
+    }
+
+    fn add(&mut self, build: &[Expr], row: &[Value], ctx: &EvalContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
+        if let Some(key) = hash_of(build, row, ctx)? {
+            self.memory.grow(key.len() + row_bytes(&kept) + 48)?;
+            self.rows.entry(key).or_default().push(kept);
+        }
+        Ok(())
+    }
+
+    fn find(&self, probe: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
+        let key = hash_of(probe, row, ctx)?;
+        Ok(key.and_then(|key| self.rows.get(&key)).map(Vec::as_slice))
+    }
+}
+
+/// The hash key of the expressions' values; `None` where one is NULL, which equals nothing.
+fn hash_of(exprs: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
+    let mut key = Vec::new();
+    for expr in exprs {
+        let value = expr.eval(row, ctx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        write_group_key(&value, expr.ty.collation, &mut key);
+    }
+    Ok(Some(key))
+}
+
+impl DerivedAccess {
+    fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        let runtime = runtime(ctx)?;
+        let place = std::ptr::from_ref(self) as usize;
+        let rows = self.source_rows(place, runtime, ctx)?;
+        let mut give = |row: &mut Vec<Value>, kept: &[Value]| -> SqlResult<ControlFlow<()>> {
+            row[self.offset..self.offset + self.width].clone_from_slice(kept);
+            match pass(&self.conditions, row, ctx)? {
+                true => next(row),
+                false => Ok(ControlFlow::Continue(())),
+            }
+        };
+        if let Some(hash) = &self.hash {
+            let table = runtime.hash_table(place, || {
+                let mut built = HashTable::new(runtime);
+                let mut own = vec![Value::Null; row.len()];
+                for kept in rows.iter() {
+                    own[self.offset..self.offset + self.width].clone_from_slice(kept);
+                    built.add(&hash.build, &own, ctx, kept.clone().into_boxed_slice())?;
+                }
+                Ok(built)
+            })?;
+            let Some(found) = table.find(&hash.probe, row, ctx)? else { return Ok(ControlFlow::Continue(())) };
+            for kept in found {
+                if give(row, kept)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        for kept in rows.iter() {
+            if give(row, kept)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn source_rows(&self, place: usize, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Rc<KeptRows>> {
+        match &self.source {
+            DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
+            DerivedSource::Query(plan) => runtime.kept_rows(place, || collect(plan, ctx)),
+            DerivedSource::Recursive(plan) => runtime.kept_rows(place, || recursive_rows(plan, runtime, ctx)),
+            DerivedSource::Virtual(table) => runtime.kept_rows(place, || table.rows(runtime, ctx)),
+        }
+    }
+}
+
+/// WITH RECURSIVE: rounds until one gives nothing new.
+fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    let types: Vec<_> = plan.seed.shape.columns.iter().map(|column| &column.ty).collect();
+    let mut seen = std::collections::HashSet::new();
+    let mut memory = runtime.query_memory();
+    let mut all: Vec<Vec<Value>> = Vec::new();
+    let mut fresh = collect(&plan.seed, ctx)?;
+    let limit = runtime.recursion_limit;
+    let mut rounds: u64 = 0;
+    loop {
+        if plan.distinct {
+            fresh.retain(|row| seen.insert(super::row_key(row, &types)));
+        }
+        if fresh.is_empty() {
+            return Ok(all);
+        }
+        for row in &fresh {
+            memory.grow(row_bytes(row))?;
+        }
+        all.extend(fresh.iter().cloned());
+        rounds += 1;
+        if rounds > limit {
+            return Err(SqlError::new(types::ErrorKind::CteMaxRecursionDepth, &[&rounds]));
+        }
+        let before = runtime.set_working_rows(plan.working, fresh);
+        let next = collect(&plan.step, ctx);
+        runtime.restore_working_rows(plan.working, before);
+        // Values take the types of the first part.
+        let mut next = next?;
+        for row in &mut next {
+            for ((value, ty), column) in row.iter_mut().zip(&types).zip(&plan.step.shape.columns) {
+                if column.ty.kind != ty.kind {
+                    let source = Expr::literal(std::mem::replace(value, Value::Null), column.ty.clone());
+                    *value = source.eval_into(ty, &[], ctx)?;
+                }
+            }
+        }
+        // What the round kept under its derived tables belongs to that round.
+        runtime.forget_kept();
+        fresh = next;
+    }
+}

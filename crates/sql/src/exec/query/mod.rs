@@ -1,0 +1,264 @@
+//! Running queries.
+//!
+//! Rows are pushed: each stage gives its rows to the next one, which may break off (LIMIT, EXISTS). Stages that have to see
+//! everything first (grouping, sorting, window functions) hold their rows under the node's memory budget.
+//!
+//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause;
+//! * [`window`]: window functions; [`subquery`]: queries inside expressions and INSERT … SELECT;
+//! * [`change`]: UPDATE and DELETE over several tables.
+
+mod change;
+mod join;
+mod select;
+mod subquery;
+mod window;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use parser::ast::SetOp;
+use types::{SqlError, SqlResult, SqlType, Value};
+
+use super::runtime::Runtime;
+use super::sort::compare_keys;
+use crate::expr::{EvalContext, Expr, Services};
+use crate::expr::context::UserVariable;
+use crate::plan::limit_value;
+use crate::plan::query::{Body, QueryPlan, SetPlan};
+use crate::result::{ResultSink, ServerStatus};
+use crate::session::Answer;
+
+pub use join::HashTable;
+pub use subquery::{InsertSource, KeptRows, SubqueryPlan};
+
+/// Takes rows; breaks off when it needs no more.
+pub type Emit<'e> = dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>> + 'e;
+
+/// The statement's access to its transaction.
+pub fn runtime<'a>(ctx: &EvalContext<'a>) -> SqlResult<&'a Runtime<'a>> {
+    ctx.statement.runtime.ok_or_else(|| SqlError::internal("a query ran outside of a statement"))
+}
+
+impl QueryPlan {
+    /// Runs the statement's query: rows to the client, or into variables.
+    pub(crate) fn run(
+        &self,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+        sink: &mut dyn ResultSink,
+        status: ServerStatus,
+    ) -> SqlResult<Answer> {
+        if !self.into.is_empty() {
+            return self.into_variables(ctx);
+        }
+        let mut sent = 0;
+        let mut started = false;
+        let found = self.counted_rows(ctx, &mut |row| {
+            // An error before the first row is the whole answer.
+            if !started {
+                sink.columns(&self.shape, status)?;
+                started = true;
+            }
+            sink.row(row)?;
+            sent += 1;
+            if sink.is_full() {
+                sink.flush(runtime.host)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if !started {
+            sink.columns(&self.shape, status)?;
+        }
+        Ok(Answer::Rows { sent: found.unwrap_or(sent) })
+    }
+
+    fn into_variables(&self, ctx: &EvalContext<'_>) -> SqlResult<Answer> {
+        let mut found: Option<Vec<Value>> = None;
+        self.rows(ctx, &mut |row| {
+            if found.is_some() {
+                return Err(types::ErrorKind::TooManyRows.into());
+            }
+            found = Some(row.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let services: &dyn Services = ctx.statement.services;
+        match found {
+            None => ctx.with_warnings(|warnings| warnings.warn(types::ErrorKind::SpFetchNoData.into())),
+            Some(row) => {
+                for ((name, value), column) in self.into.iter().zip(row).zip(&self.shape.columns) {
+                    services.set_user_variable(name, UserVariable { value, ty: column.ty.clone() });
+                }
+                return Ok(Answer::affected(1));
+            }
+        }
+        Ok(Answer::done())
+    }
+
+    /// The query's rows, its LIMIT applied.
+    pub fn rows(&self, ctx: &EvalContext<'_>, emit: &mut Emit<'_>) -> SqlResult<()> {
+        self.counted_rows(ctx, emit).map(|_| ())
+    }
+
+    /// The query's rows; with SQL_CALC_FOUND_ROWS also how many there were without LIMIT.
+    fn counted_rows(&self, ctx: &EvalContext<'_>, emit: &mut Emit<'_>) -> SqlResult<Option<u64>> {
+        let offset = self.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
+        let limit = self.limit.as_ref().map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
+        if limit == 0 && !self.count_all {
+            return Ok(None);
+        }
+        let mut seen: u64 = 0;
+        let last = offset.saturating_add(limit);
+        let mut broken = false;
+        let mut window = |row: &[Value]| -> SqlResult<ControlFlow<()>> {
+            seen += 1;
+            if seen > offset && seen <= last && !broken {
+                broken = emit(row)?.is_break();
+            }
+            Ok(match (broken || seen >= last) && !self.count_all {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        };
+        let wanted = if self.count_all || self.limit.is_none() { None } else { Some(last) };
+        match &self.body {
+            Body::Select(select) => select.rows(ctx, wanted, &mut window)?,
+            Body::Nested(query) if self.order.is_empty() => query.rows(ctx, &mut window)?,
+            Body::Values(rows) if self.order.is_empty() => {
+                for row in rows {
+                    let values = converted(row, &self.shape.columns.iter().map(|column| &column.ty).collect::<Vec<_>>(), ctx)?;
+                    if window(&values)?.is_break() {
+                        break;
+                    }
+                }
+            }
+            _ => {
+                for row in self.sorted_rows(ctx)? {
+                    if window(&row)?.is_break() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(self.count_all.then_some(seen))
+    }
+
+    /// The rows of a set operation or list, in order.
+    fn sorted_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let types: Vec<&SqlType> = self.shape.columns.iter().map(|column| &column.ty).collect();
+        let mut rows = match &self.body {
+            Body::Set(set) => set_rows(set, &types, ctx)?,
+            Body::Values(rows) => rows.iter().map(|row| converted(row, &types, ctx)).collect::<SqlResult<_>>()?,
+            Body::Nested(query) => collect(query, ctx)?,
+            Body::Select(_) => return Err(SqlError::internal("a SELECT sorts its own rows")),
+        };
+        if !self.order.is_empty() {
+            let mut keyed = Vec::with_capacity(rows.len());
+            for row in rows {
+                let keys = self.order.iter().map(|key| key.expr.eval(&row, ctx)).collect::<SqlResult<Vec<_>>>()?;
+                keyed.push((keys, row));
+            }
+            keyed.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
+            rows = keyed.into_iter().map(|(_, row)| row).collect();
+        }
+        Ok(rows)
+    }
+}
+
+fn converted(row: &[Expr], types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
+    row.iter().zip(types).map(|(expr, ty)| expr.eval_into(ty, &[], ctx)).collect()
+}
+
+/// All rows of a query, under the memory budget.
+pub fn collect(query: &QueryPlan, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    let mut memory = runtime(ctx)?.query_memory();
+    let mut rows = Vec::new();
+    query.rows(ctx, &mut |row| {
+        memory.grow(row_bytes(row))?;
+        rows.push(row.to_vec());
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(rows)
+}
+
+/// What a kept row takes.
+pub fn row_bytes(row: &[Value]) -> usize {
+    size_of::<Vec<Value>>() + row.iter().map(|value| size_of::<Value>() + value.heap_bytes()).sum::<usize>()
+}
+
+/// A key that two rows share when they are equal column by column (NULL equals NULL).
+pub fn row_key(row: &[Value], types: &[&SqlType]) -> Vec<u8> {
+    let mut key = Vec::new();
+    for (value, ty) in row.iter().zip(types) {
+        crate::expr::aggregate::write_group_key(value, ty.collation, &mut key);
+    }
+    key
+}
+
+/// `first op term op term …`, folded from the left.
+fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    let term = |query: &QueryPlan| -> SqlResult<Vec<Vec<Value>>> {
+        let columns: Vec<Expr> = query
+            .shape
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| Expr::column(at, column.name.as_str(), column.ty.clone()))
+            .collect();
+        let mut memory = runtime(ctx)?.query_memory();
+        let mut rows = Vec::new();
+        query.rows(ctx, &mut |row| {
+            let same = columns.iter().zip(types).all(|(column, ty)| column.ty.kind == ty.kind && column.ty.decimals == ty.decimals);
+            let row = match same {
+                true => row.to_vec(),
+                false => columns
+                    .iter()
+                    .zip(types)
+                    .map(|(column, ty)| column.eval_into(ty, row, ctx))
+                    .collect::<SqlResult<Vec<_>>>()?,
+            };
+            memory.grow(row_bytes(&row))?;
+            rows.push(row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    };
+    let mut rows = term(&set.first)?;
+    for (op, all, next) in &set.rest {
+        let more = term(next)?;
+        match op {
+            SetOp::Union => {
+                rows.extend(more);
+                if !all {
+                    distinct(&mut rows, types);
+                }
+            }
+            SetOp::Intersect | SetOp::Except => {
+                let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+                for row in &more {
+                    *counts.entry(row_key(row, types)).or_default() += 1;
+                }
+                if !all {
+                    distinct(&mut rows, types);
+                }
+                let keep_common = *op == SetOp::Intersect;
+                rows.retain(|row| {
+                    let Some(count) = counts.get_mut(&row_key(row, types)) else { return !keep_common };
+                    if *all {
+                        if *count == 0 {
+                            return !keep_common;
+                        }
+                        *count -= 1;
+                    }
+                    keep_common
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Keeps the first of equal rows.
+fn distinct(rows: &mut Vec<Vec<Value>>, types: &[&SqlType]) {
+    let mut seen = std::collections::HashSet::with_capacity(rows.len());
+    rows.retain(|row| seen.insert(row_key(row, types)));
+}

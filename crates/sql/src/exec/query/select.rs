@@ -1,0 +1,282 @@
+//! One SELECT: rows of the FROM clause through grouping, HAVING, windows, the select list, DISTINCT and ORDER BY.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use types::{SqlResult, Value};
+
+use super::join::pass;
+use super::{Emit, row_bytes, runtime};
+use crate::exec::runtime::QueryMemory;
+use crate::exec::sort::{SortKey, compare_keys};
+use crate::expr::aggregate::write_group_key;
+use crate::expr::{Accumulator, EvalContext};
+use crate::plan::query::{Grouping, SelectPlan};
+
+/// Below this many wanted rows a heap keeps the best instead of sorting all.
+const HEAP_ROWS: u64 = 4096;
+
+impl SelectPlan {
+    /// The rows of the SELECT, in order. `wanted`: no more than this many are looked at.
+    pub fn rows(&self, ctx: &EvalContext<'_>, wanted: Option<u64>, emit: &mut Emit<'_>) -> SqlResult<()> {
+        let mut output = Output::new(self, ctx, wanted, emit)?;
+        if !self.windows.is_empty() {
+            let mut memory = runtime(ctx)?.query_memory();
+            let mut rows = Vec::new();
+            self.wide_rows(ctx, &mut |row| {
+                memory.grow(row_bytes(row))?;
+                rows.push(row.to_vec());
+                Ok(ControlFlow::Continue(()))
+            })?;
+            super::window::compute(&self.windows, &mut rows, ctx)?;
+            for row in &rows {
+                if output.take(row)?.is_break() {
+                    break;
+                }
+            }
+        } else {
+            self.wide_rows(ctx, &mut |row| output.take(row))?;
+        }
+        output.finish()
+    }
+
+    /// The wide rows after grouping and HAVING.
+    fn wide_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+        let mut having = |row: &[Value]| -> SqlResult<ControlFlow<()>> {
+            match &self.having {
+                Some(having) if having.eval_bool(row, ctx)? != Some(true) => Ok(ControlFlow::Continue(())),
+                _ => next(row),
+            }
+        };
+        match &self.grouping {
+            None => self.input_rows(ctx, &mut having),
+            Some(grouping) => {
+                let mut groups = Groups::new(grouping, self.width, runtime(ctx)?.query_memory());
+                self.input_rows(ctx, &mut |row| {
+                    groups.add(row, ctx)?;
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                groups.finish(ctx, &mut having)
+            }
+        }
+    }
+
+    /// The joined rows that pass WHERE.
+    fn input_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+        let mut row = vec![Value::Null; self.width];
+        let Some(join) = &self.from else {
+            if pass(&self.filter, &row, ctx)? {
+                let _last = next(&row)?;
+            }
+            return Ok(());
+        };
+        let _complete = join.rows(&mut row, ctx, &mut |row| match pass(&self.filter, row, ctx)? {
+            true => next(row),
+            false => Ok(ControlFlow::Continue(())),
+        })?;
+        Ok(())
+    }
+}
+
+/// The groups of a query, by the keys of their values.
+struct Groups<'p> {
+    grouping: &'p Grouping,
+    width: usize,
+    by_key: HashMap<Vec<u8>, usize>,
+    groups: Vec<Group>,
+    memory: QueryMemory,
+    key: Vec<u8>,
+}
+
+struct Group {
+    /// The first row: what columns outside of aggregates show.
+    row: Vec<Value>,
+    states: Vec<Accumulator>,
+}
+
+impl<'p> Groups<'p> {
+    fn new(grouping: &'p Grouping, width: usize, memory: QueryMemory) -> Groups<'p> {
+        Groups { grouping, width, by_key: HashMap::new(), groups: Vec::new(), memory, key: Vec::new() }
+    }
+
+    fn add(&mut self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        self.key.clear();
+        for key in &self.grouping.keys {
+            write_group_key(&key.eval(row, ctx)?, key.ty.collation, &mut self.key);
+        }
+        let at = match self.by_key.get(&self.key) {
+            Some(at) => *at,
+            None => {
+                self.memory.grow(self.key.len() + row_bytes(row) + 64 * self.grouping.aggregates.len() + 64)?;
+                self.by_key.insert(self.key.clone(), self.groups.len());
+                self.groups.push(self.start(row.to_vec()));
+                self.groups.len() - 1
+            }
+        };
+        let group = &mut self.groups[at];
+        for (call, state) in self.grouping.aggregates.iter().zip(&mut group.states) {
+            call.add(state, row, ctx)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, row: Vec<Value>) -> Group {
+        Group { row, states: self.grouping.aggregates.iter().map(|call| call.start()).collect() }
+    }
+
+    /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
+    fn finish(mut self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+        if self.groups.is_empty() && self.grouping.keys.is_empty() {
+            let empty = self.start(vec![Value::Null; self.width]);
+            self.groups.push(empty);
+        }
+        for mut group in std::mem::take(&mut self.groups) {
+            for (at, (call, state)) in self.grouping.aggregates.iter().zip(&group.states).enumerate() {
+                group.row[self.grouping.offset + at] = call.finish(state, ctx)?;
+            }
+            if next(&group.row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The select list, DISTINCT and ORDER BY.
+struct Output<'p, 'c, 'e, 'f> {
+    plan: &'p SelectPlan,
+    ctx: &'c EvalContext<'c>,
+    emit: &'e mut Emit<'f>,
+    seen: HashSet<Vec<u8>>,
+    memory: QueryMemory,
+    sorter: Option<Sorter<'p>>,
+    row: Vec<Value>,
+}
+
+impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
+    fn new(
+        plan: &'p SelectPlan,
+        ctx: &'c EvalContext<'c>,
+        wanted: Option<u64>,
+        emit: &'e mut Emit<'f>,
+    ) -> SqlResult<Output<'p, 'c, 'e, 'f>> {
+        let sorter = (!plan.order.is_empty()).then(|| Sorter::new(&plan.order, wanted));
+        let memory = runtime(ctx)?.query_memory();
+        Ok(Output { plan, ctx, emit, seen: HashSet::new(), memory, sorter, row: Vec::new() })
+    }
+
+    fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
+        self.row.clear();
+        for item in &self.plan.items {
+            self.row.push(item.eval(wide, self.ctx)?);
+        }
+        if self.plan.distinct {
+            let mut key = Vec::new();
+            for (value, item) in self.row.iter().zip(&self.plan.items) {
+                write_group_key(value, item.ty.collation, &mut key);
+            }
+            if self.seen.contains(&key) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            self.memory.grow(key.len() + 48)?;
+            self.seen.insert(key);
+        }
+        let Some(sorter) = &mut self.sorter else { return (self.emit)(&self.row) };
+        let mut keys = Vec::with_capacity(self.plan.order.len());
+        for key in &self.plan.order {
+            keys.push(key.expr.eval(wide, self.ctx)?);
+        }
+        sorter.add(keys, &self.row, &mut self.memory)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(self) -> SqlResult<()> {
+        let Some(sorter) = self.sorter else { return Ok(()) };
+        for row in sorter.sorted() {
+            if (self.emit)(&row.values)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts rows, or keeps the first ones where only some are wanted.
+struct Sorter<'p> {
+    order: &'p [SortKey],
+    wanted: Option<usize>,
+    rows: Vec<SortedRow<'p>>,
+    heap: BinaryHeap<SortedRow<'p>>,
+    sequence: u64,
+}
+
+struct SortedRow<'p> {
+    order: &'p [SortKey],
+    keys: Vec<Value>,
+    values: Vec<Value>,
+    /// Rows that compare equal stay in the order in which they came.
+    sequence: u64,
+}
+
+impl PartialEq for SortedRow<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for SortedRow<'_> {}
+
+impl PartialOrd for SortedRow<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SortedRow<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare_keys(self.order, &self.keys, &other.keys).then(self.sequence.cmp(&other.sequence))
+    }
+}
+
+impl<'p> Sorter<'p> {
+    fn new(order: &'p [SortKey], wanted: Option<u64>) -> Sorter<'p> {
+        let wanted = wanted.filter(|rows| *rows <= HEAP_ROWS).map(|rows| rows as usize);
+        Sorter { order, wanted, rows: Vec::new(), heap: BinaryHeap::new(), sequence: 0 }
+    }
+
+    fn add(&mut self, keys: Vec<Value>, values: &[Value], memory: &mut QueryMemory) -> SqlResult<()> {
+        self.sequence += 1;
+        let row = |values: &[Value], keys| SortedRow {
+            order: self.order,
+            keys,
+            values: values.to_vec(),
+            sequence: self.sequence,
+        };
+        let Some(wanted) = self.wanted else {
+            memory.grow(row_bytes(values) + row_bytes(&keys))?;
+            let row = row(values, keys);
+            self.rows.push(row);
+            return Ok(());
+        };
+        if self.heap.len() < wanted {
+            memory.grow(row_bytes(values) + row_bytes(&keys))?;
+            let row = row(values, keys);
+            self.heap.push(row);
+        } else if self.heap.peek().is_some_and(|worst| compare_keys(self.order, &keys, &worst.keys).is_lt()) {
+            let row = row(values, keys);
+            self.heap.pop();
+            self.heap.push(row);
+        }
+        Ok(())
+    }
+
+    fn sorted(self) -> Vec<SortedRow<'p>> {
+        if self.wanted.is_some() {
+            return self.heap.into_sorted_vec();
+        }
+        let mut rows = self.rows;
+        rows.sort();
+        rows
+    }
+}

@@ -1,0 +1,239 @@
+//! Window functions over the collected rows of a query block.
+
+use std::cmp::Ordering;
+
+use parser::ast::FrameUnit;
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use crate::exec::sort::compare_keys;
+use crate::expr::aggregate::write_group_key;
+use crate::expr::{EvalContext, Expr};
+use crate::plan::limit_value;
+use crate::plan::query::{FrameEdge, WindowKind, WindowPlan};
+
+/// Fills the slots of all window functions.
+pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContext<'_>) -> SqlResult<()> {
+    for window in windows {
+        let mut keyed = Vec::with_capacity(rows.len());
+        for (at, row) in rows.iter().enumerate() {
+            let mut partition = Vec::new();
+            for expr in &window.partition {
+                write_group_key(&expr.eval(row, ctx)?, expr.ty.collation, &mut partition);
+            }
+            let order = window.order.iter().map(|key| key.expr.eval(row, ctx)).collect::<SqlResult<Vec<_>>>()?;
+            keyed.push(Keyed { partition, order, row: at });
+        }
+        keyed.sort_by(|a, b| a.partition.cmp(&b.partition).then_with(|| compare_keys(&window.order, &a.order, &b.order)));
+        let mut start = 0;
+        while start < keyed.len() {
+            let same = |other: &Keyed| other.partition == keyed[start].partition;
+            let end = start + keyed[start..].iter().take_while(|other| same(other)).count();
+            let values = partition_values(window, &keyed[start..end], rows, ctx)?;
+            for (entry, value) in keyed[start..end].iter().zip(values) {
+                rows[entry.row][window.slot] = value;
+            }
+            start = end;
+        }
+    }
+    Ok(())
+}
+
+struct Keyed {
+    partition: Vec<u8>,
+    order: Vec<Value>,
+    row: usize,
+}
+
+/// The function's value for each row of a partition, in window order.
+fn partition_values(
+    window: &WindowPlan,
+    keyed: &[Keyed],
+    rows: &[Vec<Value>],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Vec<Value>> {
+    let count = keyed.len();
+    let row = |at: usize| rows[keyed[at].row].as_slice();
+    let is_peer = |a: usize, b: usize| compare_keys(&window.order, &keyed[a].order, &keyed[b].order) == Ordering::Equal;
+    // The first and one past the last peer of each row.
+    let mut peers = Vec::with_capacity(count);
+    let mut start = 0;
+    while start < count {
+        let end = (start + 1..count).find(|at| !is_peer(start, *at)).unwrap_or(count);
+        peers.extend(std::iter::repeat_n((start, end), end - start));
+        start = end;
+    }
+    let number = |value: usize| Value::UInt(value as u64);
+    let mut values = Vec::with_capacity(count);
+    match &window.kind {
+        WindowKind::RowNumber => values.extend((1..=count).map(number)),
+        WindowKind::Rank => values.extend(peers.iter().map(|(first, _)| number(first + 1))),
+        WindowKind::DenseRank => {
+            let mut rank = 0;
+            for (at, (first, _)) in peers.iter().enumerate() {
+                rank += usize::from(*first == at);
+                values.push(number(rank));
+            }
+        }
+        WindowKind::PercentRank => {
+            let of = |first: usize| if count == 1 { 0.0 } else { first as f64 / (count - 1) as f64 };
+            values.extend(peers.iter().map(|(first, _)| Value::Double(of(*first))));
+        }
+        WindowKind::CumeDist => {
+            values.extend(peers.iter().map(|(_, end)| Value::Double(*end as f64 / count as f64)));
+        }
+        WindowKind::Ntile(buckets) => {
+            let buckets = match buckets.eval(row(0), ctx)? {
+                Value::Int(n) if n > 0 => n as usize,
+                Value::UInt(n) if n > 0 => n as usize,
+                _ => return Err(SqlError::new(ErrorKind::WrongArguments, &[&"ntile"])),
+            };
+            let (size, larger) = (count / buckets, count % buckets);
+            for at in 0..count {
+                let in_larger = larger * (size + 1);
+                let bucket = if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size.max(1) };
+                values.push(number(bucket + 1));
+            }
+        }
+        WindowKind::Lead { value, offset, default, backwards } => {
+            for at in 0..count {
+                let by = match offset {
+                    None => 1,
+                    Some(offset) => limit_of(offset, row(at), ctx)?,
+                };
+                let target = match backwards {
+                    true => at.checked_sub(by),
+                    false => at.checked_add(by).filter(|target| *target < count),
+                };
+                values.push(match (target, default) {
+                    (Some(target), _) => value.eval(row(target), ctx)?,
+                    (None, Some(default)) => default.eval_into(&window.ty, row(at), ctx)?,
+                    (None, None) => Value::Null,
+                });
+            }
+        }
+        WindowKind::FirstValue(_) | WindowKind::LastValue(_) | WindowKind::NthValue(..) | WindowKind::Aggregate(_) => {
+            let mut previous: Option<(std::ops::Range<usize>, Value)> = None;
+            for at in 0..count {
+                let frame = frame_of(window, keyed, &peers, at, rows, ctx)?;
+                if let Some((range, value)) = &previous
+                    && *range == frame
+                {
+                    values.push(value.clone());
+                    continue;
+                }
+                let value = frame_value(window, &frame, &row, ctx)?;
+                previous = Some((frame, value.clone()));
+                values.push(value);
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn frame_value<'r>(
+    window: &WindowPlan,
+    frame: &std::ops::Range<usize>,
+    row: &dyn Fn(usize) -> &'r [Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Value> {
+    match &window.kind {
+        WindowKind::FirstValue(value) if !frame.is_empty() => value.eval(row(frame.start), ctx),
+        WindowKind::LastValue(value) if !frame.is_empty() => value.eval(row(frame.end - 1), ctx),
+        WindowKind::NthValue(value, n) if !frame.is_empty() => {
+            let n = limit_of(n, row(frame.start), ctx)?;
+            match n.checked_sub(1).map(|skip| frame.start + skip).filter(|at| *at < frame.end) {
+                Some(at) => value.eval(row(at), ctx),
+                None if n == 0 => Err(SqlError::new(ErrorKind::WrongArguments, &[&"nth_value"])),
+                None => Ok(Value::Null),
+            }
+        }
+        WindowKind::Aggregate(call) => {
+            let mut state = call.start();
+            for at in frame.clone() {
+                call.add(&mut state, row(at), ctx)?;
+            }
+            call.finish(&state, ctx)
+        }
+        _ => Ok(Value::Null),
+    }
+}
+
+/// The rows of the frame around a row.
+fn frame_of(
+    window: &WindowPlan,
+    keyed: &[Keyed],
+    peers: &[(usize, usize)],
+    at: usize,
+    rows: &[Vec<Value>],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<std::ops::Range<usize>> {
+    let count = keyed.len();
+    let Some(frame) = &window.frame else {
+        // Without a frame: up to the peers of the current row, or all of it without ORDER BY.
+        return Ok(0..if window.order.is_empty() { count } else { peers[at].1 });
+    };
+    let row = rows[keyed[at].row].as_slice();
+    if frame.unit == FrameUnit::Range {
+        let edge = |edge: &FrameEdge, is_start: bool| -> SqlResult<usize> {
+            Ok(match edge {
+                FrameEdge::UnboundedPreceding => 0,
+                FrameEdge::UnboundedFollowing => count,
+                FrameEdge::CurrentRow if is_start => peers[at].0,
+                FrameEdge::CurrentRow => peers[at].1,
+                FrameEdge::Preceding(by) | FrameEdge::Following(by) => {
+                    let key = |at: usize| number_of(&keyed[at].order[0]);
+                    let Some(here) = key(at) else {
+                        return Ok(if is_start { peers[at].0 } else { peers[at].1 });
+                    };
+                    let distance = number_of(&by.eval(row, ctx)?).unwrap_or(0.0);
+                    let forward = matches!(edge, FrameEdge::Following(_)) != window.order[0].descending;
+                    let bound = if forward { here + distance } else { here - distance };
+                    let descending = window.order[0].descending;
+                    // NULLs are no numbers: they are in no such frame.
+                    let before = |value: f64| if descending { value > bound } else { value < bound };
+                    let beyond = |value: f64| if descending { value < bound } else { value > bound };
+                    match is_start {
+                        true => (0..count).find(|at| key(*at).is_some_and(|value| !before(value))).unwrap_or(count),
+                        false => (0..count).rev().find(|at| key(*at).is_some_and(|value| !beyond(value))).map_or(0, |at| at + 1),
+                    }
+                }
+            })
+        };
+        let (start, end) = (edge(&frame.start, true)?, edge(&frame.end, false)?);
+        return Ok(start..end.max(start));
+    }
+    let edge = |edge: &FrameEdge| -> SqlResult<i128> {
+        let at = at as i128;
+        Ok(match edge {
+            FrameEdge::UnboundedPreceding => 0,
+            FrameEdge::UnboundedFollowing => count as i128,
+            FrameEdge::CurrentRow => at,
+            FrameEdge::Preceding(by) => at - limit_of(by, row, ctx)? as i128,
+            FrameEdge::Following(by) => at + limit_of(by, row, ctx)? as i128,
+        })
+    };
+    let start = edge(&frame.start)?.clamp(0, count as i128) as usize;
+    let end = match &frame.end {
+        FrameEdge::UnboundedFollowing => count,
+        end => (edge(end)? + 1).clamp(0, count as i128) as usize,
+    };
+    Ok(start..end.max(start))
+}
+
+fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(v) => Some(*v as f64),
+        Value::UInt(v) => Some(*v as f64),
+        Value::Double(v) => Some(*v),
+        Value::Float(v) => Some(f64::from(*v)),
+        Value::Decimal(v) => Some(v.to_f64()),
+        _ => None,
+    }
+}
+
+/// A count of rows.
+fn limit_of(expr: &Expr, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<usize> {
+    let value = expr.eval(row, ctx)?;
+    let literal = Expr::literal(value, expr.ty.clone());
+    limit_value(&literal, ctx).map(|rows| usize::try_from(rows).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,282 @@
+//! What a running statement works with: its transaction, its host, the node.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::transaction::{Progress, Transaction, TransactionError};
+use store::{MemoryBudget, MemoryUse, Reservation};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
+
+use crate::engine::Engine;
+use crate::exec::query::{HashTable, KeptRows};
+use crate::host::{Host, Interrupt, WaitEnd};
+use crate::table::Table;
+use crate::variables::Settings;
+
+/// One statement's access to the world. Expressions, subqueries and operators share it, so the transaction is borrowed for
+/// each single read or write and never across a wait.
+pub struct Runtime<'a> {
+    pub engine: &'a Engine,
+    pub host: &'a dyn Host,
+    /// CLIENT_FOUND_ROWS.
+    pub found_rows: bool,
+    /// `auto_increment_increment` and `auto_increment_offset`.
+    pub auto_increment: (u64, u64),
+    /// `cte_max_recursion_depth`
+    pub recursion_limit: u64,
+    transaction: &'a RefCell<Transaction>,
+    lock_wait_timeout: Duration,
+    kept: Kept,
+}
+
+/// What the statement has computed once and reads often, by the place in the plan that it belongs to.
+#[derive(Default)]
+struct Kept {
+    rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
+    tables: RefCell<HashMap<usize, Rc<HashTable>>>,
+    working: RefCell<HashMap<usize, Rc<KeptRows>>>,
+}
+
+/// Whether a row was locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locked {
+    Yes,
+    /// Somebody else has it, under SKIP LOCKED.
+    Skipped,
+}
+
+impl<'a> Runtime<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        host: &'a dyn Host,
+        transaction: &'a RefCell<Transaction>,
+        settings: &Settings,
+        found_rows: bool,
+    ) -> Runtime<'a> {
+        Runtime {
+            engine,
+            host,
+            found_rows,
+            auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
+            recursion_limit: settings.cte_max_recursion_depth,
+            transaction,
+            lock_wait_timeout: settings.lock_wait_timeout,
+            kept: Kept::default(),
+        }
+    }
+
+    /// The rows of a derived table or subquery, computed at the first use.
+    pub fn kept_rows(&self, place: usize, compute: impl FnOnce() -> SqlResult<Vec<Vec<Value>>>) -> SqlResult<Rc<KeptRows>> {
+        if let Some(kept) = self.kept.rows.borrow().get(&place) {
+            return Ok(kept.clone());
+        }
+        let kept = Rc::new(KeptRows::new(compute()?));
+        self.kept.rows.borrow_mut().insert(place, kept.clone());
+        Ok(kept)
+    }
+
+    /// The hash table of a join, built at the first use.
+    pub fn hash_table(&self, place: usize, build: impl FnOnce() -> SqlResult<HashTable>) -> SqlResult<Rc<HashTable>> {
+        if let Some(table) = self.kept.tables.borrow().get(&place) {
+            return Ok(table.clone());
+        }
+        let table = Rc::new(build()?);
+        self.kept.tables.borrow_mut().insert(place, table.clone());
+        Ok(table)
+    }
+
+    /// The rows that the recursive reference of a common table stands for now.
+    pub fn working_rows(&self, number: usize) -> Rc<KeptRows> {
+        self.kept.working.borrow().get(&number).cloned().unwrap_or_default()
+    }
+
+    /// Sets them for one round; returns those of before.
+    pub fn set_working_rows(&self, number: usize, rows: Vec<Vec<Value>>) -> Option<Rc<KeptRows>> {
+        self.kept.working.borrow_mut().insert(number, Rc::new(KeptRows::new(rows)))
+    }
+
+    pub fn restore_working_rows(&self, number: usize, before: Option<Rc<KeptRows>>) {
+        let mut working = self.kept.working.borrow_mut();
+        match before {
+            Some(rows) => working.insert(number, rows),
+            None => working.remove(&number),
+        };
+    }
+
+    /// Forgets what was kept: it belonged to another outer row, or to another round of a recursion.
+    pub fn forget_kept(&self) {
+        self.kept.rows.borrow_mut().clear();
+        self.kept.tables.borrow_mut().clear();
+    }
+
+    /// The same statement's work in another transaction.
+    pub fn with_transaction<'b>(&'b self, transaction: &'b RefCell<Transaction>) -> Runtime<'b> {
+        Runtime {
+            engine: self.engine,
+            host: self.host,
+            found_rows: self.found_rows,
+            auto_increment: self.auto_increment,
+            recursion_limit: self.recursion_limit,
+            transaction,
+            lock_wait_timeout: self.lock_wait_timeout,
+            kept: Kept::default(),
+        }
+    }
+
+    /// An account for what a sort or a hash table holds; 1041's kin when the node has no memory left.
+    pub fn query_memory(&self) -> QueryMemory {
+        QueryMemory { budget: self.engine.participant().store().memory().clone(), held: None, unclaimed: 0 }
+    }
+
+    /// The transaction, for reading.
+    pub fn transaction(&self) -> Ref<'_, Transaction> {
+        self.transaction.borrow()
+    }
+
+    /// The transaction, for a write that cannot wait.
+    pub fn transaction_mut(&self) -> RefMut<'_, Transaction> {
+        self.transaction.borrow_mut()
+    }
+
+    /// Repeats an operation of the transaction until it has its locks: 1205 after `innodb_lock_wait_timeout`, 1213 for a
+    /// deadlock's victim, 1317 when interrupted.
+    pub fn with_locks(
+        &self,
+        mut operation: impl FnMut(&mut Transaction) -> Result<Progress, TransactionError>,
+    ) -> Result<Locked, StatementError> {
+        loop {
+            // The borrow ends here: other statements of this thread run while we wait.
+            let progress = operation(&mut self.transaction.borrow_mut())?;
+            let wait = match progress {
+                Progress::Done => return Ok(Locked::Yes),
+                Progress::Skipped => return Ok(Locked::Skipped),
+                Progress::Wait(wait) => wait,
+            };
+            match self.host.wait_interruptible(std::pin::pin!(wait), Some(self.lock_wait_timeout)) {
+                WaitEnd::Done => {}
+                WaitEnd::TimedOut => return Err(ErrorKind::LockWaitTimeout.into()),
+                WaitEnd::Interrupted(interrupt) => return Err(interrupted(interrupt).into()),
+            }
+        }
+    }
+
+    /// Called between chunks of long work: stops an interrupted statement and lets other sessions run.
+    pub fn breathe(&self) -> SqlResult<()> {
+        if let Some(interrupt) = self.host.interrupted() {
+            return Err(interrupted(interrupt));
+        }
+        self.host.yield_now();
+        Ok(())
+    }
+
+    /// Refuses to read a table, or an index of it, that was made after the transaction's snapshot.
+    pub fn check_visible(&self, table: &Table, index: IndexId) -> SqlResult<()> {
+        let snapshot = self.transaction().snapshot();
+        match table.rows.readable_since(index) {
+            Some(since) if since <= snapshot => Ok(()),
+            _ => Err(ErrorKind::TableDefChanged.into()),
+        }
+    }
+}
+
+/// An error of a statement before it has MySQL's number: a duplicate key is still told by its index, because INSERT
+/// may have an answer to it.
+#[derive(Debug)]
+pub enum StatementError {
+    Sql(SqlError),
+    Transaction(TransactionError),
+}
+
+impl From<SqlError> for StatementError {
+    fn from(error: SqlError) -> StatementError {
+        StatementError::Sql(error)
+    }
+}
+
+impl From<ErrorKind> for StatementError {
+    fn from(kind: ErrorKind) -> StatementError {
+        StatementError::Sql(kind.into())
+    }
+}
+
+impl From<TransactionError> for StatementError {
+    fn from(error: TransactionError) -> StatementError {
+        StatementError::Transaction(error)
+    }
+}
+
+impl StatementError {
+    /// MySQL's error, with what it says of the table.
+    pub fn into_sql(self, table: &Table) -> SqlError {
+        match self {
+            StatementError::Sql(error) => error,
+            StatementError::Transaction(error) => transaction_error(&error, &table.def.name),
+        }
+    }
+}
+
+impl StatementError {
+    /// MySQL's error, where no table's definition is at hand.
+    pub fn into_sql_named(self, table: &str) -> SqlError {
+        match self {
+            StatementError::Sql(error) => error,
+            StatementError::Transaction(error) => transaction_error(&error, table),
+        }
+    }
+}
+
+/// Memory that a query holds until it ends, taken from the node's budget in large steps.
+pub struct QueryMemory {
+    budget: Arc<MemoryBudget>,
+    held: Option<Reservation>,
+    /// Reserved and not used yet.
+    unclaimed: usize,
+}
+
+impl QueryMemory {
+    const STEP: usize = 64 << 10;
+
+    /// Takes `bytes` more; error 1038 when the budget is exhausted.
+    pub fn grow(&mut self, bytes: usize) -> SqlResult<()> {
+        if bytes <= self.unclaimed {
+            self.unclaimed -= bytes;
+            return Ok(());
+        }
+        let step = bytes.max(QueryMemory::STEP);
+        let grown = match &mut self.held {
+            Some(held) => held.grow(step as u64),
+            None => self.budget.reserve(MemoryUse::Queries, step as u64).map(|held| self.held = Some(held)),
+        };
+        grown.map_err(|_| SqlError::from(ErrorKind::OutOfSortMemory))?;
+        self.unclaimed += step - bytes;
+        Ok(())
+    }
+}
+
+/// MySQL's error for a failed operation on the table `table`. A duplicate key is told without its values; the callers
+/// that know the row say more.
+pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
+    match error {
+        TransactionError::DuplicateKey { index, .. } => {
+            SqlError::new(ErrorKind::DupEntry, &[&"?", &format_args!("{table}.{index}")])
+        }
+        TransactionError::WriteConflict(_) => SqlError::new(ErrorKind::CheckRead, &[&table]),
+        TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
+        TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
+        TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
+        TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
+        TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
+    }
+}
+
+/// MySQL's error for an interrupted statement.
+pub fn interrupted(interrupt: Interrupt) -> SqlError {
+    match interrupt {
+        Interrupt::KillQuery | Interrupt::KillConnection => ErrorKind::QueryInterrupted.into(),
+        Interrupt::Timeout => ErrorKind::QueryTimeout.into(),
+        Interrupt::Shutdown => ErrorKind::ServerShutdown.into(),
+    }
+}

@@ -1,0 +1,126 @@
+//! From a statement's tree to what the executor runs.
+//!
+//! A plan is bound to one version of the catalog, one list of parameter types and one sql_mode. It holds no values of
+//! parameters and nothing of a transaction, so that sessions share it.
+
+pub mod access;
+mod dml;
+pub mod query;
+mod scope;
+pub mod straight;
+
+use std::sync::Arc;
+
+use cluster::catalog::Catalog;
+use parser::ast::{self, Statement};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
+
+use crate::engine::Engine;
+use crate::exec::dml::{DeletePlan, InsertPlan, UpdatePlan};
+use crate::expr::{BindOptions, EvalContext, Expr};
+use crate::result::ResultShape;
+use crate::table::Table;
+
+pub use dml::{added_values, write_rules};
+pub use query::QueryPlan;
+pub use scope::TableScope;
+pub use straight::StraightPlan;
+
+/// A statement that reads or changes rows, ready to run.
+#[derive(Debug)]
+pub enum Plan {
+    /// A query with a straight path from the store to the client.
+    Straight(StraightPlan),
+    Query(QueryPlan),
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    /// UPDATE or DELETE over several tables.
+    Multi(query::MultiTableChange),
+}
+
+impl Plan {
+    /// The result's columns; none for a change.
+    pub fn shape(&self) -> Option<&Arc<ResultShape>> {
+        match self {
+            Plan::Straight(plan) => Some(&plan.shape),
+            Plan::Query(plan) => plan.shape(),
+            _ => None,
+        }
+    }
+
+    /// Whether it may change rows.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Multi(_))
+    }
+
+    /// The tables that it changes, or reads with locks.
+    pub fn changed_tables(&self) -> Vec<Arc<Table>> {
+        match self {
+            Plan::Straight(_) => Vec::new(),
+            Plan::Query(plan) => plan.locked_tables(),
+            Plan::Insert(plan) => vec![plan.table.clone()],
+            Plan::Update(plan) => vec![plan.target.path.table.clone()],
+            Plan::Delete(plan) => vec![plan.target.path.table.clone()],
+            Plan::Multi(plan) => plan.changed_tables(),
+        }
+    }
+}
+
+/// What planning one statement works with.
+pub struct Planner<'a> {
+    pub engine: &'a Engine,
+    pub catalog: &'a Catalog,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// Evaluates constants.
+    pub ctx: EvalContext<'a>,
+    /// The types of the parameters, as far as they are known.
+    pub params: &'a [SqlType],
+}
+
+impl<'a> Planner<'a> {
+    /// Plans a query or a change; `None` for every other statement.
+    pub fn plan(&self, statement: &Statement) -> SqlResult<Option<Plan>> {
+        Ok(Some(match statement {
+            Statement::Query(query) => match straight::straight_plan(self, query)? {
+                Some(plan) => Plan::Straight(plan),
+                None => Plan::Query(query::plan_query(self, query)?),
+            },
+            Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
+            Statement::Update(update) if dml::is_single_table(&update.tables) => {
+                Plan::Update(dml::plan_update(self, update)?)
+            }
+            Statement::Update(update) => Plan::Multi(query::plan_multi_update(self, update)?),
+            Statement::Delete(delete) => match &delete.form {
+                ast::DeleteForm::Single { .. } => Plan::Delete(dml::plan_delete(self, delete)?),
+                ast::DeleteForm::Multi { .. } => Plan::Multi(query::plan_multi_delete(self, delete)?),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    pub fn options(&self) -> BindOptions<'a> {
+        BindOptions { params: self.params }
+    }
+
+    /// The table of a name; 1046 without a database, 1146 where there is none.
+    pub fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.database.ok_or(ErrorKind::NoDb)?,
+        };
+        let missing = || SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()]);
+        let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
+        self.engine.table(def).ok_or_else(missing)
+    }
+}
+
+/// The number of a LIMIT: a literal or a parameter; 1210 for what is none.
+pub fn limit_value(limit: &Expr, ctx: &EvalContext<'_>) -> SqlResult<u64> {
+    match limit.eval(&[], ctx)? {
+        Value::Int(rows) if rows >= 0 => Ok(rows as u64),
+        Value::UInt(rows) => Ok(rows),
+        _ => Err(SqlError::new(ErrorKind::WrongArguments, &[&"LIMIT"])),
+    }
+}

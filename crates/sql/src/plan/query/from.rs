@@ -1,0 +1,254 @@
+//! FROM: table references into a tree of joins over the scope's tables.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cluster::catalog::same_name;
+use parser::ast::{self, TableRef};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, renamed};
+use crate::expr::{Binder, Clause, CompareOp, Expr};
+
+/// Joins as they are written, RIGHT turned into LEFT.
+#[derive(Debug)]
+pub enum FromTree {
+    /// A table of the scope.
+    Table(usize),
+    /// All of these, with conditions; in any order unless `fixed`.
+    Inner { children: Vec<FromTree>, conditions: Vec<Expr>, fixed: bool },
+    /// Every row of `left`, with the rows of `right` that fulfil `on`, or NULLs.
+    Left { left: Box<FromTree>, right: Box<FromTree>, on: Vec<Expr> },
+}
+
+impl FromTree {
+    /// The tables below.
+    pub fn tables(&self) -> Vec<usize> {
+        match self {
+            FromTree::Table(table) => vec![*table],
+            FromTree::Inner { children, .. } => children.iter().flat_map(FromTree::tables).collect(),
+            FromTree::Left { left, right, .. } => left.tables().into_iter().chain(right.tables()).collect(),
+        }
+    }
+}
+
+/// A bound part of the FROM clause: its joins, and the slots that `*` shows of it, in order.
+struct Bound {
+    tree: FromTree,
+    shown: Vec<usize>,
+    tables: Range<usize>,
+}
+
+/// Binds a FROM clause. Returns the joins and the slots of `*`.
+pub fn bind_from(scope: &mut QueryScope<'_, '_, '_>, from: &[TableRef], straight: bool) -> SqlResult<Option<(FromTree, Vec<usize>)>> {
+    if from.is_empty() {
+        return Ok(None);
+    }
+    let mut children = Vec::with_capacity(from.len());
+    let mut shown = Vec::new();
+    for table in from {
+        let bound = bind_ref(scope, table)?;
+        children.push(bound.tree);
+        shown.extend(bound.shown);
+    }
+    scope.visible = 0..scope.tables.len();
+    check_unique_names(scope)?;
+    let tree = match children.len() {
+        1 => children.remove(0),
+        _ => FromTree::Inner { children, conditions: Vec::new(), fixed: straight },
+    };
+    Ok(Some((tree, shown)))
+}
+
+/// 1066 for two tables of one name.
+fn check_unique_names(scope: &QueryScope<'_, '_, '_>) -> SqlResult<()> {
+    for (at, table) in scope.tables.iter().enumerate() {
+        let twin = |other: &ScopeTable| other.alias == table.alias && other.database == table.database;
+        if scope.tables[..at].iter().any(twin) {
+            return Err(SqlError::new(ErrorKind::NonUniqTable, &[&table.alias]));
+        }
+    }
+    Ok(())
+}
+
+fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<Bound> {
+    match table {
+        TableRef::Table(factor) => bind_table(scope, factor),
+        TableRef::Derived(derived) => bind_derived(scope, derived),
+        TableRef::JsonTable(_) => Err(SqlError::not_supported("JSON_TABLE")),
+        TableRef::List(list) => {
+            let start = scope.tables.len();
+            let mut children = Vec::with_capacity(list.len());
+            let mut shown = Vec::new();
+            for table in list {
+                let bound = bind_ref(scope, table)?;
+                children.push(bound.tree);
+                shown.extend(bound.shown);
+            }
+            let tree = FromTree::Inner { children, conditions: Vec::new(), fixed: false };
+            Ok(Bound { tree, shown, tables: start..scope.tables.len() })
+        }
+        TableRef::Join(join) => bind_join(scope, join),
+    }
+}
+
+fn add_table(scope: &mut QueryScope<'_, '_, '_>, table: ScopeTable) -> Bound {
+    let at = scope.tables.len();
+    let shown = table.slots().filter(|slot| !table.invisible.contains(&(slot - table.offset))).collect();
+    scope.tables.push(table);
+    Bound { tree: FromTree::Table(at), shown, tables: at..at + 1 }
+}
+
+fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> SqlResult<Bound> {
+    if !factor.partitions.is_empty() {
+        return Err(SqlError::not_supported("PARTITION"));
+    }
+    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
+    let offset = scope.width();
+    if let Some(common) = scope.common.get(&factor.name).cloned() {
+        let columns = relabelled(&common.shape.columns, &alias);
+        let source = match common.source {
+            CommonSource::Query(plan) => TableSource::Derived(plan),
+            CommonSource::Working(number) => TableSource::Working(number),
+            CommonSource::Recursive(plan) => TableSource::Recursive(plan),
+        };
+        let used = vec![false; columns.len()];
+        let table = ScopeTable { alias, database: None, columns, invisible: Vec::new(), offset, source, used };
+        return Ok(add_table(scope, table));
+    }
+    if let Some(table) = crate::information_schema::find(scope.planner, &factor.name)? {
+        let columns = table.columns(&alias);
+        let used = vec![false; columns.len()];
+        let database = Some(table.database().to_owned());
+        let source = TableSource::Virtual(table);
+        let table = ScopeTable { alias, database, columns, invisible: Vec::new(), offset, source, used };
+        return Ok(add_table(scope, table));
+    }
+    let table = scope.planner.table(&factor.name)?;
+    let columns = base_columns(&table, &alias);
+    let invisible = table.def.columns.iter().enumerate().filter(|(_, column)| column.invisible);
+    let invisible = invisible.map(|(position, _)| position).collect();
+    let used = vec![false; columns.len()];
+    let database = Some(table.def.database.clone());
+    let source = TableSource::Base { table, hints: factor.index_hints.clone() };
+    Ok(add_table(scope, ScopeTable { alias, database, columns, invisible, offset, source, used }))
+}
+
+fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> SqlResult<Bound> {
+    if derived.lateral {
+        return Err(SqlError::not_supported("LATERAL"));
+    }
+    let alias = derived.alias.to_string();
+    let common = scope.common.clone();
+    let plan = super::plan_in(scope.planner, &derived.query, &common, None)?;
+    let shape = renamed(&plan.shape, &derived.columns, &alias)?;
+    for (at, column) in shape.columns.iter().enumerate() {
+        if shape.columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
+        }
+    }
+    let columns = relabelled(&shape.columns, &alias);
+    let used = vec![false; columns.len()];
+    let source = TableSource::Derived(Arc::new(plan));
+    let offset = scope.width();
+    Ok(add_table(scope, ScopeTable { alias, database: None, columns, invisible: Vec::new(), offset, source, used }))
+}
+
+/// Columns of a query's result as columns of a table of that alias.
+fn relabelled(columns: &[crate::result::ResultColumn], alias: &str) -> Vec<crate::result::ResultColumn> {
+    columns
+        .iter()
+        .map(|column| crate::result::ResultColumn {
+            table: alias.to_owned(),
+            original_table: String::new(),
+            original_name: column.name.clone(),
+            database: String::new(),
+            flags: crate::result::ColumnFlags::default(),
+            ..column.clone()
+        })
+        .collect()
+}
+
+fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<Bound> {
+    let left = bind_ref(scope, &join.left)?;
+    let right = bind_ref(scope, &join.right)?;
+    let tables = left.tables.start..right.tables.end;
+    let (is_left, is_right) = (join.kind == ast::JoinKind::Left, join.kind == ast::JoinKind::Right);
+    let mut on = Vec::new();
+    let mut shown: Vec<usize> = left.shown.iter().chain(&right.shown).copied().collect();
+    match &join.condition {
+        ast::JoinCondition::None => {}
+        ast::JoinCondition::On(condition) => {
+            let before = std::mem::replace(&mut scope.visible, tables.clone());
+            scope.clause = Clause::On;
+            let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+            let bound = Binder::new(scope, ctx, options).bind_condition(condition);
+            scope.visible = before;
+            on = bound?.into_conjuncts();
+        }
+        ast::JoinCondition::Using(names) => {
+            let mut pairs = Vec::with_capacity(names.len());
+            for name in names {
+                let find = |bound: &Bound| {
+                    bound.shown.iter().copied().find(|slot| same_name(&scope.result_column(*slot).name, name))
+                };
+                let unknown = || SqlError::new(ErrorKind::BadField, &[&name.as_str(), &"from clause"]);
+                pairs.push((find(&left).ok_or_else(unknown)?, find(&right).ok_or_else(unknown)?));
+            }
+            shown = merge(scope, &pairs, &left, &right, is_right, &mut on)?;
+        }
+        ast::JoinCondition::Natural => {
+            let mut pairs = Vec::new();
+            for &slot in &left.shown {
+                let name = scope.result_column(slot).name.clone();
+                let mut same = right.shown.iter().copied().filter(|other| same_name(&scope.result_column(*other).name, &name));
+                if let Some(other) = same.next() {
+                    pairs.push((slot, other));
+                }
+            }
+            shown = merge(scope, &pairs, &left, &right, is_right, &mut on)?;
+        }
+    }
+    if is_left {
+        scope.make_nullable(right.tables.clone());
+    }
+    if is_right {
+        scope.make_nullable(left.tables.clone());
+    }
+    let tree = match (is_left, is_right) {
+        (true, _) => FromTree::Left { left: Box::new(left.tree), right: Box::new(right.tree), on },
+        (_, true) => FromTree::Left { left: Box::new(right.tree), right: Box::new(left.tree), on },
+        _ => FromTree::Inner {
+            children: vec![left.tree, right.tree],
+            conditions: on,
+            fixed: join.kind == ast::JoinKind::Straight,
+        },
+    };
+    Ok(Bound { tree, shown, tables })
+}
+
+/// USING and NATURAL: equalities, and one column shown for each pair, first of all.
+fn merge(
+    scope: &mut QueryScope<'_, '_, '_>,
+    pairs: &[(usize, usize)],
+    left: &Bound,
+    right: &Bound,
+    keeps_right: bool,
+    on: &mut Vec<Expr>,
+) -> SqlResult<Vec<usize>> {
+    let mut shown = Vec::with_capacity(left.shown.len() + right.shown.len());
+    let mut hidden = Vec::with_capacity(pairs.len());
+    for &(a, b) in pairs {
+        let (left_column, right_column) = (scope.column(a), scope.column(b));
+        let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+        on.push(Binder::new(scope, ctx, options).comparison(CompareOp::Eq, left_column, right_column)?);
+        let (kept, merged) = if keeps_right { (b, a) } else { (a, b) };
+        shown.push(kept);
+        hidden.push(merged);
+    }
+    let paired = |slot: &usize| pairs.iter().any(|(a, b)| a == slot || b == slot);
+    let (first, second) = if keeps_right { (right, left) } else { (left, right) };
+    shown.extend(first.shown.iter().chain(&second.shown).copied().filter(|slot| !paired(slot)));
+    scope.merged.extend(hidden);
+    Ok(shown)
+}

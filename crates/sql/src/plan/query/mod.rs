@@ -1,0 +1,340 @@
+//! Queries in general: joins, grouping, subqueries, unions, common tables.
+//!
+//! A query block works on one wide row: every table of its FROM clause has its own slots in it, wherever the join order puts
+//! the table. Aggregates and window functions get further slots behind. So every expression of the block is bound once,
+//! before the join order is known.
+//!
+//! * [`scope`]: what names mean;
+//! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
+//! * [`select`]: one SELECT; [`window`]: window functions;
+//! * [`change`]: UPDATE and DELETE over several tables;
+//! * this file: set operations, VALUES, LIMIT, subqueries.
+
+mod change;
+mod from;
+mod join;
+mod scope;
+mod select;
+mod window;
+
+use std::sync::Arc;
+
+use parser::ast::{self, QueryBody, SelectItem, SetOp, Statement};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType};
+
+use super::Planner;
+use crate::exec::sort::SortKey;
+use crate::expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
+use crate::result::{ResultColumn, ResultShape};
+use crate::table::Table;
+
+pub use change::{MultiTableChange, TargetTable, plan_multi_delete, plan_multi_update};
+pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest};
+pub use scope::{CommonTables, RecursivePlan};
+pub use select::{Grouping, SelectPlan};
+pub use window::{FrameEdge, WindowKind, WindowPlan};
+
+/// A planned query.
+#[derive(Debug)]
+pub struct QueryPlan {
+    pub shape: Arc<ResultShape>,
+    pub body: Body,
+    /// Of a set operation or VALUES, over its output columns; a SELECT sorts by itself.
+    pub order: Vec<SortKey>,
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
+    /// Whether it names columns of enclosing queries.
+    pub correlated: bool,
+    /// `SELECT … INTO @a, @b`
+    pub into: Vec<Arc<str>>,
+    /// `SQL_CALC_FOUND_ROWS`
+    pub count_all: bool,
+}
+
+#[derive(Debug)]
+pub enum Body {
+    Select(Box<SelectPlan>),
+    Values(Vec<Vec<Expr>>),
+    Set(SetPlan),
+    /// A parenthesised query with an order or limit of its own.
+    Nested(Arc<QueryPlan>),
+}
+
+/// `first op term op term …`, from the left.
+#[derive(Debug)]
+pub struct SetPlan {
+    pub first: Arc<QueryPlan>,
+    pub rest: Vec<(SetOp, bool, Arc<QueryPlan>)>,
+}
+
+impl QueryPlan {
+    pub fn shape(&self) -> Option<&Arc<ResultShape>> {
+        self.into.is_empty().then_some(&self.shape)
+    }
+
+    pub fn column_types(&self) -> Vec<SqlType> {
+        self.shape.columns.iter().map(|column| column.ty.clone()).collect()
+    }
+
+    /// Base tables that are read with row locks.
+    pub fn locked_tables(&self) -> Vec<Arc<Table>> {
+        let mut tables = Vec::new();
+        self.for_each_table(&mut |access| {
+            if access.lock.is_some() {
+                tables.push(access.table.clone());
+            }
+        });
+        tables
+    }
+
+    /// All base tables that are read.
+    pub fn read_tables(&self) -> Vec<Arc<Table>> {
+        let mut tables = Vec::new();
+        self.for_each_table(&mut |access| tables.push(access.table.clone()));
+        tables
+    }
+
+    pub fn for_each_table(&self, visit: &mut dyn FnMut(&BaseAccess)) {
+        match &self.body {
+            Body::Select(select) => {
+                if let Some(join) = &select.from {
+                    join.for_each_table(visit);
+                }
+            }
+            Body::Values(_) => {}
+            Body::Set(set) => {
+                set.first.for_each_table(visit);
+                set.rest.iter().for_each(|(_, _, term)| term.for_each_table(visit));
+            }
+            Body::Nested(query) => query.for_each_table(visit),
+        }
+    }
+}
+
+/// Plans a statement's query.
+pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryPlan> {
+    let mut plan = plan_in(planner, query, &CommonTables::default(), None)?;
+    match &query.into {
+        None => {}
+        Some(ast::SelectInto::Variables(names)) => {
+            for name in names {
+                match name {
+                    ast::IntoVar::User(name) => plan.into.push(name.to_lowercase().into()),
+                    ast::IntoVar::Local(name) => {
+                        return Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&name.as_str()]));
+                    }
+                }
+            }
+            if plan.into.len() != plan.shape.columns.len() {
+                return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
+            }
+        }
+        Some(ast::SelectInto::OutFile { .. }) => return Err(SqlError::not_supported("INTO OUTFILE")),
+        Some(ast::SelectInto::DumpFile(_)) => return Err(SqlError::not_supported("INTO DUMPFILE")),
+    }
+    Ok(plan)
+}
+
+/// Plans a query that may see common tables and the rows of an enclosing one.
+fn plan_in(
+    planner: &Planner<'_>,
+    query: &ast::Query,
+    common: &CommonTables,
+    outer: Option<&mut dyn Scope>,
+) -> SqlResult<QueryPlan> {
+    let common = &scope::with_common_tables(planner, query.with.as_ref(), common)?;
+    let is_select = matches!(query.body, QueryBody::Select(_) | QueryBody::Table(_));
+    if is_select {
+        return select::plan_select_query(planner, query, common, outer);
+    }
+    if !query.locks.is_empty() {
+        return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UNION", &"FOR UPDATE"]));
+    }
+    let mut outer = outer;
+    let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
+    let mut scope = scope::OutputScope { shape: &shape, offset: 0 };
+    let mut order = Vec::new();
+    for item in &query.order_by {
+        let expr = order_expr(planner, &item.expr, &mut scope, shape.columns.len())?;
+        order.push(SortKey { expr, descending: item.descending });
+    }
+    let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
+    Ok(QueryPlan { shape, body, order, limit, offset, correlated, into: Vec::new(), count_all: false })
+}
+
+/// ORDER BY of a set operation: a position or an expression over the output.
+fn order_expr(planner: &Planner<'_>, tree: &ast::Expr, scope: &mut scope::OutputScope<'_>, width: usize) -> SqlResult<Expr> {
+    if let ast::Expr::Literal(ast::Literal::Int(position)) = tree {
+        let position = usize::try_from(*position).unwrap_or(0);
+        if position == 0 || position > width {
+            return Err(SqlError::new(ErrorKind::BadField, &[&position, &Clause::OrderBy.name()]));
+        }
+        let column = &scope.shape.columns[position - 1];
+        return Ok(Expr::column(position - 1, column.name.as_str(), column.ty.clone()));
+    }
+    Binder::new(scope, planner.ctx, planner.options()).bind(tree)
+}
+
+pub fn bind_limit(planner: &Planner<'_>, limit: Option<&ast::Limit>) -> SqlResult<(Option<Expr>, Option<Expr>)> {
+    let Some(limit) = limit else { return Ok((None, None)) };
+    let bind = |tree| Binder::new(&mut NoColumns, planner.ctx, planner.options()).bind(tree);
+    let offset = limit.offset.as_ref().map(bind).transpose()?;
+    Ok((Some(bind(&limit.count)?), offset))
+}
+
+type PlannedBody = (Body, Arc<ResultShape>, bool);
+
+fn plan_body(
+    planner: &Planner<'_>,
+    body: &QueryBody,
+    common: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
+) -> SqlResult<PlannedBody> {
+    match body {
+        QueryBody::Values(rows) => plan_values(planner, rows, outer),
+        QueryBody::SetOperation(set) => plan_set(planner, set, common, outer),
+        QueryBody::Query(query) => {
+            let plan = plan_in(planner, query, common, reborrow(outer))?;
+            let (shape, correlated) = (plan.shape.clone(), plan.correlated);
+            Ok((Body::Nested(Arc::new(plan)), shape, correlated))
+        }
+        QueryBody::Select(_) | QueryBody::Table(_) => {
+            let plan = plan_in(planner, &ast::Query::plain(body.clone()), common, reborrow(outer))?;
+            let (shape, correlated) = (plan.shape.clone(), plan.correlated);
+            Ok((Body::Nested(Arc::new(plan)), shape, correlated))
+        }
+    }
+}
+
+/// The enclosing scope, lent for one part of a query.
+fn reborrow<'a>(outer: &'a mut Option<&mut dyn Scope>) -> Option<&'a mut dyn Scope> {
+    match outer {
+        Some(outer) => Some(&mut **outer),
+        None => None,
+    }
+}
+
+fn plan_values(
+    planner: &Planner<'_>,
+    rows: &[Vec<ast::Expr>],
+    outer: &mut Option<&mut dyn Scope>,
+) -> SqlResult<PlannedBody> {
+    let mut scope = scope::QueryScope::new(planner, reborrow(outer));
+    let width = rows.first().map_or(0, Vec::len);
+    let mut bound = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        if row.len() != width {
+            return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
+        }
+        let values = row.iter().map(|value| Binder::new(&mut scope, planner.ctx, planner.options()).bind(value));
+        bound.push(values.collect::<SqlResult<Vec<_>>>()?);
+    }
+    let correlated = scope.correlated();
+    let mut columns = Vec::with_capacity(width);
+    for at in 0..width {
+        let types: Vec<&Expr> = bound.iter().map(|row| &row[at]).collect();
+        columns.push(ResultColumn::computed(format!("column_{at}"), unified(planner, &types)?));
+    }
+    Ok((Body::Values(bound), ResultShape::new(columns), correlated))
+}
+
+fn plan_set(
+    planner: &Planner<'_>,
+    set: &ast::SetOperation,
+    common: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
+) -> SqlResult<PlannedBody> {
+    let term = |body: &QueryBody, outer: &mut Option<&mut dyn Scope>| -> SqlResult<Arc<QueryPlan>> {
+        let query = match body {
+            QueryBody::Query(query) => (**query).clone(),
+            body => ast::Query::plain(body.clone()),
+        };
+        Ok(Arc::new(plan_in(planner, &query, common, reborrow(outer))?))
+    };
+    let first = term(&set.first, outer)?;
+    let mut rest = Vec::with_capacity(set.rest.len());
+    for next in &set.rest {
+        let plan = term(&next.body, outer)?;
+        if plan.shape.columns.len() != first.shape.columns.len() {
+            return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
+        }
+        rest.push((next.op, next.all, plan));
+    }
+    let mut columns = Vec::with_capacity(first.shape.columns.len());
+    for (at, column) in first.shape.columns.iter().enumerate() {
+        let of = |plan: &QueryPlan| {
+            let column = &plan.shape.columns[at];
+            Expr::column(at, column.name.as_str(), column.ty.clone())
+        };
+        let terms: Vec<Expr> = std::iter::once(of(&first)).chain(rest.iter().map(|(_, _, plan)| of(plan))).collect();
+        let ty = unified(planner, &terms.iter().collect::<Vec<_>>())?;
+        columns.push(ResultColumn::computed(column.name.clone(), ty));
+    }
+    let correlated = first.correlated || rest.iter().any(|(_, _, plan)| plan.correlated);
+    Ok((Body::Set(SetPlan { first, rest }), ResultShape::new(columns), correlated))
+}
+
+/// The type that holds the values of all of these, as COALESCE would give it.
+fn unified(planner: &Planner<'_>, exprs: &[&Expr]) -> SqlResult<SqlType> {
+    crate::expr::unified_type(exprs, &planner.ctx)
+}
+
+/// A subquery of an expression; its outer rows are those of `outer`.
+pub fn plan_subquery(
+    planner: &Planner<'_>,
+    query: &ast::Query,
+    common: &CommonTables,
+    outer: &mut dyn Scope,
+) -> SqlResult<Arc<dyn Subquery>> {
+    let plan = plan_in(planner, query, common, Some(outer))?;
+    Ok(Arc::new(crate::exec::query::SubqueryPlan::new(plan)))
+}
+
+/// The query of an INSERT … SELECT, which must give `width` columns.
+pub fn plan_insert_source(
+    planner: &Planner<'_>,
+    query: &ast::Query,
+    width: usize,
+    into: &Arc<Table>,
+) -> SqlResult<Arc<dyn crate::exec::dml::RowSource>> {
+    let plan = plan_query(planner, query)?;
+    if plan.shape.columns.len() != width {
+        return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
+    }
+    let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
+    Ok(Arc::new(crate::exec::query::InsertSource { plan, reads_target }))
+}
+
+/// Which indexes the hints leave; 1176 for an unknown one.
+pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<Box<dyn Fn(IndexId) -> bool>> {
+    let mut only: Option<Vec<IndexId>> = None;
+    let mut never = Vec::new();
+    for hint in hints {
+        let mut named = Vec::with_capacity(hint.indexes.len());
+        for name in &hint.indexes {
+            let unknown = || SqlError::new(ErrorKind::KeyDoesNotExist, &[&name.as_str(), &table.def.name]);
+            named.push(table.def.index(name).ok_or_else(unknown)?.id);
+        }
+        match hint.kind {
+            ast::IndexHintKind::Ignore => never.extend(named),
+            ast::IndexHintKind::Use | ast::IndexHintKind::Force => only.get_or_insert_default().extend(named),
+        }
+    }
+    Ok(Box::new(move |index| !never.contains(&index) && only.as_ref().is_none_or(|only| only.contains(&index))))
+}
+
+/// `SELECT expr`, to evaluate an expression as a query does.
+pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
+    let select = ast::Select {
+        hints: None,
+        options: ast::SelectOptions::default(),
+        items: vec![SelectItem::Expr { expr: expr.clone(), alias: None, text: ast::SourceText::default() }],
+        from: Vec::new(),
+        filter: None,
+        group_by: Vec::new(),
+        rollup: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(Box::new(select))))))
+}

@@ -1,0 +1,389 @@
+//! What names mean within a query.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use cluster::catalog::same_name;
+use parser::ast;
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::QueryPlan;
+use super::window::WindowPlan;
+use crate::expr::scope::{ambiguous_column, unknown_column};
+use crate::expr::{AggregateCall, Clause, Expr, ExprKind, Resolved, Scope, Subquery};
+use crate::plan::Planner;
+use crate::result::{ResultColumn, ResultShape, table_column};
+use crate::table::Table;
+
+/// The common tables (`WITH`) that a query sees.
+#[derive(Debug, Clone, Default)]
+pub struct CommonTables {
+    by_name: HashMap<String, CommonTable>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CommonTable {
+    pub source: CommonSource,
+    pub shape: Arc<ResultShape>,
+}
+
+#[derive(Debug, Clone)]
+pub enum CommonSource {
+    Query(Arc<QueryPlan>),
+    /// The recursive reference of a recursive one: the rows of the round before, kept under this number.
+    Working(usize),
+    Recursive(Arc<RecursivePlan>),
+}
+
+/// `WITH RECURSIVE`: the rows of `seed`, then of `step` over the rows of the round before, until there are none.
+#[derive(Debug)]
+pub struct RecursivePlan {
+    pub seed: QueryPlan,
+    pub step: QueryPlan,
+    /// `UNION` without ALL: a row comes once.
+    pub distinct: bool,
+    /// The number under which the step finds its rows.
+    pub working: usize,
+    pub name: String,
+}
+
+impl CommonTables {
+    pub fn get(&self, name: &ast::TableName) -> Option<&CommonTable> {
+        if name.schema.is_some() { None } else { self.by_name.get(&name.name.to_lowercase()) }
+    }
+}
+
+/// The common tables of a WITH clause, on top of those already seen.
+pub fn with_common_tables(
+    planner: &Planner<'_>,
+    with: Option<&ast::With>,
+    seen: &CommonTables,
+) -> SqlResult<CommonTables> {
+    let mut common = seen.clone();
+    let Some(with) = with else { return Ok(common) };
+    for table in &with.tables {
+        let planned = if with.recursive && refers_to(&table.query, &table.name) {
+            plan_recursive(planner, table, &common)?
+        } else {
+            let plan = super::plan_in(planner, &table.query, &common, None)?;
+            let shape = renamed(&plan.shape, &table.columns, &table.name)?;
+            CommonTable { source: CommonSource::Query(Arc::new(plan)), shape }
+        };
+        common.by_name.insert(table.name.to_lowercase(), planned);
+    }
+    Ok(common)
+}
+
+fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &CommonTables) -> SqlResult<CommonTable> {
+    let name = table.name.to_string();
+    let ast::QueryBody::SetOperation(set) = &table.query.body else {
+        return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
+    };
+    let is_recursive = |body: &ast::QueryBody| refers_to(&ast::Query::plain(body.clone()), &table.name);
+    if is_recursive(&set.first) {
+        return Err(SqlError::new(ErrorKind::CteRecursiveRequiresNonrecursiveFirst, &[&name]));
+    }
+    let split = set.rest.iter().position(|term| is_recursive(&term.body)).unwrap_or(set.rest.len());
+    if set.rest.iter().any(|term| term.op != ast::SetOp::Union) {
+        return Err(SqlError::not_supported("INTERSECT and EXCEPT in a recursive common table"));
+    }
+    let combine = |first: &ast::QueryBody, rest: &[ast::SetTerm]| match rest.is_empty() {
+        true => ast::Query::plain(first.clone()),
+        false => ast::Query::plain(ast::QueryBody::SetOperation(Box::new(ast::SetOperation {
+            first: first.clone(),
+            rest: rest.to_vec(),
+        }))),
+    };
+    let seed = super::plan_in(planner, &combine(&set.first, &set.rest[..split]), common, None)?;
+    let distinct = set.rest[split..].iter().any(|term| !term.all);
+    // The columns have the types of the seed, and may always be NULL.
+    let mut columns = renamed(&seed.shape, &table.columns, &table.name)?.columns.clone();
+    for column in &mut columns {
+        column.ty.nullable = true;
+    }
+    let shape = ResultShape::new(columns);
+    let working = common.by_name.len() + 1;
+    let mut inner = common.clone();
+    let reference = CommonTable { source: CommonSource::Working(working), shape: shape.clone() };
+    inner.by_name.insert(table.name.to_lowercase(), reference);
+    let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
+    let step = super::plan_in(planner, &step_query, &inner, None)?;
+    if step.shape.columns.len() != shape.columns.len() {
+        return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
+    }
+    let plan = RecursivePlan { seed, step, distinct, working, name };
+    Ok(CommonTable { source: CommonSource::Recursive(Arc::new(plan)), shape })
+}
+
+/// Whether a FROM clause anywhere in the query names the table.
+fn refers_to(query: &ast::Query, name: &ast::Ident) -> bool {
+    // The printed form shows every table reference as a quoted name; a false match only costs the recursive plan.
+    let quoted = format!("`{}`", name.as_str());
+    query.to_string().to_lowercase().contains(&quoted.to_lowercase())
+}
+
+/// The columns of a derived table under its column list; 1353's kin for a list of another length.
+pub fn renamed(shape: &Arc<ResultShape>, names: &[ast::Ident], table: &str) -> SqlResult<Arc<ResultShape>> {
+    if names.is_empty() {
+        return Ok(shape.clone());
+    }
+    if names.len() != shape.columns.len() {
+        return Err(SqlError::new(ErrorKind::ViewWrongList, &[&table]));
+    }
+    let columns = shape.columns.iter().zip(names).map(|(column, name)| ResultColumn {
+        name: name.to_string(),
+        ..column.clone()
+    });
+    Ok(ResultShape::new(columns.collect()))
+}
+
+/// One table of a FROM clause.
+#[derive(Debug)]
+pub struct ScopeTable {
+    /// What qualifies its columns.
+    pub alias: String,
+    /// The database of a base table.
+    pub database: Option<String>,
+    pub columns: Vec<ResultColumn>,
+    /// Invisible columns are found by name and not by `*`.
+    pub invisible: Vec<usize>,
+    /// The slot of the first column.
+    pub offset: usize,
+    pub source: TableSource,
+    /// Columns that somebody asked for.
+    pub used: Vec<bool>,
+}
+
+#[derive(Debug, Clone)]
+pub enum TableSource {
+    Base { table: Arc<Table>, hints: Vec<ast::IndexHint> },
+    Derived(Arc<QueryPlan>),
+    Working(usize),
+    Recursive(Arc<RecursivePlan>),
+    /// A table of information_schema and its like, by database and name.
+    Virtual(Arc<crate::information_schema::VirtualTable>),
+}
+
+impl ScopeTable {
+    pub fn slots(&self) -> Range<usize> {
+        self.offset..self.offset + self.columns.len()
+    }
+}
+
+/// The columns of a base table under an alias.
+pub fn base_columns(table: &Table, alias: &str) -> Vec<ResultColumn> {
+    (0..table.def.columns.len()).map(|position| table_column(&table.def, alias, position)).collect()
+}
+
+/// The names of one query block.
+pub struct QueryScope<'a, 'p, 'o> {
+    pub planner: &'a Planner<'p>,
+    pub common: CommonTables,
+    pub tables: Vec<ScopeTable>,
+    /// Only these tables can be named: while an ON condition is bound.
+    pub visible: Range<usize>,
+    /// Columns that USING or NATURAL has merged into an earlier one: hidden for unqualified names.
+    pub merged: Vec<usize>,
+    /// Aliases of the select list, for GROUP BY, HAVING and ORDER BY.
+    pub aliases: Vec<(String, Expr)>,
+    /// Whether aliases come before columns.
+    pub prefers_aliases: bool,
+    pub aggregates: Option<Vec<AggregateCall>>,
+    pub windows: Option<Vec<WindowPlan>>,
+    /// `WINDOW name AS (…)`
+    pub named_windows: Vec<(ast::Ident, ast::WindowSpec)>,
+    pub clause: Clause,
+    outer: Option<&'o mut dyn Scope>,
+    correlated: bool,
+}
+
+impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
+    pub fn new(planner: &'a Planner<'p>, outer: Option<&'o mut dyn Scope>) -> QueryScope<'a, 'p, 'o> {
+        QueryScope {
+            planner,
+            common: CommonTables::default(),
+            tables: Vec::new(),
+            visible: 0..0,
+            merged: Vec::new(),
+            aliases: Vec::new(),
+            prefers_aliases: false,
+            aggregates: None,
+            windows: None,
+            named_windows: Vec::new(),
+            clause: Clause::FieldList,
+            outer,
+            correlated: false,
+        }
+    }
+
+    /// Whether a name of an enclosing query was used.
+    pub fn correlated(&self) -> bool {
+        self.correlated
+    }
+
+    /// Slots of all tables.
+    pub fn width(&self) -> usize {
+        self.tables.last().map_or(0, |table| table.slots().end)
+    }
+
+    /// The column expression of a slot.
+    pub fn column(&mut self, slot: usize) -> Expr {
+        let (table, at) = self.position(slot);
+        self.tables[table].used[at] = true;
+        let column = &self.tables[table].columns[at];
+        Expr::column(slot, column.name.as_str(), column.ty.clone())
+    }
+
+    pub fn result_column(&self, slot: usize) -> &ResultColumn {
+        let (table, at) = self.position(slot);
+        &self.tables[table].columns[at]
+    }
+
+    fn position(&self, slot: usize) -> (usize, usize) {
+        let table = self.tables.iter().position(|table| table.slots().contains(&slot)).expect("the slot of a table");
+        (table, slot - self.tables[table].offset)
+    }
+
+    /// Makes the columns of tables nullable: an outer join may have no row for them.
+    pub fn make_nullable(&mut self, tables: Range<usize>) {
+        for table in &mut self.tables[tables] {
+            for column in &mut table.columns {
+                column.ty.nullable = true;
+            }
+        }
+    }
+
+    /// The slot of a column among the visible tables; `None` where no table has it.
+    pub fn find(&self, name: &ast::ColumnName) -> SqlResult<Option<usize>> {
+        let mut found = None;
+        for table in &self.tables[self.visible.clone()] {
+            if let Some(qualifier) = &name.table
+                && qualifier.as_str() != table.alias
+            {
+                continue;
+            }
+            if let Some(schema) = &name.schema
+                && table.database.as_deref() != Some(schema.as_str())
+            {
+                continue;
+            }
+            let Some(at) = table.columns.iter().position(|column| same_name(&column.name, &name.name)) else { continue };
+            let slot = table.offset + at;
+            if name.table.is_none() && self.merged.contains(&slot) {
+                continue;
+            }
+            if found.is_some() {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            // A derived table may have two columns of one name.
+            if table.columns[at + 1..].iter().any(|other| same_name(&other.name, &name.name)) {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            found = Some(slot);
+        }
+        Ok(found)
+    }
+
+    fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in &self.aliases {
+            if !same_name(alias, &name.name) {
+                continue;
+            }
+            if let Some(first) = found
+                && (first.as_column().is_none() || first.as_column() != expr.as_column())
+            {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            found = Some(expr);
+        }
+        Ok(found.cloned())
+    }
+}
+
+impl Scope for QueryScope<'_, '_, '_> {
+    fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        if self.prefers_aliases
+            && let Some(expr) = self.alias(name)?
+        {
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        if let Some(slot) = self.find(name)? {
+            let expr = self.column(slot);
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        if let Some(expr) = self.alias(name)? {
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        let clause = self.clause;
+        let Some(outer) = self.outer.as_mut() else { return Err(unknown_column(name, clause)) };
+        let resolved = match outer.resolve(name) {
+            Err(error) if error.kind() == ErrorKind::BadField => return Err(unknown_column(name, clause)),
+            resolved => resolved?,
+        };
+        self.correlated = true;
+        Ok(match resolved {
+            Resolved::Column { slot, name, ty } => Resolved::Outer { depth: 1, slot, name, ty },
+            Resolved::Outer { depth, slot, name, ty } => Resolved::Outer { depth: depth + 1, slot, name, ty },
+            Resolved::Expr(expr) => match expr.kind {
+                ExprKind::Column(column) => {
+                    Resolved::Outer { depth: 1, slot: column.slot, name: column.name, ty: expr.ty }
+                }
+                ExprKind::Outer { depth, column } => {
+                    Resolved::Outer { depth: depth + 1, slot: column.slot, name: column.name, ty: expr.ty }
+                }
+                ExprKind::Literal(_) => Resolved::Expr(expr),
+                _ => return Err(SqlError::not_supported("an outer alias of an expression in a subquery")),
+            },
+        })
+    }
+
+    fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
+        let (planner, common) = (self.planner, self.common.clone());
+        super::plan_subquery(planner, query, &common, self)
+    }
+
+    fn aggregate(&mut self, call: AggregateCall) -> SqlResult<Expr> {
+        let base = self.width();
+        let Some(aggregates) = &mut self.aggregates else {
+            return Err(ErrorKind::InvalidGroupFuncUse.into());
+        };
+        let slot = base + aggregates.len();
+        let expr = Expr::column(slot, call.function.name(), call.ty.clone());
+        let expr = Expr { coercibility: call.coercibility, ..expr };
+        aggregates.push(call);
+        Ok(expr)
+    }
+
+    fn window(&mut self, call: &ast::Expr) -> SqlResult<Expr> {
+        super::window::bind_window(self, call)
+    }
+
+    fn clause(&self) -> Clause {
+        self.clause
+    }
+}
+
+/// The output columns of a set operation, for its ORDER BY.
+pub struct OutputScope<'a> {
+    pub shape: &'a ResultShape,
+    pub offset: usize,
+}
+
+impl Scope for OutputScope<'_> {
+    fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        let at = self.shape.columns.iter().position(|column| same_name(&column.name, &name.name));
+        let at = at.filter(|_| name.table.is_none()).ok_or_else(|| unknown_column(name, Clause::OrderBy))?;
+        let column = &self.shape.columns[at];
+        Ok(Resolved::Column { slot: self.offset + at, name: column.name.as_str().into(), ty: column.ty.clone() })
+    }
+
+    fn clause(&self) -> Clause {
+        Clause::OrderBy
+    }
+}
+

@@ -1,0 +1,77 @@
+//! Plans that sessions share.
+//!
+//! A plan is found by what it depends on: the statement's text (or its digest, with the literals taken out), the
+//! database, sql_mode and the types of the parameters. It holds while the catalog's version is the one it was made for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use types::SqlType;
+
+use crate::plan::Plan;
+use crate::sql_mode::SqlMode;
+
+/// When a shard holds this many plans, it is emptied: a simple bound, and rarely reached.
+const PLANS_PER_SHARD: usize = 1024;
+const SHARDS: usize = 16;
+
+/// What a plan depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlanKey {
+    pub text: Arc<[u8]>,
+    pub database: Option<Arc<str>>,
+    pub sql_mode: SqlMode,
+    pub collation: types::CollationId,
+    /// Kind and sign of every parameter.
+    pub parameters: Box<[ParameterType]>,
+}
+
+/// What of a parameter's type a plan depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ParameterType {
+    pub kind: types::TypeKind,
+    pub unsigned: bool,
+    /// Scale of a decimal, digits of a fraction.
+    pub decimals: u8,
+}
+
+impl ParameterType {
+    pub fn of(ty: &SqlType) -> ParameterType {
+        ParameterType { kind: ty.kind, unsigned: ty.unsigned, decimals: ty.decimals }
+    }
+}
+
+/// A plan and the catalog it was made for.
+#[derive(Debug, Clone)]
+pub struct CachedPlan {
+    pub catalog_version: u64,
+    pub plan: Arc<Plan>,
+}
+
+/// The shared plans of a node.
+#[derive(Debug, Default)]
+pub struct PlanCache {
+    shards: [RwLock<HashMap<PlanKey, CachedPlan>>; SHARDS],
+}
+
+impl PlanCache {
+    /// A plan made for this version of the catalog.
+    pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<Arc<Plan>> {
+        let shard = self.shard(key).read();
+        shard.get(key).filter(|cached| cached.catalog_version == catalog_version).map(|cached| cached.plan.clone())
+    }
+
+    pub fn put(&self, key: PlanKey, cached: CachedPlan) {
+        let mut shard = self.shard(&key).write();
+        if shard.len() >= PLANS_PER_SHARD {
+            shard.clear();
+        }
+        shard.insert(key, cached);
+    }
+
+    fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan>> {
+        let hash = key.text.iter().fold(0usize, |hash, &byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        &self.shards[hash % SHARDS]
+    }
+}

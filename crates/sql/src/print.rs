@@ -1,0 +1,12 @@
+//! Values as text, outside the protocol.
+
+use types::{SqlType, Value};
+
+/// A column's value as messages show it.
+pub fn column_text(value: &Value, ty: &SqlType) -> String {
+    match value {
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        value if ty.zerofill => format!("{:0>width$}", value.to_string(), width = ty.length as usize),
+        value => value.to_string(),
+    }
+}

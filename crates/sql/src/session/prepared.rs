@@ -1,0 +1,215 @@
+//! Prepared statements, of the protocol and by name, and cursors over their results.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parser::ast::{self, Statement};
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::statement::{Answer, is_planned};
+use super::{Fetch, PreparedInfo, Session};
+use crate::host::{BlockingHost, Host};
+use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
+
+/// The prepared statements of a session.
+#[derive(Default)]
+pub struct PreparedStatements {
+    last_id: u32,
+    by_id: HashMap<u32, Prepared>,
+    by_name: HashMap<String, Prepared>,
+}
+
+#[derive(Clone)]
+struct Prepared {
+    statement: Arc<Statement>,
+    text: Arc<[u8]>,
+    parameters: usize,
+    cursor: Option<Cursor>,
+}
+
+/// Rows that were computed and not fetched yet.
+#[derive(Clone)]
+struct Cursor {
+    rows: Arc<BufferedRows>,
+    next: usize,
+}
+
+impl Session {
+    /// `COM_STMT_PREPARE`.
+    pub fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo> {
+        self.warnings.clear();
+        let open = self.engine.prepared_count();
+        if open >= self.engine.max_prepared() {
+            return Err(self.remember(SqlError::new(ErrorKind::MaxPreparedStmtCountReached, &[&self.engine.max_prepared()])));
+        }
+        let prepared = self.parse_prepared(text)?;
+        let columns = match is_planned(&prepared.statement) {
+            // Without values for the parameters: the columns are known, the plan is made when the values' types are.
+            true => self.plan(&prepared.statement, None, &[], &BlockingHost)?.shape().cloned(),
+            false => crate::show::shape_of(&prepared.statement),
+        };
+        self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
+        let id = self.prepared.last_id;
+        let parameters = prepared.parameters;
+        self.prepared.by_id.insert(id, prepared);
+        self.engine.count_prepared(1);
+        Ok(PreparedInfo { id, parameters, columns, warnings: self.warning_count() })
+    }
+
+    fn parse_prepared(&mut self, text: &[u8]) -> SqlResult<Prepared> {
+        let parsed = self.parse(text)?;
+        if !parsed.last {
+            return Err(self.remember(crate::errors::syntax_error_at(text, parsed.consumed)));
+        }
+        if !can_be_prepared(&parsed.statement) {
+            return Err(self.remember(ErrorKind::UnsupportedPs.into()));
+        }
+        Ok(Prepared {
+            statement: Arc::new(parsed.statement),
+            text: text.into(),
+            parameters: parsed.params as usize,
+            cursor: None,
+        })
+    }
+
+    /// How many parameters a prepared statement has; 1243 for an unknown one.
+    pub fn parameter_count(&self, id: u32) -> SqlResult<usize> {
+        self.prepared.by_id.get(&id).map(|prepared| prepared.parameters).ok_or_else(|| unknown(&id, "EXECUTE"))
+    }
+
+    /// `COM_STMT_EXECUTE`, with a value per parameter.
+    pub fn execute(
+        &mut self,
+        id: u32,
+        parameters: &[Value],
+        fetch: Fetch,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let prepared = self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_execute"))?;
+        prepared.cursor = None;
+        if parameters.len() != prepared.parameters {
+            return Err(SqlError::new(ErrorKind::WrongArguments, &[&"mysqld_stmt_execute"]));
+        }
+        let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
+        if fetch == Fetch::All || !matches!(&*statement, Statement::Query(_)) {
+            return self.run_planned(&statement, &text, parameters, host, sink);
+        }
+        let mut rows = BufferedRows::default();
+        self.run_planned(&statement, &text, parameters, host, &mut rows)?;
+        let status = self.status().with(ServerStatus::CURSOR_EXISTS);
+        if let Some(shape) = rows.shape() {
+            sink.columns(&shape.clone(), status)?;
+        }
+        if let Some(prepared) = self.prepared.by_id.get_mut(&id) {
+            prepared.cursor = Some(Cursor { rows: Arc::new(rows), next: 0 });
+        }
+        sink.end(ResultEnd { warnings: self.warning_count(), status })
+    }
+
+    /// `COM_STMT_FETCH`: the next rows of a cursor; ends with [`ServerStatus::LAST_ROW_SENT`] after the last one.
+    pub fn fetch(&mut self, id: u32, rows: usize, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let status = self.status();
+        let prepared = self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_fetch"))?;
+        let cursor = prepared.cursor.as_mut().ok_or_else(|| SqlError::new(ErrorKind::StmtHasNoOpenCursor, &[&id]))?;
+        let end = (cursor.next + rows).min(cursor.rows.len());
+        while cursor.next < end {
+            sink.row(cursor.rows.row(cursor.next))?;
+            cursor.next += 1;
+        }
+        let status = match cursor.next == cursor.rows.len() {
+            true => {
+                prepared.cursor = None;
+                status.with(ServerStatus::LAST_ROW_SENT)
+            }
+            false => status.with(ServerStatus::CURSOR_EXISTS),
+        };
+        sink.end(ResultEnd { warnings: 0, status })
+    }
+
+    /// `COM_STMT_RESET`: closes the cursor; 1243 where there is no such statement.
+    pub fn reset_statement(&mut self, id: u32) -> SqlResult<()> {
+        self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_reset"))?.cursor = None;
+        Ok(())
+    }
+
+    /// `COM_STMT_CLOSE`. Unknown ids are ignored: the command has no answer.
+    pub fn close_statement(&mut self, id: u32) {
+        if self.prepared.by_id.remove(&id).is_some() {
+            self.engine.count_prepared(-1);
+        }
+    }
+
+    /// Forgets all prepared statements.
+    pub(crate) fn close_all_statements(&mut self) {
+        self.engine.count_prepared(-(self.prepared.by_id.len() as i64));
+        self.prepared = PreparedStatements { last_id: self.prepared.last_id, ..PreparedStatements::default() };
+    }
+
+    /// `PREPARE name FROM …`
+    pub(crate) fn prepare_named(&mut self, prepare: &ast::Prepare, host: &dyn Host) -> SqlResult<()> {
+        let text = match &prepare.source {
+            ast::PrepareSource::Text(text) => text.to_vec(),
+            ast::PrepareSource::UserVar(name) => match self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)? {
+                Value::Bytes(bytes) => bytes.to_vec(),
+                value => value.to_string().into_bytes(),
+            },
+        };
+        self.prepared.by_name.remove(&prepare.name.to_lowercase());
+        let prepared = self.parse_prepared(&text)?;
+        if is_planned(&prepared.statement) {
+            self.plan(&prepared.statement, None, &[], host)?;
+        }
+        self.prepared.by_name.insert(prepare.name.to_lowercase(), prepared);
+        Ok(())
+    }
+
+    /// `EXECUTE name USING …`
+    pub(crate) fn execute_named(
+        &mut self,
+        execute: &ast::Execute,
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let name = execute.name.to_lowercase();
+        let prepared = self.prepared.by_name.get(&name).cloned().ok_or_else(|| unknown(&&*execute.name, "EXECUTE"))?;
+        if execute.using.len() != prepared.parameters {
+            return Err(SqlError::new(ErrorKind::WrongArguments, &[&"EXECUTE"]));
+        }
+        let mut parameters = Vec::with_capacity(execute.using.len());
+        for name in &execute.using {
+            parameters.push(self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)?);
+        }
+        if is_planned(&prepared.statement) {
+            self.query_or_change(&prepared.statement, Some(&prepared.text), &parameters, more, host, sink)
+        } else {
+            self.dispatch(&prepared.statement, &parameters, more, host, sink)
+        }
+    }
+
+    /// `DEALLOCATE PREPARE name`
+    pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
+        match self.prepared.by_name.remove(&name.to_lowercase()) {
+            Some(_) => Ok(()),
+            None => Err(unknown(&name, "DEALLOCATE PREPARE")),
+        }
+    }
+}
+
+fn unknown(name: &dyn std::fmt::Display, command: &str) -> SqlError {
+    SqlError::new(ErrorKind::UnknownStmtHandler, &[name, &command])
+}
+
+/// What MySQL refuses to prepare (1295).
+fn can_be_prepared(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Prepare(_)
+            | Statement::Execute(_)
+            | Statement::Deallocate(_)
+            | Statement::LockTables(_)
+            | Statement::LoadData(_)
+            | Statement::Handler(_)
+    )
+}

@@ -1,0 +1,276 @@
+//! What functions ask of the session: identity, variables, counters, locks, clock.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parser::ast::VarScope;
+use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
+
+use super::SessionOptions;
+use crate::engine::Engine;
+use crate::exec::runtime::interrupted;
+use crate::expr::context::{RandomState, UserVariable};
+use crate::expr::Services;
+use crate::host::{Host, WaitEnd};
+use crate::variables::{self, Scope, SessionVariables};
+
+/// The part of a session that expressions can change while a statement runs.
+pub struct SessionState {
+    connection_id: u32,
+    user: String,
+    current_user: String,
+    user_variables: RefCell<HashMap<String, UserVariable>>,
+    pub last_insert_id: Cell<u64>,
+    /// Set by `LAST_INSERT_ID(expr)` in the running statement.
+    pub explicit_insert_id: Cell<Option<u64>>,
+    pub row_count: Cell<i64>,
+    pub found_rows: Cell<u64>,
+    random: RandomState,
+}
+
+impl SessionState {
+    pub fn new(options: &SessionOptions, seed: u64) -> SessionState {
+        SessionState {
+            connection_id: options.connection_id,
+            user: format!("{}@{}", options.user, options.host),
+            current_user: format!("{}@{}", options.account_user, options.account_host),
+            user_variables: RefCell::default(),
+            last_insert_id: Cell::new(0),
+            explicit_insert_id: Cell::new(None),
+            row_count: Cell::new(-1),
+            found_rows: Cell::new(0),
+            random: RandomState::new(seed >> 32, seed & 0xffff_ffff),
+        }
+    }
+}
+
+/// A session as one statement's expressions see it.
+pub struct SessionServices<'a> {
+    pub state: &'a SessionState,
+    pub engine: &'a Engine,
+    pub host: &'a dyn Host,
+    pub variables: &'a SessionVariables,
+    pub database: Option<&'a str>,
+    /// Warnings and errors of the statement before, for `@@warning_count`.
+    pub warning_count: u64,
+    pub error_count: u64,
+}
+
+impl Services for SessionServices<'_> {
+    fn connection_id(&self) -> u64 {
+        u64::from(self.state.connection_id)
+    }
+
+    fn user(&self) -> String {
+        self.state.user.clone()
+    }
+
+    fn current_user(&self) -> String {
+        self.state.current_user.clone()
+    }
+
+    fn database(&self) -> Option<String> {
+        self.database.map(str::to_owned)
+    }
+
+    fn version(&self) -> String {
+        crate::SERVER_VERSION.to_owned()
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.state.last_insert_id.get()
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.state.explicit_insert_id.set(Some(id));
+    }
+
+    fn row_count(&self) -> i64 {
+        self.state.row_count.get()
+    }
+
+    fn found_rows(&self) -> u64 {
+        self.state.found_rows.get()
+    }
+
+    fn user_variable(&self, name: &str) -> Option<UserVariable> {
+        self.state.user_variables.borrow().get(name).cloned()
+    }
+
+    fn set_user_variable(&self, name: &str, variable: UserVariable) {
+        self.state.user_variables.borrow_mut().insert(name.to_owned(), variable);
+    }
+
+    fn system_variable(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(Value, SqlType)> {
+        let id = variables::find(name)?;
+        let variable = id.definition();
+        let wrong_scope = |kind: &str| SqlError::new(ErrorKind::IncorrectGlobalLocalVar, &[&variable.name, &kind]);
+        let global = match (scope, variable.scope) {
+            (Some(VarScope::Session), Scope::Global) => return Err(wrong_scope("GLOBAL")),
+            (Some(VarScope::Global | VarScope::Persist), Scope::Session) => return Err(wrong_scope("SESSION")),
+            (Some(VarScope::PersistOnly), _) => return Err(SqlError::not_supported("PERSIST_ONLY")),
+            (Some(VarScope::Global | VarScope::Persist), _) => true,
+            (_, scope) => scope == Scope::Global,
+        };
+        let ty = variable.sql_type();
+        let value = match variable.name {
+            "last_insert_id" | "identity" => Value::UInt(self.last_insert_id()),
+            "warning_count" => Value::UInt(self.warning_count),
+            "error_count" => Value::UInt(self.error_count),
+            "timestamp" if self.variables.settings.fixed_timestamp.is_none() => {
+                Value::Double(self.clock_micros() as f64 / 1e6)
+            }
+            "pseudo_thread_id" => Value::UInt(self.connection_id()),
+            _ if global => variable.value(&self.engine.globals().get(id)),
+            _ => variable.value(&self.variables.get(id)),
+        };
+        Ok((value, ty))
+    }
+
+    fn random(&self) -> &RandomState {
+        &self.state.random
+    }
+
+    fn clock_micros(&self) -> i64 {
+        self.engine.clock_micros()
+    }
+
+    fn random_bytes(&self, bytes: &mut [u8]) {
+        self.engine.random_bytes(bytes);
+    }
+
+    fn uuid_short(&self) -> u64 {
+        self.engine.uuid_short()
+    }
+
+    fn sleep(&self, duration: Duration) -> SqlResult<bool> {
+        let never = std::pin::pin!(std::future::pending());
+        match self.host.wait_interruptible(never, Some(duration)) {
+            WaitEnd::Done | WaitEnd::TimedOut => Ok(false),
+            WaitEnd::Interrupted(interrupt) => match interrupted(interrupt) {
+                error if error.kind() == ErrorKind::QueryInterrupted => Ok(true),
+                error => Err(error),
+            },
+        }
+    }
+
+    fn get_lock(&self, name: &str, timeout: Option<Duration>) -> SqlResult<bool> {
+        self.engine.named_locks().acquire(name, self.state.connection_id, timeout, self.host)
+    }
+
+    fn release_lock(&self, name: &str) -> SqlResult<Option<bool>> {
+        Ok(self.engine.named_locks().release(name, self.state.connection_id))
+    }
+
+    fn release_all_locks(&self) -> SqlResult<u64> {
+        Ok(self.engine.named_locks().release_all(self.state.connection_id))
+    }
+
+    fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>> {
+        Ok(self.engine.named_locks().holder(name).map(u64::from))
+    }
+
+    fn check_interrupted(&self) -> SqlResult<()> {
+        self.host.interrupted().map_or(Ok(()), |interrupt| Err(interrupted(interrupt)))
+    }
+}
+
+/// What the expressions of a table's definition may ask: the time, and nothing of a session (MySQL refuses such functions in
+/// defaults, generated columns and CHECK).
+pub struct DefinitionServices {
+    clock_micros: i64,
+    random: RandomState,
+}
+
+impl DefinitionServices {
+    pub fn at(clock_micros: i64) -> DefinitionServices {
+        DefinitionServices { clock_micros, random: RandomState::new(clock_micros as u64, 1) }
+    }
+
+    fn refused<T>() -> SqlResult<T> {
+        Err(SqlError::not_supported("session state in a table's definition"))
+    }
+}
+
+impl Services for DefinitionServices {
+    fn connection_id(&self) -> u64 {
+        0
+    }
+
+    fn user(&self) -> String {
+        String::new()
+    }
+
+    fn current_user(&self) -> String {
+        String::new()
+    }
+
+    fn database(&self) -> Option<String> {
+        None
+    }
+
+    fn version(&self) -> String {
+        crate::SERVER_VERSION.to_owned()
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        0
+    }
+
+    fn set_last_insert_id(&self, _id: u64) {}
+
+    fn row_count(&self) -> i64 {
+        -1
+    }
+
+    fn found_rows(&self) -> u64 {
+        0
+    }
+
+    fn user_variable(&self, _name: &str) -> Option<UserVariable> {
+        None
+    }
+
+    fn set_user_variable(&self, _name: &str, _variable: UserVariable) {}
+
+    fn system_variable(&self, _scope: Option<VarScope>, _name: &str) -> SqlResult<(Value, SqlType)> {
+        DefinitionServices::refused()
+    }
+
+    fn random(&self) -> &RandomState {
+        &self.random
+    }
+
+    fn clock_micros(&self) -> i64 {
+        self.clock_micros
+    }
+
+    fn random_bytes(&self, bytes: &mut [u8]) {
+        bytes.fill_with(|| (self.random.next() * 256.0) as u8);
+    }
+
+    fn uuid_short(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _duration: Duration) -> SqlResult<bool> {
+        DefinitionServices::refused()
+    }
+
+    fn get_lock(&self, _name: &str, _timeout: Option<Duration>) -> SqlResult<bool> {
+        DefinitionServices::refused()
+    }
+
+    fn release_lock(&self, _name: &str) -> SqlResult<Option<bool>> {
+        DefinitionServices::refused()
+    }
+
+    fn release_all_locks(&self) -> SqlResult<u64> {
+        DefinitionServices::refused()
+    }
+
+    fn lock_holder(&self, _name: &str) -> SqlResult<Option<u64>> {
+        DefinitionServices::refused()
+    }
+}

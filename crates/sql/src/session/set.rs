@@ -1,0 +1,219 @@
+//! `SET` of variables, names and transaction characteristics.
+
+use parser::ast::{self, SetItem, VarScope};
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::Session;
+use crate::expr::context::UserVariable;
+use crate::expr::Services;
+use crate::host::Host;
+use crate::names::{charset_by_name, collation_by_name};
+use crate::variables::{self, Isolation, Scope, VariableId};
+
+/// One assignment whose value is known.
+enum Assignment {
+    User { name: String, value: Value },
+    System { scope: Option<VarScope>, id: VariableId, value: Option<Value> },
+    Names { charset: String, collation: Option<String> },
+    /// `SET CHARACTER SET`
+    CharacterSet(String),
+}
+
+impl Session {
+    /// `SET …`: all values are computed, then all are set; an error leaves everything as it was, as far as values can tell.
+    pub(crate) fn set(&mut self, items: &[SetItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
+        let mut assignments = Vec::with_capacity(items.len());
+        for item in items {
+            let assignment = self.assignment(item, parameters, host)?;
+            self.check(&assignment)?;
+            assignments.push(assignment);
+        }
+        for assignment in assignments {
+            self.apply(assignment, host)?;
+        }
+        Ok(())
+    }
+
+    fn assignment(&mut self, item: &SetItem, parameters: &[Value], host: &dyn Host) -> SqlResult<Assignment> {
+        Ok(match item {
+            SetItem::UserVar { name, value } => {
+                Assignment::User { name: name.to_lowercase(), value: self.evaluate(value, parameters, host)? }
+            }
+            SetItem::Variable { scope, component, name, value } => {
+                if component.is_some() {
+                    return Err(SqlError::new(ErrorKind::UnknownSystemVariable, &[&&**name]));
+                }
+                let id = variables::find(name)?;
+                let value = match value {
+                    ast::Expr::Default => None,
+                    // A bare word: `SET NAMES`-like values, ON, OFF.
+                    ast::Expr::Column(word) if word.table.is_none() => Some(Value::str(&word.name)),
+                    value => Some(self.evaluate(value, parameters, host)?),
+                };
+                Assignment::System { scope: *scope, id, value }
+            }
+            SetItem::Names { charset, collation } => Assignment::Names {
+                charset: charset.to_string(),
+                collation: collation.as_ref().map(|collation| collation.to_string()),
+            },
+            SetItem::NamesDefault => Assignment::Names { charset: "utf8mb4".into(), collation: None },
+            SetItem::CharacterSet(charset) => {
+                Assignment::CharacterSet(charset.as_ref().map_or("utf8mb4".into(), |charset| charset.to_string()))
+            }
+        })
+    }
+
+    /// Refuses what cannot be set before anything is.
+    fn check(&self, assignment: &Assignment) -> SqlResult<()> {
+        match assignment {
+            Assignment::User { .. } => Ok(()),
+            Assignment::Names { charset, collation } => {
+                let charset = charset_by_name(charset)?;
+                match collation {
+                    None => Ok(()),
+                    Some(name) if collation_by_name(name)?.charset() == charset => Ok(()),
+                    Some(name) => Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[name, &charset.name()])),
+                }
+            }
+            Assignment::CharacterSet(charset) => charset_by_name(charset).map(|_| ()),
+            Assignment::System { scope, id, value } => {
+                let variable = id.definition();
+                let global = matches!(scope, Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly));
+                if matches!(scope, Some(VarScope::Persist | VarScope::PersistOnly)) {
+                    return Err(SqlError::not_supported("SET PERSIST"));
+                }
+                if variable.read_only {
+                    let names: [&dyn std::fmt::Display; 2] = [&variable.name, &"read only"];
+                    return Err(SqlError::new(ErrorKind::IncorrectGlobalLocalVar, &names));
+                }
+                match variable.scope {
+                    Scope::Global if !global => {
+                        return Err(SqlError::new(ErrorKind::GlobalVariable, &[&variable.name]));
+                    }
+                    Scope::Session if global => {
+                        return Err(SqlError::new(ErrorKind::LocalVariable, &[&variable.name]));
+                    }
+                    _ => {}
+                }
+                if scope.is_none() && is_transaction_characteristic(variable.name) && self.transaction.in_transaction() {
+                    return Err(ErrorKind::CantChangeTxCharacteristics.into());
+                }
+                match value {
+                    None => Ok(()),
+                    Some(value) => {
+                        let text = variable.parse(value)?;
+                        self.variables.settings.clone().note(variable.name, &text)
+                    }
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, assignment: Assignment, host: &dyn Host) -> SqlResult<()> {
+        match assignment {
+            Assignment::User { name, value } => {
+                let ty = crate::expr::type_of_value(&value, self.variables.settings.expressions.collation);
+                self.services(host).set_user_variable(&name, UserVariable { value, ty });
+                Ok(())
+            }
+            Assignment::Names { charset, collation } => {
+                self.set_variable("character_set_client", &charset)?;
+                self.set_variable("character_set_results", &charset)?;
+                self.set_variable("character_set_connection", &charset)?;
+                match collation {
+                    Some(collation) => self.set_variable("collation_connection", &collation),
+                    None => Ok(()),
+                }
+            }
+            Assignment::CharacterSet(charset) => {
+                self.set_variable("character_set_client", &charset)?;
+                self.set_variable("character_set_results", &charset)?;
+                let database = self.variables.get(variables::find("collation_database")?);
+                self.set_variable("collation_connection", &database)
+            }
+            Assignment::System { scope, id, value } => self.set_system(scope, id, value, host),
+        }
+    }
+
+    fn set_system(
+        &mut self,
+        scope: Option<VarScope>,
+        id: VariableId,
+        value: Option<Value>,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
+        let variable = id.definition();
+        if scope == Some(VarScope::Global) {
+            let text = match value {
+                None => variable.default.into(),
+                Some(value) => variable.parse(&value)?,
+            };
+            self.engine.globals().set(id, text);
+            return Ok(());
+        }
+        // `SET @@transaction_isolation = …` without SESSION is for the next transaction only.
+        if scope.is_none()
+            && matches!(variable.name, "transaction_isolation" | "tx_isolation")
+            && let Some(value) = &value
+        {
+            return self.transaction.set_next(Some(Isolation::by_name(&variable.parse(value)?)), None);
+        }
+        let was_autocommit = self.variables.settings.autocommit;
+        match value {
+            None => self.variables.set_default(id, self.engine.clone().globals())?,
+            Some(value) => {
+                let text = variable.parse(&value)?;
+                self.variables.set(id, text)?;
+                match (variable.name, value) {
+                    ("last_insert_id" | "identity", Value::Int(id)) => self.state.last_insert_id.set(id as u64),
+                    _ => {}
+                }
+            }
+        }
+        // Autocommit on ends the open transaction.
+        if self.variables.settings.autocommit && !was_autocommit {
+            self.transaction.commit(host)?;
+        }
+        Ok(())
+    }
+
+    fn set_variable(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        let id = variables::find(name)?;
+        let text = id.definition().parse(&Value::str(value))?;
+        self.variables.set(id, text)
+    }
+
+    /// `SET [SESSION|GLOBAL] TRANSACTION …`
+    pub(crate) fn set_transaction(&mut self, set: &ast::SetTransaction) -> SqlResult<()> {
+        let isolation = set.isolation.map(|level| match level {
+            ast::IsolationLevel::ReadUncommitted => "READ-UNCOMMITTED",
+            ast::IsolationLevel::ReadCommitted => "READ-COMMITTED",
+            ast::IsolationLevel::RepeatableRead => "REPEATABLE-READ",
+            ast::IsolationLevel::Serializable => "SERIALIZABLE",
+        });
+        let read_only = set.access.map(|access| if access == ast::AccessMode::ReadOnly { "ON" } else { "OFF" });
+        match set.scope {
+            None => self.transaction.set_next(isolation.map(Isolation::by_name), set.access),
+            Some(VarScope::Global) => {
+                for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
+                    if let Some(value) = value {
+                        self.engine.globals().set(variables::find(name)?, value.into());
+                    }
+                }
+                Ok(())
+            }
+            Some(_) => {
+                for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
+                    if let Some(value) = value {
+                        self.set_variable(name, value)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn is_transaction_characteristic(name: &str) -> bool {
+    matches!(name, "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only")
+}

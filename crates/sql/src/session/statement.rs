@@ -1,0 +1,490 @@
+//! One statement, from its tree to its answer.
+//!
+//! ```text
+//!   query/change ──plan (cached)──▶ lock tables ──▶ run ──▶ end statement ──▶ commit (autocommit) ──▶ answer
+//!        ▲                                           │ 1020 in the first statement: newer snapshot, once more
+//!        └───────────────────────────────────────────┘
+//!   everything else ──▶ its own module (transaction, set, ddl, show, account, ...)
+//! ```
+
+use std::sync::Arc;
+
+use cluster::transaction::LockPolicy;
+use parser::ast::{self, Statement};
+use store::LockMode;
+use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
+
+use super::services::SessionServices;
+use super::transaction::End;
+use super::Session;
+use crate::exec::dml::{self, Changed};
+use crate::exec::{self, Runtime};
+use crate::expr::StatementContext;
+use crate::expr::context::Strictness;
+use crate::host::Host;
+use crate::plan::{Plan, Planner};
+use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
+use crate::processes::Kill;
+use crate::result::{Done, ResultEnd, ResultSink, ServerStatus};
+use crate::table::Table;
+
+/// What a statement did, before its answer is written.
+pub(crate) enum Answer {
+    /// A result set whose rows are sent; it has still to be ended.
+    Rows { sent: u64 },
+    Done(Done),
+}
+
+impl Answer {
+    pub fn done() -> Answer {
+        Answer::Done(Done::default())
+    }
+
+    pub fn affected(rows: u64) -> Answer {
+        Answer::Done(Done { affected_rows: rows, ..Done::default() })
+    }
+}
+
+impl Session {
+    /// Runs one statement and pushes its answer. On an error, what the statement did is undone.
+    pub(crate) fn run(
+        &mut self,
+        statement: &Arc<Statement>,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.answer(statement, more, sink, |session, sink| {
+            session.dispatch(statement, parameters, more, host, sink)
+        })
+    }
+
+    /// Runs a statement whose plan is known.
+    pub(crate) fn run_planned(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: &Arc<[u8]>,
+        parameters: &[Value],
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let more = ServerStatus::default();
+        self.answer(statement, more, sink, |session, sink| match is_planned(statement) {
+            true => session.query_or_change(statement, Some(text), parameters, more, host, sink),
+            false => session.dispatch(statement, parameters, more, host, sink),
+        })
+    }
+
+    /// Wraps the work of a statement: warnings before, counters and the end of the answer after.
+    fn answer(
+        &mut self,
+        statement: &Statement,
+        more: ServerStatus,
+        sink: &mut dyn ResultSink,
+        work: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<Answer>,
+    ) -> SqlResult<()> {
+        if !keeps_warnings(statement) {
+            self.warnings.clear();
+        }
+        self.state.explicit_insert_id.set(None);
+        match work(self, sink) {
+            Ok(Answer::Rows { sent }) => {
+                self.state.row_count.set(-1);
+                if !keeps_warnings(statement) {
+                    self.state.found_rows.set(sent);
+                }
+                self.note_insert_id(0);
+                sink.end(ResultEnd { warnings: self.warning_count(), status: self.status().with(more) })
+            }
+            Ok(Answer::Done(mut done)) => {
+                self.state.row_count.set(done.affected_rows as i64);
+                done.last_insert_id = self.note_insert_id(done.last_insert_id);
+                done.warnings = self.warning_count();
+                done.status = self.status().with(more).with(done.status);
+                sink.ok(done)
+            }
+            Err(error) => {
+                self.state.row_count.set(-1);
+                self.warnings.push(Severity::Error, error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes over the id that a statement made or set; returns what its OK packet says.
+    fn note_insert_id(&self, made: u64) -> u64 {
+        let id = match self.state.explicit_insert_id.take() {
+            Some(id) => id,
+            None if made == 0 => return 0,
+            None => made,
+        };
+        self.state.last_insert_id.set(id);
+        id
+    }
+
+    pub(crate) fn warning_count(&self) -> u16 {
+        u16::try_from(self.warnings.count()).unwrap_or(u16::MAX)
+    }
+
+    /// Sends a statement to the module that runs its kind.
+    pub(super) fn dispatch(
+        &mut self,
+        statement: &Arc<Statement>,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        if is_planned(statement) {
+            return self.query_or_change(statement, None, parameters, more, host, sink);
+        }
+        let status = self.status().with(more);
+        match &**statement {
+            Statement::Begin(begin) => {
+                self.transaction.start(begin, &self.engine, &self.variables.settings, host)?;
+                Ok(Answer::done())
+            }
+            Statement::Commit(end) => self.end_transaction(end, End::Commit, host),
+            Statement::Rollback(end) => self.end_transaction(end, End::Rollback, host),
+            Statement::Savepoint(name) => {
+                self.transaction.savepoint(name, &self.engine, &self.variables.settings);
+                Ok(Answer::done())
+            }
+            Statement::RollbackTo(name) => self.transaction.rollback_to(name).map(|()| Answer::done()),
+            Statement::ReleaseSavepoint(name) => self.transaction.release_savepoint(name).map(|()| Answer::done()),
+            Statement::SetTransaction(set) => self.set_transaction(set).map(|()| Answer::done()),
+            Statement::Set(items) => self.set(items, parameters, host).map(|()| Answer::done()),
+            Statement::Use(name) => self.use_database(name).map(|()| Answer::done()),
+            Statement::Do(items) => self.do_expressions(items, parameters, host).map(|()| Answer::done()),
+            Statement::Prepare(prepare) => self.prepare_named(prepare, host).map(|()| Answer::done()),
+            Statement::Execute(execute) => self.execute_named(execute, more, host, sink),
+            Statement::Deallocate(name) => self.deallocate(name).map(|()| Answer::done()),
+            Statement::Show(show) => self.show(show, status, host, sink),
+            Statement::Describe(describe) => self.describe(describe, status, host, sink),
+            Statement::Explain(explain) => self.explain(explain, parameters, status, host, sink),
+            Statement::Kill(kill) => self.kill(kill, host),
+            _ => self.administer(statement, status, host, sink),
+        }
+    }
+
+    fn end_transaction(&mut self, end: &ast::EndTransaction, outcome: End, host: &dyn Host) -> SqlResult<Answer> {
+        let releases = self.transaction.end(end, outcome, &self.engine, &self.variables.settings, host)?;
+        self.ends |= releases;
+        Ok(Answer::done())
+    }
+
+    fn do_expressions(&mut self, items: &[ast::SelectItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
+        for item in items {
+            if let ast::SelectItem::Expr { expr, .. } = item {
+                self.evaluate(expr, parameters, host)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self, kill: &ast::Kill, host: &dyn Host) -> SqlResult<Answer> {
+        let id = self.evaluate(&kill.id, &[], host)?;
+        let unknown = || SqlError::new(ErrorKind::NoSuchThread, &[&id]);
+        let number = id.to_string().parse::<u32>().map_err(|_| unknown())?;
+        let what = if kill.query { Kill::Query } else { Kill::Connection };
+        if number == self.options.connection_id {
+            self.ends |= !kill.query;
+            return Err(ErrorKind::QueryInterrupted.into());
+        }
+        match self.engine.processes().is_some_and(|processes| processes.kill(number, what)) {
+            true => Ok(Answer::done()),
+            false => Err(unknown()),
+        }
+    }
+
+    /// Evaluates an expression without tables.
+    pub(crate) fn evaluate(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<Value> {
+        let select = crate::plan::query::select_of(tree);
+        let mut value = Value::Null;
+        self.internal_query(&select, parameters, host, &mut |row| {
+            value = row[0].clone();
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    /// Runs a query for the server's own use, within the session's transaction.
+    pub(crate) fn internal_query(
+        &mut self,
+        query: &Arc<Statement>,
+        parameters: &[Value],
+        host: &dyn Host,
+        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let mut sink = crate::result::RowTaker::new(take);
+        self.query_or_change(query, None, parameters, ServerStatus::default(), host, &mut sink)?;
+        Ok(())
+    }
+
+    /// Plans and runs a query or a change in the session's transaction, or in one of its own.
+    pub(crate) fn query_or_change(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: Option<&Arc<[u8]>>,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        loop {
+            let catalog_version = self.engine.catalog_version();
+            let plan = self.plan(statement, text, parameters, host)?;
+            if plan.is_change() {
+                self.transaction.check_writable(&self.variables.settings)?;
+            }
+            match self.run_plan(&plan, catalog_version, parameters, more, host, sink) {
+                Ok(answer) => {
+                    self.transaction.statement_succeeded(host)?;
+                    return Ok(answer);
+                }
+                Err(Failure::SchemaChanged) => {}
+                Err(Failure::Error(error)) => {
+                    self.transaction.statement_failed(&error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The plan of a statement: shared by text where there is one.
+    pub(crate) fn plan(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: Option<&Arc<[u8]>>,
+        parameters: &[Value],
+        host: &dyn Host,
+    ) -> SqlResult<Arc<Plan>> {
+        let settings = &self.variables.settings;
+        let types: Vec<SqlType> = parameters
+            .iter()
+            .map(|value| crate::expr::type_of_value(value, settings.expressions.collation))
+            .collect();
+        let key = text.map(|text| PlanKey {
+            text: text.clone(),
+            database: self.database.clone(),
+            sql_mode: settings.sql_mode(),
+            collation: settings.expressions.collation,
+            parameters: types.iter().map(ParameterType::of).collect(),
+        });
+        let catalog_version = self.engine.catalog_version();
+        if let Some(key) = &key
+            && let Some(plan) = self.engine.plans().get(key, catalog_version)
+        {
+            return Ok(plan);
+        }
+        let catalog = self.engine.catalog();
+        let plan = self.with_context(host, &[], |session, ctx| {
+            let planner = Planner {
+                engine: &session.engine,
+                catalog: &catalog,
+                database: session.database.as_deref(),
+                ctx: ctx.eval(),
+                params: &types,
+            };
+            planner.plan(statement)
+        })?;
+        let plan = Arc::new(plan.ok_or_else(|| SqlError::internal("a statement of another kind has no plan"))?);
+        if let Some(key) = key {
+            let cached = CachedPlan { catalog_version: catalog.version(), plan: plan.clone() };
+            self.engine.plans().put(key, cached);
+        }
+        Ok(plan)
+    }
+
+    /// Calls `work` with a context for evaluating expressions; takes over the warnings.
+    pub(crate) fn with_context<R>(
+        &mut self,
+        host: &dyn Host,
+        parameters: &[Value],
+        work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
+    ) -> R {
+        let services = self.services(host);
+        let settings = &self.variables.settings.expressions;
+        let ctx = StatementContext::new(settings, &services, self.statement_time()).with_params(parameters);
+        let result = work(self, &ctx);
+        let warnings = ctx.take_warnings();
+        drop(ctx);
+        self.keep_warnings(warnings);
+        result
+    }
+
+    pub(crate) fn services<'s>(&'s self, host: &'s dyn Host) -> SessionServices<'s> {
+        SessionServices {
+            state: &self.state,
+            engine: &self.engine,
+            host,
+            variables: &self.variables,
+            database: self.database.as_deref(),
+            warning_count: self.warnings.count(),
+            error_count: self.warnings.error_count(),
+        }
+    }
+
+    fn keep_warnings(&mut self, warnings: Warnings) {
+        if !warnings.is_empty() {
+            self.warnings.append(warnings);
+        }
+    }
+
+    /// `NOW()` of a statement that begins at this moment.
+    fn statement_time(&self) -> UnixTime {
+        let micros = match self.variables.settings.fixed_timestamp {
+            Some(seconds) => (seconds * 1e6) as i64,
+            None => self.engine.clock_micros(),
+        };
+        UnixTime { micros, fsp: 6 }
+    }
+
+    /// Runs a plan once, or again on a newer snapshot.
+    fn run_plan(
+        &mut self,
+        plan: &Plan,
+        catalog_version: u64,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Answer, Failure> {
+        self.transaction.for_statement(&self.engine, &self.variables.settings);
+        let status = self.status().with(more);
+        let services = self.services(host);
+        let settings = &self.variables.settings;
+        let strictness = match plan {
+            Plan::Insert(plan) if plan.ignore => Strictness::Warn,
+            plan if plan.is_change() && settings.sql_mode().is_strict() => Strictness::Fail,
+            _ => Strictness::Warn,
+        };
+        let now = self.statement_time();
+        let transaction = self.transaction.current().expect("begun above");
+        let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows);
+        let (result, warnings) = loop {
+            let ctx = StatementContext::new(&settings.expressions, &services, now)
+                .with_params(parameters)
+                .with_strictness(strictness)
+                .with_runtime(&runtime);
+            let savepoint = transaction.borrow_mut().begin_statement();
+            let result = lock_tables(plan, &runtime, catalog_version, &self.engine)
+                .and_then(|()| run_once(plan, &runtime, &ctx, sink, status).map_err(Failure::Error));
+            let mut transaction = transaction.borrow_mut();
+            match result {
+                Ok(answer) => {
+                    transaction.end_statement(savepoint);
+                    break (Ok(answer), ctx.take_warnings());
+                }
+                Err(Failure::Error(error))
+                    if error.kind() == ErrorKind::CheckRead && transaction.may_restart_statement() =>
+                {
+                    transaction.restart_statement(savepoint);
+                    runtime.forget_kept();
+                }
+                Err(failure) => {
+                    transaction.rollback_to(savepoint);
+                    break (Err(failure), ctx.take_warnings());
+                }
+            }
+        };
+        drop(services);
+        self.keep_warnings(warnings);
+        result
+    }
+
+    /// The definition and rows of a table by name.
+    pub(crate) fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
+        };
+        let missing = || SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()]);
+        let catalog = self.engine.catalog();
+        let def = catalog.table(database, &name.name).ok_or_else(missing)?;
+        self.engine.table(def).ok_or_else(missing)
+    }
+}
+
+/// Why a plan did not run.
+enum Failure {
+    Error(SqlError),
+    /// A table was redefined while the statement waited for its lock: plan again.
+    SchemaChanged,
+}
+
+/// Keeps DDL away from the tables that the plan changes, until the transaction ends.
+fn lock_tables(plan: &Plan, runtime: &Runtime<'_>, catalog_version: u64, engine: &crate::engine::Engine) -> Result<(), Failure> {
+    let tables = plan.changed_tables();
+    for table in &tables {
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait))
+            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+    }
+    match tables.is_empty() || engine.catalog_version() == catalog_version {
+        true => Ok(()),
+        false => Err(Failure::SchemaChanged),
+    }
+}
+
+fn run_once(
+    plan: &Plan,
+    runtime: &Runtime<'_>,
+    ctx: &StatementContext<'_>,
+    sink: &mut dyn ResultSink,
+    status: ServerStatus,
+) -> SqlResult<Answer> {
+    let ctx = ctx.eval();
+    let changed = match plan {
+        Plan::Straight(plan) => {
+            let sent = exec::straight::run(plan, runtime, &ctx, sink, status)?;
+            return Ok(Answer::Rows { sent });
+        }
+        Plan::Query(plan) => return plan.run(runtime, &ctx, sink, status),
+        Plan::Insert(plan) => {
+            let changed = dml::insert(plan, runtime, &ctx)?;
+            let info = match plan.counts_records() {
+                true => format!(
+                    "Records: {}  Duplicates: {}  Warnings: {}",
+                    changed.matched,
+                    changed.duplicates,
+                    ctx.with_warnings(|warnings| warnings.count())
+                ),
+                false => String::new(),
+            };
+            return Ok(changed_answer(changed, changed.affected, info));
+        }
+        Plan::Update(plan) => dml::update(plan, runtime, &ctx)?,
+        Plan::Delete(plan) => {
+            let changed = dml::delete(plan, runtime, &ctx)?;
+            return Ok(Answer::affected(changed.affected));
+        }
+        Plan::Multi(plan) => plan.run(runtime, &ctx)?,
+    };
+    if matches!(plan, Plan::Multi(plan) if plan.is_delete()) {
+        return Ok(Answer::affected(changed.affected));
+    }
+    let warnings = ctx.with_warnings(|warnings| warnings.count());
+    let info = format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", changed.matched, changed.affected);
+    let affected = if runtime.found_rows { changed.matched } else { changed.affected };
+    Ok(changed_answer(changed, affected, info))
+}
+
+fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer {
+    Answer::Done(Done { affected_rows, last_insert_id: changed.first_id.unwrap_or(0), info, ..Done::default() })
+}
+
+/// Whether the planner makes a plan of it.
+pub(crate) fn is_planned(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
+}
+
+/// Statements that look at the diagnostics of the one before.
+fn keeps_warnings(statement: &Statement) -> bool {
+    match statement {
+        Statement::Show(show) => matches!(**show, ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::WarningCount | ast::Show::ErrorCount),
+        Statement::GetDiagnostics(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,229 @@
+//! A session's transaction: when it begins, ends, and what a failed statement leaves of it.
+
+use std::cell::RefCell;
+
+use cluster::transaction::{self, Options, Savepoint, Transaction, WriteRule};
+use parser::ast::{self, AccessMode, EndTransaction};
+use shard::ProposeError;
+use types::{ErrorKind, SqlError, SqlResult};
+
+use crate::engine::Engine;
+use crate::host::Host;
+use crate::variables::{Isolation, Settings};
+
+/// The transaction of a session, open or not.
+#[derive(Default)]
+pub struct SessionTransaction {
+    open: Option<Open>,
+    /// `SET TRANSACTION` without a scope: for the next transaction only.
+    next: Characteristics,
+}
+
+/// What `SET TRANSACTION` sets.
+#[derive(Debug, Clone, Copy, Default)]
+struct Characteristics {
+    isolation: Option<Isolation>,
+    read_only: Option<bool>,
+}
+
+struct Open {
+    transaction: RefCell<Transaction>,
+    /// Begun by BEGIN or by a statement with autocommit off: goes on after the statement.
+    explicit: bool,
+    read_only: bool,
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+impl SessionTransaction {
+    /// Whether a transaction is open that outlives its statements.
+    pub fn in_transaction(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.explicit)
+    }
+
+    /// The SERVER_STATUS_IN_TRANS_READONLY flag.
+    pub fn is_read_only(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.explicit && open.read_only)
+    }
+
+    /// The transaction for a statement; begins one if there is none.
+    pub fn for_statement(&mut self, engine: &Engine, settings: &Settings) -> &RefCell<Transaction> {
+        if self.open.is_none() {
+            self.begin(engine, settings, !settings.autocommit, None);
+        }
+        &self.open.as_ref().expect("begun above").transaction
+    }
+
+    /// The open transaction, if there is one.
+    pub fn current(&self) -> Option<&RefCell<Transaction>> {
+        self.open.as_ref().map(|open| &open.transaction)
+    }
+
+    /// 1792 for a change in a read-only transaction.
+    pub fn check_writable(&self, settings: &Settings) -> SqlResult<()> {
+        let read_only = match &self.open {
+            Some(open) => open.read_only,
+            None => self.next.read_only.unwrap_or(settings.read_only),
+        };
+        if read_only { Err(ErrorKind::CantExecuteInReadOnlyTransaction.into()) } else { Ok(()) }
+    }
+
+    fn begin(&mut self, engine: &Engine, settings: &Settings, explicit: bool, access: Option<AccessMode>) {
+        let next = std::mem::take(&mut self.next);
+        let isolation = match next.isolation.unwrap_or(settings.isolation) {
+            // Rows are versions: reading uncommitted ones is never needed, and the standard allows to give more.
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => transaction::Isolation::ReadCommitted,
+            Isolation::RepeatableRead => transaction::Isolation::RepeatableRead,
+            Isolation::Serializable => transaction::Isolation::Serializable,
+        };
+        let write_rule = match settings.snapshot_isolation {
+            true => WriteRule::FirstCommitterWins,
+            false => WriteRule::NewestCommitted,
+        };
+        let read_only = match access {
+            Some(access) => access == AccessMode::ReadOnly,
+            None => next.read_only.unwrap_or(settings.read_only),
+        };
+        let options = Options { isolation, write_rule };
+        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), options));
+        self.open = Some(Open { transaction, explicit, read_only, savepoints: Vec::new() });
+    }
+
+    /// `BEGIN`, `START TRANSACTION`: commits what is open.
+    pub fn start(&mut self, begin: &ast::Begin, engine: &Engine, settings: &Settings, host: &dyn Host) -> SqlResult<()> {
+        self.commit(host)?;
+        self.begin(engine, settings, true, begin.access);
+        if begin.consistent_snapshot
+            && let Some(open) = &self.open
+        {
+            open.transaction.borrow().snapshot();
+        }
+        Ok(())
+    }
+
+    /// `COMMIT`, `ROLLBACK`, with their `AND CHAIN`. Returns whether the session ends (`RELEASE`).
+    pub fn end(
+        &mut self,
+        end: &EndTransaction,
+        outcome: End,
+        engine: &Engine,
+        settings: &Settings,
+        host: &dyn Host,
+    ) -> SqlResult<bool> {
+        let chained = self.open.as_ref().map(|open| open.read_only);
+        match outcome {
+            End::Commit => self.commit(host)?,
+            End::Rollback => self.rollback(),
+        }
+        if end.chain == Some(true) {
+            let access = chained.map(|read_only| if read_only { AccessMode::ReadOnly } else { AccessMode::ReadWrite });
+            self.begin(engine, settings, true, access);
+        }
+        Ok(end.release == Some(true))
+    }
+
+    /// Commits what is open; the outcome is known when this returns.
+    pub fn commit(&mut self, host: &dyn Host) -> SqlResult<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let transaction = open.transaction.into_inner();
+        if !transaction.has_writes() {
+            return Ok(());
+        }
+        let mut outcome = None;
+        {
+            let commit = transaction.commit();
+            host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
+        }
+        match outcome.expect("wait returns when the future is done") {
+            Ok(_) => Ok(()),
+            Err(error) => Err(commit_error(&error)),
+        }
+    }
+
+    pub fn rollback(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.transaction.into_inner().rollback();
+        }
+    }
+
+    /// After a statement without error: ends a transaction that was begun for it alone.
+    pub fn statement_succeeded(&mut self, host: &dyn Host) -> SqlResult<()> {
+        if self.in_transaction() { Ok(()) } else { self.commit(host) }
+    }
+
+    /// After a failed statement, whose own changes are undone already: ends the transaction if nothing can follow.
+    pub fn statement_failed(&mut self, error: &SqlError) {
+        let ends = matches!(error.kind(), ErrorKind::LockDeadlock | ErrorKind::CheckRead);
+        if ends || !self.in_transaction() {
+            self.rollback();
+        }
+    }
+
+    /// `SAVEPOINT name`: an older one of that name is forgotten.
+    pub fn savepoint(&mut self, name: &str, engine: &Engine, settings: &Settings) {
+        if self.open.is_none() && settings.autocommit {
+            return;
+        }
+        self.for_statement(engine, settings);
+        let open = self.open.as_mut().expect("begun above");
+        open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        let savepoint = open.transaction.get_mut().savepoint();
+        open.savepoints.push((name.to_owned(), savepoint));
+    }
+
+    /// `ROLLBACK TO name`: later savepoints are gone, this one stays.
+    pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
+        let (open, at) = self.find_savepoint(name)?;
+        open.savepoints.truncate(at + 1);
+        open.transaction.get_mut().rollback_to(open.savepoints[at].1);
+        Ok(())
+    }
+
+    /// `RELEASE SAVEPOINT name`: this one and later ones are gone, the changes stay.
+    pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
+        let (open, at) = self.find_savepoint(name)?;
+        open.transaction.get_mut().release(open.savepoints[at].1);
+        open.savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn find_savepoint(&mut self, name: &str) -> SqlResult<(&mut Open, usize)> {
+        let missing = || SqlError::new(ErrorKind::SpDoesNotExist, &[&"SAVEPOINT", &name]);
+        let open = self.open.as_mut().ok_or_else(missing)?;
+        let at = open.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name)).ok_or_else(missing)?;
+        Ok((open, at))
+    }
+
+    /// `SET TRANSACTION …` without a scope; 1568 inside a transaction.
+    pub fn set_next(&mut self, isolation: Option<Isolation>, access: Option<AccessMode>) -> SqlResult<()> {
+        if self.in_transaction() {
+            return Err(ErrorKind::CantChangeTxCharacteristics.into());
+        }
+        self.next.isolation = isolation.or(self.next.isolation);
+        self.next.read_only = access.map(|access| access == AccessMode::ReadOnly).or(self.next.read_only);
+        Ok(())
+    }
+}
+
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Commit,
+    Rollback,
+}
+
+/// MySQL's error for a commit that did not happen, or whose outcome nobody knows.
+pub fn commit_error(error: &ProposeError) -> SqlError {
+    let during_commit = |what: &str| SqlError::new(ErrorKind::ErrorDuringCommit, &[&1, &what]);
+    match error {
+        ProposeError::DiskFull => SqlError::new(ErrorKind::DiskFull, &[&"log", &28, &"No space left on device"]),
+        ProposeError::TooLarge { bytes, limit } => {
+            during_commit(&format!("transaction of {bytes} bytes is larger than the limit of {limit}"))
+        }
+        ProposeError::NotLeader => during_commit("this node does not lead the shard"),
+        ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
+        ProposeError::Unknown { reason } => {
+            during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
+        }
+    }
+}
+

@@ -1,0 +1,308 @@
+//! System variables: the global values, and each session's own.
+//!
+//! [`table`] lists them all. A value is kept as text in the form that `SHOW VARIABLES` prints, because that is how most are
+//! asked for; what the hot paths look at is mirrored, typed, in [`Settings`].
+
+mod settings;
+mod table;
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
+
+pub use settings::{Isolation, Settings};
+pub use table::{DEFAULT_SQL_MODE, SQL_MODES, VARIABLES};
+
+/// A system variable.
+#[derive(Debug)]
+pub struct Variable {
+    pub name: &'static str,
+    pub scope: Scope,
+    pub kind: Kind,
+    /// The value at start-up, as text.
+    pub default: &'static str,
+    pub read_only: bool,
+}
+
+/// Where a variable has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Global,
+    Session,
+    /// Global, and a session's own that begins as a copy.
+    Both,
+}
+
+/// What a variable takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Bool,
+    Int { min: i128, max: i128 },
+    Double,
+    Text,
+    /// One of the names, or its position.
+    Enum(&'static [&'static str]),
+    /// Several of the names, or their bits.
+    Flags(&'static [&'static str]),
+}
+
+/// A variable's place in [`VARIABLES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VariableId(usize);
+
+/// Finds a variable by name, without regard to letter case; 1193 for an unknown one.
+pub fn find(name: &str) -> SqlResult<VariableId> {
+    let lower = name.to_ascii_lowercase();
+    VARIABLES
+        .binary_search_by(|variable| variable.name.cmp(&lower))
+        .map(VariableId)
+        .map_err(|_| SqlError::new(ErrorKind::UnknownSystemVariable, &[&name]))
+}
+
+impl VariableId {
+    pub fn definition(self) -> &'static Variable {
+        &VARIABLES[self.0]
+    }
+
+    /// Every variable, in the order of their names.
+    pub fn all() -> impl Iterator<Item = VariableId> {
+        (0..VARIABLES.len()).map(VariableId)
+    }
+}
+
+impl Variable {
+    /// Checks a value and puts it into the form in which it is kept.
+    pub fn parse(&self, value: &Value) -> SqlResult<Arc<str>> {
+        let text = value.to_string();
+        let wrong_value = || SqlError::new(ErrorKind::WrongValueForVar, &[&self.name, &text]);
+        let wrong_type = || SqlError::new(ErrorKind::WrongTypeForVar, &[&self.name]);
+        if value.is_null() {
+            // MySQL: results may be sent unconverted.
+            return if self.name == "character_set_results" {
+                Ok("NULL".into())
+            } else {
+                Err(SqlError::new(ErrorKind::WrongValueForVar, &[&self.name, &"NULL"]))
+            };
+        }
+        let number = match value {
+            Value::Int(number) => Some(i128::from(*number)),
+            Value::UInt(number) => Some(i128::from(*number)),
+            _ => None,
+        };
+        match self.kind {
+            Kind::Bool => match (number, text.to_ascii_uppercase().as_str()) {
+                (Some(1), _) | (None, "ON" | "TRUE") => Ok("ON".into()),
+                (Some(0), _) | (None, "OFF" | "FALSE") => Ok("OFF".into()),
+                _ => Err(wrong_value()),
+            },
+            Kind::Int { min, max } => Ok(number.ok_or_else(wrong_type)?.clamp(min, max).to_string().into()),
+            Kind::Double => match value {
+                Value::Str(_) | Value::Bytes(_) => Err(wrong_type()),
+                _ => text.parse::<f64>().map(|number| format!("{number:.6}").into()).map_err(|_| wrong_type()),
+            },
+            Kind::Text => Ok(text.into()),
+            Kind::Enum(names) => {
+                let named = match number {
+                    Some(position) => usize::try_from(position).ok().and_then(|position| names.get(position)),
+                    None => names.iter().find(|name| name.eq_ignore_ascii_case(&text)),
+                };
+                named.map(|&name| name.into()).ok_or_else(wrong_value)
+            }
+            Kind::Flags(names) => match number {
+                Some(bits) => {
+                    let known = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+                    Ok(known.map(|(_, &name)| name).collect::<Vec<_>>().join(",").into())
+                }
+                None => parse_flags(names, &text).map(Arc::from).ok_or_else(wrong_value),
+            },
+        }
+    }
+
+    /// The value as an expression sees it.
+    pub fn value(&self, text: &str) -> Value {
+        match self.kind {
+            Kind::Bool => Value::Int(i64::from(text == "ON")),
+            Kind::Int { .. } => text.parse().map_or(Value::Null, Value::UInt),
+            Kind::Double => text.parse().map_or(Value::Null, Value::Double),
+            Kind::Text if text == "NULL" => Value::Null,
+            Kind::Text | Kind::Enum(_) | Kind::Flags(_) => Value::str(text),
+        }
+    }
+
+    /// The type of `@@name`.
+    pub fn sql_type(&self) -> SqlType {
+        match self.kind {
+            Kind::Bool => SqlType::boolean(),
+            Kind::Int { .. } => SqlType::bigint_unsigned(),
+            Kind::Double => SqlType::double(),
+            Kind::Text | Kind::Enum(_) | Kind::Flags(_) => SqlType::varchar(1024, types::CollationId::DEFAULT),
+        }
+    }
+}
+
+/// Names separated by commas, in the order of the bits; combination modes bring their parts.
+fn parse_flags(names: &[&str], text: &str) -> Option<String> {
+    let mut set = vec![false; names.len()];
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        set[names.iter().position(|name| name.eq_ignore_ascii_case(word))?] = true;
+        let parts: &[&str] = match word.to_ascii_uppercase().as_str() {
+            "ANSI" => &["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"],
+            "TRADITIONAL" => &[
+                "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE",
+                "ERROR_FOR_DIVISION_BY_ZERO", "NO_ENGINE_SUBSTITUTION",
+            ],
+            _ => &[],
+        };
+        for part in parts {
+            set[names.iter().position(|name| name == part)?] = true;
+        }
+    }
+    Some(names.iter().zip(set).filter(|(_, set)| *set).map(|(name, _)| *name).collect::<Vec<_>>().join(","))
+}
+
+/// The global values of a node. A change is seen by sessions that begin after it.
+pub struct Globals {
+    values: RwLock<Arc<[Arc<str>]>>,
+}
+
+impl Default for Globals {
+    fn default() -> Globals {
+        Globals { values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()) }
+    }
+}
+
+impl Globals {
+    pub fn get(&self, id: VariableId) -> Arc<str> {
+        self.values.read()[id.0].clone()
+    }
+
+    pub fn set(&self, id: VariableId, value: Arc<str>) {
+        let mut values = self.values.write();
+        let mut changed = values.to_vec();
+        changed[id.0] = value;
+        *values = changed.into();
+    }
+
+    fn all(&self) -> Arc<[Arc<str>]> {
+        self.values.read().clone()
+    }
+}
+
+/// A session's values: the globals at its beginning, and what it has set since.
+pub struct SessionVariables {
+    inherited: Arc<[Arc<str>]>,
+    own: Vec<(VariableId, Arc<str>)>,
+    pub settings: Settings,
+}
+
+impl SessionVariables {
+    pub fn new(globals: &Globals) -> SessionVariables {
+        let inherited = globals.all();
+        let mut settings = Settings::default();
+        for id in VariableId::all() {
+            settings.note(id.definition().name, &inherited[id.0]).expect("global values were checked when they were set");
+        }
+        SessionVariables { inherited, own: Vec::new(), settings }
+    }
+
+    pub fn get(&self, id: VariableId) -> Arc<str> {
+        match self.own.iter().find(|(own, _)| *own == id) {
+            Some((_, value)) => value.clone(),
+            None => self.inherited[id.0].clone(),
+        }
+    }
+
+    /// Sets a value that [`Variable::parse`] has given, with the variables that go with it.
+    pub fn set(&mut self, id: VariableId, value: Arc<str>) -> SqlResult<()> {
+        let name = id.definition().name;
+        self.settings.note(name, &value)?;
+        self.put(id, value.clone());
+        for (other, value) in settings::companions(name, &value)? {
+            self.settings.note(other, &value)?;
+            self.put(find(other)?, value);
+        }
+        Ok(())
+    }
+
+    /// The collation of the handshake sets the client's character sets; an unknown one leaves the defaults.
+    pub fn set_client_collation(&mut self, id: u16) -> SqlResult<()> {
+        let Some(collation) = types::CollationId::by_id(id) else { return Ok(()) };
+        let charset: Arc<str> = collation.charset().name().into();
+        for name in ["character_set_client", "character_set_results", "character_set_connection"] {
+            self.set(find(name)?, charset.clone())?;
+        }
+        self.set(find("collation_connection")?, collation.name().into())
+    }
+
+    /// `USE` brings the database's collation with it.
+    pub fn set_database_collation(&mut self, collation: types::CollationId) -> SqlResult<()> {
+        self.set(find("collation_database")?, collation.name().into())
+    }
+
+    /// The collation of databases that name none.
+    pub fn server_collation(&self) -> types::CollationId {
+        let name = find("collation_server").map(|id| self.get(id));
+        name.ok().and_then(|name| types::CollationId::by_name(&name)).unwrap_or(types::CollationId::DEFAULT)
+    }
+
+    /// Takes over the value that a session begun now would have.
+    pub fn set_default(&mut self, id: VariableId, globals: &Globals) -> SqlResult<()> {
+        let value = match id.definition().scope {
+            Scope::Session => Arc::from(id.definition().default),
+            _ => globals.get(id),
+        };
+        self.set(id, value)
+    }
+
+    fn put(&mut self, id: VariableId, value: Arc<str>) {
+        match self.own.iter_mut().find(|(own, _)| *own == id) {
+            Some((_, old)) => *old = value,
+            None => self.own.push((id, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(VARIABLES.is_sorted_by(|a, b| a.name < b.name));
+    }
+
+    #[test]
+    fn every_default_is_a_value() {
+        let session = SessionVariables::new(&Globals::default());
+        for id in VariableId::all() {
+            let variable = id.definition();
+            assert_eq!(&*session.get(id), variable.default);
+            if !variable.read_only && !matches!(variable.kind, Kind::Int { .. } | Kind::Double) {
+                assert_eq!(&*variable.parse(&Value::str(variable.default)).unwrap(), variable.default, "{}", variable.name);
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let parse = |name: &str, value: Value| find(name).unwrap().definition().parse(&value).map(|text| text.to_string());
+        assert_eq!(parse("AUTOCOMMIT", Value::Int(0)).unwrap(), "OFF");
+        assert_eq!(parse("autocommit", Value::Int(2)).unwrap_err().code(), 1231);
+        assert_eq!(parse("transaction_isolation", Value::str("read-committed")).unwrap(), "READ-COMMITTED");
+        assert_eq!(parse("max_execution_time", Value::str("x")).unwrap_err().code(), 1232);
+        assert_eq!(parse("wait_timeout", Value::Int(0)).unwrap(), "1");
+        assert_eq!(parse("sql_mode", Value::str("ansi_quotes, strict_all_tables")).unwrap(), "ANSI_QUOTES,STRICT_ALL_TABLES");
+        assert_eq!(parse("sql_mode", Value::str("nonsense")).unwrap_err().code(), 1231);
+        assert_eq!(find("no_such_thing").unwrap_err().code(), 1193);
+    }
+
+    #[test]
+    fn a_character_set_brings_its_collation() {
+        let mut session = SessionVariables::new(&Globals::default());
+        session.set(find("character_set_connection").unwrap(), "latin1".into()).unwrap();
+        assert_eq!(&*session.get(find("collation_connection").unwrap()), "latin1_swedish_ci");
+        session.set(find("collation_connection").unwrap(), "utf8mb4_bin".into()).unwrap();
+        assert_eq!(&*session.get(find("character_set_connection").unwrap()), "utf8mb4");
+    }
+}
