@@ -199,7 +199,11 @@ fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
                 .boxed()
         }
         VarBinary | TinyBlob | Blob | MediumBlob | LongBlob => bytes(20).prop_map(|b| Value::Bytes(b.into())).boxed(),
-        _ => texts().prop_map(Value::from).boxed(),
+        _ => {
+            let charset = ty.charset();
+            let known = move |text: String| text.chars().filter(|c| charset.contains(*c)).collect::<String>();
+            texts().prop_map(move |text| Value::from(known(text))).boxed()
+        }
     }
 }
 

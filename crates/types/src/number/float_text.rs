@@ -34,6 +34,31 @@ pub fn write_double(v: f64, out: &mut Vec<u8>) {
     shortest.write(out);
 }
 
+/// Appends `v` in at most `width` characters, giving up digits for it: what storing a double into CHAR(width) writes. Longer when
+/// not even one digit fits.
+pub fn write_double_within(v: f64, width: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    write_double(v, out);
+    if out.len() - start <= width {
+        return;
+    }
+    out.truncate(start);
+    let room = width as i32 - i32::from(v < 0.0);
+    let digits = digits_of(v, Some(width.clamp(1, MAX_DIGITS)));
+    let (point, len) = (digits.point, digits.len as i32);
+    // The characters of the exponent with its `e`, those of the point and zeros before the first digit of a fraction.
+    let exponent = point - 1;
+    let exponent_len = 1 + i32::from(exponent < 0) + exponent.abs().max(1).ilog10() as i32 + 1;
+    let (fraction_len, zeros_len) = (i32::from(point < len), if point <= 0 { 1 - point } else { 0 });
+    let plain_digits = room - fraction_len - zeros_len;
+    let exponent_digits = room - exponent_len - i32::from(len > 1);
+    let plain_fits = point <= room && plain_digits > 0 && point > -MAX_PLAIN_POINT;
+    if plain_fits && plain_digits >= exponent_digits {
+        return digits_of(v, Some(plain_digits as usize)).write(out);
+    }
+    digits_of(v, Some(exponent_digits.max(1) as usize)).write_with_exponent(out);
+}
+
 /// Appends a FLOAT: the shortest text, of at most six digits.
 pub fn write_float(v: f32, out: &mut Vec<u8>) {
     digits_of(f64::from(v), Some(FLOAT_DIGITS)).write(out);
@@ -88,18 +113,12 @@ impl Digits {
         if digits.is_empty() {
             return out.push(b'0');
         }
-        if self.negative {
-            out.push(b'-');
-        }
         let has_fraction = self.point < self.len as i32;
         if (self.point > MAX_PLAIN_POINT && !has_fraction) || self.point <= -MAX_PLAIN_POINT {
-            out.push(digits[0]);
-            if digits.len() > 1 {
-                out.push(b'.');
-                out.extend_from_slice(&digits[1..]);
-            }
-            out.push(b'e');
-            return super::write_i64(i64::from(self.point) - 1, out);
+            return self.write_with_exponent(out);
+        }
+        if self.negative {
+            out.push(b'-');
         }
         if self.point <= 0 {
             out.extend_from_slice(b"0.");
@@ -115,6 +134,19 @@ impl Digits {
             out.push(b'.');
             out.extend_from_slice(&digits[point..]);
         }
+    }
+
+    fn write_with_exponent(&self, out: &mut Vec<u8>) {
+        if self.negative {
+            out.push(b'-');
+        }
+        out.push(self.digits[0]);
+        if self.len > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&self.digits[1..self.len]);
+        }
+        out.push(b'e');
+        super::write_i64(i64::from(self.point) - 1, out);
     }
 }
 
@@ -143,7 +175,7 @@ mod tests {
             (123456789012345.5, "123456789012345.5"),
             (1234567890123456.5, "1234567890123456.5"),
             (1234567890123456.0, "1.234567890123456e15"),
-            (1190015433783313.25, "1190015433783313.2"),
+            (11900154337833132.5 / 10.0, "1190015433783313.2"),
             (f64::MAX, "1.7976931348623157e308"),
             (5e-324, "5e-324"),
         ] {
@@ -159,6 +191,22 @@ mod tests {
             (0.0, "0"),
         ] {
             assert_eq!(float_to_string(v), text);
+        }
+    }
+
+    #[test]
+    fn narrow_columns_cost_digits() {
+        for (v, width, text) in [
+            (3.0781510410354443e11, 5, "3e11"),
+            (2.8028721768649437e-92, 7, "2.8e-92"),
+            (-9.398616955092759e11, 5, "-9e11"),
+            (12345.678, 5, "12346"),
+            (12345.678, 7, "12345.7"),
+            (0.0012345, 6, "0.0012"),
+            (1.5, 5, "1.5"),
+        ] {
+            let written = into_string(|out| write_double_within(v, width, out));
+            assert_eq!(written, text, "{v} in {width}");
         }
     }
 

@@ -5,7 +5,7 @@ mod float_text;
 mod int_text;
 mod parse;
 
-pub use float_text::{write_double, write_fixed, write_float};
+pub use float_text::{write_double, write_double_within, write_fixed, write_float};
 pub use int_text::{write_i64, write_u64};
 pub use parse::{ParsedDouble, ParsedInt, parse_double, parse_integer, parse_rounded_integer};
 

@@ -30,7 +30,7 @@ pub(super) fn enumeration(
                 .position(&value.text(), ty.collation)
                 .map_or(0, |position| position as u64 + 1)
         }
-        number => to_integer(number, &mut Warnings::with_limit(0)).as_u64(),
+        number => whole_number(number),
     };
     let valid = (1..=count).contains(&index);
     // The empty string of an earlier failed assignment may be copied.
@@ -58,7 +58,7 @@ pub(super) fn set(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mu
         | ValueRef::Float(_)
         | ValueRef::Bit(_)
         | ValueRef::Year(_) => {
-            let bits = to_integer(value, &mut Warnings::with_limit(0)).as_u64();
+            let bits = whole_number(value);
             (bits & all, bits & !all == 0)
         }
         text => {
@@ -77,6 +77,16 @@ pub(super) fn set(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mu
         bits,
         labels: ty.labels.clone(),
     }))
+}
+
+/// Fractions are cut, not rounded.
+fn whole_number(value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Double(v) => v as i64 as u64,
+        ValueRef::Float(v) => v as i64 as u64,
+        ValueRef::Decimal(v) => v.to_f64() as i64 as u64,
+        other => to_integer(other, &mut Warnings::with_limit(0)).as_u64(),
+    }
 }
 
 /// The bits of the members that are known, and whether all are.

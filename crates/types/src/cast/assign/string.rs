@@ -14,6 +14,11 @@ pub(super) fn text(value: Value, ty: &SqlType, target: Target<'_>, cx: &mut Cont
         Value::Str(text) => text,
         Value::Bytes(bytes) => decode(&bytes, charset, target, cx)?,
         Value::Timestamp(v) => cx.zone.to_local(v).to_string().into(),
+        Value::Double(v) => {
+            let mut out = Vec::new();
+            crate::number::write_double_within(v, ty.length as usize, &mut out);
+            String::from_utf8(out).expect("numbers print as ASCII").into()
+        }
         other => other.as_ref().text().into_owned().into(),
     };
     let text = match charset.first_foreign(&text) {

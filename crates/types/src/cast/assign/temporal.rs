@@ -151,7 +151,8 @@ pub(super) fn time(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &m
     Ok(Value::Time(parsed.value.round(fsp)))
 }
 
-/// One and two digits are near 2000: 0..=69 and 70..=99. The number 0 is the year 0000, the string '0' is 2000.
+/// One and two digits are near 2000: 0..=69 and 70..=99. The number 0 and the string '0000' are
+/// the year 0000, shorter zeros are 2000.
 pub(super) fn year(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {
     let (year, zero_is_2000) = match value {
         ValueRef::Year(v) => return Ok(Value::Year(v)),
@@ -170,9 +171,11 @@ pub(super) fn year(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>
                 cx.complain(data_truncated(target))?;
             }
             let magnitude = i128::from(parsed.magnitude);
-            let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
-            (if parsed.negative { -magnitude } else { magnitude }, digits < 4)
+            let signed = if parsed.negative { -magnitude } else { magnitude };
+            (signed, text.len() != 4)
         }
+        ValueRef::Double(v) => (v as i128, false),
+        ValueRef::Float(v) => (v as i128, false),
         other => (to_integer(other, cx.warnings).as_i128(), false),
     };
     Ok(Value::Year(match year {
