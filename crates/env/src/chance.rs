@@ -56,7 +56,9 @@ pub struct SeededRandom {
 
 impl SeededRandom {
     pub fn new(seed: u64) -> SeededRandom {
-        SeededRandom { state: Mutex::new(seed) }
+        SeededRandom {
+            state: Mutex::new(seed),
+        }
     }
 
     /// A number below `limit`; `limit` must not be zero.

@@ -90,6 +90,8 @@ impl std::fmt::Debug for DirLock {
 #[derive(Debug)]
 pub enum LockError {
     /// Another process has it; its id, if the lock file told.
-    Held { pid: Option<u32> },
+    Held {
+        pid: Option<u32>,
+    },
     Io(io::Error),
 }

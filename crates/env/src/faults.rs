@@ -27,7 +27,10 @@ pub struct FaultyDisk {
 
 impl FaultyDisk {
     pub fn new(inner: Arc<dyn Disk>) -> FaultyDisk {
-        FaultyDisk { inner, plan: Arc::default() }
+        FaultyDisk {
+            inner,
+            plan: Arc::default(),
+        }
     }
 
     pub fn inject(&self, fault: Fault) {
@@ -72,7 +75,10 @@ fn input_output_error() -> io::Error {
 
 impl Disk for FaultyDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(FaultyFile { inner: self.inner.open(path, access)?, plan: self.plan.clone() }))
+        Ok(Box::new(FaultyFile {
+            inner: self.inner.open(path, access)?,
+            plan: self.plan.clone(),
+        }))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {

@@ -45,7 +45,11 @@ impl Env {
 
     /// A simulated world around `disk`; everything left to chance follows from `seed`.
     pub fn simulated(disk: Arc<SimDisk>, seed: u64) -> Env {
-        Env { disk, clock: Arc::new(ManualClock::default()), random: Arc::new(SeededRandom::new(seed)) }
+        Env {
+            disk,
+            clock: Arc::new(ManualClock::default()),
+            random: Arc::new(SeededRandom::new(seed)),
+        }
     }
 }
 

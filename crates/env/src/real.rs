@@ -70,7 +70,9 @@ impl Disk for RealDisk {
                 let mut owner = String::new();
                 // The owner's id only decorates the message: not being able to read it is no second failure.
                 let _ = file.read_to_string(&mut owner);
-                return Err(LockError::Held { pid: owner.trim().parse().ok() });
+                return Err(LockError::Held {
+                    pid: owner.trim().parse().ok(),
+                });
             }
             Err(fs::TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }

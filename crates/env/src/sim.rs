@@ -67,7 +67,10 @@ enum NameChange {
 impl SimDisk {
     /// An empty disk. The seed decides what survives a power cut.
     pub fn new(seed: u64) -> Arc<SimDisk> {
-        Arc::new(SimDisk { state: Arc::default(), chance: SeededRandom::new(seed) })
+        Arc::new(SimDisk {
+            state: Arc::default(),
+            chance: SeededRandom::new(seed),
+        })
     }
 
     /// Lets `operations` more changes happen, then cuts the power: the last of them may be torn, and everything after
@@ -138,7 +141,11 @@ impl SimDisk {
     /// Puts a file on the disk, durable at once.
     pub fn put(&self, path: &Path, bytes: Vec<u8>) {
         let state = &mut *self.state.lock();
-        state.inodes.push(Inode { seen: bytes.clone(), durable: bytes, pending: Vec::new() });
+        state.inodes.push(Inode {
+            seen: bytes.clone(),
+            durable: bytes,
+            pending: Vec::new(),
+        });
         let inode = state.inodes.len() - 1;
         state.names.insert(path.to_owned(), inode);
         state.durable_names.insert(path.to_owned(), inode);
@@ -158,13 +165,19 @@ impl SimDisk {
             durable_names: state.names.clone(),
             ..State::default()
         };
-        Arc::new(SimDisk { state: Arc::new(Mutex::new(copy)), chance: SeededRandom::new(seed) })
+        Arc::new(SimDisk {
+            state: Arc::new(Mutex::new(copy)),
+            chance: SeededRandom::new(seed),
+        })
     }
 }
 
 impl State {
     fn used(&self) -> u64 {
-        self.names.values().map(|&inode| self.inodes[inode].seen.len() as u64).sum()
+        self.names
+            .values()
+            .map(|&inode| self.inodes[inode].seen.len() as u64)
+            .sum()
     }
 
     /// Every change passes here; `Err` once the power is out.
@@ -180,7 +193,11 @@ impl State {
     }
 
     fn has_power(&self) -> io::Result<()> {
-        if self.operations_left == Some(0) { Err(power_is_out()) } else { Ok(()) }
+        if self.operations_left == Some(0) {
+            Err(power_is_out())
+        } else {
+            Ok(())
+        }
     }
 
     fn make_room(&self, more: u64) -> io::Result<()> {
@@ -257,7 +274,11 @@ impl Change {
         while start < bytes.len() {
             let end = bytes.len().min(start + SECTOR - (offset + start) % SECTOR);
             if chance.below(2) == 0 {
-                Change::Write { offset: offset + start, bytes: bytes[start..end].to_vec() }.apply(to, usize::MAX);
+                Change::Write {
+                    offset: offset + start,
+                    bytes: bytes[start..end].to_vec(),
+                }
+                .apply(to, usize::MAX);
             }
             start = end;
         }
@@ -291,13 +312,20 @@ impl Disk for SimDisk {
                 state.operate()?;
                 state.inodes.push(Inode::default());
                 let inode = state.inodes.len() - 1;
-                state.change_name(NameChange::Bind { path: path.to_owned(), inode });
+                state.change_name(NameChange::Bind {
+                    path: path.to_owned(),
+                    inode,
+                });
                 inode
             }
             (_, Some(&inode)) => inode,
             (_, None) => return Err(io::ErrorKind::NotFound.into()),
         };
-        Ok(Box::new(SimFile { state: self.state.clone(), inode, boot: state.boot }))
+        Ok(Box::new(SimFile {
+            state: self.state.clone(),
+            inode,
+            boot: state.boot,
+        }))
     }
 
     fn create_dir(&self, _path: &Path) -> io::Result<()> {
@@ -308,7 +336,9 @@ impl Disk for SimDisk {
         let state = self.state.lock();
         state.has_power()?;
         let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
-        Ok(inside.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
+        Ok(inside
+            .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+            .collect())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -317,7 +347,10 @@ impl Disk for SimDisk {
             return Err(io::ErrorKind::NotFound.into());
         }
         state.operate()?;
-        state.change_name(NameChange::Rename { from: from.to_owned(), to: to.to_owned() });
+        state.change_name(NameChange::Rename {
+            from: from.to_owned(),
+            to: to.to_owned(),
+        });
         Ok(())
     }
 
@@ -346,9 +379,15 @@ impl Disk for SimDisk {
         let state = &mut *self.state.lock();
         state.has_power().map_err(LockError::Io)?;
         if !state.locks.insert(path.to_owned()) {
-            return Err(LockError::Held { pid: Some(std::process::id()) });
+            return Err(LockError::Held {
+                pid: Some(std::process::id()),
+            });
         }
-        Ok(DirLock::new(SimLock { state: self.state.clone(), path: path.to_owned(), boot: state.boot }))
+        Ok(DirLock::new(SimLock {
+            state: self.state.clone(),
+            path: path.to_owned(),
+            boot: state.boot,
+        }))
     }
 }
 
@@ -400,7 +439,10 @@ impl File for SimFile {
             let end = offset + bytes.len() as u64;
             state.make_room(end.saturating_sub(state.inodes[inode].seen.len() as u64))?;
             state.operate()?;
-            state.inodes[inode].change(Change::Write { offset: offset as usize, bytes: bytes.to_vec() });
+            state.inodes[inode].change(Change::Write {
+                offset: offset as usize,
+                bytes: bytes.to_vec(),
+            });
             Ok(())
         })
     }
@@ -419,7 +461,9 @@ impl File for SimFile {
         self.with(|state, inode| {
             state.make_room(length.saturating_sub(state.inodes[inode].seen.len() as u64))?;
             state.operate()?;
-            state.inodes[inode].change(Change::Extend { length: length as usize });
+            state.inodes[inode].change(Change::Extend {
+                length: length as usize,
+            });
             Ok(())
         })
     }
@@ -452,7 +496,10 @@ mod tests {
             file.write_at(b"lost", 4).unwrap();
             disk.restore_power();
             assert_eq!(&disk.contents(Path::new("d/a")).unwrap()[..4], b"kept");
-            assert!(file.write_at(b"x", 0).is_err(), "a handle from before the crash is dead");
+            assert!(
+                file.write_at(b"x", 0).is_err(),
+                "a handle from before the crash is dead"
+            );
         }
     }
 

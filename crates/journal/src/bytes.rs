@@ -32,7 +32,11 @@ pub(crate) fn get_vote(bytes: &[u8], at: usize) -> Option<Option<Vote>> {
     let (term, node) = (get_u64(bytes, at), get_u64(bytes, at + 8));
     match get_u64(bytes, at + 16) {
         0 => Some(None),
-        state @ (1 | 2) => Some(Some(Vote { term, node, committed: state == 2 })),
+        state @ (1 | 2) => Some(Some(Vote {
+            term,
+            node,
+            committed: state == 2,
+        })),
         _ => None,
     }
 }
@@ -47,5 +51,8 @@ pub(crate) fn put_entry_id(bytes: &mut [u8], at: usize, id: Option<EntryId>) {
 
 pub(crate) fn get_entry_id(bytes: &[u8], at: usize) -> Option<EntryId> {
     let index = get_u64(bytes, at + 8).checked_sub(1)?;
-    Some(EntryId { term: get_u64(bytes, at), index })
+    Some(EntryId {
+        term: get_u64(bytes, at),
+        index,
+    })
 }

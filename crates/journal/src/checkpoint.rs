@@ -42,7 +42,10 @@ impl CheckpointDir {
     pub fn open(env: &Env, dir: &Path) -> Result<CheckpointDir, OpenError> {
         let io_error = |error| OpenError::io(dir, error);
         env.disk.create_dir(dir).map_err(io_error)?;
-        let this = CheckpointDir { env: env.clone(), dir: dir.to_owned() };
+        let this = CheckpointDir {
+            env: env.clone(),
+            dir: dir.to_owned(),
+        };
         for name in env.disk.list(dir).map_err(io_error)? {
             if name.ends_with(".tmp") {
                 env.disk.remove(&dir.join(name)).map_err(io_error)?;
@@ -88,7 +91,10 @@ impl CheckpointDir {
     pub fn remove_before(&self, index: u64) -> Result<(), OpenError> {
         for older in self.indexes()?.into_iter().filter(|&older| older < index) {
             let path = self.path(older);
-            self.env.disk.remove(&path).map_err(|error| OpenError::io(&path, error))?;
+            self.env
+                .disk
+                .remove(&path)
+                .map_err(|error| OpenError::io(&path, error))?;
         }
         Ok(())
     }
@@ -98,8 +104,14 @@ impl CheckpointDir {
     }
 
     fn indexes(&self) -> Result<Vec<u64>, OpenError> {
-        let names = self.env.disk.list(&self.dir).map_err(|error| OpenError::io(&self.dir, error))?;
-        let indexes = names.iter().filter_map(|name| name.strip_suffix(".checkpoint")?.parse().ok());
+        let names = self
+            .env
+            .disk
+            .list(&self.dir)
+            .map_err(|error| OpenError::io(&self.dir, error))?;
+        let indexes = names
+            .iter()
+            .filter_map(|name| name.strip_suffix(".checkpoint")?.parse().ok());
         let mut indexes: Vec<u64> = indexes.collect();
         indexes.sort_unstable();
         Ok(indexes)
@@ -231,7 +243,13 @@ impl Checkpoint {
         }
         match get_u32(&header, 8) {
             VERSION => {}
-            found => return Err(OpenError::Version { file: path.to_owned(), found, known: VERSION }),
+            found => {
+                return Err(OpenError::Version {
+                    file: path.to_owned(),
+                    found,
+                    known: VERSION,
+                });
+            }
         }
         let meta = read(HEADER as u64, u64::from(get_u32(&header, 12)))?;
         if get_u64(&header, 16) != u64::from(crc32fast::hash(&meta)) {
@@ -252,10 +270,22 @@ impl Checkpoint {
         }
         let entry = |bytes: &[u8]| {
             let length = u32::try_from(get_u64(bytes, 8)).map_err(|_| damaged(start, "a chunk larger than 4 GiB"))?;
-            Ok(ChunkEntry { offset: get_u64(bytes, 0), length, stream: get_u64(bytes, 16) })
+            Ok(ChunkEntry {
+                offset: get_u64(bytes, 0),
+                length,
+                stream: get_u64(bytes, 16),
+            })
         };
-        let directory = directory.chunks_exact(DIRECTORY_ENTRY).map(entry).collect::<Result<_, OpenError>>()?;
-        Ok(Checkpoint { path: path.to_owned(), meta, directory, file })
+        let directory = directory
+            .chunks_exact(DIRECTORY_ENTRY)
+            .map(entry)
+            .collect::<Result<_, OpenError>>()?;
+        Ok(Checkpoint {
+            path: path.to_owned(),
+            meta,
+            directory,
+            file,
+        })
     }
 
     /// What the shard gave to [`CheckpointDir::create`].

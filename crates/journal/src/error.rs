@@ -17,7 +17,11 @@ pub struct Damage {
 
 impl Damage {
     pub(crate) fn new(file: &Path, offset: u64, what: impl Into<String>) -> Damage {
-        Damage { file: file.to_owned(), offset, what: what.into() }
+        Damage {
+            file: file.to_owned(),
+            offset,
+            what: what.into(),
+        }
     }
 }
 
@@ -35,7 +39,10 @@ pub enum OpenError {
 
 impl OpenError {
     pub(crate) fn io(file: &Path, error: io::Error) -> OpenError {
-        OpenError::Io { file: file.to_owned(), error }
+        OpenError::Io {
+            file: file.to_owned(),
+            error,
+        }
     }
 }
 

@@ -23,7 +23,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { segment_bytes: 64 << 20 }
+        Options {
+            segment_bytes: 64 << 20,
+        }
     }
 }
 
@@ -63,14 +65,29 @@ impl Journal {
         let Recovered { index, previous } = match found {
             Some(recovered) => recovered,
             None => {
-                let first = Header { sequence: 1, base: 0, salt: 0, previous: 0, state: LogState::default() };
+                let first = Header {
+                    sequence: 1,
+                    base: 0,
+                    salt: 0,
+                    previous: 0,
+                    state: LogState::default(),
+                };
                 let segment = activate(env, dir, &spares, 0, first).map_err(io_error)?;
-                Recovered { index: Index { segments: [segment].into(), ..Index::default() }, previous: 0 }
+                Recovered {
+                    index: Index {
+                        segments: [segment].into(),
+                        ..Index::default()
+                    },
+                    previous: 0,
+                }
             }
         };
         let active = index.segments.back().expect("a log has a segment").clone();
         // What survived a crash of the process need not survive one of the machine yet.
-        active.file.sync_data().map_err(|error| OpenError::io(&active.path, error))?;
+        active
+            .file
+            .sync_data()
+            .map_err(|error| OpenError::io(&active.path, error))?;
         let end = index.end;
         Ok(Journal {
             env: env.clone(),
@@ -90,7 +107,9 @@ impl Journal {
     }
 
     pub fn reader(&self) -> Reader {
-        Reader { index: self.index.clone() }
+        Reader {
+            index: self.index.clone(),
+        }
     }
 
     /// Makes segments ahead of need, on another thread.
@@ -133,7 +152,11 @@ impl Journal {
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
         self.check()?;
         for entry in entries {
-            let position = self.add(Body::Entry { id: entry.id, tag: entry.tag, payload: &entry.payload })?;
+            let position = self.add(Body::Entry {
+                id: entry.id,
+                tag: entry.tag,
+                payload: &entry.payload,
+            })?;
             let index = &mut *self.index.write();
             assert_eq!(entry.id.index, index.state.next_index(), "entries continue the log");
             index.push(entry.id, position);
@@ -201,7 +224,11 @@ impl Journal {
     /// Tells a later recovery that everything synced so far was promised, if no record does yet. Not synced itself: it
     /// costs little, and makes damage to the newest entries detectable.
     pub fn mark(&mut self) -> Result<(), JournalError> {
-        if self.durable_told == self.durable { self.check() } else { self.write(Body::Mark) }
+        if self.durable_told == self.durable {
+            self.check()
+        } else {
+            self.write(Body::Mark)
+        }
     }
 
     fn check(&self) -> Result<(), JournalError> {
@@ -224,8 +251,16 @@ impl Journal {
             self.begin_segment(size)?;
         }
         let position = self.end;
-        let place = Place { salt: self.active.header.salt, position, previous: self.previous };
-        let record = Record { body, durable: self.durable, committed_end: self.committed_end };
+        let place = Place {
+            salt: self.active.header.salt,
+            position,
+            previous: self.previous,
+        };
+        let record = Record {
+            body,
+            durable: self.durable,
+            committed_end: self.committed_end,
+        };
         self.previous = record::encode(&record, place, &mut self.buffer);
         self.end += size;
         self.durable_told = self.durable;
@@ -260,7 +295,10 @@ impl Journal {
     fn begin_segment(&mut self, record_bytes: u64) -> Result<(), JournalError> {
         self.flush()?;
         self.sync()?;
-        let state = LogState { committed_end: self.committed_end, ..self.index.read().state };
+        let state = LogState {
+            committed_end: self.committed_end,
+            ..self.index.read().state
+        };
         let header = Header {
             sequence: self.active.header.sequence + 1,
             base: self.end,
@@ -292,13 +330,7 @@ impl Journal {
 }
 
 /// Turns a spare into the segment with this header.
-fn activate(
-    env: &Env,
-    dir: &Path,
-    spares: &Spares,
-    record_bytes: u64,
-    header: Header,
-) -> io::Result<Segment> {
+fn activate(env: &Env, dir: &Path, spares: &Spares, record_bytes: u64, header: Header) -> io::Result<Segment> {
     let spare = spares.take(record_bytes)?;
     let file = env.disk.open(&spare.path, Access::Write)?;
     file.write_at(&header.encode(), 0)?;
@@ -306,5 +338,10 @@ fn activate(
     let path = dir.join(segment::file_name(header.sequence));
     env.disk.rename(&spare.path, &path)?;
     env.disk.sync_dir(dir)?;
-    Ok(Segment { header, path, file: file.into(), length: spare.length })
+    Ok(Segment {
+        header,
+        path,
+        file: file.into(),
+        length: spare.length,
+    })
 }

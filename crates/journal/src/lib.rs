@@ -24,8 +24,8 @@
 //! * [`Journal`]: the writer, [`Reader`]: reading entries back;
 //! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`).
 
-pub mod checkpoint;
 mod bytes;
+pub mod checkpoint;
 mod error;
 mod journal;
 mod reader;

@@ -54,7 +54,9 @@ impl Index {
     }
 
     pub fn purge(&mut self, upto: EntryId) {
-        let gone = (upto.index + 1).saturating_sub(self.first).min(self.positions.len() as u64);
+        let gone = (upto.index + 1)
+            .saturating_sub(self.first)
+            .min(self.positions.len() as u64);
         self.positions.drain(..gone as usize);
         self.first = self.first.max(upto.index + 1);
         while self.terms.get(1).is_some_and(|&(first, _)| first <= self.first) {
@@ -72,10 +74,16 @@ impl Index {
 
     fn id_at(&self, index: u64) -> Option<EntryId> {
         if !(self.first..self.next_index()).contains(&index) {
-            return [self.state.purged, self.state.last].into_iter().flatten().find(|id| id.index == index);
+            return [self.state.purged, self.state.last]
+                .into_iter()
+                .flatten()
+                .find(|id| id.index == index);
         }
         let run = self.terms.partition_point(|&(first, _)| first <= index);
-        Some(EntryId { term: self.terms[run - 1].1, index })
+        Some(EntryId {
+            term: self.terms[run - 1].1,
+            index,
+        })
     }
 
     /// The position at which the records of the `number`-th segment end.
@@ -123,14 +131,20 @@ impl Reader {
     pub fn bytes_after(&self, index: Option<u64>) -> u64 {
         let log = self.index.read();
         let next = index.map_or(0, |index| index + 1).max(log.first);
-        log.positions.get((next - log.first) as usize).map_or(0, |position| log.end - position)
+        log.positions
+            .get((next - log.first) as usize)
+            .map_or(0, |position| log.end - position)
     }
 
     /// The first entry of each term among the entries of the log.
     pub fn first_of_terms(&self) -> Vec<EntryId> {
         let index = self.index.read();
         let runs = index.terms.iter().filter(|_| !index.positions.is_empty());
-        runs.map(|&(first, term)| EntryId { term, index: first.max(index.first) }).collect()
+        runs.map(|&(first, term)| EntryId {
+            term,
+            index: first.max(index.first),
+        })
+        .collect()
     }
 
     /// Entries of the range that are in the log, in order. An error names the file and the place.
@@ -153,7 +167,10 @@ impl Reader {
         }
         let slot = |entry: u64| (entry - index.first) as usize;
         let position = index.positions[slot(start)];
-        let number = index.segments.partition_point(|segment| segment.header.base <= position) - 1;
+        let number = index
+            .segments
+            .partition_point(|segment| segment.header.base <= position)
+            - 1;
         let segment_end = index.segment_end(number);
         let limit = segment_end.min(position + PIECE_BYTES);
         let mut positions = vec![position];
@@ -162,7 +179,12 @@ impl Reader {
         let after = index.positions.get(slot(start) + positions.len());
         let end = after.map_or(segment_end, |&after| after.min(segment_end));
         let next = start + positions.len() as u64;
-        Some(Stretch { segment: index.segments[number].clone(), positions, end, next })
+        Some(Stretch {
+            segment: index.segments[number].clone(),
+            positions,
+            end,
+            next,
+        })
     }
 }
 
@@ -170,15 +192,29 @@ impl Stretch {
     fn read(self, entries: &mut Vec<Entry>) -> io::Result<()> {
         let start = self.positions[0];
         let mut bytes = vec![0; (self.end - start) as usize];
-        self.segment.file.read_exact_at(&mut bytes, self.segment.offset_of(start))?;
+        self.segment
+            .file
+            .read_exact_at(&mut bytes, self.segment.offset_of(start))?;
         for position in self.positions {
-            let found = record::decode(&bytes[(position - start) as usize..], self.segment.header.salt, position);
+            let found = record::decode(
+                &bytes[(position - start) as usize..],
+                self.segment.header.salt,
+                position,
+            );
             let Some(Body::Entry { id, tag, payload }) = found.map(|decoded| decoded.record.body) else {
                 let offset = self.segment.offset_of(position);
-                let damage = Damage::new(&self.segment.path, offset, "an entry that was there is not sound any more");
+                let damage = Damage::new(
+                    &self.segment.path,
+                    offset,
+                    "an entry that was there is not sound any more",
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, damage));
             };
-            entries.push(Entry { id, tag, payload: Arc::new(payload.to_vec()) });
+            entries.push(Entry {
+                id,
+                tag,
+                payload: Arc::new(payload.to_vec()),
+            });
         }
         Ok(())
     }

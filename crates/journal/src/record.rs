@@ -23,12 +23,20 @@ pub(crate) const ALIGNMENT: usize = 8;
 /// What a record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
-    Entry { id: EntryId, tag: u8, payload: &'a [u8] },
+    Entry {
+        id: EntryId,
+        tag: u8,
+        payload: &'a [u8],
+    },
     Vote(Vote),
     /// Entries after `last` are taken back.
-    Truncate { last: Option<EntryId> },
+    Truncate {
+        last: Option<EntryId>,
+    },
     /// Entries up to here are covered by a checkpoint.
-    Purge { upto: EntryId },
+    Purge {
+        upto: EntryId,
+    },
     /// Nothing new, but what `durable` and `committed` say.
     Mark,
 }
@@ -100,7 +108,11 @@ pub(crate) fn encode(record: &Record<'_>, place: Place, to: &mut Vec<u8>) -> u32
         Body::Mark => (KIND_MARK, &[]),
     };
     put_u32(&mut header, 4, place.previous);
-    put_u32(&mut header, 8, u32::try_from(payload.len()).expect("an entry is smaller than 4 GiB"));
+    put_u32(
+        &mut header,
+        8,
+        u32::try_from(payload.len()).expect("an entry is smaller than 4 GiB"),
+    );
     header[12] = kind;
     put_u64(&mut header, 32, record.durable);
     put_u64(&mut header, 40, record.committed_end);
@@ -141,22 +153,48 @@ pub(crate) fn decode(bytes: &[u8], salt: u32, position: u64) -> Option<Decoded<'
     let payload = bytes[HEADER..].get(..get_u32(header, 8) as usize)?;
     let previous = get_u32(header, 4);
     let crc = get_u32(header, 0);
-    if crc != checksum(Place { salt, position, previous }, &header[4..], payload) {
+    if crc
+        != checksum(
+            Place {
+                salt,
+                position,
+                previous,
+            },
+            &header[4..],
+            payload,
+        )
+    {
         return None;
     }
     let body = match (kind, payload.len()) {
         (KIND_ENTRY, _) => {
-            let id = EntryId { term: get_u64(header, 16), index: get_u64(header, 24) };
+            let id = EntryId {
+                term: get_u64(header, 16),
+                index: get_u64(header, 24),
+            };
             Body::Entry { id, tag, payload }
         }
         (KIND_VOTE, VOTE_BYTES) => Body::Vote(get_vote(payload, 0)??),
-        (KIND_TRUNCATE, ID_BYTES) => Body::Truncate { last: get_entry_id(payload, 0) },
-        (KIND_PURGE, ID_BYTES) => Body::Purge { upto: get_entry_id(payload, 0)? },
+        (KIND_TRUNCATE, ID_BYTES) => Body::Truncate {
+            last: get_entry_id(payload, 0),
+        },
+        (KIND_PURGE, ID_BYTES) => Body::Purge {
+            upto: get_entry_id(payload, 0)?,
+        },
         (KIND_MARK, 0) => Body::Mark,
         _ => return None,
     };
-    let record = Record { body, durable: get_u64(header, 32), committed_end: get_u64(header, 40) };
-    Some(Decoded { record, previous, crc, size: size(payload.len()) })
+    let record = Record {
+        body,
+        durable: get_u64(header, 32),
+        committed_end: get_u64(header, 40),
+    };
+    Some(Decoded {
+        record,
+        previous,
+        crc,
+        size: size(payload.len()),
+    })
 }
 
 /// The `previous` field of what may be a record.
@@ -176,21 +214,41 @@ pub(crate) fn claimed_durable(bytes: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { salt: 7, position: 4096, previous: 99 };
+    const PLACE: Place = Place {
+        salt: 7,
+        position: 4096,
+        previous: 99,
+    };
 
     fn samples() -> Vec<Record<'static>> {
         let id = EntryId { term: 3, index: 0 };
-        let vote = Vote { term: 9, node: 2, committed: true };
+        let vote = Vote {
+            term: 9,
+            node: 2,
+            committed: true,
+        };
         [
-            Body::Entry { id, tag: 1, payload: b"hello" },
-            Body::Entry { id, tag: 0, payload: b"" },
+            Body::Entry {
+                id,
+                tag: 1,
+                payload: b"hello",
+            },
+            Body::Entry {
+                id,
+                tag: 0,
+                payload: b"",
+            },
             Body::Vote(vote),
             Body::Truncate { last: None },
             Body::Truncate { last: Some(id) },
             Body::Purge { upto: id },
             Body::Mark,
         ]
-        .map(|body| Record { body, durable: 4000, committed_end: 17 })
+        .map(|body| Record {
+            body,
+            durable: 4000,
+            committed_end: 17,
+        })
         .to_vec()
     }
 
@@ -223,7 +281,10 @@ mod tests {
             let meaningful = HEADER + get_u32(&bytes, 8) as usize;
             for bit in 0..meaningful * 8 {
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                assert!(decode(&bytes, PLACE.salt, PLACE.position).is_none(), "bit {bit} of {record:?}");
+                assert!(
+                    decode(&bytes, PLACE.salt, PLACE.position).is_none(),
+                    "bit {bit} of {record:?}"
+                );
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             for length in 0..meaningful {

@@ -30,11 +30,18 @@ pub(crate) fn recover(env: &Env, dir: &Path) -> Result<Option<Recovered>, OpenEr
     let Some(first) = segments.first() else {
         return Ok(None);
     };
-    let mut index = Index { state: first.header.state, end: first.header.base, ..Index::default() };
+    let mut index = Index {
+        state: first.header.state,
+        end: first.header.base,
+        ..Index::default()
+    };
     index.first = index.state.next_index();
     // What was before the first segment is gone, whether or not the record that says so survived.
     index.state.purged = index.state.purged.max(index.state.last);
-    let mut recovered = Recovered { index, previous: first.header.previous };
+    let mut recovered = Recovered {
+        index,
+        previous: first.header.previous,
+    };
     for (number, segment) in segments.iter().enumerate() {
         recovered.replay(segment, segments.get(number + 1))?;
     }
@@ -71,7 +78,12 @@ fn open_segment(env: &Env, dir: &Path, sequence: u64) -> Result<Segment, OpenErr
         return Err(Damage::new(&path, 16, what).into());
     }
     let length = file.length().map_err(io_error)?;
-    Ok(Segment { header, path, file: file.into(), length })
+    Ok(Segment {
+        header,
+        path,
+        file: file.into(),
+        length,
+    })
 }
 
 impl Recovered {
@@ -154,7 +166,10 @@ fn read_records(segment: &Segment, next: Option<&Segment>) -> Result<Vec<u8>, Op
         }
     };
     let mut bytes = vec![0; length as usize];
-    segment.file.read_exact_at(&mut bytes, HEADER).map_err(|error| OpenError::io(&segment.path, error))?;
+    segment
+        .file
+        .read_exact_at(&mut bytes, HEADER)
+        .map_err(|error| OpenError::io(&segment.path, error))?;
     Ok(bytes)
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use env::File;
 
-use crate::bytes::{
-    get_entry_id, get_u32, get_u64, get_vote, put_entry_id, put_u32, put_u64, put_vote,
-};
+use crate::bytes::{get_entry_id, get_u32, get_u64, get_vote, put_entry_id, put_u32, put_u64, put_vote};
 use crate::state::LogState;
 use crate::{Damage, OpenError};
 
@@ -57,7 +55,6 @@ pub(crate) fn sequence_of(name: &str) -> Option<u64> {
 }
 
 impl Segment {
-
     pub fn offset_of(&self, position: u64) -> u64 {
         HEADER + (position - self.header.base)
     }
@@ -91,7 +88,13 @@ impl Header {
         }
         match get_u32(bytes, 8) {
             VERSION => {}
-            found => return Err(OpenError::Version { file: file.to_owned(), found, known: VERSION }),
+            found => {
+                return Err(OpenError::Version {
+                    file: file.to_owned(),
+                    found,
+                    known: VERSION,
+                });
+            }
         }
         if get_u32(bytes, 12) != crc32fast::hash(&bytes[16..]) {
             return Err(damaged(12, "the segment header's checksum is wrong"));
@@ -124,7 +127,11 @@ mod tests {
             salt: 0xdead_beef,
             previous: 77,
             state: LogState {
-                vote: Some(Vote { term: 3, node: 1, committed: true }),
+                vote: Some(Vote {
+                    term: 3,
+                    node: 1,
+                    committed: true,
+                }),
                 purged: Some(EntryId { term: 2, index: 0 }),
                 last: None,
                 committed_end: 9,

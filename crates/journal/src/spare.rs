@@ -43,7 +43,9 @@ impl Spares {
         // The names that are seen need not be on the disk yet; spares are written to.
         env.disk.sync_dir(dir)?;
         for name in env.disk.list(dir)? {
-            let Some(number) = name.strip_prefix(PREFIX) else { continue };
+            let Some(number) = name.strip_prefix(PREFIX) else {
+                continue;
+            };
             if let Ok(number) = number.parse::<u64>() {
                 spares.next_name.fetch_max(number + 1, Ordering::Relaxed);
             }
@@ -94,7 +96,10 @@ impl Spares {
             if is_ordinary && self.pool.lock().len() + spares.len() < KEPT {
                 let path = self.new_path();
                 self.env.disk.rename(&segment.path, &path)?;
-                spares.push(Spare { path, length: segment.length });
+                spares.push(Spare {
+                    path,
+                    length: segment.length,
+                });
             } else {
                 self.env.disk.remove(&segment.path)?;
             }
@@ -110,7 +115,8 @@ impl Spares {
     }
 
     fn new_path(&self) -> PathBuf {
-        self.dir.join(format!("{PREFIX}{}", self.next_name.fetch_add(1, Ordering::Relaxed)))
+        self.dir
+            .join(format!("{PREFIX}{}", self.next_name.fetch_add(1, Ordering::Relaxed)))
     }
 
     fn make(&self, length: u64) -> io::Result<Spare> {

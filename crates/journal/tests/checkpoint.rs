@@ -47,7 +47,10 @@ fn checkpoints_come_back_and_replace_each_other() {
     write(&disk, 12).unwrap();
     check(&dir(&disk).newest().unwrap().unwrap(), 12).unwrap();
     dir(&disk).remove_before(12).unwrap();
-    assert_eq!(disk.list(Path::new("checkpoint")).unwrap(), ["00000000000000000012.checkpoint"]);
+    assert_eq!(
+        disk.list(Path::new("checkpoint")).unwrap(),
+        ["00000000000000000012.checkpoint"]
+    );
 }
 
 #[test]
@@ -75,7 +78,11 @@ fn a_power_cut_leaves_the_old_one_or_the_new_one() {
             disk.restore_power();
             let found = dir(&disk).newest().unwrap().expect("the first one was complete");
             check(&found, if found.meta() == b"meta of 9" { 9 } else { 7 }).unwrap();
-            assert!(disk.paths().iter().all(|path| path.extension().unwrap() == "checkpoint"));
+            assert!(
+                disk.paths()
+                    .iter()
+                    .all(|path| path.extension().unwrap() == "checkpoint")
+            );
         }
     }
 }

@@ -44,7 +44,11 @@ fn step(journal: &mut Journal, model: &mut Model, random: &SeededRandom) -> Resu
     match random.below(20) {
         0 => {
             model.term += 1;
-            let vote = Vote { term: model.term, node: 1, committed: random.below(2) == 0 };
+            let vote = Vote {
+                term: model.term,
+                node: 1,
+                committed: random.below(2) == 0,
+            };
             model.torn = Some(Torn::Vote(vote));
             journal.save_vote(vote)?;
             model.vote = Some(vote);
@@ -52,7 +56,9 @@ fn step(journal: &mut Journal, model: &mut Model, random: &SeededRandom) -> Resu
         }
         1 if model.synced > 0 => {
             let index = random.below(model.synced);
-            let Some(id) = model.entries.get(&index).map(|entry| entry.id) else { return Ok(()) };
+            let Some(id) = model.entries.get(&index).map(|entry| entry.id) else {
+                return Ok(());
+            };
             model.torn = Some(Torn::Purge(id));
             journal.purge(id)?;
             model.purged = Some(id);
@@ -85,11 +91,15 @@ fn step(journal: &mut Journal, model: &mut Model, random: &SeededRandom) -> Resu
                     entry.id.term = model.term;
                     // Nothing that was torn may be completed by the like of itself.
                     let nonce = random.next_u64() as u8;
-                    Arc::make_mut(&mut entry.payload).iter_mut().for_each(|byte| *byte ^= nonce);
+                    Arc::make_mut(&mut entry.payload)
+                        .iter_mut()
+                        .for_each(|byte| *byte ^= nonce);
                     entry
                 })
                 .collect();
-            model.entries.extend(entries.iter().map(|entry| (entry.id.index, entry.clone())));
+            model
+                .entries
+                .extend(entries.iter().map(|entry| (entry.id.index, entry.clone())));
             model.next += count;
             journal.append(&entries)?;
         }
@@ -121,10 +131,25 @@ fn check(journal: &Journal, model: &mut Model, seed: u64) {
     assert_eq!(reader.purged(), model.purged, "seed {seed}: purged");
     let found = all_entries(journal);
     let expected: Vec<_> = model.entries.values().take(found.len()).cloned().collect();
-    let ids = |entries: &[Entry]| entries.iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" ");
-    assert!(found == expected, "seed {seed}: found {} expected {}", ids(&found), ids(&expected));
+    let ids = |entries: &[Entry]| {
+        entries
+            .iter()
+            .map(|entry| entry.id.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert!(
+        found == expected,
+        "seed {seed}: found {} expected {}",
+        ids(&found),
+        ids(&expected)
+    );
     let end = reader.last().map_or(0, |last| last.index + 1);
-    assert!(end >= model.synced, "seed {seed}: {} was promised, the log ends at {end}", model.synced);
+    assert!(
+        end >= model.synced,
+        "seed {seed}: {} was promised, the log ends at {end}",
+        model.synced
+    );
     model.entries.retain(|&kept, _| kept < end);
     model.next = end;
     model.synced = end;

@@ -47,8 +47,14 @@ fn a_tail_torn_at_every_byte_of_the_last_record_is_cut() {
             disk.put(&path, bytes);
             let journal = open_sim(&disk).unwrap();
             let found = all_entries(&journal).len();
-            assert!(found == 8 || (found == 9 && torn_at >= end + 8), "{found} entries after a tear at {torn_at}");
-            assert_eq!(all_entries(&journal)[..8], (0..8).map(|n| entry(n, 40 + n as usize)).collect::<Vec<_>>());
+            assert!(
+                found == 8 || (found == 9 && torn_at >= end + 8),
+                "{found} entries after a tear at {torn_at}"
+            );
+            assert_eq!(
+                all_entries(&journal)[..8],
+                (0..8).map(|n| entry(n, 40 + n as usize)).collect::<Vec<_>>()
+            );
         }
         // A file system that lost the tail's length, too.
         let disk = disk.fork(8);
@@ -68,7 +74,10 @@ fn the_log_goes_on_after_a_cut() {
     let mut journal = open_sim(&disk).unwrap();
     assert_eq!(all_entries(&journal).len(), 4);
     let other = entry(4, 99);
-    journal.append(std::slice::from_ref(&other)).and_then(|()| journal.sync()).unwrap();
+    journal
+        .append(std::slice::from_ref(&other))
+        .and_then(|()| journal.sync())
+        .unwrap();
     assert_eq!(all_entries(&open_sim(&disk).unwrap())[4], other);
 }
 
@@ -86,7 +95,10 @@ fn a_flipped_bit_in_every_byte_of_the_middle_is_refused() {
         match open_sim(&disk) {
             Err(OpenError::Damaged(damage)) => {
                 assert_eq!(damage.file, path);
-                assert!(damage.offset <= offset as u64 && offset as u64 - damage.offset < 110, "{damage}");
+                assert!(
+                    damage.offset <= offset as u64 && offset as u64 - damage.offset < 110,
+                    "{damage}"
+                );
             }
             Err(other) => panic!("{other}"),
             // Padding means nothing: losing it loses nothing.
@@ -109,7 +121,10 @@ fn a_damaged_header_is_refused() {
         disk.corrupt(&path, 0, 1);
         refusal(&disk)
     };
-    assert_eq!(damage.to_string(), "log/000000000001.log is damaged at byte 0: not the beginning of a log segment");
+    assert_eq!(
+        damage.to_string(),
+        "log/000000000001.log is damaged at byte 0: not the beginning of a log segment"
+    );
 }
 
 #[test]
@@ -117,9 +132,16 @@ fn damage_before_the_newest_segment_is_refused() {
     let disk = SimDisk::new(1);
     let mut journal = open_sim(&disk).unwrap();
     for index in 0..100 {
-        journal.append(&[entry(index, 400)]).and_then(|()| journal.sync()).unwrap();
+        journal
+            .append(&[entry(index, 400)])
+            .and_then(|()| journal.sync())
+            .unwrap();
     }
-    let segments = disk.paths().into_iter().filter(|path| path.extension().is_some()).collect::<Vec<_>>();
+    let segments = disk
+        .paths()
+        .into_iter()
+        .filter(|path| path.extension().is_some())
+        .collect::<Vec<_>>();
     assert!(segments.len() >= 3);
     // The last record of the first segment: nothing after it in its own file.
     let bytes = disk.contents(&segments[0]).unwrap();
@@ -130,7 +152,10 @@ fn damage_before_the_newest_segment_is_refused() {
     // A whole segment is not there.
     let removed = disk.fork(1);
     env::Disk::remove(&*removed, &segments[1]).unwrap();
-    assert_eq!(refusal(&removed).to_string(), "log/000000000002.log is damaged at byte 0: the segment is missing");
+    assert_eq!(
+        refusal(&removed).to_string(),
+        "log/000000000002.log is damaged at byte 0: the segment is missing"
+    );
     // One is cut in the middle.
     let cut = disk.fork(1);
     cut.put(&segments[1], disk.contents(&segments[1]).unwrap()[..9000].to_vec());
@@ -148,7 +173,10 @@ fn what_a_crash_left_behind_a_torn_record_does_not_come_back() {
     let mut journal = open_sim(&disk).unwrap();
     journal.append(&[entry(0, 40)]).and_then(|()| journal.sync()).unwrap();
     let torn_at = HEADER + journal.position() as usize;
-    journal.append(&[entry(1, 40), entry(2, 40)]).and_then(|()| journal.sync()).unwrap();
+    journal
+        .append(&[entry(1, 40), entry(2, 40)])
+        .and_then(|()| journal.sync())
+        .unwrap();
     let (path, mut bytes) = newest_segment(&disk);
     bytes[torn_at + 50] ^= 0xff;
     disk.put(&path, bytes);
@@ -157,6 +185,9 @@ fn what_a_crash_left_behind_a_torn_record_does_not_come_back() {
     // Another record of the same size takes the torn one's place: the third still stands behind it.
     let mut other = entry(1, 40);
     other.tag = 77;
-    journal.append(std::slice::from_ref(&other)).and_then(|()| journal.sync()).unwrap();
+    journal
+        .append(std::slice::from_ref(&other))
+        .and_then(|()| journal.sync())
+        .unwrap();
     assert_eq!(all_entries(&open_sim(&disk).unwrap()), [entry(0, 40), other]);
 }

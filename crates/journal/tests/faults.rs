@@ -13,7 +13,10 @@ use support::{all_entries, entry, open, open_sim};
 fn run_with(fault: Fault) -> bool {
     let sim = SimDisk::new(5);
     let disk = Arc::new(FaultyDisk::new(sim.clone()));
-    let env = Env { disk: disk.clone(), ..Env::simulated(sim.clone(), 5) };
+    let env = Env {
+        disk: disk.clone(),
+        ..Env::simulated(sim.clone(), 5)
+    };
     let mut journal = open(&env).unwrap();
     disk.inject(fault);
     let mut promised = 0;
@@ -28,11 +31,20 @@ fn run_with(fault: Fault) -> bool {
         }
     };
     assert!(disk.is_spent());
-    let JournalError::Poisoned(reason) = failure else { panic!("{failure}") };
+    let JournalError::Poisoned(reason) = failure else {
+        panic!("{failure}")
+    };
     assert!(reason.contains(".log") && reason.contains("error"), "{reason}");
     // The disk works again, the journal does not: what a failed sync left is unknown.
-    for result in [journal.append(&[entry(promised, 10)]), journal.sync(), journal.reserve(10), journal.mark()] {
-        let Err(JournalError::Poisoned(again)) = result else { panic!("a poisoned journal took something") };
+    for result in [
+        journal.append(&[entry(promised, 10)]),
+        journal.sync(),
+        journal.reserve(10),
+        journal.mark(),
+    ] {
+        let Err(JournalError::Poisoned(again)) = result else {
+            panic!("a poisoned journal took something")
+        };
         assert_eq!(again, reason);
     }
     assert_eq!(journal.poison(), Some(reason));

@@ -18,14 +18,21 @@ fn fixture_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
 }
 
-const VOTE: Vote = Vote { term: 4, node: 2, committed: true };
+const VOTE: Vote = Vote {
+    term: 4,
+    node: 2,
+    committed: true,
+};
 const PURGED: EntryId = EntryId { term: 1, index: 4 };
 
 fn write(disk: &std::sync::Arc<SimDisk>) {
     let mut journal = open_sim(disk).unwrap();
     journal.save_vote(VOTE).unwrap();
     for index in 0..48 {
-        journal.append(&[entry(index, 10 * index as usize)]).and_then(|()| journal.sync()).unwrap();
+        journal
+            .append(&[entry(index, 10 * index as usize)])
+            .and_then(|()| journal.sync())
+            .unwrap();
     }
     journal.purge(PURGED).unwrap();
     journal.note_committed(40);
@@ -61,7 +68,10 @@ fn version_1_is_read() {
     for dir in ["log", "checkpoint"] {
         for file in std::fs::read_dir(fixture_dir().join(dir)).unwrap() {
             let file = file.unwrap();
-            disk.put(&Path::new(dir).join(file.file_name()), std::fs::read(file.path()).unwrap());
+            disk.put(
+                &Path::new(dir).join(file.file_name()),
+                std::fs::read(file.path()).unwrap(),
+            );
         }
     }
     let mut journal = open_sim(&disk).unwrap();
@@ -77,7 +87,10 @@ fn version_1_is_read() {
     let checkpoint = dir.newest().unwrap().unwrap();
     assert_eq!(checkpoint.meta(), b"meta");
     assert_eq!(checkpoint.read(0).unwrap(), b"first");
-    assert_eq!((checkpoint.read(1).unwrap(), checkpoint.stream(1)), (b"second".to_vec(), 2));
+    assert_eq!(
+        (checkpoint.read(1).unwrap(), checkpoint.stream(1)),
+        (b"second".to_vec(), 2)
+    );
 }
 
 #[test]
@@ -88,6 +101,10 @@ fn this_version_still_writes_what_the_fixture_has() {
         let mut bytes = disk.contents(&path).unwrap();
         let fixture = std::fs::read(fixture_dir().join(&path)).unwrap();
         bytes.truncate(fixture.len());
-        assert!(bytes == fixture, "{} differs from the fixture: has the format changed?", path.display());
+        assert!(
+            bytes == fixture,
+            "{} differs from the fixture: has the format changed?",
+            path.display()
+        );
     }
 }

@@ -12,7 +12,11 @@ use support::{all_entries, entry, open_sim};
 fn entries_votes_and_marks_come_back() {
     let disk = SimDisk::new(1);
     let mut journal = open_sim(&disk).unwrap();
-    let vote = Vote { term: 3, node: 7, committed: true };
+    let vote = Vote {
+        term: 3,
+        node: 7,
+        committed: true,
+    };
     journal.save_vote(vote).unwrap();
     let entries: Vec<_> = (0..200).map(|index| entry(index, index as usize * 7 % 900)).collect();
     for group in entries.chunks(7) {
@@ -51,7 +55,9 @@ fn an_entry_larger_than_a_segment_gets_a_larger_one() {
 fn truncated_entries_are_gone_and_replaced() {
     let disk = SimDisk::new(1);
     let mut journal = open_sim(&disk).unwrap();
-    journal.append(&(0..10).map(|index| entry(index, 50)).collect::<Vec<_>>()).unwrap();
+    journal
+        .append(&(0..10).map(|index| entry(index, 50)).collect::<Vec<_>>())
+        .unwrap();
     journal.truncate_after(Some(EntryId { term: 1, index: 4 })).unwrap();
     let mut other = entry(5, 60);
     other.id.term = 2;
@@ -83,7 +89,10 @@ fn purging_recycles_segments() {
         }
         largest = largest.max(disk.used());
     }
-    assert!(largest < 12 * (16 << 10), "600 KB of log went through {largest} bytes of disk");
+    assert!(
+        largest < 12 * (16 << 10),
+        "600 KB of log went through {largest} bytes of disk"
+    );
     for journal in [&journal, &open_sim(&disk).unwrap()] {
         assert_eq!(journal.reader().purged(), Some(entry(1989, 0).id));
         assert_eq!(journal.reader().last(), Some(entry(1999, 0).id));
@@ -118,20 +127,32 @@ fn a_full_disk_refuses_before_anything_is_written() {
     let mut index = 0;
     let full = loop {
         match journal.reserve(300) {
-            Ok(()) => journal.append(&[entry(index, 300)]).and_then(|()| journal.sync()).unwrap(),
+            Ok(()) => journal
+                .append(&[entry(index, 300)])
+                .and_then(|()| journal.sync())
+                .unwrap(),
             Err(error) => break error,
         }
         index += 1;
     };
     assert!(matches!(full, JournalError::DiskFull { .. }), "{full}");
     assert!(index > 10);
-    let vote = Vote { term: 9, node: 1, committed: false };
-    journal.save_vote(vote).expect("what consensus needs has its own reserve");
+    let vote = Vote {
+        term: 9,
+        node: 1,
+        committed: false,
+    };
+    journal
+        .save_vote(vote)
+        .expect("what consensus needs has its own reserve");
     assert_eq!(all_entries(&open_sim(&disk).unwrap()).len() as u64, index);
 
     disk.set_capacity(None);
     journal.reserve(300).unwrap();
-    journal.append(&[entry(index, 300)]).and_then(|()| journal.sync()).unwrap();
+    journal
+        .append(&[entry(index, 300)])
+        .and_then(|()| journal.sync())
+        .unwrap();
     let reopened = open_sim(&disk).unwrap();
     assert_eq!(all_entries(&reopened).len() as u64, index + 1);
     assert_eq!(reopened.reader().vote(), Some(vote));
