@@ -263,6 +263,42 @@ fn temporals() {
     );
 }
 #[test]
+fn timestamps_are_stored_in_utc() {
+    let zone = TimeZone::from_name("Europe/Stockholm").unwrap();
+    let store = |text: &str, mode| {
+        let mut warnings = Warnings::default();
+        let mut cx = Context {
+            mode,
+            zone: &zone,
+            now: NOW,
+            warnings: &mut warnings,
+        };
+        let stored = assign(
+            text.into(),
+            &SqlType::timestamp(0),
+            Target { column: "c", row: 1 },
+            &mut cx,
+        );
+        (
+            stored.map(|v| v.to_string()),
+            warnings.iter().map(|w| w.error.code()).collect::<Vec<_>>(),
+        )
+    };
+    let summer = store("2024-07-01 12:00:00", SqlMode::DEFAULT);
+    assert_eq!((summer.0.unwrap().as_str(), summer.1), ("2024-07-01 10:00:00", vec![]));
+    // The clocks leap from 02:00 to 03:00.
+    assert_eq!(
+        store("2024-03-31 02:30:00", SqlMode::DEFAULT).0.unwrap_err().code(),
+        1292
+    );
+    let lenient = store("2024-03-31 02:30:00", SqlMode::LENIENT);
+    assert_eq!(
+        (lenient.0.unwrap().as_str(), lenient.1),
+        ("2024-03-31 01:00:00", vec![1299])
+    );
+}
+
+#[test]
 fn enums_and_sets() {
     let labels = || Labels::new(["a", "b"]);
     let ty = SqlType::enumeration(labels(), CollationId::DEFAULT);

@@ -110,7 +110,10 @@ impl CollationId {
 
     /// Whether the key of a string begins with the keys of its beginnings: one level, and no padding at the end.
     pub fn has_prefix_keys(self) -> bool {
-        matches!(self, CollationId::UTF8MB4_0900_AI_CI | CollationId::UTF8MB4_0900_BIN | CollationId::BINARY)
+        matches!(
+            self,
+            CollationId::UTF8MB4_0900_AI_CI | CollationId::UTF8MB4_0900_BIN | CollationId::BINARY
+        )
     }
 
     /// Feeds the hasher; strings that are [`equal`](Self::equal) feed it alike.

@@ -182,7 +182,10 @@ impl Warnings {
 
     /// Errors among those kept: `@@error_count`.
     pub fn error_count(&self) -> u64 {
-        self.kept.iter().filter(|warning| warning.severity == Severity::Error).count() as u64
+        self.kept
+            .iter()
+            .filter(|warning| warning.severity == Severity::Error)
+            .count() as u64
     }
 
     pub fn clear(&mut self) {

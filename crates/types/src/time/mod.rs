@@ -232,7 +232,10 @@ impl UnixTime {
     /// Cut to `fsp` digits.
     pub fn truncate(self, fsp: u8) -> UnixTime {
         let unit = unit_of(fsp);
-        UnixTime { micros: self.micros.div_euclid(unit) * unit, fsp }
+        UnixTime {
+            micros: self.micros.div_euclid(unit) * unit,
+            fsp,
+        }
     }
 
     /// Half up to `fsp` digits.

@@ -124,7 +124,14 @@ pub(super) fn timestamp(
         return Ok(Value::Timestamp(zero));
     }
     match cx.zone.to_unix(local) {
-        Some(unix) if (1_000_000..=UnixTime::MAX_MICROS).contains(&unix.micros) => Ok(Value::Timestamp(unix)),
+        Some(unix) if (1_000_000..=UnixTime::MAX_MICROS).contains(&unix.micros) => {
+            // An hour that the clocks leap over is stored as the moment of the leap.
+            if cx.zone.to_local(unix) != local {
+                let lenient = SqlError::new(ErrorKind::WarnInvalidTimestamp, &[&target.column, &target.row]);
+                complain("datetime", value, lenient, target, cx)?;
+            }
+            Ok(Value::Timestamp(unix))
+        }
         _ => {
             complain("datetime", value, out_of_range(target), target, cx)?;
             Ok(Value::Timestamp(zero))
