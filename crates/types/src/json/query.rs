@@ -129,10 +129,12 @@ fn collect<'a>(value: JsonRef<'a>, legs: &[PathLeg], found: &mut Vec<JsonRef<'a>
                 object.iter().for_each(|(_, member)| collect(member, rest, found));
             }
         }
-        PathLeg::AnyCell => match value.view() {
-            JsonView::Array(array) => array.iter().for_each(|item| collect(item, rest, found)),
-            _ => collect(value, rest, found),
-        },
+        // Unlike `[0]`, it does not take a value that is no array for an array of itself.
+        PathLeg::AnyCell => {
+            if let JsonView::Array(array) = value.view() {
+                array.iter().for_each(|item| collect(item, rest, found));
+            }
+        }
         PathLeg::Range(from, to) => {
             let array = match value.view() {
                 JsonView::Array(array) => Some(array),
