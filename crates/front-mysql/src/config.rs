@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::tls::Tls;
+
 /// Everything that has a limit has it here. Names and defaults are MySQL's where it has the setting.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -12,6 +14,8 @@ pub struct Config {
     pub server_version: String,
     /// The plugin that the greeting proposes; an account's own plugin is switched to.
     pub default_plugin: Plugin,
+    /// Offered to clients where there is one.
+    pub tls: Option<Tls>,
     pub connections_max: usize,
     /// All sessions together (`max_prepared_stmt_count`). MySQL's default of 16,382 stops load generators, so this is its
     /// largest value.
@@ -40,6 +44,7 @@ impl Config {
             threads: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
             server_version: "8.0.36-LatsDB-0.1.0".into(),
             default_plugin: Plugin::CachingSha2Password,
+            tls: None,
             connections_max: 10_000,
             prepared_statements_max: 4_194_304,
             login_bytes_max: 64 << 10,

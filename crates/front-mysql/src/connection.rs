@@ -23,13 +23,14 @@ use types::{ErrorKind, SqlError};
 use crate::commands::{Dialog, Next};
 use crate::fiber::{Fiber, Suspender, is_unwinding};
 use crate::host::FiberHost;
+use crate::input::Input;
 use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};
 use crate::pool;
 use crate::prepared::Statements;
 use crate::registry::Handle;
 use crate::server::Shared;
 use crate::sink::{Answer, FLUSH_LEN};
-use crate::socket::{Input, Patience, Socket, SocketEnd};
+use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
 /// What a client that is turned away may still send and be read, so that it gets to see why.
 const LAST_READ_MAX: usize = 128 << 20;
@@ -164,6 +165,7 @@ impl Connection {
             idle: Duration::from_secs(session.wait_timeout_seconds()),
             inside_packet: Some(shared.config.read_timeout),
             packet_len_max: self.packet_len_max,
+            read_ahead: ReadAhead::Allowed,
         };
         socket.read_packet(&mut self.input, 0, patience).await
     }

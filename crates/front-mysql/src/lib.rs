@@ -8,7 +8,8 @@
 //!
 //! 1. [`server`]: the listening socket and the threads; [`connection`]: the life of one connection.
 //! 2. [`login`] and [`authentication`]: who is it; [`commands`]: what does it want.
-//! 3. [`fiber`] and [`host`]: how synchronous code waits; [`socket`]: bytes in and out, deadlines.
+//! 3. [`fiber`] and [`host`]: how synchronous code waits; [`socket`], [`stream`], [`input`]: bytes in and out; [`deadline`];
+//!    [`tls`].
 //! 4. [`sink`], [`columns`], [`cells`]: answers straight into the send buffer; [`prepared`]: parameters.
 //! 5. [`registry`]: all connections, the process list, KILL.
 //! 6. [`backend`]: what the front needs of the SQL layer.
@@ -16,12 +17,15 @@
 mod authentication;
 pub mod backend;
 mod cells;
+mod clock;
 mod columns;
 mod commands;
 mod config;
 mod connection;
+mod deadline;
 mod fiber;
 mod host;
+mod input;
 mod login;
 mod pool;
 mod prepared;
@@ -30,10 +34,13 @@ mod rsa;
 mod server;
 mod sink;
 mod socket;
+mod stream;
+mod tls;
 
 pub use config::{Config, Plugin};
 pub use registry::{Registry, Statistics};
 pub use server::Server;
+pub use tls::Tls;
 
 /// Bytes that nobody can foretell.
 fn random<const N: usize>() -> [u8; N] {

@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 use mysql_wire::auth::Nonce;
 use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
-use mysql_wire::handshake::{Greeting, Login};
+use mysql_wire::handshake::{Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
 use sql::session::SessionOptions;
 use types::{CollationId, ErrorKind, SqlError, SqlResult};
 
 use crate::authentication::{Authentication, Channel, Step};
 use crate::backend::{Account, ClientHost, Session};
+use crate::input::Input;
 use crate::registry::Handle;
 use crate::server::Shared;
 use crate::sink::Answer;
-use crate::socket::{Input, Patience, Socket, SocketEnd};
+use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
 /// What the greeting offers. LOCAL INFILE and compression are not among it.
 pub const OFFERED: Capabilities = Capabilities(
@@ -122,19 +123,24 @@ impl LoginDialog<'_> {
     pub async fn greet(mut self) -> Result<LoggedIn, LoginEnd> {
         let nonce = Nonce::from_random(crate::random());
         let config = &self.shared.config;
+        let offered = OFFERED.with(Capabilities::SSL, config.tls.is_some());
         let greeting = Greeting {
             server_version: config.server_version.as_bytes(),
             connection_id: self.handle.id,
             nonce,
-            capabilities: OFFERED,
+            capabilities: offered,
             collation: CollationId::UTF8MB4_0900_AI_CI as u16 as u8,
             status: Status::AUTOCOMMIT,
             plugin: config.default_plugin.name().as_bytes(),
         };
         self.answer.output.packet(|out| greeting.encode(out));
-        let packet = self.ask().await?;
-        let login = Login::decode(&packet, OFFERED)?;
-        self.answer.capabilities = login.capabilities & OFFERED;
+        let mut packet = self.ask().await?;
+        if let (Some(tls), Some(_)) = (&config.tls, SslRequest::decode(&packet)) {
+            self.socket.start_tls(tls, self.time_left()).await?;
+            packet = self.ask().await?;
+        }
+        let login = Login::decode(&packet, offered)?;
+        self.answer.capabilities = login.capabilities & offered;
         self.log_in(nonce, Request::from_login(&login)).await
     }
 
@@ -143,11 +149,8 @@ impl LoginDialog<'_> {
         let client_host = ClientHost(self.handle.peer.ip());
         let account = self.shared.backend.find_account(&request.user, &client_host);
         let (passwords, plugin) = (self.shared.passwords.clone(), self.shared.config.default_plugin);
-        let channel = if client_host.is_loopback() {
-            Channel::Private
-        } else {
-            Channel::Open
-        };
+        let is_private = self.socket.is_encrypted() || client_host.is_loopback();
+        let channel = if is_private { Channel::Private } else { Channel::Open };
         let mut authentication = Authentication::new(passwords, nonce, account, plugin, channel);
         let mut step = authentication.begin(request.plugin.as_deref(), &request.answer);
         let last_words = loop {
@@ -208,12 +211,15 @@ impl LoginDialog<'_> {
         })
     }
 
+    fn time_left(&self) -> Duration {
+        self.deadline
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1))
+    }
+
     /// Sends what is collected and waits for the client's next packet.
     async fn ask(&mut self) -> Result<Vec<u8>, SocketEnd> {
-        let left = self
-            .deadline
-            .saturating_duration_since(Instant::now())
-            .max(Duration::from_millis(1));
+        let left = self.time_left();
         self.socket.flush(&mut self.answer.output, left).await?;
         let sequence = self.answer.output.sequence();
         let packet_len_max = self.shared.config.login_bytes_max;
@@ -221,6 +227,7 @@ impl LoginDialog<'_> {
             idle: left,
             inside_packet: None,
             packet_len_max,
+            read_ahead: ReadAhead::Forbidden,
         };
         self.socket.read_packet(self.input, sequence, patience).await?;
         let Ok(Scan::Complete(frames)) = scan(self.input.pending(), sequence, packet_len_max) else {

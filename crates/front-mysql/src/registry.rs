@@ -16,6 +16,7 @@ use sql::host::Interrupt;
 use sql::processes::{Kill, Process, Processes};
 
 use crate::backend::ClientHost;
+use crate::clock::CoarseInstant;
 
 /// A statement's text is kept for the process list up to this length.
 const STATEMENT_TEXT_MAX: usize = 4 << 10;
@@ -66,7 +67,7 @@ pub struct Handle {
     pub peer: SocketAddr,
     identity: Mutex<Identity>,
     command: AtomicU8,
-    /// Milliseconds after the registry's start.
+    /// When the command began or ended.
     since_ms: AtomicU64,
     commands: AtomicU64,
     /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
@@ -74,7 +75,6 @@ pub struct Handle {
     interrupt: AtomicU8,
     waker: Mutex<Option<Waker>>,
     draining: Arc<AtomicBool>,
-    started: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -116,13 +116,12 @@ impl Registry {
             peer,
             identity: Mutex::default(),
             command: AtomicU8::new(CONNECT),
-            since_ms: AtomicU64::new(self.started.elapsed().as_millis() as u64),
+            since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
             commands: AtomicU64::new(0),
             statement: Mutex::default(),
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
             draining: self.draining.clone(),
-            started: self.started,
         });
         connections.insert(id, handle.clone());
         self.counters.connections.fetch_add(1, Relaxed);
@@ -250,9 +249,12 @@ impl Handle {
 
     /// A command begins. A KILL QUERY that came too late for the one before does not concern it.
     pub(crate) fn begin(&self, command: u8, statement: &[u8]) {
-        let _ = self
-            .interrupt
-            .compare_exchange(interrupt::KILL_QUERY, interrupt::NONE, Relaxed, Relaxed);
+        if self.interrupt.load(Relaxed) == interrupt::KILL_QUERY {
+            // Unless it has become a weightier one in between.
+            let _ = self
+                .interrupt
+                .compare_exchange(interrupt::KILL_QUERY, interrupt::NONE, Relaxed, Relaxed);
+        }
         let mut text = self.statement.lock();
         text.clear();
         text.extend_from_slice(&statement[..statement.len().min(STATEMENT_TEXT_MAX)]);
@@ -267,7 +269,7 @@ impl Handle {
 
     fn mark(&self, command: u8) {
         self.command.store(command, Relaxed);
-        self.since_ms.store(self.started.elapsed().as_millis() as u64, Relaxed);
+        self.since_ms.store(CoarseInstant::now().as_millis(), Relaxed);
     }
 
     fn interrupt(&self, weight: u8) {
@@ -299,7 +301,7 @@ impl Handle {
     fn process(&self) -> Process {
         let identity = self.identity.lock();
         let command = self.command.load(Relaxed);
-        let now_ms = self.started.elapsed().as_millis() as u64;
+        let since = CoarseInstant::from_millis(self.since_ms.load(Relaxed));
         let sleeping = command == code::SLEEP;
         let statement = self.statement.lock();
         Process {
@@ -308,7 +310,7 @@ impl Handle {
             host: format!("{}:{}", ClientHost(self.peer.ip()).name(), self.peer.port()),
             database: identity.database.clone(),
             command: command_name(command),
-            seconds: now_ms.saturating_sub(self.since_ms.load(Relaxed)) / 1_000,
+            seconds: since.elapsed().as_secs(),
             state: if sleeping { "" } else { "executing" },
             statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
         }

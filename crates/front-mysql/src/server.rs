@@ -4,10 +4,13 @@
 //!   accept thread ──▶ the worker with the fewest connections ──▶ a task there, for life
 //! ```
 
+use std::future::poll_fn;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -88,7 +91,7 @@ impl Server {
             let (queue, accepted) = mpsc::unbounded_channel();
             let (shared, serving) = (shared.clone(), serving.clone());
             threads.push(spawn(format!("mysql-{number}"), move || {
-                serve(shared, accepted, serving)
+                take_connections(shared, accepted, serving)
             })?);
             workers.push(Worker {
                 connections: Arc::default(),
@@ -159,18 +162,36 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// A named thread with an event loop that runs one future, made there.
-fn spawn<F: Future<Output = ()>>(
+/// A named thread with an event loop that runs one task, made there, and those that the task spawns; it ends with the task.
+fn spawn<F: Future<Output = ()> + 'static>(
     name: String,
     make: impl FnOnce() -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new()
-        .name(name)
-        .spawn(move || LocalSet::new().block_on(&runtime, make()))
+    std::thread::Builder::new().name(name).spawn(move || {
+        let mut tasks = LocalSet::new();
+        let first = {
+            let _entered = runtime.enter();
+            tasks.spawn_local(make())
+        };
+        // The set as the only future of the loop: one beside it would be polled at every event.
+        runtime.block_on(poll_fn(|context| {
+            let _ = Pin::new(&mut tasks).poll(context);
+            if first.is_finished() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        }));
+    })
 }
 
-async fn serve(shared: Arc<Shared>, mut accepted: mpsc::UnboundedReceiver<Accepted>, mut stop: watch::Receiver<bool>) {
+/// Takes connections to this thread until the server stops.
+async fn take_connections(
+    shared: Arc<Shared>,
+    mut accepted: mpsc::UnboundedReceiver<Accepted>,
+    mut stop: watch::Receiver<bool>,
+) {
     loop {
         let mut connection = tokio::select! {
             // Without an accept thread there are no new ones, and the others stay until the end.

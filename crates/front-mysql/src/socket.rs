@@ -1,7 +1,7 @@
 //! A client's socket with its deadline.
 
-use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -11,12 +11,15 @@ use std::time::Duration;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql::host::Interrupt;
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep};
 
+use crate::deadline::Deadline;
+use crate::input::Input;
 use crate::pool;
 use crate::registry::Handle;
+use crate::stream::Stream;
+use crate::tls::Tls;
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -24,7 +27,7 @@ const PROGRESS_BYTES: usize = 16 << 10;
 /// The bytes' way to and from one client. Shared by the connection's task and the statement that runs for it, both on
 /// one thread.
 pub struct Socket {
-    stream: RefCell<TcpStream>,
+    stream: RefCell<Stream>,
     deadline: Deadline,
     handle: Arc<Handle>,
 }
@@ -43,13 +46,6 @@ pub enum SocketEnd {
     Frame(FrameError),
 }
 
-/// What came from the client and was not looked at yet. Holds a buffer only while there is something in it.
-#[derive(Default)]
-pub struct Input {
-    buffer: Vec<u8>,
-    start: usize,
-}
-
 /// How long to wait for a packet and how large it may be.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
@@ -58,12 +54,20 @@ pub struct Patience {
     /// For progress once it has begun.
     pub inside_packet: Option<Duration>,
     pub packet_len_max: usize,
+    pub read_ahead: ReadAhead,
+}
+
+/// Whether bytes behind the packet may be taken along. During a login they may be meant for TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadAhead {
+    Allowed,
+    Forbidden,
 }
 
 impl Socket {
     pub fn new(stream: TcpStream, handle: Arc<Handle>) -> Self {
         Socket {
-            stream: RefCell::new(stream),
+            stream: RefCell::new(Stream::Plain(stream)),
             deadline: Deadline::default(),
             handle,
         }
@@ -75,10 +79,14 @@ impl Socket {
         let mut granted_at = None;
         loop {
             let held = input.pending().len();
-            match frame::scan(input.pending(), sequence, patience.packet_len_max).map_err(SocketEnd::Frame)? {
-                Scan::Complete(_) => return Ok(()),
-                Scan::Incomplete { wanted } => input.make_room(wanted),
-            }
+            let missing =
+                match frame::scan(input.pending(), sequence, patience.packet_len_max).map_err(SocketEnd::Frame)? {
+                    Scan::Complete(_) => return Ok(()),
+                    Scan::Incomplete { wanted } => {
+                        input.make_room(wanted);
+                        wanted - held
+                    }
+                };
             let renewed = match granted_at {
                 None => true,
                 Some(0) => held > 0 && patience.inside_packet.is_some(),
@@ -89,13 +97,20 @@ impl Socket {
                 self.deadline.set(inside_packet.unwrap_or(patience.idle));
                 granted_at = Some(held);
             }
-            poll_fn(|context| self.poll_fill(context, input)).await?;
+            let read_max = match patience.read_ahead {
+                ReadAhead::Allowed => usize::MAX,
+                ReadAhead::Forbidden => missing,
+            };
+            poll_fn(|context| self.poll_fill(context, input, read_max)).await?;
         }
     }
 
-    /// Reads what is there, at least a byte.
-    fn poll_fill(&self, context: &mut Context<'_>, input: &mut Input) -> Poll<Result<(), SocketEnd>> {
-        let read = input.fill_with(|buffer| self.poll_read(context, buffer));
+    /// Reads what is there, at least a byte and at most `read_max`.
+    fn poll_fill(&self, context: &mut Context<'_>, input: &mut Input, read_max: usize) -> Poll<Result<(), SocketEnd>> {
+        let read = input.fill_with(|buffer| match read_max {
+            usize::MAX => self.poll_read(context, buffer),
+            read_max => self.poll_read_at_most(context, buffer, read_max),
+        });
         match read {
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Err(SocketEnd::Closed)),
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
@@ -124,6 +139,19 @@ impl Socket {
         pin!(stream.read_buf(buffer)).poll(context)
     }
 
+    fn poll_read_at_most(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        read_max: usize,
+    ) -> Poll<io::Result<usize>> {
+        let mut chunk = [0; 512];
+        let mut chunk = ReadBuf::new(&mut chunk[..read_max.min(512)]);
+        ready!(Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, &mut chunk))?;
+        buffer.extend_from_slice(chunk.filled());
+        Poll::Ready(Ok(chunk.filled().len()))
+    }
+
     fn poll_deadline(&self, context: &mut Context<'_>, inside_packet: bool) -> Poll<Result<(), SocketEnd>> {
         ready!(self.deadline.poll(context));
         Poll::Ready(Err(SocketEnd::TimedOut { inside_packet }))
@@ -134,13 +162,14 @@ impl Socket {
         let mut sent = 0;
         let mut waiting = false;
         let end = poll_fn(|context| {
-            while sent < output.len() {
-                match Pin::new(&mut *self.stream.borrow_mut()).poll_write(context, &output.as_slice()[sent..]) {
-                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Closed)),
+            loop {
+                match self.poll_send(context, &output.as_slice()[sent..]) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
                     Poll::Ready(Ok(len)) => {
                         sent += len;
                         waiting = false;
                     }
+                    Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Closed)),
                     Poll::Pending => {
                         if let Some(interrupt) = self.end_of_connection() {
                             return Poll::Ready(Err(SocketEnd::Interrupted(interrupt)));
@@ -153,18 +182,51 @@ impl Socket {
                     }
                 }
             }
-            Poll::Ready(Ok(()))
         })
         .await;
         output.drop_front(sent);
         end
     }
 
+    /// Sends a part of `bytes`; 0 once there are none and encryption holds none back.
+    fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut stream = self.stream.borrow_mut();
+        let stream = Pin::new(&mut *stream);
+        if bytes.is_empty() {
+            return stream.poll_flush(context).map_ok(|()| 0);
+        }
+        match ready!(stream.poll_write(context, bytes)) {
+            Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            sent => Poll::Ready(sent),
+        }
+    }
+
+    /// Goes on encrypted. The client's last packet was read alone, so nothing of its handshake is missing.
+    pub async fn start_tls(&self, tls: &Tls, timeout: Duration) -> Result<(), SocketEnd> {
+        let Stream::Plain(stream) = self.stream.replace(Stream::Gone) else {
+            return Err(SocketEnd::Closed);
+        };
+        match tokio::time::timeout(timeout, tls.acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => {
+                self.stream.replace(Stream::Encrypted(Box::new(stream)));
+                Ok(())
+            }
+            Ok(Err(_)) | Err(_) => Err(SocketEnd::Closed),
+        }
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        matches!(*self.stream.borrow(), Stream::Encrypted(_))
+    }
+
     /// Ready once the client has closed its side. Looked at while a statement waits, so that nobody's locks outlive him.
     pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let stream = self.stream.borrow();
+        let Some(stream) = stream.tcp() else {
+            return Poll::Ready(());
+        };
         let mut byte = [0];
-        match ready!(stream.poll_peek(context, &mut tokio::io::ReadBuf::new(&mut byte))) {
+        match ready!(stream.poll_peek(context, &mut ReadBuf::new(&mut byte))) {
             Ok(0) | Err(_) => Poll::Ready(()),
             // A pipelined command: it has to wait, and so nothing more can be seen of the client.
             Ok(_) => Poll::Pending,
@@ -178,9 +240,12 @@ impl Socket {
         let mut left = bytes_max;
         let mut buffer = pool::take_buffer();
         poll_fn(|context| {
-            Pin::new(&mut *self.stream.borrow_mut())
-                .poll_shutdown(context)
-                .map(|_| ())
+            let shut_down = Pin::new(&mut *self.stream.borrow_mut()).poll_shutdown(context);
+            if shut_down.is_ready() {
+                Poll::Ready(())
+            } else {
+                self.deadline.poll(context)
+            }
         })
         .await;
         poll_fn(|context| {
@@ -195,101 +260,5 @@ impl Socket {
         })
         .await;
         pool::return_buffer(buffer);
-    }
-}
-
-impl Input {
-    /// The bytes not consumed yet.
-    pub fn pending(&self) -> &[u8] {
-        &self.buffer[self.start..]
-    }
-
-    pub fn pending_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.start..]
-    }
-
-    pub fn consume(&mut self, len: usize) {
-        self.start += len;
-        debug_assert!(self.start <= self.buffer.len());
-        if self.start == self.buffer.len() {
-            self.release();
-        }
-    }
-
-    /// Gives the buffer back; what it holds is forgotten.
-    pub fn release(&mut self) {
-        pool::return_buffer(std::mem::take(&mut self.buffer));
-        self.start = 0;
-    }
-
-    /// Prepares for a packet of which `wanted` bytes are announced. Room grows with what has come, not with what was
-    /// announced, so that announcing costs the client as much as it costs the server.
-    fn make_room(&mut self, wanted: usize) {
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.start = 0;
-        }
-        let held = self.buffer.len();
-        if held > 0 && wanted > self.buffer.capacity() {
-            self.buffer.reserve((wanted - held).min(held.max(pool::BUFFER_LEN)));
-        }
-    }
-
-    /// Lets `read` append to the buffer, which is the thread's while nothing has come.
-    fn fill_with(&mut self, read: impl FnOnce(&mut Vec<u8>) -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if self.buffer.capacity() == 0 {
-            self.buffer = pool::take_buffer();
-        } else if self.buffer.len() == self.buffer.capacity() {
-            self.buffer.reserve(pool::BUFFER_LEN);
-        }
-        let read = read(&mut self.buffer);
-        if read.is_pending() {
-            self.park();
-        }
-        read
-    }
-
-    /// Nothing more is coming for now: keeps no more memory than the part of a packet that is there.
-    fn park(&mut self) {
-        if self.buffer.is_empty() {
-            self.release();
-        } else if self.buffer.len() < pool::BUFFER_LEN / 8 && self.buffer.capacity() >= pool::BUFFER_LEN {
-            let part = self.buffer.as_slice().into();
-            pool::return_buffer(std::mem::replace(&mut self.buffer, part));
-        }
-    }
-}
-
-/// A deadline that is set for every command and hardly ever reached: setting it is a store, and the timer behind it is
-/// moved only when it fires too early.
-#[derive(Default)]
-struct Deadline {
-    at: Cell<Option<Instant>>,
-    timer: RefCell<Option<Pin<Box<Sleep>>>>,
-}
-
-impl Deadline {
-    fn set(&self, after: Duration) {
-        // A year is for ever; more would overflow the clock.
-        let at = Instant::now() + after.min(Duration::from_secs(365 * 86_400));
-        self.at.set(Some(at));
-        let mut timer = self.timer.borrow_mut();
-        if let Some(sleep) = timer.as_mut().filter(|sleep| sleep.deadline() > at) {
-            sleep.as_mut().reset(at);
-        }
-    }
-
-    /// Ready once the deadline has passed.
-    fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(at) = self.at.get() else { return Poll::Pending };
-        let mut timer = self.timer.borrow_mut();
-        let sleep = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
-        while sleep.as_mut().poll(context).is_ready() {
-            if Instant::now() >= at {
-                return Poll::Ready(());
-            }
-            sleep.as_mut().reset(at);
-        }
-        Poll::Pending
     }
 }

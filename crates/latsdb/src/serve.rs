@@ -72,7 +72,12 @@ async fn serve(mut config: Config) -> Result<()> {
     start_http(&node);
 
     let backend = Arc::new(Sessions(parts.engine.clone()));
-    let mysql = front_mysql::Server::start(front_mysql::Config::new(config.mysql_addr), registry, backend)
+    let tls = front_mysql::Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
+    let mysql = front_mysql::Config {
+        tls: Some(tls),
+        ..front_mysql::Config::new(config.mysql_addr)
+    };
+    let mysql = front_mysql::Server::start(mysql, registry, backend)
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
     node.serves(parts.clone());

@@ -1,0 +1,102 @@
+//! Encryption of connections: the server's certificate and key.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+const CERTIFICATE_FILE: &str = "server-cert.pem";
+const KEY_FILE: &str = "server-key.pem";
+
+/// What the server needs to answer a client that wants TLS (1.2 or 1.3).
+#[derive(Clone)]
+pub struct Tls {
+    pub(crate) acceptor: TlsAcceptor,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// A certificate (with its chain) and its key, both in PEM.
+    pub fn load(certificate: &Path, key: &Path) -> io::Result<Tls> {
+        let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let chain = chain.map_err(|error| in_file(certificate, error))?;
+        let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| in_file(key, error))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key_der))
+            .map_err(|error| in_file(certificate, error))?;
+        Ok(Tls {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+        })
+    }
+
+    /// The certificate in `dir`, which is made on the first start: self-signed, for clients that encrypt and do not ask
+    /// who they talk to.
+    pub fn load_or_generate(dir: &Path) -> io::Result<Tls> {
+        let (certificate, key) = (dir.join(CERTIFICATE_FILE), dir.join(KEY_FILE));
+        if !certificate.exists() {
+            generate(&certificate, &key)?;
+        }
+        Tls::load(&certificate, &key)
+    }
+}
+
+fn generate(certificate: &Path, key: &Path) -> io::Result<()> {
+    let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
+    // The key first: a certificate without its key would keep the next start from making both.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(key)?;
+    file.write_all(made.signing_key.serialize_pem().as_bytes())?;
+    file.sync_all()?;
+    let unfinished = certificate.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(made.cert.pem().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(unfinished, certificate)
+}
+
+fn in_file(path: &Path, error: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_certificate_is_made_once_and_the_key_is_private() {
+        let dir = std::env::temp_dir().join(format!("latsdb-tls-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Tls::load_or_generate(&dir).unwrap();
+        let certificate = fs::read(dir.join(CERTIFICATE_FILE)).unwrap();
+        assert_eq!(
+            fs::metadata(dir.join(KEY_FILE)).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        Tls::load_or_generate(&dir).unwrap();
+        assert_eq!(fs::read(dir.join(CERTIFICATE_FILE)).unwrap(), certificate);
+
+        fs::write(dir.join(KEY_FILE), "no key").unwrap();
+        let error = Tls::load_or_generate(&dir).unwrap_err().to_string();
+        assert!(error.contains(KEY_FILE), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
