@@ -27,7 +27,7 @@ fn fixed_columns() -> Vec<(SqlType, Value, &'static str)> {
         fsp,
         micros,
     };
-    let decimal = |text: &str| Value::Decimal(Decimal::parse(text).unwrap());
+    let decimal = |text: &str| Value::Decimal(Decimal::parse(text).expect("a decimal"));
     vec![
         (SqlType::integer(TypeKind::TinyInt, false), Value::Int(-1), "7f"),
         (
