@@ -113,7 +113,7 @@ impl Session {
         super::check_name(&to.name, ErrorKind::WrongTableName)?;
         match &to.schema {
             Some(_) => self.qualified(to),
-            None => Ok((table.def.database.clone(), to.name.to_string())),
+            None => Ok((table.def.database.clone(), to.name.as_str().to_owned())),
         }
     }
 }
@@ -197,13 +197,13 @@ impl Altered {
                 if self.builder.def.column(new).is_some_and(|other| other != at) {
                     return Err(SqlError::new(ErrorKind::DupFieldName, &[&&**new]));
                 }
-                self.builder.def.columns[at].name = new.to_string();
+                self.builder.def.columns[at].name = new.as_str().to_owned();
             }
             AlterAction::RenameIndex { old, new } => {
                 if self.builder.def.index(new).is_some() && !same_name(old, new) {
                     return Err(SqlError::new(ErrorKind::DupKeyName, &[&&**new]));
                 }
-                self.index(old)?.name = new.to_string();
+                self.index(old)?.name = new.as_str().to_owned();
             }
             // Applied by the caller, at the end.
             AlterAction::RenameTable(_) => {}

@@ -81,7 +81,7 @@ impl Session {
     }
 
     fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<()> {
-        let name = create.name.to_string();
+        let name = create.name.as_str().to_owned();
         check_name(&name, ErrorKind::WrongDbName)?;
         if self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name) {
             let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
@@ -100,7 +100,7 @@ impl Session {
 
     fn alter_database(&mut self, alter: &ast::AlterDatabase, host: &dyn Host) -> SqlResult<()> {
         let name = match &alter.name {
-            Some(name) => name.to_string(),
+            Some(name) => name.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
         self.change_schema(host, |change| {
@@ -114,7 +114,7 @@ impl Session {
 
     /// Returns how many tables went with it.
     fn drop_database(&mut self, drop: &ast::DropDatabase, host: &dyn Host) -> SqlResult<u64> {
-        let name = drop.name.to_string();
+        let name = drop.name.as_str().to_owned();
         if information_schema::is_virtual_database(&name) {
             return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &name]));
         }
@@ -305,13 +305,13 @@ impl Session {
     /// Database and name of a table that may not exist.
     pub(crate) fn qualified(&self, name: &ast::TableName) -> SqlResult<(String, String)> {
         let database = match &name.schema {
-            Some(schema) => schema.to_string(),
+            Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
         if information_schema::is_virtual_database(&database) {
             return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &database]));
         }
-        Ok((database, name.name.to_string()))
+        Ok((database, name.name.as_str().to_owned()))
     }
 }
 

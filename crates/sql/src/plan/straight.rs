@@ -147,7 +147,7 @@ fn output(
                 let Some(position) = own_column(table, alias, name) else { return Ok(None) };
                 let mut column = table_column(&table.def, alias, position);
                 if let Some(label) = label {
-                    column.name = label.to_string();
+                    column.name = label.as_str().to_owned();
                 }
                 columns.push(position);
                 shape.push(column);

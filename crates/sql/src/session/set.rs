@@ -53,12 +53,12 @@ impl Session {
                 Assignment::System { scope: *scope, id, value }
             }
             SetItem::Names { charset, collation } => Assignment::Names {
-                charset: charset.to_string(),
-                collation: collation.as_ref().map(|collation| collation.to_string()),
+                charset: charset.as_str().to_owned(),
+                collation: collation.as_ref().map(|collation| collation.as_str().to_owned()),
             },
             SetItem::NamesDefault => Assignment::Names { charset: "utf8mb4".into(), collation: None },
             SetItem::CharacterSet(charset) => {
-                Assignment::CharacterSet(charset.as_ref().map_or("utf8mb4".into(), |charset| charset.to_string()))
+                Assignment::CharacterSet(charset.as_ref().map_or("utf8mb4".into(), |charset| charset.as_str().to_owned()))
             }
         })
     }

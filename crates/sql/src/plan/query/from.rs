@@ -103,7 +103,7 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     if !factor.partitions.is_empty() {
         return Err(SqlError::not_supported("PARTITION"));
     }
-    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
+    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str().to_owned();
     let offset = scope.width();
     if let Some(common) = scope.common.get(&factor.name).cloned() {
         let columns = relabelled(&common.shape.columns, &alias);
@@ -138,7 +138,7 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
     if derived.lateral {
         return Err(SqlError::not_supported("LATERAL"));
     }
-    let alias = derived.alias.to_string();
+    let alias = derived.alias.as_str().to_owned();
     let common = scope.common.clone();
     let plan = super::plan_in(scope.planner, &derived.query, &common, None)?;
     let shape = renamed(&plan.shape, &derived.columns, &alias)?;

@@ -76,7 +76,7 @@ pub fn with_common_tables(
 }
 
 fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &CommonTables) -> SqlResult<CommonTable> {
-    let name = table.name.to_string();
+    let name = table.name.as_str().to_owned();
     let ast::QueryBody::SetOperation(set) = &table.query.body else {
         return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
     };
@@ -132,7 +132,7 @@ pub fn renamed(shape: &Arc<ResultShape>, names: &[ast::Ident], table: &str) -> S
         return Err(SqlError::new(ErrorKind::ViewWrongList, &[&table]));
     }
     let columns = shape.columns.iter().zip(names).map(|(column, name)| ResultColumn {
-        name: name.to_string(),
+        name: name.as_str().to_owned(),
         ..column.clone()
     });
     Ok(ResultShape::new(columns.collect()))
