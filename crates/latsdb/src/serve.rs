@@ -5,6 +5,7 @@
 //!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
 //! ```
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::process;
 use std::sync::Arc;
@@ -81,7 +82,8 @@ async fn serve(mut config: Config) -> Result<()> {
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
     node.serves(parts.clone());
-    println!("{}", banner(&config));
+    // Whoever started the node may have closed its output; that is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{}", banner(&config));
 
     stop.first().await;
     info!("stopping: running statements may finish; a second signal stops at once");

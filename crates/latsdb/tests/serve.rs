@@ -1,0 +1,229 @@
+//! The binary as an operator meets it: start, questions over HTTP, refusals, stop.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+fn latsdb(arguments: &[&str], data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latsdb"));
+    command
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data)
+        .env_clear()
+        .current_dir(data.parent().unwrap());
+    command
+}
+
+/// A directory of this test's own, empty.
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+    std::fs::create_dir_all(&directory).unwrap();
+    directory.join("data")
+}
+
+struct Running {
+    child: Child,
+    mysql: String,
+    http: String,
+}
+
+impl Running {
+    fn start(data: &Path) -> Self {
+        let mut child = latsdb(
+            &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
+            data,
+        )
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+        let mut banner = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut address = |name: &str| {
+            let line = banner
+                .find(|line| line.trim().starts_with(name))
+                .expect("the banner names its addresses");
+            line.split_whitespace()
+                .nth(1)
+                .unwrap()
+                .trim_start_matches("http://")
+                .to_owned()
+        };
+        let (mysql, http) = (address("MySQL"), address("HTTP"));
+        Self { child, mysql, http }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.http).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.child.id().to_string())
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    fn stop(mut self) {
+        self.signal("TERM");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed leaves it running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn error(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_node_starts_answers_and_stops() {
+    let data = directory("starts");
+    let node = Running::start(&data);
+    assert!(node.get("/health").starts_with("HTTP/1.1 200"));
+    assert!(node.get("/metrics").contains("latsdb_connections_open 0\n"));
+    let status = Command::new(env!("CARGO_BIN_EXE_latsdb"))
+        .args(["status", "--http-addr", &node.http])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains(&node.mysql) && text.contains("serving"), "{text}");
+    node.stop();
+    assert!(data.join("log").is_dir(), "the log is in the data directory");
+}
+
+#[test]
+fn a_node_starts_again_after_kill_9() {
+    let data = directory("kill");
+    let mut first = Running::start(&data);
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    Running::start(&data).stop();
+}
+
+#[test]
+fn a_data_directory_has_one_process() {
+    let data = directory("one");
+    let node = Running::start(&data);
+    let second = latsdb(
+        &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
+        &data,
+    )
+    .output()
+    .unwrap();
+    assert!(
+        error(&second).contains(&format!("is in use by process {}", node.child.id())),
+        "{}",
+        error(&second)
+    );
+    node.stop();
+}
+
+#[test]
+fn an_open_address_is_refused_before_there_is_a_password() {
+    let data = directory("open");
+    for (flag, other) in [("--mysql-addr", "--http-addr"), ("--http-addr", "--mysql-addr")] {
+        let refused = latsdb(&["serve", flag, "0.0.0.0:0", other, "127.0.0.1:0"], &data)
+            .output()
+            .unwrap();
+        let message = error(&refused);
+        assert!(
+            message.contains("refusing to listen on 0.0.0.0") && message.contains(flag),
+            "{message}"
+        );
+        assert!(message.contains("ALTER USER"), "the way out is named: {message}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_by_name() {
+    let data = directory("refused");
+    for (arguments, name) in [
+        (&["serve", "--join", "127.0.0.1:7306"][..], "--join"),
+        (&["serve", "--redis-addr", "127.0.0.1:6379"], "--redis-addr"),
+        (&["serve", "--witness"], "--witness"),
+        (&["serve", "--roles", "sql"], "--roles"),
+    ] {
+        let message = error(&latsdb(arguments, &data).output().unwrap());
+        assert!(
+            message.contains(name) && message.contains("not in this version"),
+            "{message}"
+        );
+    }
+    for later in ["admin", "lab"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_latsdb"))
+            .args([later, "anything"])
+            .output()
+            .unwrap();
+        assert!(error(&output).contains(&format!("`{later}` is not in this version")));
+    }
+    assert!(!data.exists(), "nothing was made for a refused start");
+}
+
+#[test]
+fn settings_come_from_file_variables_and_flags() {
+    let data = directory("settings");
+    std::fs::write(
+        data.with_file_name("latsdb.toml"),
+        "memory_limit = '128MiB'\nhttp_addr = '127.0.0.1:0'\nmysql_addr = 'nonsense'\n",
+    )
+    .unwrap();
+    let mut node = latsdb(&["serve"], &data);
+    let mut child = node
+        .env("LATSDB_MYSQL_ADDR", "127.0.0.1:0")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.contains("up to 128 MiB"), "{line}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let message = error(&latsdb(&["serve"], &data).output().unwrap());
+    assert!(message.contains("mysql_addr in latsdb.toml: \"nonsense\""), "{message}");
+}
+
+#[test]
+fn damage_is_refused_with_file_and_position() {
+    let data = directory("damage");
+    Running::start(&data).stop();
+    let checkpoints = std::fs::read_dir(data.join("checkpoint")).unwrap();
+    let newest = checkpoints
+        .map(|entry| entry.unwrap().path())
+        .max()
+        .expect("stopping wrote a checkpoint");
+    let mut bytes = std::fs::read(&newest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&newest, bytes).unwrap();
+    let message = error(
+        &latsdb(
+            &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
+            &data,
+        )
+        .output()
+        .unwrap(),
+    );
+    assert!(
+        message.contains(newest.file_name().unwrap().to_str().unwrap()),
+        "{message}"
+    );
+}
