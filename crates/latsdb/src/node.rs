@@ -5,7 +5,8 @@
 
 mod figures;
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -31,6 +32,8 @@ pub struct Node {
     config: Config,
     started: Instant,
     registry: Arc<Registry>,
+    /// Where MySQL clients are really listened to: the configured port may have been 0.
+    mysql_addr: OnceLock<SocketAddr>,
     phase: Mutex<Phase>,
 }
 
@@ -68,6 +71,7 @@ impl Node {
             config,
             started: Instant::now(),
             registry: Registry::new(),
+            mysql_addr: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),
         })
     }
@@ -76,8 +80,9 @@ impl Node {
         &self.registry
     }
 
-    /// The rows are there and clients may come.
-    pub fn serves(&self, parts: Parts) {
+    /// The rows are there and clients may come, at this address.
+    pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr) {
+        self.mysql_addr.get_or_init(|| mysql_addr);
         *self.phase.lock() = Phase::Serving(parts);
     }
 
@@ -154,7 +159,7 @@ impl front_http::Node for Node {
             nodes: vec![NodeStatus {
                 id: NODE_ID,
                 roles: ROLES.map(str::to_owned).to_vec(),
-                mysql_addr: self.config.mysql_addr.to_string(),
+                mysql_addr: self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
                 http_addr: self.config.http_addr.to_string(),
                 state: "up".to_owned(),
             }],

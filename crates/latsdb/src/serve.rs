@@ -81,7 +81,7 @@ async fn serve(mut config: Config) -> Result<()> {
     let mysql = front_mysql::Server::start(mysql, registry, backend)
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
-    node.serves(parts.clone());
+    node.serves(parts.clone(), mysql.addr());
     // Whoever started the node may have closed its output; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "{}", banner(&config));
 
