@@ -167,7 +167,8 @@ pub enum Statement {
     GetDiagnostics(Box<GetDiagnostics>),
 }
 
-/// A name as written, without quotes. Compare with [`Ident::is`] where MySQL ignores case.
+/// A name as written, without quotes; it derefs to `str` and prints as that. Within a statement it is quoted where it has
+/// to be. Compare with [`Ident::is`] where MySQL ignores case.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ident(pub Box<str>);
 

@@ -54,7 +54,6 @@ display! {
     Expr => expr,
     Literal => literal,
     Query => query,
-    Ident => ident,
     TableName => table_name,
     ColumnName => column_name,
     DataType => data_type,
