@@ -109,7 +109,7 @@ fn fixed_columns() -> Vec<(SqlType, Value, &'static str)> {
 #[test]
 fn fixed_columns_have_the_same_bytes_in_rows_and_keys() {
     for (ty, value, bytes) in fixed_columns() {
-        let layout = RowLayout::new(&[ty.clone()]);
+        let layout = RowLayout::new(std::slice::from_ref(&ty));
         let mut row = Vec::new();
         layout.encode(std::slice::from_ref(&value), &mut row);
         // One byte of NULL bits.
