@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sql::host::Host;
 use sql::result::{ResultShape, ResultSink, ServerStatus};
 use sql::session::{Fetch, PreparedInfo, SessionOptions};
-use types::{SqlResult, Value};
+use types::{CharsetId, SqlResult, Value};
 
 use crate::config::Plugin;
 
@@ -77,8 +77,10 @@ pub trait Session {
     /// The current database, for the process list.
     fn database(&self) -> Option<&str>;
     fn results_collation(&self) -> Option<u16>;
+    fn client_charset(&self) -> CharsetId;
     fn wait_timeout_seconds(&self) -> u64;
     fn max_allowed_packet(&self) -> u64;
+    fn ends(&self) -> bool;
 }
 
 impl Session for sql::session::Session {
@@ -139,6 +141,14 @@ impl Session for sql::session::Session {
 
     fn results_collation(&self) -> Option<u16> {
         self.results_collation()
+    }
+
+    fn client_charset(&self) -> CharsetId {
+        self.client_charset()
+    }
+
+    fn ends(&self) -> bool {
+        self.ends()
     }
 
     fn wait_timeout_seconds(&self) -> u64 {

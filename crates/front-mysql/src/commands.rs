@@ -7,7 +7,7 @@ use mysql_wire::command::{Command, SetOption};
 use mysql_wire::statement::{Execute, Prepared};
 use sql::result::{ResultEnd, ServerStatus};
 use sql::session::Fetch;
-use types::{CharsetId, ErrorKind, SqlError, SqlResult, Value};
+use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::backend::Session;
 use crate::columns::{write_definitions, write_field_list, write_parameters};
@@ -69,7 +69,10 @@ impl Dialog {
             Next::Command
         });
         self.handle.end();
-        next
+        match next {
+            Next::Command if self.session.ends() => Next::Close,
+            next => next,
+        }
     }
 
     /// What the process list shows of a command.
@@ -187,7 +190,8 @@ impl Dialog {
     fn execute(&mut self, execute: &Execute, host: &FiberHost) -> SqlResult<Next> {
         let id = execute.statement_id;
         let mut parameters = std::mem::take(&mut self.parameters);
-        self.statements.bind(execute, CharsetId::UTF8MB4, &mut parameters)?;
+        self.statements
+            .bind(execute, self.session.client_charset(), &mut parameters)?;
         let fetch = if execute.cursor.wants_cursor() {
             Fetch::Cursor
         } else {

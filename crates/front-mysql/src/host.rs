@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sql::host::{Host, Interrupt, WaitEnd};
 
@@ -18,6 +18,7 @@ pub struct FiberHost<'a> {
     handle: &'a Handle,
     socket: &'a Socket,
     client_gone: Cell<bool>,
+    deadline: Cell<Option<Instant>>,
 }
 
 impl<'a> FiberHost<'a> {
@@ -27,6 +28,7 @@ impl<'a> FiberHost<'a> {
             handle,
             socket,
             client_gone: Cell::new(false),
+            deadline: Cell::new(None),
         }
     }
 
@@ -42,7 +44,12 @@ impl Host for FiberHost<'_> {
     }
 
     fn wait_interruptible(&self, mut future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
-        let mut timer = pin!(timeout.map(tokio::time::sleep));
+        let until_deadline = self
+            .deadline
+            .get()
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let shortest = timeout.into_iter().chain(until_deadline).min();
+        let mut timer = pin!(shortest.map(tokio::time::sleep));
         self.wait_for(poll_fn(|context| {
             if future.as_mut().poll(context).is_ready() {
                 return Poll::Ready(WaitEnd::Done);
@@ -54,7 +61,9 @@ impl Host for FiberHost<'_> {
                 return Poll::Ready(WaitEnd::Interrupted(interrupt));
             }
             match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
-                Some(Poll::Ready(())) => Poll::Ready(WaitEnd::TimedOut),
+                Some(Poll::Ready(())) => {
+                    Poll::Ready(self.interrupted().map_or(WaitEnd::TimedOut, WaitEnd::Interrupted))
+                }
                 _ => Poll::Pending,
             }
         }))
@@ -62,10 +71,20 @@ impl Host for FiberHost<'_> {
 
     fn interrupted(&self) -> Option<Interrupt> {
         let gone = || self.client_gone.get().then_some(Interrupt::KillConnection);
-        self.handle.interrupted().or_else(gone)
+        let late = || {
+            self.deadline
+                .get()
+                .filter(|deadline| *deadline <= Instant::now())
+                .map(|_| Interrupt::Timeout)
+        };
+        self.handle.interrupted().or_else(gone).or_else(late)
     }
 
     fn yield_now(&self) {
         self.wait_for(tokio::task::yield_now());
+    }
+
+    fn set_deadline(&self, deadline: Option<Instant>) {
+        self.deadline.set(deadline);
     }
 }

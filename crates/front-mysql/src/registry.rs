@@ -186,7 +186,12 @@ impl Registry {
 
     /// How often commands were answered with which error.
     pub fn errors(&self) -> Vec<(u16, u64)> {
-        self.counters.errors.lock().iter().map(|(number, count)| (*number, *count)).collect()
+        self.counters
+            .errors
+            .lock()
+            .iter()
+            .map(|(number, count)| (*number, *count))
+            .collect()
     }
 
     pub fn statistics(&self) -> Statistics {

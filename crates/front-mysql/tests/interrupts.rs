@@ -94,6 +94,23 @@ fn a_long_statement_lets_others_run() {
 }
 
 #[test]
+fn a_time_limit_ends_the_statement_that_has_it() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let message = "Query execution was interrupted, maximum statement execution time exceeded";
+    assert_eq!(client.query("limited 20").error(), (3024, message.into()));
+    client.query("sleep 40").ok();
+}
+
+#[test]
+fn a_session_may_end_its_connection() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.query("release").ok();
+    assert_eq!(client.read_packet(), None);
+}
+
+#[test]
 fn a_panic_ends_its_connection_only() {
     let server = TestServer::with(|config, _| config.threads = 1);
     let mut bystander = server.connect();

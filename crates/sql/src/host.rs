@@ -24,6 +24,9 @@ pub trait Host {
 
     /// Lets the other sessions of this core run. Called between chunks of long work.
     fn yield_now(&self);
+
+    /// From then on, and until it is set anew, the statement is interrupted with [`Interrupt::Timeout`].
+    fn set_deadline(&self, _deadline: Option<Instant>) {}
 }
 
 /// How an interruptible wait ended.

@@ -1,7 +1,7 @@
 //! A backend without a database: what the front needs to show everything it does, and nothing more.
 //!
 //! Statements are words: `rows N LEN` answers N rows with a text of LEN bytes, `sleep MS` waits interruptibly, `commit MS`
-//! waits uninterruptibly, `busy MS` works in chunks, `fail`, `fail_after N`, `panic`, `types`. What begins with `select`
+//! waits uninterruptibly, `busy MS` works in chunks, `limited MS` sleeps until a time limit, `release` ends the session, `fail`, `fail_after N`, `panic`, `types`. What begins with `select`
 //! answers like sysbench's tables; anything else is OK. Prepared statements echo their parameters if they say `echo`.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use sql::host::{Host, Interrupt, WaitEnd};
 use sql::processes::{Kill, Processes};
 use sql::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use sql::session::{Fetch, PreparedInfo, SessionOptions};
-use types::{CollationId, ErrorKind, RowLayout, SqlError, SqlResult, SqlType, Value};
+use types::{CharsetId, CollationId, ErrorKind, RowLayout, SqlError, SqlResult, SqlType, Value};
 
 use front_mysql::{Plugin, Registry};
 
@@ -90,6 +90,7 @@ impl Backend for Canned {
             options,
             statements: Vec::new(),
             cursor_left: 0,
+            ends: false,
             registry: self.registry.clone(),
             wait_timeout_seconds: self.wait_timeout_seconds,
             max_allowed_packet: self.max_allowed_packet,
@@ -103,6 +104,7 @@ struct CannedSession {
     database: Option<String>,
     statements: Vec<String>,
     cursor_left: usize,
+    ends: bool,
     registry: Arc<Registry>,
     wait_timeout_seconds: u64,
     max_allowed_packet: u64,
@@ -176,6 +178,13 @@ impl CannedSession {
                     host.yield_now();
                 }
             }
+            Some("limited") => {
+                host.set_deadline(Some(Instant::now() + Duration::from_millis(number(1))));
+                let outcome = self.statement("sleep 60000", more, host, sink);
+                host.set_deadline(None);
+                return outcome;
+            }
+            Some("release") => self.ends = true,
             Some("fail") => return Err(ErrorKind::DivisionByZero.into()),
             Some("panic") => panic!("asked to"),
             Some("kill") => {
@@ -377,6 +386,14 @@ impl Session for CannedSession {
 
     fn results_collation(&self) -> Option<u16> {
         Some(255)
+    }
+
+    fn client_charset(&self) -> CharsetId {
+        CharsetId::UTF8MB4
+    }
+
+    fn ends(&self) -> bool {
+        self.ends
     }
 
     fn wait_timeout_seconds(&self) -> u64 {

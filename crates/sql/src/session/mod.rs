@@ -195,6 +195,11 @@ impl Session {
         self.variables.settings.results_charset.map(|charset| charset.default_collation().id())
     }
 
+    /// `character_set_client`: what the client's text is in.
+    pub fn client_charset(&self) -> types::CharsetId {
+        self.variables.settings.client_charset
+    }
+
     /// Seconds that an idle connection may live (`wait_timeout`).
     pub fn wait_timeout_seconds(&self) -> u64 {
         self.variables.settings.wait_timeout_seconds

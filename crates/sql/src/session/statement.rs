@@ -8,6 +8,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cluster::transaction::LockPolicy;
 use parser::ast::{self, Statement};
@@ -238,7 +239,15 @@ impl Session {
             if plan.is_change() {
                 self.transaction.check_writable(&self.variables.settings)?;
             }
-            match self.run_plan(&plan, catalog_version, parameters, more, host, sink) {
+            let time_limit = self.variables.settings.max_execution_time.filter(|_| !plan.is_change());
+            if let Some(limit) = time_limit {
+                host.set_deadline(Some(Instant::now() + limit));
+            }
+            let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
+            if time_limit.is_some() {
+                host.set_deadline(None);
+            }
+            match outcome {
                 Ok(answer) => {
                     self.transaction.statement_succeeded(host)?;
                     return Ok(answer);
