@@ -31,8 +31,8 @@ pub mod writer;
 
 pub use lock::{LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockWait, TransactionLocks};
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
-pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 pub use range::{Cursor, Direction, KeyRange};
+pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 pub use snapshot::{Snapshot, Snapshots};
 pub use spec::{IndexSpec, KeyColumn, TableSpec};
 pub use store::Store;

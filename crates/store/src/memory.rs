@@ -29,8 +29,13 @@ pub enum MemoryUse {
 }
 
 impl MemoryUse {
-    pub const ALL: [MemoryUse; 5] =
-        [MemoryUse::Rows, MemoryUse::Indexes, MemoryUse::Locks, MemoryUse::Transactions, MemoryUse::Queries];
+    pub const ALL: [MemoryUse; 5] = [
+        MemoryUse::Rows,
+        MemoryUse::Indexes,
+        MemoryUse::Locks,
+        MemoryUse::Transactions,
+        MemoryUse::Queries,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +88,11 @@ impl MemoryBudget {
 
     /// Takes `bytes` if they fit under the limit; they are given back when the reservation is dropped.
     pub fn reserve(self: &Arc<Self>, purpose: MemoryUse, bytes: u64) -> Result<Reservation, MemoryLimit> {
-        let mut reservation = Reservation { budget: Arc::clone(self), purpose, bytes: 0 };
+        let mut reservation = Reservation {
+            budget: Arc::clone(self),
+            purpose,
+            bytes: 0,
+        };
         reservation.grow(bytes)?;
         Ok(reservation)
     }
@@ -91,7 +100,11 @@ impl MemoryBudget {
     /// Like [`reserve`](Self::reserve), with a small allowance above the limit: for deletes and other work that frees memory
     /// in the end, so that a full database can be emptied.
     pub fn reserve_to_shrink(self: &Arc<Self>, purpose: MemoryUse, bytes: u64) -> Result<Reservation, MemoryLimit> {
-        let mut reservation = Reservation { budget: Arc::clone(self), purpose, bytes: 0 };
+        let mut reservation = Reservation {
+            budget: Arc::clone(self),
+            purpose,
+            bytes: 0,
+        };
         reservation.grow_to_shrink(bytes)?;
         Ok(reservation)
     }
@@ -107,7 +120,11 @@ impl MemoryBudget {
         let before = self.total.fetch_add(requested, Ordering::Relaxed);
         if before.saturating_add(requested) > limit {
             self.total.fetch_sub(requested, Ordering::Relaxed);
-            return Err(MemoryLimit { requested: bytes, used: before.max(0) as u64, limit: self.limit() });
+            return Err(MemoryLimit {
+                requested: bytes,
+                used: before.max(0) as u64,
+                limit: self.limit(),
+            });
         }
         self.by_use[purpose as usize].fetch_add(requested, Ordering::Relaxed);
         Ok(())
@@ -182,7 +199,14 @@ mod tests {
         let budget = MemoryBudget::new(1000);
         let held = budget.reserve(MemoryUse::Queries, 900).unwrap();
         let refused = budget.reserve(MemoryUse::Queries, 101).unwrap_err();
-        assert_eq!(refused, MemoryLimit { requested: 101, used: 900, limit: 1000 });
+        assert_eq!(
+            refused,
+            MemoryLimit {
+                requested: 101,
+                used: 900,
+                limit: 1000
+            }
+        );
         assert_eq!(budget.used(), 900);
         drop(held);
         assert_eq!(budget.used_by(MemoryUse::Queries), 0);
@@ -209,6 +233,9 @@ mod tests {
 
     #[test]
     fn size_classes() {
-        assert_eq!([1, 8, 12, 24, 64, 65, 80, 128, 129, 215, 1025].map(allocated), [8, 8, 16, 24, 64, 72, 80, 128, 144, 224, 1152]);
+        assert_eq!(
+            [1, 8, 12, 24, 64, 65, 80, 128, 129, 215, 1025].map(allocated),
+            [8, 8, 16, 24, 64, 72, 80, 128, 144, 224, 1152]
+        );
     }
 }

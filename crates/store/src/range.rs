@@ -11,12 +11,18 @@ pub struct KeyRange {
 
 impl KeyRange {
     pub fn all() -> KeyRange {
-        KeyRange { from: Vec::new(), to: None }
+        KeyRange {
+            from: Vec::new(),
+            to: None,
+        }
     }
 
     /// Every key that begins with `prefix`: an equality on the first columns of an index, or one whole key.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
-        KeyRange { from: prefix.to_vec(), to: after_prefix(prefix) }
+        KeyRange {
+            from: prefix.to_vec(),
+            to: after_prefix(prefix),
+        }
     }
 
     /// The keys between two encoded column prefixes. A bound speaks of every key that begins with its bytes: an included upper
@@ -39,7 +45,10 @@ impl KeyRange {
     }
 
     pub fn empty() -> KeyRange {
-        KeyRange { from: Vec::new(), to: Some(Vec::new()) }
+        KeyRange {
+            from: Vec::new(),
+            to: Some(Vec::new()),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -77,7 +86,11 @@ pub struct Cursor {
 impl Cursor {
     pub fn new(range: KeyRange, direction: Direction) -> Cursor {
         let finished = range.is_empty();
-        Cursor { rest: range, direction, finished }
+        Cursor {
+            rest: range,
+            direction,
+            finished,
+        }
     }
 
     pub fn forward(range: KeyRange) -> Cursor {
@@ -130,11 +143,23 @@ mod tests {
     #[test]
     fn bounds_speak_of_prefixes() {
         let range = KeyRange::between(Bound::Excluded(b"b"), Bound::Included(b"d\xff"));
-        for (key, inside) in [(&b"b"[..], false), (b"bz", false), (b"c", true), (b"d\xff\xff", true), (b"e", false)] {
+        for (key, inside) in [
+            (&b"b"[..], false),
+            (b"bz", false),
+            (b"c", true),
+            (b"d\xff\xff", true),
+            (b"e", false),
+        ] {
             assert_eq!(range.contains(key), inside, "{key:?}");
         }
         assert!(KeyRange::between(Bound::Excluded(b"\xff\xff"), Bound::Unbounded).is_empty());
-        assert_eq!(KeyRange::prefix(b"\xff"), KeyRange { from: b"\xff".to_vec(), to: None });
+        assert_eq!(
+            KeyRange::prefix(b"\xff"),
+            KeyRange {
+                from: b"\xff".to_vec(),
+                to: None
+            }
+        );
     }
 
     #[test]

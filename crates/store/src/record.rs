@@ -69,7 +69,10 @@ impl RecordPtr {
     /// # Safety
     /// The record must stay allocated for `'g`: found under a guard that lives so long, or owned by the writer.
     pub(crate) unsafe fn get<'g>(self) -> Record<'g> {
-        Record { header: self.0, alive: PhantomData }
+        Record {
+            header: self.0,
+            alive: PhantomData,
+        }
     }
 
     fn allocate(key: &[&[u8]], suffix_bytes: usize, row: Option<RecordPtr>, word: *mut ()) -> RecordPtr {
@@ -84,7 +87,9 @@ impl RecordPtr {
             }
             let mut header = start.cast::<RecordHeader>();
             if let Some(row) = row {
-                start.cast::<AtomicPtr<RecordHeader>>().write(AtomicPtr::new(row.0.as_ptr()));
+                start
+                    .cast::<AtomicPtr<RecordHeader>>()
+                    .write(AtomicPtr::new(row.0.as_ptr()));
                 header = start.add(ROW_POINTER_BYTES).cast();
             }
             header.write(RecordHeader {
@@ -108,7 +113,12 @@ impl RecordPtr {
 
     /// An index record, alive since `begin`, of the row at `row`.
     pub(crate) fn new_entry(columns: &[u8], primary_key: &[u8], row: RecordPtr, begin: Timestamp) -> RecordPtr {
-        RecordPtr::allocate(&[columns, primary_key], primary_key.len(), Some(row), alive_since(begin))
+        RecordPtr::allocate(
+            &[columns, primary_key],
+            primary_key.len(),
+            Some(row),
+            alive_since(begin),
+        )
     }
 
     /// Frees the record alone, not what its word points to.
@@ -119,7 +129,11 @@ impl RecordPtr {
         // SAFETY: allocated with this very layout, beginning at the row pointer if it is an entry.
         unsafe {
             let key_bytes = usize::from((*self.0.as_ptr()).key_bytes);
-            let start = self.0.as_ptr().cast::<u8>().sub(if is_entry { ROW_POINTER_BYTES } else { 0 });
+            let start = self
+                .0
+                .as_ptr()
+                .cast::<u8>()
+                .sub(if is_entry { ROW_POINTER_BYTES } else { 0 });
             dealloc(start, record_layout(key_bytes, is_entry));
         }
     }
@@ -198,8 +212,12 @@ impl<'g> Record<'g> {
     /// This is a primary record.
     #[inline]
     pub(crate) unsafe fn head(self) -> Version<'g> {
-        let head = NonNull::new(self.word().load(Ordering::Acquire).cast()).expect("a primary record always has a version");
-        Version { header: head, alive: PhantomData }
+        let head =
+            NonNull::new(self.word().load(Ordering::Acquire).cast()).expect("a primary record always has a version");
+        Version {
+            header: head,
+            alive: PhantomData,
+        }
     }
 
     /// # Safety
@@ -321,7 +339,11 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn allocate(begin: Timestamp, end: Timestamp, older: *mut History) -> NonNull<History> {
-        NonNull::from(Box::leak(Box::new(History { begin, end, older: AtomicPtr::new(older) })))
+        NonNull::from(Box::leak(Box::new(History {
+            begin,
+            end,
+            older: AtomicPtr::new(older),
+        })))
     }
 }
 
@@ -376,7 +398,10 @@ impl VersionPtr {
     /// # Safety
     /// The version must stay allocated for `'g`.
     pub(crate) unsafe fn get<'g>(self) -> Version<'g> {
-        Version { header: self.0, alive: PhantomData }
+        Version {
+            header: self.0,
+            alive: PhantomData,
+        }
     }
 
     /// # Safety
@@ -391,7 +416,8 @@ impl VersionPtr {
 }
 
 fn version_layout(row_bytes: usize) -> Layout {
-    Layout::from_size_align(version_bytes(row_bytes), align_of::<VersionHeader>()).expect("row lengths are checked before")
+    Layout::from_size_align(version_bytes(row_bytes), align_of::<VersionHeader>())
+        .expect("row lengths are checked before")
 }
 
 /// Bytes of a version's allocation.
@@ -423,7 +449,10 @@ impl<'g> Version<'g> {
 
     #[inline]
     pub(crate) fn next(self) -> Option<Version<'g>> {
-        NonNull::new(self.next_word().load(Ordering::Acquire)).map(|header| Version { header, alive: PhantomData })
+        NonNull::new(self.next_word().load(Ordering::Acquire)).map(|header| Version {
+            header,
+            alive: PhantomData,
+        })
     }
 
     /// Only the writer; the versions between become unreachable for readers who come later.
@@ -439,8 +468,9 @@ impl<'g> Version<'g> {
     }
 }
 
+/// Asks the processor to load a cache line.
 #[inline(always)]
-fn prefetch(at: *const u8) {
+pub(crate) fn prefetch(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch has no effect but on the caches, whatever the address.
     unsafe {

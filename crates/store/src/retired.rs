@@ -2,11 +2,14 @@
 
 use crate::btree::{NodePtr, SeparatorPtr};
 use crate::record::{History, RecordPtr, VersionPtr};
-use crossbeam_epoch::Guard;
+use crossbeam_epoch as epoch;
 use std::ptr::NonNull;
 
 /// How many things are freed in one go, on whatever thread notices that their time has come.
 const TOGETHER: usize = 32;
+
+/// How many groups are handed over under one guard: the collector's own unit, so that it frees faster than it is given.
+const GROUPS_PER_GUARD: usize = 64;
 
 /// Something that nothing new refers to any more.
 #[derive(Debug, Clone, Copy)]
@@ -59,15 +62,21 @@ impl Retired {
         self.waiting.append(garbage);
     }
 
-    /// Lets everything be freed when all current guards are gone.
+    /// Lets everything be freed when all guards of now are gone, and frees what was handed over before and can be freed now: the
+    /// writer makes the garbage, so it does most of the sweeping.
     ///
     /// # Safety
     /// Everything here has been unlinked: a reader who pins from now on cannot find it.
-    pub(crate) unsafe fn hand_over(&mut self, guard: &Guard) {
-        for group in self.waiting.chunks(TOGETHER) {
-            let group: Box<[Garbage]> = group.into();
-            // SAFETY: the caller's: unreachable after the grace period, and in this list once.
-            unsafe { guard.defer_unchecked(move || group.iter().for_each(|garbage| garbage.free())) };
+    pub(crate) unsafe fn hand_over(&mut self) {
+        let mut garbage = self.waiting.chunks(TOGETHER);
+        while garbage.len() > 0 {
+            let guard = epoch::pin();
+            for group in garbage.by_ref().take(GROUPS_PER_GUARD) {
+                let group: Box<[Garbage]> = group.into();
+                // SAFETY: the caller's: unreachable after the grace period, and in this list once.
+                unsafe { guard.defer_unchecked(move || group.iter().for_each(|garbage| garbage.free())) };
+            }
+            guard.flush();
         }
         self.waiting.clear();
     }

@@ -65,7 +65,11 @@ impl Snapshots {
     pub fn take(self: &Arc<Self>) -> Snapshot {
         let slot = self.claim_slot();
         let timestamp = self.announce(slot);
-        Snapshot { registry: Arc::clone(self), slot, timestamp }
+        Snapshot {
+            registry: Arc::clone(self),
+            slot,
+            timestamp,
+        }
     }
 
     /// The timestamps in use, or `None` when a reader was caught half way.
@@ -96,7 +100,11 @@ impl Snapshots {
         let start = preferred_slot();
         for distance in 0..SEGMENTS * SEGMENT_SLOTS {
             let slot = (start + distance) % (SEGMENTS * SEGMENT_SLOTS);
-            if self.slot(slot).compare_exchange(FREE, PENDING, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+            if self
+                .slot(slot)
+                .compare_exchange(FREE, PENDING, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+            {
                 if self.used_slots.load(Ordering::SeqCst) <= slot {
                     self.used_slots.fetch_max(slot + 1, Ordering::SeqCst);
                 }
@@ -176,7 +184,10 @@ pub(crate) struct Active {
 impl Active {
     /// Nobody has read yet.
     pub(crate) fn none() -> Active {
-        Active { timestamps: Vec::new(), published: 0 }
+        Active {
+            timestamps: Vec::new(),
+            published: 0,
+        }
     }
 
     pub(crate) fn published(&self) -> Timestamp {

@@ -38,7 +38,11 @@ pub struct KeyColumn {
 
 impl KeyColumn {
     pub fn ascending(column: u16) -> KeyColumn {
-        KeyColumn { column, prefix: None, descending: false }
+        KeyColumn {
+            column,
+            prefix: None,
+            descending: false,
+        }
     }
 }
 

@@ -38,7 +38,11 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn new(spec: TableSpec) -> Shape {
-        Shape { rows: spec.row_layout(), primary: spec.primary_layout(), spec }
+        Shape {
+            rows: spec.row_layout(),
+            primary: spec.primary_layout(),
+            spec,
+        }
     }
 }
 
@@ -87,7 +91,11 @@ enum RowOf<'a> {
 impl<'a> Entry<'a> {
     /// An entry of somebody else's making, such as a transaction's own write.
     pub fn new(key: &'a [u8], primary_key: &'a [u8], row: &'a [u8]) -> Entry<'a> {
-        Entry { key, primary_key, row: RowOf::Known(row) }
+        Entry {
+            key,
+            primary_key,
+            row: RowOf::Known(row),
+        }
     }
 
     /// The whole key: of a secondary index, its columns followed by the primary key.
@@ -106,7 +114,9 @@ impl<'a> Entry<'a> {
             RowOf::Behind(record, ts) => {
                 // SAFETY: the row pointer of an index record leads to a primary record.
                 let version = unsafe { record.version_at(ts) };
-                version.and_then(|version| version.row()).expect("a visible index entry has a visible row")
+                version
+                    .and_then(|version| version.row())
+                    .expect("a visible index entry has a visible row")
             }
         }
     }
@@ -117,7 +127,12 @@ impl Table {
     pub(crate) fn new(spec: TableSpec, created_at: Timestamp, snapshots: Arc<Snapshots>) -> Table {
         let index = |index| {
             let layout = spec.index_layout(index);
-            Arc::new(Index::new(index.id, layout, created_at, Arc::new(Tree::new(TreeKind::Secondary))))
+            Arc::new(Index::new(
+                index.id,
+                layout,
+                created_at,
+                Arc::new(Tree::new(TreeKind::Secondary)),
+            ))
         };
         Table {
             created_at,
@@ -246,7 +261,11 @@ impl Table {
             walk(&self.primary, cursor, &guard, most, |record| {
                 // SAFETY: found in the primary tree.
                 match unsafe { record.version_at(ts) }.and_then(|version| version.row()) {
-                    Some(row) => visit(Entry { key: record.key(), primary_key: record.key(), row: RowOf::Known(row) }),
+                    Some(row) => visit(Entry {
+                        key: record.key(),
+                        primary_key: record.key(),
+                        row: RowOf::Known(row),
+                    }),
                     None => ControlFlow::Continue(()),
                 }
             });
@@ -260,7 +279,11 @@ impl Table {
                     }
                     RowOf::Behind(record.row_ptr().get(), ts)
                 };
-                visit(Entry { key: record.key(), primary_key: record.primary_key(), row })
+                visit(Entry {
+                    key: record.key(),
+                    primary_key: record.primary_key(),
+                    row,
+                })
             });
         }
     }
@@ -304,7 +327,10 @@ impl Table {
     pub fn take_row_id(&self) -> u64 {
         let next = &self.counters.next_row_id;
         if next.load(Ordering::Acquire) == 0 {
-            let last = self.last_key().and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
+            let last = self
+                .last_key()
+                .and_then(|key| key.try_into().ok())
+                .map_or(0, u64::from_be_bytes);
             // Whoever is first wins; ids are only taken from a counter that was set.
             let _ = next.compare_exchange(0, last + 1, Ordering::AcqRel, Ordering::Acquire);
         }
@@ -357,14 +383,24 @@ impl Table {
     /// while the guard is held, what it refers to stays.
     fn readable(&self, id: IndexId, _guard: &Guard) -> &Index {
         let index = self.index(id).expect("the caller took the index from this table");
-        assert!(!index.is_dropped.load(Ordering::SeqCst), "index {id} of table {} was dropped under a reader", self.id());
+        assert!(
+            !index.is_dropped.load(Ordering::SeqCst),
+            "index {id} of table {} was dropped under a reader",
+            self.id()
+        );
         index
     }
 }
 
 impl Index {
     pub(crate) fn new(id: IndexId, layout: KeyLayout, created_at: Timestamp, tree: Arc<Tree>) -> Index {
-        Index { id, layout, created_at, tree, is_dropped: AtomicBool::new(false) }
+        Index {
+            id,
+            layout,
+            created_at,
+            tree,
+            is_dropped: AtomicBool::new(false),
+        }
     }
 }
 

@@ -10,16 +10,34 @@ use types::{IndexId, TableId};
 #[derive(Debug, Clone, PartialEq)]
 pub enum WriteOp<'a> {
     /// Inserts the row, or replaces the one under the same primary key.
-    Put { table: TableId, key: &'a [u8], row: &'a [u8] },
+    Put {
+        table: TableId,
+        key: &'a [u8],
+        row: &'a [u8],
+    },
     /// Removes the row; nothing happens if there is none.
-    Delete { table: TableId, key: &'a [u8] },
+    Delete {
+        table: TableId,
+        key: &'a [u8],
+    },
     /// The next automatic id is at least `next`.
-    AdvanceAutoIncrement { table: TableId, next: u64 },
+    AdvanceAutoIncrement {
+        table: TableId,
+        next: u64,
+    },
     CreateTable(Box<TableSpec>),
-    DropTable { table: TableId },
+    DropTable {
+        table: TableId,
+    },
     /// Adds an index and fills it from the rows present.
-    CreateIndex { table: TableId, index: Box<IndexSpec> },
-    DropIndex { table: TableId, index: IndexId },
+    CreateIndex {
+        table: TableId,
+        index: Box<IndexSpec>,
+    },
+    DropIndex {
+        table: TableId,
+        index: IndexId,
+    },
 }
 
 /// Bytes that are not a write set.
@@ -59,7 +77,9 @@ impl WriteSet {
     }
 
     pub fn with_capacity(bytes: usize) -> WriteSet {
-        let mut set = WriteSet { bytes: Vec::with_capacity(bytes.saturating_add(1)) };
+        let mut set = WriteSet {
+            bytes: Vec::with_capacity(bytes.saturating_add(1)),
+        };
         set.bytes.push(VERSION);
         set
     }
@@ -159,11 +179,25 @@ impl<'a> WriteOps<'a> {
     fn op(&mut self) -> Result<WriteOp<'a>, WriteSetError> {
         let start = self.at;
         let tag = self.byte()?;
-        let table = TableId(self.varint()?.try_into().map_err(|_| self.malformed("table id out of range", start))?);
+        let table = TableId(
+            self.varint()?
+                .try_into()
+                .map_err(|_| self.malformed("table id out of range", start))?,
+        );
         Ok(match tag {
-            PUT => WriteOp::Put { table, key: self.blob()?, row: self.blob()? },
-            DELETE => WriteOp::Delete { table, key: self.blob()? },
-            ADVANCE_AUTO_INCREMENT => WriteOp::AdvanceAutoIncrement { table, next: self.varint()? },
+            PUT => WriteOp::Put {
+                table,
+                key: self.blob()?,
+                row: self.blob()?,
+            },
+            DELETE => WriteOp::Delete {
+                table,
+                key: self.blob()?,
+            },
+            ADVANCE_AUTO_INCREMENT => WriteOp::AdvanceAutoIncrement {
+                table,
+                next: self.varint()?,
+            },
             CREATE_TABLE => {
                 let spec = TableSpec::decode(self.blob()?).map_err(|what| self.malformed(what, start))?;
                 if spec.id != table {
@@ -174,18 +208,30 @@ impl<'a> WriteOps<'a> {
             DROP_TABLE => WriteOp::DropTable { table },
             CREATE_INDEX => {
                 let index = IndexSpec::decode(self.blob()?).map_err(|what| self.malformed(what, start))?;
-                WriteOp::CreateIndex { table, index: Box::new(index) }
+                WriteOp::CreateIndex {
+                    table,
+                    index: Box::new(index),
+                }
             }
             DROP_INDEX => {
-                let index = self.varint()?.try_into().map_err(|_| self.malformed("index id out of range", start))?;
-                WriteOp::DropIndex { table, index: IndexId(index) }
+                let index = self
+                    .varint()?
+                    .try_into()
+                    .map_err(|_| self.malformed("index id out of range", start))?;
+                WriteOp::DropIndex {
+                    table,
+                    index: IndexId(index),
+                }
             }
             _ => return Err(self.malformed("unknown operation", start)),
         })
     }
 
     fn byte(&mut self) -> Result<u8, WriteSetError> {
-        let byte = *self.bytes.get(self.at).ok_or_else(|| self.malformed("cut short", self.at))?;
+        let byte = *self
+            .bytes
+            .get(self.at)
+            .ok_or_else(|| self.malformed("cut short", self.at))?;
         self.at += 1;
         Ok(byte)
     }
@@ -214,7 +260,9 @@ impl<'a> WriteOps<'a> {
         let start = self.at;
         let len = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
         let rest = &self.bytes[self.at..];
-        let blob = rest.get(..len).ok_or_else(|| self.malformed("bytes cut short", start))?;
+        let blob = rest
+            .get(..len)
+            .ok_or_else(|| self.malformed("bytes cut short", start))?;
         self.at += len;
         Ok(blob)
     }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use store::{
-    Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table, TableId,
-    TableLoader, TableSpec, WriteOps, WriteSet, Writer,
+    Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table,
+    TableId, TableLoader, TableSpec, WriteOps, WriteSet, Writer,
 };
 use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
 
@@ -29,10 +29,25 @@ fn spec() -> TableSpec {
 fn index(id: u16) -> IndexSpec {
     let key = match id {
         1 => vec![KeyColumn::ascending(1)],
-        2 => vec![KeyColumn::ascending(2), KeyColumn { column: 1, prefix: None, descending: true }],
-        _ => vec![KeyColumn { column: 2, prefix: Some(1), descending: false }],
+        2 => vec![
+            KeyColumn::ascending(2),
+            KeyColumn {
+                column: 1,
+                prefix: None,
+                descending: true,
+            },
+        ],
+        _ => vec![KeyColumn {
+            column: 2,
+            prefix: Some(1),
+            descending: false,
+        }],
     };
-    IndexSpec { id: IndexId(id), key, unique: false }
+    IndexSpec {
+        id: IndexId(id),
+        key,
+        unique: false,
+    }
 }
 
 type Rows = BTreeMap<i64, (i64, Option<String>)>;
@@ -54,7 +69,9 @@ impl Tested {
         let (store, mut writer) = Store::new(MemoryBudget::new(1 << 30));
         let mut set = WriteSet::new();
         set.create_table(&spec());
-        writer.apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+        writer
+            .apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap())
+            .unwrap();
         writer.publish();
         Tested {
             store,
@@ -86,7 +103,9 @@ impl Tested {
 
     fn commit(&mut self, set: &WriteSet, rows: Rows) {
         self.newest = self.newest.next();
-        self.writer.apply(self.newest, WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+        self.writer
+            .apply(self.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+            .unwrap();
         self.model.insert(self.newest, rows);
     }
 
@@ -162,10 +181,19 @@ impl Tested {
                     table.scan(index, &mut cursor, snapshot, chunk, |entry| {
                         found.push((entry.key().to_vec(), entry.primary_key().to_vec(), entry.row().to_vec()));
                         shown += 1;
-                        if shown < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                        if shown < 3 {
+                            ControlFlow::Continue(())
+                        } else {
+                            ControlFlow::Break(())
+                        }
                     });
                 }
-                assert_eq!(found, expected, "index {index} {direction:?} at {}", snapshot.timestamp());
+                assert_eq!(
+                    found,
+                    expected,
+                    "index {index} {direction:?} at {}",
+                    snapshot.timestamp()
+                );
                 expected.reverse();
             }
             let mut cursor = Cursor::forward(range.clone());
@@ -198,7 +226,10 @@ impl Tested {
         }
         let memory = self.store.memory();
         let (row_bytes, index_bytes) = (memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes));
-        assert!(row_bytes <= 128 * rows && (row_bytes >= 24 * rows), "{row_bytes} bytes for {rows} rows");
+        assert!(
+            row_bytes <= 128 * rows && (row_bytes >= 24 * rows),
+            "{row_bytes} bytes for {rows} rows"
+        );
 
         // Everything deleted: everything given back.
         let rows: Vec<_> = self.rows(self.newest).keys().copied().collect();
@@ -206,7 +237,11 @@ impl Tested {
         self.writer.publish();
         while self.writer.collect(100) {}
         let memory = self.store.memory();
-        assert_eq!((memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes)), (0, 0), "before: {index_bytes}");
+        assert_eq!(
+            (memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes)),
+            (0, 0),
+            "before: {index_bytes}"
+        );
     }
 
     /// What a checkpoint would do: all rows of now, loaded into another store.
@@ -215,10 +250,16 @@ impl Tested {
         let (store, mut writer) = Store::new(MemoryBudget::new(1 << 30));
         let loader = TableLoader::new(&store, self.table().spec().clone(), snapshot.timestamp(), 17);
         let mut rows = Vec::new();
-        self.table().scan(IndexId::PRIMARY, &mut Cursor::forward(KeyRange::all()), &snapshot, usize::MAX, |entry| {
-            rows.push((entry.key().to_vec(), entry.row().to_vec()));
-            ControlFlow::Continue(())
-        });
+        self.table().scan(
+            IndexId::PRIMARY,
+            &mut Cursor::forward(KeyRange::all()),
+            &snapshot,
+            usize::MAX,
+            |entry| {
+                rows.push((entry.key().to_vec(), entry.row().to_vec()));
+                ControlFlow::Continue(())
+            },
+        );
         let pieces = rows
             .chunks(rows.len().div_ceil(pieces).max(1))
             .map(|rows| {
@@ -240,7 +281,11 @@ impl Tested {
             writer,
         };
         loaded.check(&loaded.store.snapshot(), &KeyRange::all(), 5);
-        loaded.write(&[Write::Put(0, 1, None), Write::Delete(1), Write::Put(2, 2, Some("x".into()))]);
+        loaded.write(&[
+            Write::Put(0, 1, None),
+            Write::Delete(1),
+            Write::Put(2, 2, Some("x".into())),
+        ]);
         loaded.writer.publish();
         loaded.check(&loaded.store.snapshot(), &KeyRange::all(), 5);
         loaded.check_all_collected();
@@ -350,14 +395,21 @@ fn a_stalled_snapshot_does_not_keep_what_it_cannot_see() {
     let stalled = tested.store.snapshot();
     let rows_before = tested.store.memory().used_by(MemoryUse::Rows);
     for round in 0..if cfg!(miri) { 5 } else { 300 } {
-        tested.write(&(0..IDS).map(|id| Write::Put(id, round % 5, Some("b".into()))).collect::<Vec<_>>());
+        tested.write(
+            &(0..IDS)
+                .map(|id| Write::Put(id, round % 5, Some("b".into())))
+                .collect::<Vec<_>>(),
+        );
         tested.writer.publish();
         while tested.writer.collect(64) {}
     }
     tested.check(&stalled, &KeyRange::all(), 10);
     tested.check(&tested.store.snapshot(), &KeyRange::all(), 10);
     let rows_now = tested.store.memory().used_by(MemoryUse::Rows);
-    assert!(rows_now <= rows_before * 3, "{rows_before} bytes of versions became {rows_now}");
+    assert!(
+        rows_now <= rows_before * 3,
+        "{rows_before} bytes of versions became {rows_now}"
+    );
     drop(stalled);
     tested.check_all_collected();
 }
@@ -371,13 +423,19 @@ fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
     let mut set = WriteSet::new();
     set.drop_table(TABLE);
     tested.newest = tested.newest.next();
-    tested.writer.apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap()).unwrap();
+    tested
+        .writer
+        .apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+        .unwrap();
     tested.writer.publish();
     tested.writer.collect(100);
     assert!(tested.store.table(TABLE).is_none());
     assert_eq!(tested.store.memory().used_by(MemoryUse::Rows), 0);
     assert_eq!(tested.store.memory().used_by(MemoryUse::Indexes), 0);
-    assert_eq!(table.count(IndexId(1), &mut Cursor::forward(KeyRange::all()), &snapshot, 1000), IDS as usize);
+    assert_eq!(
+        table.count(IndexId(1), &mut Cursor::forward(KeyRange::all()), &snapshot, 1000),
+        IDS as usize
+    );
     drop(table);
     tested.writer.collect(100);
 }

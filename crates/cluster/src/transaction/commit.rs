@@ -21,7 +21,13 @@ impl Participant for Shard {
     }
 
     fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
-        Box::pin(Shard::propose(self, shard::Transaction { id: self.begin(), writes: write_set }))
+        Box::pin(Shard::propose(
+            self,
+            shard::Transaction {
+                id: self.begin(),
+                writes: write_set,
+            },
+        ))
     }
 }
 
@@ -38,7 +44,13 @@ impl Transaction {
         self,
         then: impl FnOnce(Timestamp) + Send,
     ) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
-        let Transaction { participant, overlay, locks, memory, .. } = self;
+        let Transaction {
+            participant,
+            overlay,
+            locks,
+            memory,
+            ..
+        } = self;
         let proposal = (!overlay.is_empty()).then(|| participant.propose(overlay.encode()));
         drop(overlay);
         async move {

@@ -112,7 +112,12 @@ impl Transaction {
     fn check_memory(&self) -> Result<(), TransactionError> {
         let memory = self.store().memory();
         match memory.used() > memory.limit() {
-            true => Err(MemoryLimit { requested: 0, used: memory.used(), limit: memory.limit() }.into()),
+            true => Err(MemoryLimit {
+                requested: 0,
+                used: memory.used(),
+                limit: memory.limit(),
+            }
+            .into()),
             false => Ok(()),
         }
     }

@@ -149,7 +149,10 @@ pub struct Transaction {
 impl Transaction {
     pub fn begin(participant: Arc<dyn Participant>, options: Options) -> Transaction {
         let store = participant.store();
-        let memory = store.memory().reserve(MemoryUse::Transactions, 0).expect("nothing fits under every limit");
+        let memory = store
+            .memory()
+            .reserve(MemoryUse::Transactions, 0)
+            .expect("nothing fits under every limit");
         let locks = store.locks().transaction();
         Transaction {
             participant,
@@ -252,7 +255,9 @@ impl Transaction {
                 none => *none = Some(self.store().snapshot()),
             }
         }
-        Ref::map(self.snapshot.borrow(), |snapshot| snapshot.as_ref().expect("taken above"))
+        Ref::map(self.snapshot.borrow(), |snapshot| {
+            snapshot.as_ref().expect("taken above")
+        })
     }
 
     // --- savepoints ---
@@ -268,7 +273,8 @@ impl Transaction {
     pub fn rollback_to(&mut self, savepoint: Savepoint) {
         self.savepoints.truncate(savepoint.0 + 1);
         self.overlay.undo_to(self.savepoints[savepoint.0]);
-        self.memory.shrink(self.memory.bytes().saturating_sub(self.overlay.bytes()));
+        self.memory
+            .shrink(self.memory.bytes().saturating_sub(self.overlay.bytes()));
     }
 
     /// Forgets the savepoint, and later ones; the writes stay.

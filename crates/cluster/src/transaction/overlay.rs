@@ -12,6 +12,9 @@ use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, 
 /// A row as the transaction left it; `None`: deleted.
 pub(super) type OwnRow = Option<Box<[u8]>>;
 
+/// A key with the row that it has now.
+pub(super) type ChangedRow<'o> = (&'o [u8], Option<&'o [u8]>);
+
 /// Bytes of a changed row beside its own: the nodes of the maps, the allocations' headers.
 const ROW_OVERHEAD: usize = 96;
 const HISTORY_OVERHEAD: usize = 64;
@@ -71,7 +74,10 @@ impl Overlay {
     }
 
     pub(super) fn table(&self, id: TableId) -> Option<&TableChanges> {
-        self.tables.iter().find(|table| table.id == id).filter(|table| !table.rows.is_empty())
+        self.tables
+            .iter()
+            .find(|table| table.id == id)
+            .filter(|table| !table.rows.is_empty())
     }
 
     pub(super) fn row(&self, table: TableId, key: &[u8]) -> Option<&OwnRow> {
@@ -89,13 +95,22 @@ impl Overlay {
     pub(super) fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>, keeps_history: bool) {
         let bytes = Overlay::cost(table, key, row, keeps_history);
         self.bytes += bytes;
-        let at = self.tables.iter().position(|changes| changes.id == table.id()).unwrap_or_else(|| {
-            self.tables.push(TableChanges::new(table.id()));
-            self.tables.len() - 1
-        });
+        let at = self
+            .tables
+            .iter()
+            .position(|changes| changes.id == table.id())
+            .unwrap_or_else(|| {
+                self.tables.push(TableChanges::new(table.id()));
+                self.tables.len() - 1
+            });
         let before = self.tables[at].set(Some(table), key, Some(row.map(Box::from)));
         if keeps_history {
-            self.history.push(Undo::Row { table: at, key: key.into(), before, bytes });
+            self.history.push(Undo::Row {
+                table: at,
+                key: key.into(),
+                before,
+                bytes,
+            });
         }
     }
 
@@ -148,7 +163,12 @@ impl Overlay {
     pub(super) fn undo_to(&mut self, place: usize) {
         while self.history.len() > place {
             match self.history.pop().expect("longer than the place") {
-                Undo::Row { table, key, before, bytes } => {
+                Undo::Row {
+                    table,
+                    key,
+                    before,
+                    bytes,
+                } => {
                     self.tables[table].set(None, &key, before);
                     self.bytes -= bytes;
                 }
@@ -161,9 +181,9 @@ impl Overlay {
 
     /// All changes as the log has them: definitions first, then rows in key order.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let row_bytes = |(key, row): (&Box<[u8]>, &OwnRow)| 16 + key.len() + row.as_ref().map_or(0, |row| row.len());
-        let bytes = self.tables.iter().flat_map(|table| table.rows.iter()).map(row_bytes).sum::<usize>();
-        let mut set = WriteSet::with_capacity(bytes);
+        let rows = self.tables.iter().flat_map(|table| table.rows.iter());
+        let bytes = rows.map(|(key, row)| 16 + key.len() + row.as_ref().map_or(0, |row| row.len()));
+        let mut set = WriteSet::with_capacity(bytes.sum());
         for definition in &self.definitions {
             match definition {
                 Definition::CreateTable(spec) => set.create_table(spec),
@@ -190,7 +210,11 @@ impl Overlay {
 
 impl TableChanges {
     fn new(id: TableId) -> TableChanges {
-        TableChanges { id, rows: BTreeMap::new(), entries: RefCell::default() }
+        TableChanges {
+            id,
+            rows: BTreeMap::new(),
+            entries: RefCell::default(),
+        }
     }
 
     pub(super) fn row(&self, key: &[u8]) -> Option<&OwnRow> {
@@ -228,9 +252,14 @@ impl TableChanges {
     }
 
     /// The changed rows of a range of primary keys, deleted ones too, in the direction.
-    pub(super) fn rows(&self, range: &KeyRange, direction: Direction) -> Box<dyn Iterator<Item = (&[u8], Option<&[u8]>)> + '_> {
-        let Some(bounds) = bounds(range) else { return Box::new(std::iter::empty()) };
-        let rows = self.rows.range::<[u8], _>(bounds).map(|(key, row)| (&key[..], row.as_deref()));
+    pub(super) fn rows(&self, range: &KeyRange, direction: Direction) -> Box<dyn Iterator<Item = ChangedRow<'_>> + '_> {
+        if range.is_empty() {
+            return Box::new(std::iter::empty());
+        }
+        let rows = self
+            .rows
+            .range::<[u8], _>(bounds(range))
+            .map(|(key, row)| (&key[..], row.as_deref()));
         match direction {
             Direction::Forward => Box::new(rows),
             Direction::Backward => Box::new(rows.rev()),
@@ -265,19 +294,21 @@ pub(super) fn entries_in<'e>(
     range: &KeyRange,
     direction: Direction,
 ) -> Box<dyn Iterator<Item = (&'e [u8], &'e [u8])> + 'e> {
-    let Some(bounds) = bounds(range) else { return Box::new(std::iter::empty()) };
-    let entries = entries.range::<[u8], _>(bounds).map(|(key, primary_key)| (&key[..], &primary_key[..]));
+    if range.is_empty() {
+        return Box::new(std::iter::empty());
+    }
+    let entries = entries
+        .range::<[u8], _>(bounds(range))
+        .map(|(key, primary_key)| (&key[..], &primary_key[..]));
     match direction {
         Direction::Forward => Box::new(entries),
         Direction::Backward => Box::new(entries.rev()),
     }
 }
 
-/// `None`: an empty range, which a map would refuse if it were turned around.
-fn bounds(range: &KeyRange) -> Option<(Bound<&[u8]>, Bound<&[u8]>)> {
-    if range.is_empty() {
-        return None;
-    }
-    let to = range.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    Some((Bound::Included(&range.from), to))
+fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (
+        Bound::Included(&range.from),
+        range.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+    )
 }

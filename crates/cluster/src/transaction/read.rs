@@ -43,17 +43,29 @@ impl Transaction {
         let direction = cursor.direction();
         let snapshot = self.reading_at();
         if index == IndexId::PRIMARY {
-            let own = changes.rows(&range, direction).map(|(key, row)| Own { key, primary_key: key, row });
+            let own = changes.rows(&range, direction).map(|(key, row)| Own {
+                key,
+                primary_key: key,
+                row,
+            });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| table.scan(index, cursor, &snapshot, most, visit));
+            merge.run(cursor, |cursor, visit| {
+                table.scan(index, cursor, &snapshot, most, visit)
+            });
         } else {
             let entries = changes.entries(table, index);
             let own = entries_in(&entries, &range, direction).map(|(key, primary_key)| {
                 let row = changes.row(primary_key).expect("entries are of changed rows");
-                Own { key, primary_key, row: row.as_deref() }
+                Own {
+                    key,
+                    primary_key,
+                    row: row.as_deref(),
+                }
             });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| table.scan(index, cursor, &snapshot, most, visit));
+            merge.run(cursor, |cursor, visit| {
+                table.scan(index, cursor, &snapshot, most, visit)
+            });
         }
     }
 
@@ -105,7 +117,15 @@ where
     V: FnMut(Entry<'_>) -> ControlFlow<()>,
 {
     fn new(own: I, changes: &'o TableChanges, direction: Direction, most: usize, visit: V) -> Merge<'o, I, V> {
-        Merge { own: own.peekable(), changes, direction, most, visit, shown: 0, end: End::Open }
+        Merge {
+            own: own.peekable(),
+            changes,
+            direction,
+            most,
+            visit,
+            shown: 0,
+            end: End::Open,
+        }
     }
 
     /// `scan` shows the committed entries of a cursor.

@@ -3,7 +3,9 @@
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError};
 use std::ops::ControlFlow;
-use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec};
+use store::{
+    Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
+};
 
 /// How many entries under one unique key are looked at in one go; all but one of them are dead.
 const CHUNK: usize = 64;
@@ -43,7 +45,9 @@ impl Transaction {
             return Ok(progress);
         }
         if has_unique_index(table) {
-            let old_row = self.get_current(table, key, <[u8]>::to_vec).expect("the caller found and locked the row");
+            let old_row = self
+                .get_current(table, key, <[u8]>::to_vec)
+                .expect("the caller found and locked the row");
             if let Unique::Wait(progress) = self.claim_unique_keys(table, key, Some(&old_row), row)? {
                 return Ok(progress);
             }
@@ -59,9 +63,13 @@ impl Transaction {
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
         if has_unique_index(table) {
             // Whoever inserts the same unique key must wait until it is certain that this row is gone.
-            let old_row = self.get_current(table, key, <[u8]>::to_vec).expect("the caller found and locked the row");
+            let old_row = self
+                .get_current(table, key, <[u8]>::to_vec)
+                .expect("the caller found and locked the row");
             for index in table.spec().indexes.iter().filter(|index| index.unique) {
-                let Some(unique_key) = unique_key(table, index.id, &old_row) else { continue };
+                let Some(unique_key) = unique_key(table, index.id, &old_row) else {
+                    continue;
+                };
                 let progress = self.lock_key(table, index.id, &unique_key)?;
                 if !matches!(progress, Progress::Done) {
                     return Ok(progress);
@@ -148,7 +156,11 @@ impl Transaction {
     }
 
     fn lock_key(&mut self, table: &Table, index: IndexId, key: &[u8]) -> Result<Progress, TransactionError> {
-        self.lock(LockKey::Key(table.id(), index, key), LockMode::Exclusive, LockPolicy::Wait)
+        self.lock(
+            LockKey::Key(table.id(), index, key),
+            LockMode::Exclusive,
+            LockPolicy::Wait,
+        )
     }
 
     /// Locks a primary key for a new row, and makes sure that there is none.
@@ -268,5 +280,9 @@ fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> TransactionError {
-    TransactionError::DuplicateKey { table: table.id(), index, existing: existing.to_vec() }
+    TransactionError::DuplicateKey {
+        table: table.id(),
+        index,
+        existing: existing.to_vec(),
+    }
 }

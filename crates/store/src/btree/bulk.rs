@@ -77,7 +77,11 @@ fn build_leaves(records: &[RecordPtr], fill: usize, bytes: &mut usize) -> Vec<Bu
         for (at, position) in part.clone().enumerate() {
             leaf.insert_record(at, prefix_of(after(key(position), skip)), records[position]);
         }
-        Built { node: leaf.ptr(), low: lows[number], entries: part.len() as u64 }
+        Built {
+            node: leaf.ptr(),
+            low: lows[number],
+            entries: part.len() as u64,
+        }
     };
     parts.iter().enumerate().map(build).collect()
 }
@@ -92,7 +96,11 @@ fn build_level(height: u8, children: &[Built], fill: usize, bytes: &mut usize) -
         for (at, child) in children[part.clone()].iter().enumerate() {
             node.insert_child(at, child.node, child.low.filter(|_| at > 0), child.entries);
         }
-        Built { node: node.ptr(), low, entries: node.read().entries_below() }
+        Built {
+            node: node.ptr(),
+            low,
+            entries: node.read().entries_below(),
+        }
     };
     parts.iter().map(build).collect()
 }

@@ -3,7 +3,9 @@
 //! Both go down once. On the way, a full child is split before it is entered, and a nearly empty one joined or levelled with
 //! its neighbour, so that nothing has to come back up.
 
-use super::node::{FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, Separator, SeparatorPtr, after, prefix_of};
+use super::node::{
+    FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, Separator, SeparatorPtr, after, prefix_of,
+};
 use super::{Tree, find};
 use crate::record::{Record, RecordPtr};
 use crate::retired::{Garbage, Retired};
@@ -56,7 +58,7 @@ fn common_bytes(a: &[u8], b: &[u8]) -> usize {
 /// The shortest beginning of `high` that is above `low`.
 pub(super) fn separate(low: &[u8], high: &[u8]) -> SeparatorPtr {
     debug_assert!(low < high);
-    Separator::new(&high[..common_bytes(low, high) + 1])
+    Separator::allocate(&high[..common_bytes(low, high) + 1])
 }
 
 /// As [`Fences::shared_bytes`], for the bulk loader.
@@ -72,7 +74,14 @@ impl TreeWriter {
     /// The writer of a tree; there must be only one.
     pub(crate) fn new(tree: Arc<Tree>) -> TreeWriter {
         let root = NodePtr::from_raw(tree.root.load(std::sync::atomic::Ordering::Acquire));
-        TreeWriter { tree, root, batch: 1, is_changed: false, node_bytes: 0, replaced: Vec::new() }
+        TreeWriter {
+            tree,
+            root,
+            batch: 1,
+            is_changed: false,
+            node_bytes: 0,
+            replaced: Vec::new(),
+        }
     }
 
     #[cfg(test)]
@@ -96,7 +105,9 @@ impl TreeWriter {
             if node.is_leaf() {
                 return node.bytes();
             }
-            let separators = (1..node.entries()).map(|at| SeparatorPtr::bytes(node.separator(at).len())).sum::<usize>();
+            let separators = (1..node.entries())
+                .map(|at| SeparatorPtr::bytes(node.separator(at).len()))
+                .sum::<usize>();
             node.bytes() + separators + (0..node.entries()).map(|at| below(node.child(at))).sum::<usize>()
         }
         self.root().map_or(0, below)
@@ -236,7 +247,11 @@ impl TreeWriter {
         {
             return fresh;
         }
-        let capacity = if is_full { FANOUT } else { capacity_for(read.entries() + room) };
+        let capacity = if is_full {
+            FANOUT
+        } else {
+            capacity_for(read.entries() + room)
+        };
         let mut copy = self.new_node(read.level(), read.skip(), capacity);
         copy.append(read, 0..read.entries());
         self.discard(node);
@@ -280,15 +295,35 @@ impl TreeWriter {
             (true, true) => (entries, self.new_separator(read.record(entries - 1).key(), key)),
             (true, false) => {
                 let middle = entries / 2;
-                (middle, self.new_separator(read.record(middle - 1).key(), read.record(middle).key()))
+                (
+                    middle,
+                    self.new_separator(read.record(middle - 1).key(), read.record(middle).key()),
+                )
             }
             (false, _) => {
                 let middle = if appends { entries - 1 } else { entries / 2 };
-                (middle, read.separators()[middle].expect("every child but the first has a separator"))
+                (
+                    middle,
+                    read.separators()[middle].expect("every child but the first has a separator"),
+                )
             }
         };
-        let left = self.part(read, 0..middle, Fences { high: Some(separator), ..around });
-        let right = self.part(read, middle..entries, Fences { low: Some(separator), ..around });
+        let left = self.part(
+            read,
+            0..middle,
+            Fences {
+                high: Some(separator),
+                ..around
+            },
+        );
+        let right = self.part(
+            read,
+            middle..entries,
+            Fences {
+                low: Some(separator),
+                ..around
+            },
+        );
         self.discard(child.ptr());
         parent.set_child(at, left.ptr(), left.read().entries_below());
         parent.insert_child(at + 1, right.ptr(), Some(separator), right.read().entries_below());
@@ -315,7 +350,11 @@ impl TreeWriter {
             high: fences.of_child(read, left + 1).high,
         };
         let entries = a.entries() + b.entries();
-        let capacity = if entries <= JOINED_ENTRIES { capacity_for(entries) } else { entries };
+        let capacity = if entries <= JOINED_ENTRIES {
+            capacity_for(entries)
+        } else {
+            entries
+        };
         let mut joined = self.new_node(a.level(), around.shared_bytes(), capacity);
         joined.append(a, 0..a.entries());
         joined.append(b, 0..b.entries());
@@ -337,8 +376,22 @@ impl TreeWriter {
                 true => self.new_separator(whole.record(middle - 1).key(), whole.record(middle).key()),
                 false => whole.separators()[middle].expect("every child but the first has a separator"),
             };
-            let a = self.part(whole, 0..middle, Fences { high: Some(separator), ..around });
-            let b = self.part(whole, middle..entries, Fences { low: Some(separator), ..around });
+            let a = self.part(
+                whole,
+                0..middle,
+                Fences {
+                    high: Some(separator),
+                    ..around
+                },
+            );
+            let b = self.part(
+                whole,
+                middle..entries,
+                Fences {
+                    low: Some(separator),
+                    ..around
+                },
+            );
             parent.set_child(left, a.ptr(), a.read().entries_below());
             parent.set_child(left + 1, b.ptr(), b.read().entries_below());
             parent.set_separator(left + 1, Some(separator));
@@ -358,6 +411,6 @@ impl Drop for TreeWriter {
         let mut retired = Retired::default();
         self.publish(&mut retired);
         // SAFETY: the root was published.
-        unsafe { retired.hand_over(&crossbeam_epoch::pin()) };
+        unsafe { retired.hand_over() };
     }
 }

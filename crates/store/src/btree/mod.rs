@@ -54,7 +54,10 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new(kind: TreeKind) -> Tree {
-        Tree { root: AtomicPtr::new(ptr::null_mut()), kind }
+        Tree {
+            root: AtomicPtr::new(ptr::null_mut()),
+            kind,
+        }
     }
 
     pub(crate) fn kind(&self) -> TreeKind {
@@ -68,7 +71,8 @@ impl Tree {
     }
 
     fn publish(&self, root: Option<NodePtr>) {
-        self.root.store(root.map_or(ptr::null_mut(), NodePtr::into_raw), Ordering::Release);
+        self.root
+            .store(root.map_or(ptr::null_mut(), NodePtr::into_raw), Ordering::Release);
     }
 
     /// The record with this key.
@@ -118,6 +122,7 @@ impl Tree {
 fn find<'g>(mut node: Node<'g>, key: &[u8]) -> Option<Record<'g>> {
     while !node.is_leaf() {
         node = node.child(node.route(key));
+        node.prefetch();
     }
     match node.find(key) {
         (at, true) => Some(node.record(at)),
@@ -144,7 +149,10 @@ unsafe fn free_below(node: NodePtr, kind: TreeKind) {
             read.records().iter().for_each(|&record| free_record(record, kind));
         } else {
             read.children().iter().for_each(|&child| free_below(child, kind));
-            read.separators().iter().flatten().for_each(|&separator: &SeparatorPtr| separator.free());
+            read.separators()
+                .iter()
+                .flatten()
+                .for_each(|&separator: &SeparatorPtr| separator.free());
         }
         node.free();
     }

@@ -11,7 +11,7 @@
 //! Child `i` of an inner node holds the keys from separator `i` (inclusive) to separator `i + 1`; separator 0 is not used.
 //! A node that readers can reach never changes. The writer changes [`FreshNode`]s, which nobody else has seen.
 
-use crate::record::{Record, RecordPtr};
+use crate::record::{Record, RecordPtr, prefetch};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -26,6 +26,9 @@ pub(super) const FANOUT: usize = 8;
 pub(super) const MIN_ENTRIES: usize = FANOUT / 4;
 /// Two nodes that fit in this are joined.
 pub(super) const JOINED_ENTRIES: usize = FANOUT * 3 / 4;
+
+/// A header and the prefixes of a full node, and as much again of what lies behind them.
+const PREFETCH_BYTES: usize = 17 * 64;
 
 #[repr(C)]
 struct Header {
@@ -44,7 +47,7 @@ struct Header {
 pub(crate) struct Separator(Box<[u8]>);
 
 impl Separator {
-    pub(super) fn new(key: &[u8]) -> SeparatorPtr {
+    pub(super) fn allocate(key: &[u8]) -> SeparatorPtr {
         SeparatorPtr(NonNull::from(Box::leak(Box::new(Separator(key.into())))))
     }
 }
@@ -93,7 +96,10 @@ impl NodePtr {
     /// # Safety
     /// The node must stay allocated, and not change, for `'g`.
     pub(super) unsafe fn get<'g>(self) -> Node<'g> {
-        Node { header: self.0, alive: PhantomData }
+        Node {
+            header: self.0,
+            alive: PhantomData,
+        }
     }
 
     /// The node for changing, if it was made in this batch.
@@ -148,7 +154,11 @@ fn below(sorted: &[u64], bound: u64) -> usize {
     let mut rest = sorted.len();
     while rest > 1 {
         let half = rest / 2;
-        base = if sorted[base + half - 1] < bound { base + half } else { base };
+        base = if sorted[base + half - 1] < bound {
+            base + half
+        } else {
+            base
+        };
         rest -= half;
     }
     base + usize::from(rest == 1 && sorted[base] < bound)
@@ -238,6 +248,15 @@ impl<'g> Node<'g> {
         unsafe { self.records()[at].get() }
     }
 
+    /// Asks the processor to load what a search will touch, all lines at once: one wait instead of one for each step of the search.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        let start = self.header.as_ptr().cast::<u8>();
+        for line in 0..PREFETCH_BYTES / 64 {
+            prefetch(start.wrapping_add(line * 64));
+        }
+    }
+
     pub(super) fn child(self, at: usize) -> Node<'g> {
         // SAFETY: children live at least as long as their parents.
         unsafe { self.children()[at].get() }
@@ -252,7 +271,11 @@ impl<'g> Node<'g> {
 
     /// All entries under this node.
     pub(super) fn entries_below(self) -> u64 {
-        if self.is_leaf() { self.entries() as u64 } else { self.counts().iter().sum() }
+        if self.is_leaf() {
+            self.entries() as u64
+        } else {
+            self.counts().iter().sum()
+        }
     }
 
     /// Of a leaf: the position of the first entry whose key is not below `key`, and whether it is `key`.
@@ -309,9 +332,16 @@ impl FreshNode {
         let layout = layout(level, capacity);
         // SAFETY: the layout is not empty, and holds a header.
         unsafe {
-            let start = NonNull::new(alloc(layout)).unwrap_or_else(|| handle_alloc_error(layout)).cast::<Header>();
-            let header =
-                Header { level, skip: skip.min(u16::MAX.into()) as u16, entries: 0, capacity: capacity as u16, batch };
+            let start = NonNull::new(alloc(layout))
+                .unwrap_or_else(|| handle_alloc_error(layout))
+                .cast::<Header>();
+            let header = Header {
+                level,
+                skip: skip.min(u16::MAX.into()) as u16,
+                entries: 0,
+                capacity: capacity as u16,
+                batch,
+            };
             start.as_ptr().write(header);
             FreshNode(start)
         }
@@ -322,7 +352,10 @@ impl FreshNode {
     }
 
     pub(super) fn read(&self) -> Node<'_> {
-        Node { header: self.0, alive: PhantomData }
+        Node {
+            header: self.0,
+            alive: PhantomData,
+        }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -335,7 +368,14 @@ impl FreshNode {
         let capacity = usize::from(self.read().header().capacity);
         assert!(at < capacity);
         // SAFETY: within the allocation, as asserted; the pointer comes from the allocation's own.
-        unsafe { self.0.as_ptr().cast::<u8>().add(size_of::<Header>()).cast::<u64>().add(number * capacity + at) }
+        unsafe {
+            self.0
+                .as_ptr()
+                .cast::<u8>()
+                .add(size_of::<Header>())
+                .cast::<u64>()
+                .add(number * capacity + at)
+        }
     }
 
     fn set_entries(&mut self, entries: usize) {
@@ -370,7 +410,13 @@ impl FreshNode {
     }
 
     /// Adds a child to an inner node; the first has no separator.
-    pub(super) fn insert_child(&mut self, at: usize, child: NodePtr, separator: Option<SeparatorPtr>, entries_below: u64) {
+    pub(super) fn insert_child(
+        &mut self,
+        at: usize,
+        child: NodePtr,
+        separator: Option<SeparatorPtr>,
+        entries_below: u64,
+    ) {
         self.shift_up(at);
         self.set_child(at, child, entries_below);
         self.set_separator(at, separator);

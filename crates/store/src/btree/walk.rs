@@ -23,7 +23,13 @@ pub(crate) type Step<'g> = &'g [RecordPtr];
 
 impl<'g, 'r> Leaves<'g, 'r> {
     pub(crate) fn new(tree: &Tree, range: &'r KeyRange, direction: Direction, guard: &'g Guard) -> Leaves<'g, 'r> {
-        let mut leaves = Leaves { path: [None; MAX_LEVELS], depth: 0, range, direction, finished: range.is_empty() };
+        let mut leaves = Leaves {
+            path: [None; MAX_LEVELS],
+            depth: 0,
+            range,
+            direction,
+            finished: range.is_empty(),
+        };
         match tree.root(guard) {
             Some(root) => leaves.descend(root),
             None => leaves.finished = true,
@@ -67,7 +73,11 @@ impl<'g, 'r> Leaves<'g, 'r> {
             self.path[self.depth - 1] = Some((node, next));
             let mut child = node.child(next);
             while !child.is_leaf() {
-                let at = if self.direction == Direction::Forward { 0 } else { child.entries() - 1 };
+                let at = if self.direction == Direction::Forward {
+                    0
+                } else {
+                    child.entries() - 1
+                };
                 self.push(child, at);
                 child = child.child(at);
             }

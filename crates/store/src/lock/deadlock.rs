@@ -53,7 +53,8 @@ impl WaitGraph {
     }
 
     fn blockers(&self, owner: &Arc<Owner>, table: &LockTable) -> Vec<Arc<Owner>> {
-        self.place(owner.id).map_or_else(Vec::new, |place| table.blockers(owner.id, place))
+        self.place(owner.id)
+            .map_or_else(Vec::new, |place| table.blockers(owner.id, place))
     }
 }
 

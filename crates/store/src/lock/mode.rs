@@ -58,7 +58,9 @@ impl Modes {
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = LockMode> {
-        [IntentionShared, IntentionExclusive, Shared, Exclusive].into_iter().filter(move |&mode| self.0 & mode as u8 != 0)
+        [IntentionShared, IntentionExclusive, Shared, Exclusive]
+            .into_iter()
+            .filter(move |&mode| self.0 & mode as u8 != 0)
     }
 }
 
@@ -69,7 +71,10 @@ mod tests {
     #[test]
     fn conflicts_are_the_textbook_table_and_symmetric() {
         let modes = [IntentionShared, IntentionExclusive, Shared, Exclusive];
-        let table: Vec<_> = modes.iter().map(|&a| modes.map(|b| Modes::of(a).conflict_with(b))).collect();
+        let table: Vec<_> = modes
+            .iter()
+            .map(|&a| modes.map(|b| Modes::of(a).conflict_with(b)))
+            .collect();
         assert_eq!(
             table,
             [

@@ -51,6 +51,10 @@ impl Ticket {
 pub(super) struct LockState {
     /// One for most locks; shared ones have more.
     holders: Holders,
+    #[expect(
+        clippy::box_collection,
+        reason = "hardly any lock has a queue, and there are millions of locks"
+    )]
     queue: Option<Box<VecDeque<Waiter>>>,
 }
 
@@ -145,20 +149,29 @@ impl LockState {
         }
         match mine {
             Some(mine) => self.holders.as_mut_slice()[mine].modes.add(mode),
-            None => self.holders.push(Holder { owner: Arc::clone(owner), modes: Modes::of(mode) }),
+            None => self.holders.push(Holder {
+                owner: Arc::clone(owner),
+                modes: Modes::of(mode),
+            }),
         }
         Grant::Now
     }
 
     fn is_held_against(&self, owner: LockOwner, mode: LockMode) -> bool {
-        self.holders().iter().any(|holder| holder.owner.id != owner && holder.modes.conflict_with(mode))
+        self.holders()
+            .iter()
+            .any(|holder| holder.owner.id != owner && holder.modes.conflict_with(mode))
     }
 
     /// Joins the queue: at its end, or, for a holder, before those who hold nothing.
     pub(super) fn enqueue(&mut self, owner: &Arc<Owner>, mode: LockMode) -> WaitHandle {
         let ticket = Arc::new(Ticket::default());
         let is_holder = |id| self.holders.as_slice().iter().any(|holder| holder.owner.id == id);
-        let waiter = Waiter { owner: Arc::clone(owner), mode, ticket: Arc::clone(&ticket) };
+        let waiter = Waiter {
+            owner: Arc::clone(owner),
+            mode,
+            ticket: Arc::clone(&ticket),
+        };
         let queue = self.queue.get_or_insert_default();
         let at = match is_holder(owner.id) {
             true => queue.iter().take_while(|waiter| is_holder(waiter.owner.id)).count(),
@@ -182,7 +195,11 @@ impl LockState {
 
     /// Takes the owner out of the queue and asks it to try again.
     pub(super) fn dismiss(&mut self, owner: LockOwner, woken: &mut Vec<Waker>) {
-        woken.extend(self.waiters().filter(|waiter| waiter.owner.id == owner).filter_map(|waiter| waiter.ticket.call()));
+        woken.extend(
+            self.waiters()
+                .filter(|waiter| waiter.owner.id == owner)
+                .filter_map(|waiter| waiter.ticket.call()),
+        );
         self.withdraw(owner);
         self.grant_next(woken);
     }
@@ -204,9 +221,17 @@ impl LockState {
             if queue.is_empty() {
                 self.queue = None;
             }
-            match self.holders.as_mut_slice().iter_mut().find(|holder| holder.owner.id == first.owner.id) {
+            match self
+                .holders
+                .as_mut_slice()
+                .iter_mut()
+                .find(|holder| holder.owner.id == first.owner.id)
+            {
                 Some(holder) => holder.modes.add(first.mode),
-                None => self.holders.push(Holder { owner: first.owner, modes: Modes::of(first.mode) }),
+                None => self.holders.push(Holder {
+                    owner: first.owner,
+                    modes: Modes::of(first.mode),
+                }),
             }
             woken.extend(first.ticket.call());
         }
@@ -214,8 +239,13 @@ impl LockState {
 
     /// Whom a waiter waits for: holders in conflicting modes, and everybody before it in the queue.
     pub(super) fn blockers(&self, owner: LockOwner) -> Vec<Arc<Owner>> {
-        let Some(waiter) = self.waiters().find(|waiter| waiter.owner.id == owner) else { return Vec::new() };
-        let holders = self.holders().iter().filter(|holder| holder.modes.conflict_with(waiter.mode));
+        let Some(waiter) = self.waiters().find(|waiter| waiter.owner.id == owner) else {
+            return Vec::new();
+        };
+        let holders = self
+            .holders()
+            .iter()
+            .filter(|holder| holder.modes.conflict_with(waiter.mode));
         let before = self.waiters().take_while(|waiter| waiter.owner.id != owner);
         holders
             .map(|holder| &holder.owner)
@@ -243,7 +273,12 @@ pub struct LockWait {
 
 impl LockWait {
     pub(super) fn new(handle: WaitHandle, table: Arc<LockTable>, place: Place, owner: LockOwner) -> LockWait {
-        LockWait { handle, table, place, owner }
+        LockWait {
+            handle,
+            table,
+            place,
+            owner,
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use super::mode::{LockMode, Modes};
 use super::queue::{Grant, LockState, LockWait};
 use super::{LockKey, LockOutcome};
 use crate::memory::{MemoryBudget, MemoryUse};
-use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry, HashTable};
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -147,13 +147,29 @@ impl ShardLocks {
     }
 
     /// Asks for a lock; `None`: it is not free.
-    fn request(&mut self, place: Place, key: LockKey<'_>, owner: &Arc<Owner>, mode: LockMode, memory: &MemoryBudget) -> Grant {
+    fn request(
+        &mut self,
+        place: Place,
+        key: LockKey<'_>,
+        owner: &Arc<Owner>,
+        mode: LockMode,
+        memory: &MemoryBudget,
+    ) -> Grant {
         let parts = parts(key);
-        match self.locks.entry(place.0, |lock| lock.is(place, parts), |lock| lock.place.0) {
+        match self
+            .locks
+            .entry(place.0, |lock| lock.is(place, parts), |lock| lock.place.0)
+        {
             Entry::Occupied(mut lock) => lock.get_mut().state.request(owner, mode),
             Entry::Vacant(vacant) => {
                 let (table, index, key) = parts;
-                let mut lock = Lock { place, table, index, key: KeyBytes::new(key), state: LockState::default() };
+                let mut lock = Lock {
+                    place,
+                    table,
+                    index,
+                    key: KeyBytes::new(key),
+                    state: LockState::default(),
+                };
                 let grant = lock.state.request(owner, mode);
                 let bytes = lock.bytes();
                 vacant.insert(lock);
@@ -165,7 +181,9 @@ impl ShardLocks {
 
     /// The lock at a place that the owner has to do with; should two of its locks share a hash, either.
     fn with_lock(&mut self, place: Place, owner: LockOwner, act: impl FnOnce(&mut LockState), memory: &MemoryBudget) {
-        let found = self.locks.find_entry(place.0, |lock| lock.place == place && lock.state.concerns(owner));
+        let found = self
+            .locks
+            .find_entry(place.0, |lock| lock.place == place && lock.state.concerns(owner));
         if let Ok(mut lock) = found {
             act(&mut lock.get_mut().state);
             if lock.get().state.is_free() {
@@ -207,7 +225,10 @@ impl LockTable {
         let id = LockOwner(self.next_owner.fetch_add(1, Ordering::Relaxed));
         TransactionLocks {
             table: Arc::clone(self),
-            owner: Arc::new(Owner { id, locks: AtomicUsize::new(0) }),
+            owner: Arc::new(Owner {
+                id,
+                locks: AtomicUsize::new(0),
+            }),
             places: Vec::new(),
             tables: Vec::new(),
         }
@@ -229,7 +250,11 @@ impl LockTable {
                 for holder in lock.state.holders() {
                     all.extend(holder.modes.iter().map(|mode| info(holder.owner.id, mode, false)));
                 }
-                all.extend(lock.state.waiters().map(|waiter| info(waiter.owner.id, waiter.mode, true)));
+                all.extend(
+                    lock.state
+                        .waiters()
+                        .map(|waiter| info(waiter.owner.id, waiter.mode, true)),
+                );
             }
         }
         all
@@ -267,7 +292,10 @@ impl LockTable {
                 return LockOutcome::Granted;
             }
             let parts = parts(key);
-            let lock = shard.locks.find_mut(place.0, |lock| lock.is(place, parts)).expect("a lock that is not free exists");
+            let lock = shard
+                .locks
+                .find_mut(place.0, |lock| lock.is(place, parts))
+                .expect("a lock that is not free exists");
             lock.state.enqueue(owner, mode)
         };
         graph.begin(owner.id, place);
@@ -284,7 +312,12 @@ impl LockTable {
             }
             // It will ask again, and be told.
             let place = graph.place(victim.id).expect("the members of a cycle wait");
-            self.shard(place).with_lock(place, victim.id, |lock| lock.dismiss(victim.id, &mut woken), &self.memory);
+            self.shard(place).with_lock(
+                place,
+                victim.id,
+                |lock| lock.dismiss(victim.id, &mut woken),
+                &self.memory,
+            );
         }
         drop(graph);
         woken.into_iter().for_each(Waker::wake);
@@ -315,7 +348,8 @@ impl LockTable {
 
     pub(super) fn blockers(&self, owner: LockOwner, place: Place) -> Vec<Arc<Owner>> {
         let mut blockers = Vec::new();
-        self.shard(place).with_lock(place, owner, |lock| blockers = lock.blockers(owner), &self.memory);
+        self.shard(place)
+            .with_lock(place, owner, |lock| blockers = lock.blockers(owner), &self.memory);
         blockers
     }
 }
@@ -378,7 +412,10 @@ impl TransactionLocks {
     }
 
     fn request(&mut self, place: Place, key: LockKey<'_>, mode: LockMode) -> Grant {
-        let grant = self.table.shard(place).request(place, key, &self.owner, mode, &self.table.memory);
+        let grant = self
+            .table
+            .shard(place)
+            .request(place, key, &self.owner, mode, &self.table.memory);
         if grant == Grant::Now {
             self.add(place);
         }
@@ -396,7 +433,9 @@ impl TransactionLocks {
     /// Whether a lock on the table says it all: that very one, or one that includes all its keys.
     fn is_covered(&self, key: LockKey<'_>, mode: LockMode) -> bool {
         let (LockKey::Table(table) | LockKey::Key(table, ..)) = key;
-        self.tables.iter().any(|(held, modes)| *held == table && modes.cover(mode))
+        self.tables
+            .iter()
+            .any(|(held, modes)| *held == table && modes.cover(mode))
     }
 
     fn add(&mut self, place: Place) {

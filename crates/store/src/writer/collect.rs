@@ -35,13 +35,18 @@ impl Queue {
     pub(super) fn add(&mut self, index: IndexId, record: Record<'_>) {
         if !record.is_in(READY) {
             record.enter(READY);
-            self.ready.push_back(Queued { index, record: record.ptr() });
+            self.ready.push_back(Queued {
+                index,
+                record: record.ptr(),
+            });
         }
     }
 
     pub(super) fn forget(&mut self, index: IndexId) {
         self.ready.retain(|queued| queued.index != index);
-        self.waiting.values_mut().for_each(|queued| queued.retain(|queued| queued.index != index));
+        self.waiting
+            .values_mut()
+            .for_each(|queued| queued.retain(|queued| queued.index != index));
     }
 
     fn is_empty(&self) -> bool {
@@ -57,7 +62,12 @@ impl Queue {
 
     /// Readies what waited for snapshots that are gone.
     fn wake(&mut self, active: &Active) {
-        let gone: Vec<_> = self.waiting.keys().copied().filter(|&snapshot| !active.reads(snapshot)).collect();
+        let gone: Vec<_> = self
+            .waiting
+            .keys()
+            .copied()
+            .filter(|&snapshot| !active.reads(snapshot))
+            .collect();
         for queued in gone.iter().flat_map(|snapshot| self.waiting.remove(snapshot)).flatten() {
             // SAFETY: records in queues are not freed.
             let record: Record<'_> = unsafe { queued.record.get() };
@@ -81,7 +91,9 @@ impl Writer {
         let mut left = most;
         for _ in 0..self.uncollected.len() {
             let Some(id) = self.uncollected.pop_front() else { break };
-            let Some(table) = self.tables.get_mut(&id) else { continue };
+            let Some(table) = self.tables.get_mut(&id) else {
+                continue;
+            };
             if !std::mem::replace(&mut table.is_changed, true) {
                 self.changed.push(id);
             }
@@ -162,7 +174,9 @@ impl TableWriter {
     unsafe fn collect_history(&mut self, index: IndexId, record: Record<'_>, active: &Active) -> Option<Timestamp> {
         // SAFETY: the caller's; histories that are unlinked here are freed after the next publication.
         unsafe {
-            let EntryState::History(newest) = record.entry_state() else { return None };
+            let EntryState::History(newest) = record.entry_state() else {
+                return None;
+            };
             let mut needed_by = None;
             let mut kept: Option<ptr::NonNull<crate::record::History>> = None;
             let mut next = Some(newest);
@@ -177,7 +191,10 @@ impl TableWriter {
                     continue;
                 }
                 match (kept, next) {
-                    (Some(kept), _) => kept.as_ref().older.store(interval.older.load(Ordering::Relaxed), Ordering::Release),
+                    (Some(kept), _) => kept
+                        .as_ref()
+                        .older
+                        .store(interval.older.load(Ordering::Relaxed), Ordering::Release),
                     (None, Some(older)) => record.set_entry_state(EntryState::History(older)),
                     // Filed under a snapshot that does not need it after all: there it will be found.
                     (None, None) if record.is_in(WAITING) => return None,

@@ -54,9 +54,21 @@ pub struct LoadedTable {
 impl TableLoader {
     /// `ts`: the checkpoint's timestamp, at which all rows become visible.
     pub fn new(store: &Arc<Store>, spec: TableSpec, ts: Timestamp, next_auto_increment: u64) -> TableLoader {
-        let indexes = spec.indexes.iter().map(|index| (index.id, spec.index_layout(index))).collect();
-        let plan = Arc::new(Plan { shape: Shape::new(spec), indexes, ts });
-        TableLoader { plan, store: Arc::clone(store), next_auto_increment }
+        let indexes = spec
+            .indexes
+            .iter()
+            .map(|index| (index.id, spec.index_layout(index)))
+            .collect();
+        let plan = Arc::new(Plan {
+            shape: Shape::new(spec),
+            indexes,
+            ts,
+        });
+        TableLoader {
+            plan,
+            store: Arc::clone(store),
+            next_auto_increment,
+        }
     }
 
     /// Starts a piece; pieces are independent of each other and may be filled on any thread.
@@ -87,11 +99,16 @@ impl TableLoader {
         let row_bytes = pieces.iter().map(|piece| piece.row_bytes).sum::<usize>();
         let mut index_bytes = pieces.iter().map(|piece| piece.index_bytes).sum::<usize>();
 
-        let rows: Vec<_> = pieces.iter_mut().flat_map(|piece| std::mem::take(&mut piece.rows)).collect();
+        let rows: Vec<_> = pieces
+            .iter_mut()
+            .flat_map(|piece| std::mem::take(&mut piece.rows))
+            .collect();
         let mut indexes = Vec::new();
         for (at, (id, layout)) in self.plan.indexes.iter().enumerate() {
-            let mut entries: Vec<_> =
-                pieces.iter_mut().flat_map(|piece| std::mem::take(&mut piece.entries[at])).collect();
+            let mut entries: Vec<_> = pieces
+                .iter_mut()
+                .flat_map(|piece| std::mem::take(&mut piece.entries[at]))
+                .collect();
             if pieces.len() > 1 {
                 sort_entries(&mut entries);
             }
@@ -110,7 +127,11 @@ impl TableLoader {
             indexes,
             snapshots: Arc::clone(&self.store.snapshots),
         };
-        Ok(LoadedTable { table, row_bytes: row_bytes as i64, index_bytes: index_bytes as i64 })
+        Ok(LoadedTable {
+            table,
+            row_bytes: row_bytes as i64,
+            index_bytes: index_bytes as i64,
+        })
     }
 }
 
@@ -154,7 +175,10 @@ impl Drop for TablePiece {
     fn drop(&mut self) {
         // SAFETY: a piece that was not finished owns its records; a finished one has none.
         unsafe {
-            self.entries.drain(..).flatten().for_each(|entry| free_record(entry, TreeKind::Secondary));
+            self.entries
+                .drain(..)
+                .flatten()
+                .for_each(|entry| free_record(entry, TreeKind::Secondary));
             self.rows.drain(..).for_each(|row| free_record(row, TreeKind::Primary));
         }
     }
@@ -173,7 +197,13 @@ impl LoadedTable {
 pub(super) fn sort_entries(entries: &mut [RecordPtr]) {
     // SAFETY: the caller owns the records.
     let key = |record: &RecordPtr| unsafe { record.get() }.key();
-    let mut keyed: Vec<_> = entries.iter().map(|record| (crate::btree::prefix_of(key(record)), *record)).collect();
+    let mut keyed: Vec<_> = entries
+        .iter()
+        .map(|record| (crate::btree::prefix_of(key(record)), *record))
+        .collect();
     keyed.sort_by(|(a, left), (b, right)| a.cmp(b).then_with(|| key(left).cmp(key(right))));
-    entries.iter_mut().zip(keyed).for_each(|(entry, (_, record))| *entry = record);
+    entries
+        .iter_mut()
+        .zip(keyed)
+        .for_each(|(entry, (_, record))| *entry = record);
 }

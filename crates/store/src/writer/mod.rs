@@ -17,7 +17,6 @@ use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
 use crate::table::{Shape, Table};
 use crate::write_set::WriteOp;
-use crossbeam_epoch as epoch;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -81,7 +80,10 @@ impl Writer {
     /// An error means that the store and the log have parted: the transaction may be applied in part, and must not be published.
     pub fn apply<'a>(&mut self, ts: Timestamp, ops: impl IntoIterator<Item = WriteOp<'a>>) -> Result<(), ApplyError> {
         if ts <= self.newest {
-            return Err(ApplyError::Timestamp { applied: ts, newest: self.newest });
+            return Err(ApplyError::Timestamp {
+                applied: ts,
+                newest: self.newest,
+            });
         }
         self.newest = ts;
         ops.into_iter().try_for_each(|op| self.apply_op(ts, op))
@@ -116,7 +118,7 @@ impl Writer {
         }
         // SAFETY: all that was retired has been unlinked: versions and histories at once, nodes and records by the roots
         // just published.
-        unsafe { self.retired.hand_over(&epoch::pin()) };
+        unsafe { self.retired.hand_over() };
     }
 
     fn apply_op(&mut self, ts: Timestamp, op: WriteOp<'_>) -> Result<(), ApplyError> {
@@ -176,7 +178,9 @@ impl Writer {
 
     fn create_index(&mut self, ts: Timestamp, id: TableId, index: IndexSpec) -> Result<(), ApplyError> {
         let old = self.table(id)?;
-        old.spec().check_new_index(&index).map_err(|what| ApplyError::BadIndex(id, what))?;
+        old.spec()
+            .check_new_index(&index)
+            .map_err(|what| ApplyError::BadIndex(id, what))?;
         let mut spec = old.spec().clone();
         spec.indexes.push(index);
         let writer = self.changing(id)?;
@@ -195,7 +199,9 @@ impl Writer {
         if dropped.is_empty() {
             return Err(ApplyError::NoIndex(id, index));
         }
-        dropped.iter().for_each(|index| index.is_dropped.store(true, Ordering::SeqCst));
+        dropped
+            .iter()
+            .for_each(|index| index.is_dropped.store(true, Ordering::SeqCst));
         self.changing(id)?.forget_index(index);
         self.redefine(&old, spec, kept);
         Ok(())
@@ -211,7 +217,10 @@ impl Writer {
             shape: Shape::new(spec),
             indexes,
         });
-        self.tables.get_mut(&old.id()).expect("has just been changed").set_table(Arc::clone(&table));
+        self.tables
+            .get_mut(&old.id())
+            .expect("has just been changed")
+            .set_table(Arc::clone(&table));
         self.store.tables.write().insert(old.id(), table);
     }
 }

@@ -3,9 +3,7 @@
 use super::collect::Queue;
 use crate::btree::{TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};
-use crate::record::{
-    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, VersionPtr, record_bytes, version_bytes,
-};
+use crate::record::{EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, VersionPtr, record_bytes, version_bytes};
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
 use crate::table::{Index, Table};
@@ -56,7 +54,10 @@ impl Account {
 
 impl TableWriter {
     pub(super) fn new(table: Arc<Table>) -> TableWriter {
-        let index = |index: &Arc<Index>| IndexWriter { tree: TreeWriter::new(Arc::clone(&index.tree)), index: Arc::clone(index) };
+        let index = |index: &Arc<Index>| IndexWriter {
+            tree: TreeWriter::new(Arc::clone(&index.tree)),
+            index: Arc::clone(index),
+        };
         TableWriter {
             primary: TreeWriter::new(Arc::clone(&table.primary)),
             indexes: table.indexes.iter().map(index).collect(),
@@ -85,7 +86,12 @@ impl TableWriter {
     /// Makes the roots visible, and settles the account.
     pub(super) fn publish(&mut self, retired: &mut Retired, memory: &MemoryBudget) {
         self.is_changed = false;
-        for tree in self.indexes.iter_mut().map(|index| &mut index.tree).chain([&mut self.primary]) {
+        for tree in self
+            .indexes
+            .iter_mut()
+            .map(|index| &mut index.tree)
+            .chain([&mut self.primary])
+        {
             tree.publish(retired);
             self.index_bytes.add(tree.take_node_bytes());
         }
@@ -132,7 +138,9 @@ impl TableWriter {
     }
 
     pub(super) fn delete(&mut self, ts: Timestamp, key: &[u8]) {
-        let Some(found) = self.primary.find(key).map(Record::ptr) else { return };
+        let Some(found) = self.primary.find(key).map(Record::ptr) else {
+            return;
+        };
         // SAFETY: a primary record of the working tree, which this writer alone unlinks.
         let record: Record<'_> = unsafe { found.get() };
         // SAFETY: as above.
@@ -154,7 +162,10 @@ impl TableWriter {
     /// The key of a row's entry in the index at a position.
     fn entry_key(&self, at: usize, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
         out.clear();
-        self.indexes[at].index.layout.encode_row(&self.table.shape.rows, row, out);
+        self.indexes[at]
+            .index
+            .layout
+            .encode_row(&self.table.shape.rows, row, out);
         out.extend_from_slice(primary_key);
     }
 
@@ -189,7 +200,8 @@ impl TableWriter {
         let Some(found) = index.tree.find(entry_key) else {
             let columns = &entry_key[..entry_key.len() - primary_key.len()];
             index.tree.insert(RecordPtr::new_entry(columns, primary_key, row, ts));
-            self.index_bytes.add(allocated(record_bytes(entry_key.len(), true)) as i64);
+            self.index_bytes
+                .add(allocated(record_bytes(entry_key.len(), true)) as i64);
             return;
         };
         // The entry has lived before and has not been collected yet.
@@ -268,20 +280,29 @@ impl TableWriter {
         let (tree, node_bytes) = build(TreeKind::Secondary, &entries);
         self.index_bytes.add((bytes + node_bytes) as i64);
         let index = Arc::new(Index::new(index.id, layout, ts, Arc::new(tree)));
-        self.indexes.push(IndexWriter { tree: TreeWriter::new(Arc::clone(&index.tree)), index: Arc::clone(&index) });
+        self.indexes.push(IndexWriter {
+            tree: TreeWriter::new(Arc::clone(&index.tree)),
+            index: Arc::clone(&index),
+        });
         Some(index)
     }
 
     pub(super) fn forget_index(&mut self, id: IndexId) {
         self.queue.forget(id);
-        let at = self.indexes.iter().position(|index| index.index.id == id).expect("the table has the index");
+        let at = self
+            .indexes
+            .iter()
+            .position(|index| index.index.id == id)
+            .expect("the table has the index");
         let mut index = self.indexes.remove(at);
         let mut bytes = index.tree.take_node_bytes();
         index.tree.for_each(|record| {
             // SAFETY: an index record of the working tree.
             unsafe {
                 bytes -= allocated(record_bytes(record.get().key().len(), true)) as i64;
-                let EntryState::History(history) = record.get().entry_state() else { return };
+                let EntryState::History(history) = record.get().entry_state() else {
+                    return;
+                };
                 let mut history = history.as_ptr();
                 while !history.is_null() {
                     bytes -= HISTORY_BYTES;
@@ -308,14 +329,20 @@ impl TableWriter {
 
     pub(super) fn retire_row(&mut self, record: Record<'_>) {
         self.primary.remove(record.key());
-        self.index_bytes.add(-(allocated(record_bytes(record.key().len(), false)) as i64));
+        self.index_bytes
+            .add(-(allocated(record_bytes(record.key().len(), false)) as i64));
         self.garbage.push(Garbage::Row(record.ptr()));
     }
 
     pub(super) fn retire_entry(&mut self, index: IndexId, record: Record<'_>) {
-        let writer = self.indexes.iter_mut().find(|writer| writer.index.id == index).expect("queues forget dropped indexes");
+        let writer = self
+            .indexes
+            .iter_mut()
+            .find(|writer| writer.index.id == index)
+            .expect("queues forget dropped indexes");
         writer.tree.remove(record.key());
-        self.index_bytes.add(-(allocated(record_bytes(record.key().len(), true)) as i64));
+        self.index_bytes
+            .add(-(allocated(record_bytes(record.key().len(), true)) as i64));
         self.garbage.push(Garbage::Entry(record.ptr()));
     }
 }

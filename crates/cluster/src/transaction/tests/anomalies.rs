@@ -59,7 +59,11 @@ fn g1b_intermediate_read() {
         assert_eq!(f.get(&mut t2, 1), Some(10));
         f.update(&mut t1, 1, set(11)).unwrap();
         done(t1.commit()).unwrap();
-        let newer = if options.isolation == Isolation::RepeatableRead { 10 } else { 11 };
+        let newer = if options.isolation == Isolation::RepeatableRead {
+            10
+        } else {
+            11
+        };
         assert_eq!(f.get(&mut t2, 1), Some(newer));
     }
 }
@@ -205,7 +209,10 @@ fn g2_item_write_skew_is_allowed_by_snapshots_and_prevented_by_shared_locks() {
     }
     let waiting = t1.lock_for_write(&f.table, &f.key(1)).unwrap();
     assert!(matches!(waiting, Progress::Wait(_)));
-    assert_eq!(step(t2.lock_for_write(&f.table, &f.key(2))), Err(Failure::Error(TransactionError::Deadlock)));
+    assert_eq!(
+        step(t2.lock_for_write(&f.table, &f.key(2))),
+        Err(Failure::Error(TransactionError::Deadlock))
+    );
 }
 
 #[test]
@@ -216,7 +223,9 @@ fn g2_phantoms_are_prevented_by_table_locks() {
         step(t.lock_table(TABLE, LockMode::Shared, LockPolicy::Wait)).unwrap();
         assert_eq!(f.select_where(t, |v| v % 3 == 0), [0i64; 0]);
     }
-    let waiting = t1.lock_table(TABLE, LockMode::IntentionExclusive, LockPolicy::Wait).unwrap();
+    let waiting = t1
+        .lock_table(TABLE, LockMode::IntentionExclusive, LockPolicy::Wait)
+        .unwrap();
     assert!(matches!(waiting, Progress::Wait(_)));
     let t2_wants = t2.lock_table(TABLE, LockMode::IntentionExclusive, LockPolicy::Wait);
     assert_eq!(step(t2_wants), Err(Failure::Error(TransactionError::Deadlock)));
@@ -229,8 +238,14 @@ fn nowait_and_skip_locked() {
     f.update(&mut t1, 1, set(11)).unwrap();
     let locked = f.get_locked(&mut t2, 1, LockMode::Shared, LockPolicy::NoWait);
     assert_eq!(locked, Err(Failure::Error(TransactionError::LockNotAvailable)));
-    assert_eq!(f.get_locked(&mut t2, 1, LockMode::Exclusive, LockPolicy::SkipLocked), Err(Failure::Skipped));
-    assert_eq!(f.get_locked(&mut t2, 2, LockMode::Exclusive, LockPolicy::SkipLocked), Ok(Some(20)));
+    assert_eq!(
+        f.get_locked(&mut t2, 1, LockMode::Exclusive, LockPolicy::SkipLocked),
+        Err(Failure::Skipped)
+    );
+    assert_eq!(
+        f.get_locked(&mut t2, 2, LockMode::Exclusive, LockPolicy::SkipLocked),
+        Ok(Some(20))
+    );
 }
 
 #[test]
@@ -275,11 +290,18 @@ fn a_table_newer_than_the_snapshot_is_not_read() {
     let t1 = f.begin(SNAPSHOT);
     t1.snapshot();
     let mut ddl = f.begin(SNAPSHOT);
-    let by_value_again = IndexSpec { id: IndexId(5), key: vec![KeyColumn::ascending(1)], unique: false };
+    let by_value_again = IndexSpec {
+        id: IndexId(5),
+        key: vec![KeyColumn::ascending(1)],
+        unique: false,
+    };
     ddl.create_index(&f.table, by_value_again).unwrap();
     done(ddl.commit()).unwrap();
     let table = f.local.store.table(TABLE).unwrap();
     assert!(t1.check_readable(&table, IndexId::PRIMARY).is_ok());
-    assert_eq!(t1.check_readable(&table, IndexId(5)), Err(TransactionError::DefinitionChanged(TABLE)));
+    assert_eq!(
+        t1.check_readable(&table, IndexId(5)),
+        Err(TransactionError::DefinitionChanged(TABLE))
+    );
     assert!(f.begin(SNAPSHOT).check_readable(&table, IndexId(5)).is_ok());
 }

@@ -36,7 +36,9 @@ impl Participant for Local {
     fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let (writer, newest) = &mut *self.writer.lock();
         *newest = newest.next();
-        writer.apply(*newest, WriteOps::decode_all(&write_set).unwrap()).unwrap();
+        writer
+            .apply(*newest, WriteOps::decode_all(&write_set).unwrap())
+            .unwrap();
         writer.publish();
         writer.collect(*self.collects.lock());
         Box::pin(std::future::ready(Ok(*newest)))
@@ -45,7 +47,11 @@ impl Participant for Local {
 
 /// `CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL, u INT, KEY (v), UNIQUE (u))`
 fn spec() -> TableSpec {
-    let index = |id, column, unique| IndexSpec { id, key: vec![KeyColumn::ascending(column)], unique };
+    let index = |id, column, unique| IndexSpec {
+        id,
+        key: vec![KeyColumn::ascending(column)],
+        unique,
+    };
     TableSpec {
         id: TABLE,
         columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), SqlType::int()],
@@ -77,7 +83,10 @@ impl Fixture {
         let mut set = WriteSet::new();
         set.create_table(&spec());
         done(local.propose(set.into_bytes())).unwrap();
-        let fixture = Fixture { table: store.table(TABLE).unwrap(), local };
+        let fixture = Fixture {
+            table: store.table(TABLE).unwrap(),
+            local,
+        };
         let mut t = fixture.begin(Options::default());
         rows.iter().for_each(|row| fixture.insert(&mut t, *row).unwrap());
         done(t.commit()).unwrap();
@@ -90,13 +99,19 @@ impl Fixture {
 
     fn key(&self, id: i64) -> Vec<u8> {
         let mut key = Vec::new();
-        self.table.primary_layout().unwrap().encode_values(&[Value::Int(id)], &mut key);
+        self.table
+            .primary_layout()
+            .unwrap()
+            .encode_values(&[Value::Int(id)], &mut key);
         key
     }
 
     fn row(&self, (id, v, u): Row) -> Vec<u8> {
         let mut row = Vec::new();
-        self.table.row_layout().encode(&[Value::Int(id), Value::Int(v), u.map_or(Value::Null, Value::Int)], &mut row);
+        self.table.row_layout().encode(
+            &[Value::Int(id), Value::Int(v), u.map_or(Value::Null, Value::Int)],
+            &mut row,
+        );
         row
     }
 
@@ -124,7 +139,9 @@ impl Fixture {
     fn update_row(&self, t: &mut Transaction, id: i64, change: impl Fn(Row) -> Row) -> Result<Option<Row>, Failure> {
         let key = self.key(id);
         step(t.lock_for_write(&self.table, &key))?;
-        let Some(row) = t.get_current(&self.table, &key, |row| self.decode(row)) else { return Ok(None) };
+        let Some(row) = t.get_current(&self.table, &key, |row| self.decode(row)) else {
+            return Ok(None);
+        };
         let row = change(row);
         step(t.update(&self.table, &key, &self.key(row.0), &self.row(row)))?;
         Ok(Some(row))
@@ -156,7 +173,13 @@ impl Fixture {
     }
 
     /// `SELECT … WHERE id = … FOR UPDATE` or `FOR SHARE`
-    fn get_locked(&self, t: &mut Transaction, id: i64, mode: LockMode, policy: LockPolicy) -> Result<Option<i64>, Failure> {
+    fn get_locked(
+        &self,
+        t: &mut Transaction,
+        id: i64,
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Option<i64>, Failure> {
         let statement = t.begin_statement();
         let progress = t.lock_for_read(&self.table, &self.key(id), mode, policy);
         let result = step(progress).map(|()| t.get_current(&self.table, &self.key(id), |row| self.decode(row).1));
@@ -171,7 +194,11 @@ impl Fixture {
         while !cursor.is_finished() {
             t.scan(&self.table, index, &mut cursor, most, |entry| {
                 rows.push(self.decode(entry.row()));
-                if rows.len() % 3 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if rows.len() % 3 == 0 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
         }
         t.end_statement(statement);
@@ -180,13 +207,19 @@ impl Fixture {
 
     fn select_where(&self, t: &mut Transaction, condition: impl Fn(i64) -> bool) -> Vec<i64> {
         let rows = self.select(t, IndexId::PRIMARY, Direction::Forward, 100);
-        rows.into_iter().filter(|row| condition(row.1)).map(|row| row.0).collect()
+        rows.into_iter()
+            .filter(|row| condition(row.1))
+            .map(|row| row.0)
+            .collect()
     }
 
     /// The committed rows.
     fn committed(&self) -> Vec<(i64, i64)> {
         let mut t = self.begin(Options::default());
-        self.select(&mut t, IndexId::PRIMARY, Direction::Forward, 100).into_iter().map(|(id, v, _)| (id, v)).collect()
+        self.select(&mut t, IndexId::PRIMARY, Direction::Forward, 100)
+            .into_iter()
+            .map(|(id, v, _)| (id, v))
+            .collect()
     }
 }
 
@@ -224,9 +257,20 @@ fn done<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-const SNAPSHOT: Options = Options { isolation: Isolation::RepeatableRead, write_rule: WriteRule::FirstCommitterWins };
-const COMPATIBLE: Options = Options { isolation: Isolation::RepeatableRead, write_rule: WriteRule::NewestCommitted };
-const READ_COMMITTED: Options =
-    Options { isolation: Isolation::ReadCommitted, write_rule: WriteRule::FirstCommitterWins };
-const SERIALIZABLE: Options = Options { isolation: Isolation::Serializable, write_rule: WriteRule::FirstCommitterWins };
+const SNAPSHOT: Options = Options {
+    isolation: Isolation::RepeatableRead,
+    write_rule: WriteRule::FirstCommitterWins,
+};
+const COMPATIBLE: Options = Options {
+    isolation: Isolation::RepeatableRead,
+    write_rule: WriteRule::NewestCommitted,
+};
+const READ_COMMITTED: Options = Options {
+    isolation: Isolation::ReadCommitted,
+    write_rule: WriteRule::FirstCommitterWins,
+};
+const SERIALIZABLE: Options = Options {
+    isolation: Isolation::Serializable,
+    write_rule: WriteRule::FirstCommitterWins,
+};
 const ALL: [Options; 4] = [SNAPSHOT, COMPATIBLE, READ_COMMITTED, SERIALIZABLE];

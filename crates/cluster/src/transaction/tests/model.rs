@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Rows = BTreeMap<i64, (i64, Option<i64>)>;
+type OwnRows = BTreeMap<i64, Option<(i64, Option<i64>)>>;
 
 /// What is locked: a row, or a value of the unique index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,8 +24,8 @@ struct Model {
 struct ModelTransaction {
     options: Options,
     snapshot: Option<Timestamp>,
-    own: BTreeMap<i64, Option<(i64, Option<i64>)>>,
-    savepoints: Vec<BTreeMap<i64, Option<(i64, Option<i64>)>>>,
+    own: OwnRows,
+    savepoints: Vec<OwnRows>,
     seen: BTreeSet<i64>,
 }
 
@@ -56,7 +57,9 @@ impl Model {
 
     /// Whether writing the row is a conflict.
     fn conflicts(&self, t: &ModelTransaction, id: i64) -> bool {
-        let (Some(snapshot), SNAPSHOT) = (t.snapshot, t.options) else { return false };
+        let (Some(snapshot), SNAPSHOT) = (t.snapshot, t.options) else {
+            return false;
+        };
         if t.own.contains_key(&id) || t.seen.contains(&id) {
             return false;
         }
@@ -92,7 +95,9 @@ impl Model {
                 return Expected::Waits;
             }
         }
-        let has_it = |(&other, &(_, u)): (&i64, &(i64, Option<i64>))| (other != id && new.is_some() && u == new).then_some(other);
+        let has_it = |(&other, &(_, u)): (&i64, &(i64, Option<i64>))| {
+            (other != id && new.is_some() && u == new).then_some(other)
+        };
         match self.current(t).iter().find_map(has_it) {
             Some(existing) => Expected::Duplicate(BY_UNIQUE, existing),
             None => Expected::Done,
@@ -106,7 +111,9 @@ impl Model {
         if self.conflicts(t, id) {
             return Expected::Conflict;
         }
-        let Some(&(_, old)) = self.current(t).get(&id) else { return Expected::Done };
+        let Some(&(_, old)) = self.current(t).get(&id) else {
+            return Expected::Done;
+        };
         let expected = self.claim(me, t, id, old, u);
         if expected == Expected::Done {
             t.own.insert(id, Some((v, u)));
@@ -121,7 +128,9 @@ impl Model {
         if self.conflicts(t, id) {
             return Expected::Conflict;
         }
-        let Some(&(_, old)) = self.current(t).get(&id) else { return Expected::Done };
+        let Some(&(_, old)) = self.current(t).get(&id) else {
+            return Expected::Done;
+        };
         if let Some(old) = old
             && !self.lock(me, Key::Unique(old))
         {
@@ -141,7 +150,7 @@ impl Model {
     }
 }
 
-fn overlaid(rows: &Rows, own: &BTreeMap<i64, Option<(i64, Option<i64>)>>) -> Rows {
+fn overlaid(rows: &Rows, own: &OwnRows) -> Rows {
     let mut rows = rows.clone();
     for (&id, row) in own {
         match row {
@@ -197,7 +206,11 @@ impl Session {
             savepoints: Vec::new(),
             seen: BTreeSet::new(),
         };
-        Session { real: f.begin(options), model, savepoints: Vec::new() }
+        Session {
+            real: f.begin(options),
+            model,
+            savepoints: Vec::new(),
+        }
     }
 
     fn read_at(&mut self, model: &Model) -> Rows {
@@ -227,7 +240,11 @@ fn run(options: [Options; 3], actions: Vec<(usize, Action)>, collects: usize) {
     let mut rows = Rows::new();
     rows.extend([(0, (0, Some(0))), (1, (1, None)), (2, (2, Some(2)))]);
     let changed = rows.keys().map(|&id| (id, newest)).collect();
-    let mut model = Model { history: BTreeMap::from([(newest, rows)]), changed, locks: BTreeMap::new() };
+    let mut model = Model {
+        history: BTreeMap::from([(newest, rows)]),
+        changed,
+        locks: BTreeMap::new(),
+    };
     let mut sessions = options.map(|options| Session::begin(&f, options));
     for (me, action) in actions {
         let session = &mut sessions[me];
@@ -262,7 +279,11 @@ fn run(options: [Options; 3], actions: Vec<(usize, Action)>, collects: usize) {
                 }
             }
             Action::Select(most) => {
-                let expected: Vec<Row> = session.read_at(&model).into_iter().map(|(id, (v, u))| (id, v, u)).collect();
+                let expected: Vec<Row> = session
+                    .read_at(&model)
+                    .into_iter()
+                    .map(|(id, (v, u))| (id, v, u))
+                    .collect();
                 for (index, order) in [
                     (IndexId::PRIMARY, (|row: &Row| (row.0, 0)) as fn(&Row) -> (i64, i64)),
                     (BY_VALUE, |row| (row.1, row.0)),
@@ -270,9 +291,17 @@ fn run(options: [Options; 3], actions: Vec<(usize, Action)>, collects: usize) {
                 ] {
                     let mut expected = expected.clone();
                     expected.sort_by_key(order);
-                    assert_eq!(f.select(&mut session.real, index, Direction::Forward, most), expected, "{index}");
+                    assert_eq!(
+                        f.select(&mut session.real, index, Direction::Forward, most),
+                        expected,
+                        "{index}"
+                    );
                     expected.reverse();
-                    assert_eq!(f.select(&mut session.real, index, Direction::Backward, most), expected, "{index}");
+                    assert_eq!(
+                        f.select(&mut session.real, index, Direction::Backward, most),
+                        expected,
+                        "{index}"
+                    );
                 }
             }
             Action::Savepoint => {
@@ -302,7 +331,11 @@ fn run(options: [Options; 3], actions: Vec<(usize, Action)>, collects: usize) {
     }
     drop(sessions);
     assert_eq!(f.local.store.locks().inspect(), []);
-    let committed = model.at(model.newest()).iter().map(|(&id, &(v, _))| (id, v)).collect::<Vec<_>>();
+    let committed = model
+        .at(model.newest())
+        .iter()
+        .map(|(&id, &(v, _))| (id, v))
+        .collect::<Vec<_>>();
     assert_eq!(f.committed(), committed);
 }
 
