@@ -11,9 +11,11 @@ impl Transaction {
     /// The row under a primary key, as this transaction sees it.
     #[inline]
     pub fn get<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        // The first read fixes the snapshot, also if it finds what the transaction has written itself.
+        let snapshot = self.reading_at();
         match self.overlay.row(table.id(), key) {
             Some(own) => own.as_deref().map(read),
-            None => table.get(key, &self.reading_at(), read),
+            None => table.get(key, &snapshot, read),
         }
     }
 
