@@ -19,6 +19,7 @@ use crate::named_locks::NamedLocks;
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::variables;
+use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::variables::Globals;
 
@@ -30,6 +31,7 @@ pub struct Engine {
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
     globals: Globals,
     named_locks: NamedLocks,
+    statistics: Statistics,
     plans: PlanCache,
     processes: OnceLock<Arc<dyn Processes>>,
     prepared_statements: AtomicI64,
@@ -62,6 +64,7 @@ impl Engine {
             tables: RwLock::default(),
             globals: Globals::default(),
             named_locks: NamedLocks::default(),
+            statistics: Statistics::default(),
             plans: PlanCache::default(),
             processes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
@@ -115,6 +118,10 @@ impl Engine {
 
     pub fn globals(&self) -> &Globals {
         &self.globals
+    }
+
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     pub fn named_locks(&self) -> &NamedLocks {

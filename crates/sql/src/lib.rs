@@ -30,6 +30,7 @@ pub mod processes;
 mod refuse;
 pub mod result;
 pub mod session;
+pub mod statistics;
 pub mod show;
 pub mod sql_mode;
 pub mod table;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use front_http::{Distribution, Figures};
 use front_mysql::Registry;
 use shard::Histogram;
+use sql::statistics::StatementKind;
 use store::MemoryUse;
 
 use super::Parts;
@@ -38,6 +39,10 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         .map(|used_for| (used_for.name().to_owned(), memory.used_by(*used_for)))
         .collect();
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
+
+    let statements = parts.engine.statistics();
+    figures.statements =
+        StatementKind::ALL.iter().map(|kind| (kind.name().to_owned(), statements.statements(*kind))).collect();
 
     let locks = store.locks().statistics();
     (figures.locks_held, figures.lock_waits, figures.deadlocks) = (locks.held, locks.waits, locks.deadlocks);

@@ -85,6 +85,7 @@ impl Session {
         sink: &mut dyn ResultSink,
         work: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<Answer>,
     ) -> SqlResult<()> {
+        self.engine.statistics().count(statement);
         if !keeps_warnings(statement) {
             self.warnings.clear();
         }
