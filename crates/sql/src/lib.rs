@@ -14,6 +14,7 @@
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
+mod accounts;
 pub mod ddl;
 pub mod engine;
 mod errors;

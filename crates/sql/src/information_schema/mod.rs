@@ -1,9 +1,18 @@
-//! The tables that describe the others.
+//! The tables that describe the others: information_schema, and a little of performance_schema and mysql.
+//!
+//! They are made up when they are read. [`tables`] lists them, each with its columns in MySQL 8.0's order and the function that
+//! gives its rows; SHOW statements are queries over them.
 
-use std::sync::Arc;
+mod schema;
+mod server;
+mod tables;
+
+pub use schema::default_text;
+
+
 
 use parser::ast;
-use types::{SqlError, SqlResult, Value};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use crate::exec::Runtime;
 use crate::expr::EvalContext;
@@ -26,10 +35,50 @@ pub fn is_virtual(planner: &Planner<'_>, name: &ast::TableName) -> bool {
     }
 }
 
+/// A column of a virtual table.
+#[derive(Debug, Clone, Copy)]
+pub struct VirtualColumn {
+    pub name: &'static str,
+    pub kind: ColumnKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum ColumnKind {
+    /// VARCHAR of this many characters.
+    Text(u32),
+    LongText,
+    Number,
+    Signed,
+    Moment,
+}
+
+impl ColumnKind {
+    fn sql_type(self) -> SqlType {
+        // MySQL's dictionary compares names by utf8mb3_general_ci.
+        let collation = CollationId::UTF8MB3_GENERAL_CI;
+        match self {
+            ColumnKind::Text(chars) => SqlType::varchar(chars, collation),
+            ColumnKind::LongText => SqlType::text(TypeKind::LongText, collation),
+            ColumnKind::Number => SqlType::bigint_unsigned(),
+            ColumnKind::Signed => SqlType::bigint(),
+            ColumnKind::Moment => SqlType::datetime(0),
+        }
+    }
+}
+
+/// What a producer of rows can ask.
+pub struct Source<'a> {
+    pub runtime: &'a Runtime<'a>,
+    pub ctx: &'a EvalContext<'a>,
+}
+
 /// A table that is made up when it is read.
 #[derive(Debug)]
 pub struct VirtualTable {
-    database: &'static str,
+    pub database: &'static str,
+    pub name: &'static str,
+    pub columns: &'static [VirtualColumn],
+    pub rows: fn(&Source<'_>) -> Vec<Vec<Value>>,
 }
 
 impl VirtualTable {
@@ -38,20 +87,60 @@ impl VirtualTable {
     }
 
     /// Its columns under an alias.
-    pub fn columns(&self, _alias: &str) -> Vec<ResultColumn> {
-        Vec::new()
+    pub fn columns(&self, alias: &str) -> Vec<ResultColumn> {
+        let column = |column: &VirtualColumn| ResultColumn {
+            database: self.database.to_owned(),
+            table: alias.to_owned(),
+            original_table: self.name.to_owned(),
+            name: column.name.to_owned(),
+            original_name: column.name.to_owned(),
+            ty: column.kind.sql_type(),
+            flags: crate::result::ColumnFlags::default(),
+        };
+        self.columns.iter().map(column).collect()
     }
 
     /// Its rows as of now.
-    pub fn rows(&self, _runtime: &Runtime<'_>, _ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        Ok(Vec::new())
+    pub fn rows(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let rows = (self.rows)(&Source { runtime, ctx });
+        debug_assert!(rows.iter().all(|row| row.len() == self.columns.len()), "{} has rows of another width", self.name);
+        Ok(rows)
     }
 }
 
-/// The virtual table of a name; `None` for a name in another database, 1109 for an unknown one in these.
-pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<Arc<VirtualTable>>> {
-    match is_virtual(planner, name) {
-        true => Err(SqlError::not_supported("information_schema")),
-        false => Ok(None),
+/// The virtual table of a name; `None` for a name in another database, 1146 or 1109 for an unknown one in these.
+pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'static VirtualTable>> {
+    if !is_virtual(planner, name) {
+        return Ok(None);
+    }
+    let database = name.schema.as_ref().map_or(planner.database.unwrap_or_default(), |schema| schema.as_str());
+    let found = tables::TABLES.iter().find(|table| {
+        table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name)
+    });
+    match found {
+        Some(table) => Ok(Some(table)),
+        None if database.eq_ignore_ascii_case("information_schema") => {
+            Err(SqlError::new(ErrorKind::UnknownTable, &[&name.name.as_str(), &"information_schema"]))
+        }
+        None => Err(SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()])),
     }
 }
+
+/// Text that is never NULL.
+fn text(value: impl AsRef<str>) -> Value {
+    Value::str(value.as_ref())
+}
+
+fn number(value: impl Into<u64>) -> Value {
+    Value::UInt(value.into())
+}
+
+fn yes_no(yes: bool) -> Value {
+    Value::str(if yes { "YES" } else { "NO" })
+}
+
+/// Shared by producers that have nothing to tell.
+fn no_rows(_: &Source<'_>) -> Vec<Vec<Value>> {
+    Vec::new()
+}
+

@@ -1,62 +1,240 @@
 //! SHOW, DESCRIBE, EXPLAIN, and the statements of administration.
+//!
+//! Most of SHOW is a query over information_schema, as in MySQL 8.0: the statement is put together as text, with its LIKE or WHERE
+//! at the end, and run like any other. The rest (warnings, CREATE TABLE, grants) makes its few rows by hand.
+
+mod create;
+mod explain;
+mod text;
 
 use std::sync::Arc;
 
-use parser::ast::{self, Statement};
-use types::{SqlError, SqlResult, Value};
+use parser::ast::{self, Show, Statement};
+use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Value};
 
 use crate::host::Host;
-use crate::result::{ResultShape, ResultSink, ServerStatus};
+use crate::information_schema;
+use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
 /// The columns of a statement that is no query, for COM_STMT_PREPARE; none for one without a result set.
-pub fn shape_of(_statement: &Statement) -> Option<Arc<ResultShape>> {
-    None
+pub fn shape_of(statement: &Statement) -> Option<Arc<ResultShape>> {
+    match statement {
+        Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => Some(ResultShape::new(Vec::new())),
+        _ => None,
+    }
+}
+
+/// A text column of a small result.
+fn text_column(name: &str) -> ResultColumn {
+    ResultColumn::computed(name, SqlType::varchar(1024, CollationId::DEFAULT))
+}
+
+/// Sends rows made by hand.
+fn send(
+    columns: Vec<ResultColumn>,
+    rows: Vec<Vec<Value>>,
+    status: ServerStatus,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Answer> {
+    sink.columns(&ResultShape::new(columns), status)?;
+    let sent = rows.len() as u64;
+    for row in &rows {
+        sink.row(row)?;
+    }
+    Ok(Answer::Rows { sent })
 }
 
 impl Session {
     pub(crate) fn show(
         &mut self,
-        _show: &ast::Show,
-        _status: ServerStatus,
-        _host: &dyn Host,
-        _sink: &mut dyn ResultSink,
+        show: &Show,
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        Err(SqlError::not_supported("SHOW"))
+        if let Some(query) = self.query_of(show)? {
+            return self.run_text(&query, status, host, sink);
+        }
+        match show {
+            Show::Warnings(limit) => self.show_warnings(limit.as_ref(), |_| true, status, sink),
+            Show::Errors(limit) => {
+                self.show_warnings(limit.as_ref(), |severity| severity == Severity::Error, status, sink)
+            }
+            Show::WarningCount => self.show_count("@@session.warning_count", self.warnings.count(), status, sink),
+            Show::ErrorCount => self.show_count("@@session.error_count", self.warnings.error_count(), status, sink),
+            Show::CreateTable(name) => {
+                let table = self.table(name)?;
+                let columns = vec![text_column("Table"), text_column("Create Table")];
+                let row = vec![Value::str(&table.def.name), Value::from(create::create_table(&table.def))];
+                send(columns, vec![row], status, sink)
+            }
+            Show::CreateDatabase { name, if_not_exists } => {
+                let catalog = self.engine.catalog();
+                let database = catalog.database(name).ok_or_else(|| crate::ddl::unknown_database(name))?;
+                let text = create::create_database(&database.def, *if_not_exists);
+                let columns = vec![text_column("Database"), text_column("Create Database")];
+                send(columns, vec![vec![Value::str(name), Value::from(text)]], status, sink)
+            }
+            Show::Grants { account, .. } => self.show_grants(account.as_ref(), status, sink),
+            Show::CreateUser(account) => self.show_create_user(account, status, sink),
+            Show::Engine { .. } => {
+                let columns = vec![text_column("Type"), text_column("Name"), text_column("Status")];
+                let store = self.engine.participant().store();
+                let memory = store.memory();
+                let text = format!("memory: {} of {} bytes\ntables: {}", memory.used(), memory.limit(), store.tables().len());
+                send(columns, vec![vec![Value::str("InnoDB"), Value::str(""), Value::from(text)]], status, sink)
+            }
+            Show::Privileges => {
+                let columns = vec![text_column("Privilege"), text_column("Context"), text_column("Comment")];
+                let rows = cluster::catalog::Privileges::NAMES.iter();
+                let rows = rows.map(|name| vec![Value::str(name), Value::str("Server Admin"), Value::str("")]).collect();
+                send(columns, rows, status, sink)
+            }
+            Show::BinaryLogs => Err(ErrorKind::NoBinaryLogging.into()),
+            Show::BinaryLogStatus => {
+                let names = ["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"];
+                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+            }
+            Show::Replicas => {
+                let names = ["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"];
+                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+            }
+            Show::ReplicaStatus { .. } => send(vec![text_column("Replica_IO_State")], Vec::new(), status, sink),
+            Show::Profiles => {
+                let names = ["Query_ID", "Duration", "Query"];
+                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+            }
+            _ => Err(SqlError::not_supported(crate::refuse::name_of(&Statement::Show(Box::new(show.clone()))))),
+        }
+    }
+
+    /// Runs SQL text of the server's own as the client's statement.
+    pub(crate) fn run_text(
+        &mut self,
+        text: &str,
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let parsed = parser::parse(text.as_bytes(), parser::SqlMode::default())
+            .map_err(|error| SqlError::internal(format!("{error} in {text}")))?;
+        let more = ServerStatus(status.0 & ServerStatus::MORE_RESULTS.0);
+        self.query_or_change(&Arc::new(parsed.statement), None, &[], more, host, sink)
+    }
+
+    fn show_warnings(
+        &mut self,
+        limit: Option<&ast::Limit>,
+        wanted: impl Fn(Severity) -> bool,
+        status: ServerStatus,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let number = |expr: &ast::Expr| match expr {
+            ast::Expr::Literal(ast::Literal::Int(rows)) => Ok(*rows as usize),
+            _ => Err(SqlError::new(ErrorKind::WrongArguments, &[&"LIMIT"])),
+        };
+        let count = limit.map_or(Ok(usize::MAX), |limit| number(&limit.count))?;
+        let offset = limit.and_then(|limit| limit.offset.as_ref()).map_or(Ok(0), number)?;
+        let columns = vec![
+            ResultColumn::computed("Level", SqlType::varchar(7, CollationId::DEFAULT).not_null()),
+            ResultColumn::computed("Code", SqlType::integer(types::TypeKind::Int, true).not_null()),
+            ResultColumn::computed("Message", SqlType::varchar(512, CollationId::DEFAULT).not_null()),
+        ];
+        let rows = self.warnings.iter().filter(|warning| wanted(warning.severity)).skip(offset).take(count);
+        let rows = rows.map(|warning| {
+            let code = Value::UInt(u64::from(warning.error.code()));
+            vec![Value::str(warning.severity.name()), code, Value::str(warning.error.message())]
+        });
+        send(columns, rows.collect(), status, sink)
+    }
+
+    fn show_count(&self, name: &str, count: u64, status: ServerStatus, sink: &mut dyn ResultSink) -> SqlResult<Answer> {
+        let column = ResultColumn::computed(name, SqlType::bigint_unsigned().not_null());
+        send(vec![column], vec![vec![Value::UInt(count)]], status, sink)
     }
 
     pub(crate) fn describe(
         &mut self,
-        _describe: &ast::Describe,
-        _status: ServerStatus,
-        _host: &dyn Host,
-        _sink: &mut dyn ResultSink,
+        describe: &ast::Describe,
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        Err(SqlError::not_supported("DESCRIBE"))
+        let filter = describe.column.clone().map(ast::ShowFilter::Like);
+        let show = Show::Columns { extended: false, full: false, table: describe.table.clone(), filter };
+        self.show(&show, status, host, sink)
     }
 
-    pub(crate) fn explain(
-        &mut self,
-        _explain: &ast::Explain,
-        _parameters: &[Value],
-        _status: ServerStatus,
-        _host: &dyn Host,
-        _sink: &mut dyn ResultSink,
-    ) -> SqlResult<Answer> {
-        Err(SqlError::not_supported("EXPLAIN"))
+    /// The database of SHOW … FROM; 1046 without one, 1049 for an unknown one.
+    fn shown_database(&self, schema: Option<&ast::Ident>) -> SqlResult<String> {
+        let name = match schema {
+            Some(schema) => schema.as_str().to_owned(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
+        };
+        let known = self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name);
+        if known { Ok(name) } else { Err(crate::ddl::unknown_database(&name)) }
     }
 
     /// Everything that has no module of its own: changes of the schema, accounts, maintenance.
     pub(crate) fn administer(
         &mut self,
         statement: &Statement,
-        _status: ServerStatus,
+        status: ServerStatus,
         host: &dyn Host,
-        _sink: &mut dyn ResultSink,
+        sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         if let Some(rows) = self.data_definition(statement, host)? {
             return Ok(Answer::affected(rows));
         }
-        Err(SqlError::not_supported(crate::refuse::name_of(statement)))
+        if self.account_statement(statement, host)? {
+            return Ok(Answer::done());
+        }
+        match statement {
+            Statement::TableMaintenance(maintenance) => self.maintain(maintenance, status, sink),
+            // Nothing is buffered that a FLUSH could write: every commit is on disk.
+            Statement::Flush(_) => Ok(Answer::done()),
+            Statement::UnlockTables => Ok(Answer::done()),
+            _ => Err(SqlError::not_supported(crate::refuse::name_of(statement))),
+        }
+    }
+
+    /// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM: statistics are kept as rows change, and rows are checked as they are read from disk.
+    fn maintain(
+        &mut self,
+        maintenance: &ast::TableMaintenance,
+        status: ServerStatus,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let verb = match &maintenance.action {
+            ast::MaintenanceAction::Analyze => "analyze",
+            ast::MaintenanceAction::Check(_) => "check",
+            ast::MaintenanceAction::Optimize => "optimize",
+            ast::MaintenanceAction::Repair(_) => "repair",
+            ast::MaintenanceAction::Checksum(_) => return Err(SqlError::not_supported("CHECKSUM TABLE")),
+            _ => return Err(SqlError::not_supported("histograms")),
+        };
+        let names = ["Table", "Op", "Msg_type", "Msg_text"];
+        let mut rows = Vec::new();
+        for name in &maintenance.tables {
+            let (database, table) = self.qualified(name)?;
+            let shown = Value::from(format!("{database}.{table}"));
+            let mut row = |kind: &str, message: &str| {
+                rows.push(vec![shown.clone(), Value::str(verb), Value::str(kind), Value::str(message)]);
+            };
+            match (self.table(name), verb) {
+                (Err(_), _) => {
+                    row("Error", &format!("Table '{database}.{table}' doesn't exist"));
+                    row("status", "Operation failed");
+                }
+                (Ok(_), "optimize") => {
+                    row("note", "Table does not support optimize, doing recreate + analyze instead");
+                    row("status", "OK");
+                }
+                (Ok(_), "repair") => row("note", "The storage engine for the table doesn't support repair"),
+                (Ok(_), _) => row("status", "OK"),
+            }
+        }
+        send(names.iter().map(|name| text_column(name)).collect(), rows, status, sink)
     }
 }

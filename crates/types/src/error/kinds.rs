@@ -250,6 +250,7 @@ errors! {
     KeyPartZero = 1391 "HY000" "Key part '%' length cannot be 0";
     AutoincReadFailed = 1467 "HY000" "Failed to read auto-increment value from storage engine";
     ViewWrongList = 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts (%)";
+    NoBinaryLogging = 1381 "HY000" "You are not using binary logging";
     UnknownCollation = 1273 "HY000" "Unknown collation: '%'";
     WrongNameForIndex = 1280 "42000" "Incorrect index name '%'";
     UnknownStorageEngine = 1286 "42000" "Unknown storage engine '%'";

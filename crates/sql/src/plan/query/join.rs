@@ -76,7 +76,7 @@ pub enum DerivedSource {
     Query(Arc<QueryPlan>),
     Working(usize),
     Recursive(Arc<RecursivePlan>),
-    Virtual(Arc<VirtualTable>),
+    Virtual(&'static VirtualTable),
 }
 
 impl Join {
@@ -319,7 +319,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Derived(plan) => DerivedSource::Query(plan.clone()),
                     TableSource::Working(number) => DerivedSource::Working(*number),
                     TableSource::Recursive(plan) => DerivedSource::Recursive(plan.clone()),
-                    TableSource::Virtual(table) => DerivedSource::Virtual(table.clone()),
+                    TableSource::Virtual(table) => DerivedSource::Virtual(table),
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
                 };
                 let hash = if bound.is_empty() { None } else { hash_key(&mut own_conditions, &entry.slots()) };

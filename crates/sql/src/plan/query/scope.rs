@@ -162,7 +162,7 @@ pub enum TableSource {
     Working(usize),
     Recursive(Arc<RecursivePlan>),
     /// A table of information_schema and its like, by database and name.
-    Virtual(Arc<crate::information_schema::VirtualTable>),
+    Virtual(&'static crate::information_schema::VirtualTable),
 }
 
 impl ScopeTable {

@@ -1,0 +1,320 @@
+//! Rows that describe databases, tables, columns and indexes.
+
+use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef};
+use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
+
+use super::{Source, VIRTUAL, number, tables::TABLES, text, yes_no};
+
+const CATALOG: &str = "def";
+
+pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.runtime.engine.catalog();
+    let row = |name: &str, collation: CollationId| {
+        vec![text(CATALOG), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
+    };
+    let mut rows: Vec<_> = VIRTUAL.iter().map(|name| row(name, CollationId::UTF8MB3_GENERAL_CI)).collect();
+    rows.extend(catalog.databases().map(|database| row(&database.def.name, database.def.collation)));
+    rows.sort_by(|a, b| a[1].to_string().cmp(&b[1].to_string()));
+    rows
+}
+
+pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let engine = source.runtime.engine;
+    let catalog = engine.catalog();
+    let mut rows = Vec::new();
+    for table in TABLES {
+        let mut row = vec![text(CATALOG), text(table.database), text(table.name), text("SYSTEM VIEW"), Value::Null];
+        row.extend([Value::Int(10), Value::Null]);
+        row.extend(std::iter::repeat_n(Value::UInt(0), 6));
+        row.extend(std::iter::repeat_n(Value::Null, 6));
+        row.extend([text(""), text("")]);
+        rows.push(row);
+    }
+    for database in catalog.databases() {
+        for def in database.tables.values() {
+            let stored = engine.table(def);
+            let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
+            let row_bytes: u64 = 100;
+            let next = def.auto_increment().and_then(|_| stored.as_ref().map(|table| table.rows.next_auto_increment()));
+            rows.push(vec![
+                text(CATALOG),
+                text(&def.database),
+                text(&def.name),
+                text("BASE TABLE"),
+                text("InnoDB"),
+                Value::Int(10),
+                text("Dynamic"),
+                number(count),
+                number(if count == 0 { 0 } else { row_bytes }),
+                number(count * row_bytes),
+                number(0u64),
+                number(0u64),
+                number(0u64),
+                next.map_or(Value::Null, number),
+                moment(def.created_at, source),
+                Value::Null,
+                Value::Null,
+                text(def.collation.name()),
+                Value::Null,
+                text(""),
+                text(&def.comment),
+            ]);
+        }
+    }
+    rows
+}
+
+fn moment(seconds: i64, source: &Source<'_>) -> Value {
+    let at = UnixTime { micros: seconds * 1_000_000, fsp: 0 };
+    let local: DateTime = source.ctx.settings.time_zone.to_local(at);
+    Value::DateTime(local)
+}
+
+fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
+    let catalog = source.runtime.engine.catalog();
+    for database in catalog.databases() {
+        database.tables.values().for_each(|table| visit(table));
+    }
+}
+
+pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in TABLES {
+        for (at, column) in table.columns(table.name).iter().enumerate() {
+            rows.push(column_row(table.database, table.name, at, &column.name, &column.ty, None, ""));
+        }
+    }
+    each_table(source, &mut |table| {
+        for (at, column) in table.columns.iter().enumerate() {
+            let key = column_key(table, at);
+            rows.push(column_row(&table.database, &table.name, at, &column.name, &column.ty, Some(column), key));
+        }
+    });
+    rows
+}
+
+fn column_row(
+    database: &str,
+    table: &str,
+    at: usize,
+    name: &str,
+    ty: &SqlType,
+    definition: Option<&ColumnDef>,
+    key: &str,
+) -> Vec<Value> {
+    let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    let is_string = is_text || ty.kind.is_binary();
+    let (chars, bytes) = string_lengths(ty);
+    let (precision, scale) = numeric_precision(ty);
+    let fraction = match ty.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(u64::from(ty.decimals)),
+        _ => Value::Null,
+    };
+    vec![
+        text(CATALOG),
+        text(database),
+        text(table),
+        text(name),
+        number(at as u64 + 1),
+        definition.map_or(Value::Null, default_text),
+        yes_no(ty.nullable),
+        text(data_type(ty)),
+        if is_string { Value::Int(chars) } else { Value::Null },
+        if is_string { Value::Int(bytes) } else { Value::Null },
+        precision,
+        scale,
+        fraction,
+        if is_text { text(ty.charset().name()) } else { Value::Null },
+        if is_text { text(ty.collation.name()) } else { Value::Null },
+        text(ty.to_string()),
+        text(key),
+        text(definition.map(extra).unwrap_or_default()),
+        text("select,insert,update,references"),
+        text(definition.map_or("", |definition| &definition.comment)),
+        text(definition.and_then(|definition| definition.generated.as_ref()).map_or("", |generated| &generated.expression)),
+        Value::Null,
+    ]
+}
+
+/// The type's name without its length.
+fn data_type(ty: &SqlType) -> String {
+    let shown = ty.to_string();
+    shown.split(['(', ' ']).next().unwrap_or_default().to_owned()
+}
+
+fn string_lengths(ty: &SqlType) -> (i64, i64) {
+    let width = i64::from(ty.charset().max_bytes_per_char());
+    match ty.kind {
+        TypeKind::Char | TypeKind::VarChar => (i64::from(ty.length), i64::from(ty.length) * width),
+        TypeKind::Enum => {
+            let longest = ty.labels.iter().map(|label| label.chars().count() as i64).max().unwrap_or(0);
+            (longest, longest * width)
+        }
+        TypeKind::Set => {
+            let all: i64 = ty.labels.iter().map(|label| label.chars().count() as i64 + 1).sum::<i64>() - 1;
+            (all.max(0), all.max(0) * width)
+        }
+        _ => (i64::from(ty.length), i64::from(ty.length)),
+    }
+}
+
+fn numeric_precision(ty: &SqlType) -> (Value, Value) {
+    let exact = |digits: u64| (number(digits), number(0u64));
+    match ty.kind {
+        TypeKind::TinyInt => exact(3),
+        TypeKind::SmallInt => exact(5),
+        TypeKind::MediumInt => exact(7),
+        TypeKind::Int => exact(10),
+        TypeKind::BigInt => exact(if ty.unsigned { 20 } else { 19 }),
+        TypeKind::Decimal => (number(u64::from(ty.length)), number(u64::from(ty.decimals))),
+        TypeKind::Float => (number(12u64), if ty.decimals < 31 { number(u64::from(ty.decimals)) } else { Value::Null }),
+        TypeKind::Double => (number(22u64), if ty.decimals < 31 { number(u64::from(ty.decimals)) } else { Value::Null }),
+        TypeKind::Bit => (number(u64::from(ty.length)), Value::Null),
+        _ => (Value::Null, Value::Null),
+    }
+}
+
+/// The default as information_schema shows it.
+pub fn default_text(column: &ColumnDef) -> Value {
+    match &column.default {
+        None | Some(ColumnDefault::Null) => Value::Null,
+        Some(ColumnDefault::Literal(_)) => match crate::ddl::constant_default(column) {
+            Some(value @ Value::Timestamp(_)) | Some(value @ Value::Bit(_)) => match (&column.default, value) {
+                (_, Value::Bit(bit)) => text(format!("b'{:b}'", bit.value)),
+                (Some(ColumnDefault::Literal(written)), _) => text(written),
+                _ => Value::Null,
+            },
+            Some(value) => text(crate::print::column_text(&value, &column.ty)),
+            None => Value::Null,
+        },
+        Some(ColumnDefault::Bytes(bytes)) if column.ty.kind == TypeKind::Bit => {
+            let value = bytes.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+            text(format!("b'{value:b}'"))
+        }
+        Some(ColumnDefault::Bytes(bytes)) => {
+            text(format!("0x{}", bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>()))
+        }
+        Some(ColumnDefault::Now(0)) => text("CURRENT_TIMESTAMP"),
+        Some(ColumnDefault::Now(digits)) => text(format!("CURRENT_TIMESTAMP({digits})")),
+        Some(ColumnDefault::Expression(expression)) => text(expression),
+    }
+}
+
+/// `auto_increment`, `DEFAULT_GENERATED on update CURRENT_TIMESTAMP`, …
+fn extra(column: &ColumnDef) -> String {
+    let mut words = Vec::new();
+    if column.auto_increment {
+        words.push("auto_increment".to_owned());
+    }
+    if matches!(column.default, Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_))) {
+        words.push("DEFAULT_GENERATED".to_owned());
+    }
+    match column.on_update_now {
+        None => {}
+        Some(0) => words.push("on update CURRENT_TIMESTAMP".to_owned()),
+        Some(digits) => words.push(format!("on update CURRENT_TIMESTAMP({digits})")),
+    }
+    match column.generated.as_ref().map(|generated| generated.kind) {
+        None => {}
+        Some(GeneratedKind::Virtual) => words.push("VIRTUAL GENERATED".to_owned()),
+        Some(GeneratedKind::Stored) => words.push("STORED GENERATED".to_owned()),
+    }
+    if column.invisible {
+        words.push("INVISIBLE".to_owned());
+    }
+    words.join(" ")
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing.
+fn column_key(table: &TableDef, at: usize) -> &'static str {
+    let leads = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == at);
+    if table.primary().is_some_and(|index| index.parts.iter().any(|part| part.column == at)) {
+        return "PRI";
+    }
+    let mut leading = table.indexes.iter().filter(leads).peekable();
+    if leading.peek().is_none() {
+        return "";
+    }
+    match leading.any(|index| index.is_unique() && index.parts.len() == 1) {
+        true => "UNI",
+        false => "MUL",
+    }
+}
+
+pub fn statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let engine = source.runtime.engine;
+    let catalog = engine.catalog();
+    each_table(source, &mut |table| {
+        let stored = catalog.table_by_id(table.id).and_then(|def| engine.table(def));
+        for index in &table.indexes {
+            let distinct = stored.as_ref().map(|stored| stored.rows.estimated_distinct(index.id)).unwrap_or_default();
+            for (at, part) in index.parts.iter().enumerate() {
+                let column = &table.columns[part.column];
+                rows.push(vec![
+                    text(CATALOG),
+                    text(&table.database),
+                    text(&table.name),
+                    Value::Int(i64::from(!index.is_unique())),
+                    text(&table.database),
+                    text(&index.name),
+                    number(at as u64 + 1),
+                    text(&column.name),
+                    text(if part.descending { "D" } else { "A" }),
+                    distinct.get(at).map_or(Value::Int(0), |count| Value::Int(*count as i64)),
+                    part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
+                    Value::Null,
+                    text(if column.nullable { "YES" } else { "" }),
+                    text("BTREE"),
+                    text(""),
+                    text(&index.comment),
+                    yes_no(index.visible),
+                    Value::Null,
+                ]);
+            }
+        }
+    });
+    rows
+}
+
+pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    each_table(source, &mut |table| {
+        for index in table.indexes.iter().filter(|index| index.is_unique()) {
+            for (at, part) in index.parts.iter().enumerate() {
+                let mut row = vec![text(CATALOG), text(&table.database), text(&index.name), text(CATALOG)];
+                row.extend([text(&table.database), text(&table.name), text(&table.columns[part.column].name)]);
+                row.push(number(at as u64 + 1));
+                row.extend(std::iter::repeat_n(Value::Null, 4));
+                rows.push(row);
+            }
+        }
+    });
+    rows
+}
+
+pub fn table_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    each_table(source, &mut |table| {
+        let row = |name: &str, kind: &str, enforced: bool| {
+            let names = [text(CATALOG), text(&table.database), text(name), text(&table.database), text(&table.name)];
+            names.into_iter().chain([text(kind), yes_no(enforced)]).collect::<Vec<_>>()
+        };
+        for index in table.indexes.iter().filter(|index| index.is_unique()) {
+            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            rows.push(row(&index.name, kind, true));
+        }
+        rows.extend(table.checks.iter().map(|check| row(&check.name, "CHECK", check.enforced)));
+    });
+    rows
+}
+
+pub fn check_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    each_table(source, &mut |table| {
+        for check in &table.checks {
+            rows.push(vec![text(CATALOG), text(&table.database), text(&check.name), text(&check.expression)]);
+        }
+    });
+    rows
+}

@@ -1,0 +1,173 @@
+//! Rows that describe the server: character sets, connections, variables, accounts.
+
+use cluster::catalog::{AccountDef, Privileges};
+use types::{CharsetId, CollationId, Value};
+
+use super::{Source, number, text, yes_no};
+use crate::variables::VariableId;
+
+pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
+    let comment = "Rows in memory, every commit in a replicated log on disk";
+    vec![vec![text("InnoDB"), text("DEFAULT"), text(comment), text("YES"), text("NO"), text("YES")]]
+}
+
+pub fn character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
+    let row = |charset: CharsetId| {
+        let width = u64::from(charset.max_bytes_per_char());
+        vec![text(charset.name()), text(charset.default_collation().name()), text(charset.description()), number(width)]
+    };
+    CharsetId::ALL.into_iter().map(row).collect()
+}
+
+pub fn collations(_: &Source<'_>) -> Vec<Vec<Value>> {
+    let row = |collation: CollationId| {
+        let is_default = collation.charset().default_collation() == collation;
+        let padding = if collation.pad_space() { "PAD SPACE" } else { "NO PAD" };
+        vec![
+            text(collation.name()),
+            text(collation.charset().name()),
+            number(u64::from(collation.id())),
+            text(if is_default { "Yes" } else { "" }),
+            text("Yes"),
+            number(1u64),
+            text(padding),
+        ]
+    };
+    CollationId::all().map(row).collect()
+}
+
+pub fn collation_character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
+    CollationId::all().map(|collation| vec![text(collation.name()), text(collation.charset().name())]).collect()
+}
+
+pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let Some(processes) = source.runtime.engine.processes() else { return Vec::new() };
+    let row = |process: crate::processes::Process| {
+        vec![
+            number(u64::from(process.id)),
+            text(process.user),
+            text(process.host),
+            process.database.map_or(Value::Null, text),
+            text(process.command),
+            Value::Int(process.seconds as i64),
+            text(process.state),
+            process.statement.map_or(Value::Null, text),
+        ]
+    };
+    processes.list().into_iter().map(row).collect()
+}
+
+pub fn plugins(_: &Source<'_>) -> Vec<Vec<Value>> {
+    let row = |name: &str, kind: &str| {
+        vec![
+            text(name),
+            text("1.0"),
+            text("ACTIVE"),
+            text(kind),
+            text("1.0"),
+            Value::Null,
+            Value::Null,
+            text("LatsDB"),
+            text(""),
+            text("Apache-2.0"),
+            text("FORCE"),
+        ]
+    };
+    vec![
+        row("mysql_native_password", "AUTHENTICATION"),
+        row("caching_sha2_password", "AUTHENTICATION"),
+        row("InnoDB", "STORAGE ENGINE"),
+    ]
+}
+
+fn grantee(account: &AccountDef) -> Value {
+    text(format!("'{}'@'{}'", account.user, account.host))
+}
+
+/// One row per privilege; `USAGE` for an account without any.
+fn privilege_names(privileges: Privileges) -> Vec<&'static str> {
+    let names: Vec<_> = privileges.names().collect();
+    if names.is_empty() { vec!["USAGE"] } else { names }
+}
+
+pub fn user_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for account in source.runtime.engine.catalog().accounts() {
+        let grantable = yes_no(account.privileges.contains(Privileges::GRANT_OPTION));
+        for name in privilege_names(account.privileges) {
+            rows.push(vec![grantee(account), text("def"), text(name), grantable.clone()]);
+        }
+    }
+    rows
+}
+
+pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for account in source.runtime.engine.catalog().accounts() {
+        for (database, privileges) in &account.database_privileges {
+            let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
+            for name in privilege_names(*privileges) {
+                rows.push(vec![grantee(account), text("def"), text(database), text(name), grantable.clone()]);
+            }
+        }
+    }
+    rows
+}
+
+pub fn users(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.runtime.engine.catalog();
+    let row = |account: &std::sync::Arc<AccountDef>| {
+        vec![
+            text(&account.host),
+            text(&account.user),
+            text(account.plugin.name()),
+            text(String::from_utf8_lossy(&account.authentication)),
+            text(if account.locked { "Y" } else { "N" }),
+        ]
+    };
+    catalog.accounts().map(row).collect()
+}
+
+pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let globals = source.runtime.engine.globals();
+    VariableId::all()
+        .filter(|id| id.definition().scope != crate::variables::Scope::Session)
+        .map(|id| vec![text(id.definition().name), text(&*globals.get(id))])
+        .collect()
+}
+
+pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let services = source.ctx.statement.services;
+    let shown = |id: VariableId| {
+        let variable = id.definition();
+        let (value, _) = services.system_variable(None, variable.name).ok()?;
+        let value = match variable.kind {
+            crate::variables::Kind::Bool => text(if value == Value::Int(1) { "ON" } else { "OFF" }),
+            _ if value.is_null() => text(""),
+            _ => text(value.to_string()),
+        };
+        Some(vec![text(variable.name), value])
+    };
+    VariableId::all().filter_map(shown).collect()
+}
+
+pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let engine = source.runtime.engine;
+    let store = engine.participant().store();
+    let connections = engine.processes().map_or(0, |processes| processes.list().len());
+    let rows: u64 = store.tables().iter().map(|table| table.estimated_rows()).sum();
+    let figures = [
+        ("Innodb_rows", rows),
+        ("Memory_limit", store.memory().limit()),
+        ("Memory_used", store.memory().used()),
+        ("Open_tables", store.tables().len() as u64),
+        ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
+        ("Threads_connected", connections as u64),
+        ("Threads_running", 1),
+        ("Uptime", engine.uptime_seconds()),
+    ];
+    let mut rows: Vec<_> = figures.iter().map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
+    rows.push(vec![text("Ssl_cipher"), text("")]);
+    rows.push(vec![text("Ssl_version"), text("")]);
+    rows
+}

@@ -1,0 +1,154 @@
+//! SHOW CREATE: definitions as statements that make them again.
+
+use std::fmt::Write;
+
+use cluster::catalog::{
+    ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef,
+};
+use types::{CollationId, SqlType, TypeKind, Value};
+
+use crate::information_schema::default_text;
+
+/// A name in backticks.
+pub fn name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string literal.
+pub fn string(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''").replace('\n', "\\n"))
+}
+
+pub fn create_database(database: &DatabaseDef, if_not_exists: bool) -> String {
+    let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let charset = database.collation.charset().name();
+    let collate = match database.collation == database.collation.charset().default_collation() && charset != "utf8mb4" {
+        true => String::new(),
+        false => format!(" COLLATE {}", database.collation.name()),
+    };
+    format!(
+        "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+        name(&database.name)
+    )
+}
+
+/// `CREATE TABLE` as MySQL 8.0 prints it.
+pub fn create_table(table: &TableDef) -> String {
+    let mut lines: Vec<String> = table.columns.iter().map(|column| column_line(column, table.collation)).collect();
+    lines.extend(table.indexes.iter().map(|index| index_line(index, table)));
+    for check in &table.checks {
+        let mut line = format!("CONSTRAINT {} CHECK ({})", name(&check.name), check.expression);
+        if !check.enforced {
+            line += " /*!80016 NOT ENFORCED */";
+        }
+        lines.push(line);
+    }
+    let mut text = format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", name(&table.name), lines.join(",\n  "));
+    let charset = table.collation.charset();
+    let _ = write!(text, " DEFAULT CHARSET={}", charset.name());
+    if table.collation != charset.default_collation() || charset.name() == "utf8mb4" {
+        let _ = write!(text, " COLLATE={}", table.collation.name());
+    }
+    for option in &table.kept_options {
+        let _ = write!(text, " {option}");
+    }
+    if !table.comment.is_empty() {
+        let _ = write!(text, " COMMENT={}", string(&table.comment));
+    }
+    text
+}
+
+/// A column's type with its character set where it is not the table's.
+fn column_type(ty: &SqlType, table: CollationId) -> String {
+    let mut text = ty.to_string();
+    let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    if is_text && ty.collation != table {
+        let charset = ty.collation.charset();
+        let _ = write!(text, " CHARACTER SET {}", charset.name());
+        if ty.collation != charset.default_collation() || charset.name() == "utf8mb4" {
+            let _ = write!(text, " COLLATE {}", ty.collation.name());
+        }
+    }
+    text
+}
+
+fn column_line(column: &ColumnDef, table: CollationId) -> String {
+    let mut line = format!("{} {}", name(&column.name), column_type(&column.ty, table));
+    if let Some(generated) = &column.generated {
+        let kind = if generated.kind == GeneratedKind::Stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", generated.expression);
+    }
+    if !column.nullable {
+        line += " NOT NULL";
+    } else if column.ty.kind == TypeKind::Timestamp {
+        line += " NULL";
+    }
+    match &column.default {
+        Some(ColumnDefault::Null) => line += " DEFAULT NULL",
+        None if column.nullable && column.generated.is_none() && !column.ty.kind.is_lob() && column.ty.kind != TypeKind::Json => {
+            line += " DEFAULT NULL";
+        }
+        None => {}
+        Some(ColumnDefault::Expression(expression)) => {
+            let _ = write!(line, " DEFAULT ({expression})");
+        }
+        Some(ColumnDefault::Literal(_)) if column.ty.kind != TypeKind::Bit => {
+            if let Value::Str(text) = default_text(column) {
+                let _ = write!(line, " DEFAULT {}", string(&text));
+            }
+        }
+        Some(_) => {
+            let _ = write!(line, " DEFAULT {}", default_text(column));
+        }
+    }
+    match column.on_update_now {
+        None => {}
+        Some(0) => line += " ON UPDATE CURRENT_TIMESTAMP",
+        Some(digits) => {
+            let _ = write!(line, " ON UPDATE CURRENT_TIMESTAMP({digits})");
+        }
+    }
+    if column.auto_increment {
+        line += " AUTO_INCREMENT";
+    }
+    if column.invisible {
+        line += " /*!80023 INVISIBLE */";
+    }
+    if !column.comment.is_empty() {
+        let _ = write!(line, " COMMENT {}", string(&column.comment));
+    }
+    line
+}
+
+fn index_line(index: &IndexDef, table: &TableDef) -> String {
+    let parts: Vec<String> = index
+        .parts
+        .iter()
+        .map(|part| {
+            let mut text = name(&table.columns[part.column].name);
+            if let Some(prefix) = part.prefix {
+                let _ = write!(text, "({prefix})");
+            }
+            if part.descending {
+                text += " DESC";
+            }
+            text
+        })
+        .collect();
+    let mut line = match index.kind {
+        IndexKind::Primary => "PRIMARY KEY".to_owned(),
+        IndexKind::Unique => format!("UNIQUE KEY {}", name(&index.name)),
+        IndexKind::Plain => format!("KEY {}", name(&index.name)),
+    };
+    let _ = write!(line, " ({})", parts.join(","));
+    if let Some(using) = &index.using {
+        let _ = write!(line, " USING {using}");
+    }
+    if !index.comment.is_empty() {
+        let _ = write!(line, " COMMENT {}", string(&index.comment));
+    }
+    if !index.visible {
+        line += " /*!80000 INVISIBLE */";
+    }
+    line
+}
