@@ -140,8 +140,22 @@ pub fn double_type(decimals: u8) -> SqlType {
     }
     SqlType {
         length: 17 + u32::from(decimals),
-        decimals: NOT_FIXED_DECIMALS,
+        decimals,
         ..SqlType::double()
+    }
+}
+
+/// The digits after the point that a value of the type prints; 31 where that depends on the value.
+pub fn decimals_of(ty: &SqlType) -> u8 {
+    match ty.kind {
+        TypeKind::Decimal
+        | TypeKind::Float
+        | TypeKind::Double
+        | TypeKind::Time
+        | TypeKind::DateTime
+        | TypeKind::Timestamp => ty.decimals,
+        kind if kind.is_numeric() || matches!(kind, TypeKind::Null | TypeKind::Date) => 0,
+        _ => NOT_FIXED_DECIMALS,
     }
 }
 
@@ -152,6 +166,7 @@ pub fn infer(op: ArithmeticOp, left: &SqlType, right: &SqlType, increment: u8, m
     let ((p1, s1), (p2, s2)) = (precision_and_scale(left), precision_and_scale(right));
     // Digits before the point, which a scale above the precision (0.001) makes none.
     let (i1, i2) = (p1.saturating_sub(s1), p2.saturating_sub(s2));
+    let (d1, d2) = (decimals_of(left), decimals_of(right));
     let always_nullable = matches!(op, ArithmeticOp::Div | ArithmeticOp::IntDiv | ArithmeticOp::Mod);
     let nullable = always_nullable || left.nullable || right.nullable;
     let ty = match op {
@@ -167,20 +182,20 @@ pub fn infer(op: ArithmeticOp, left: &SqlType, right: &SqlType, increment: u8, m
                     integer_type(precision.min(20), unsigned)
                 }
                 Domain::Decimal => decimal_type(precision, scale),
-                Domain::Double => double_type(NOT_FIXED_DECIMALS),
+                Domain::Double => double_type(d1.max(d2)),
             }
         }
         ArithmeticOp::Mul => match domain {
             Domain::Integer { unsigned } => integer_type((p1 + p2).min(20), unsigned),
             Domain::Decimal => decimal_type(p1 + p2, (s1 + s2).min(u32::from(MAX_SCALE))),
-            Domain::Double => double_type(NOT_FIXED_DECIMALS),
+            Domain::Double => double_type(d1.max(d2)),
         },
         ArithmeticOp::Div => {
             if let Domain::Integer { .. } = domain {
                 domain = Domain::Decimal;
             }
             match domain {
-                Domain::Double => double_type(NOT_FIXED_DECIMALS),
+                Domain::Double => double_type(d1.max(d2).saturating_add(increment)),
                 _ => {
                     let scale = (s1 + u32::from(increment)).min(u32::from(MAX_SCALE));
                     decimal_type(p1 + s2 + u32::from(increment), scale)
@@ -203,7 +218,7 @@ pub fn infer(op: ArithmeticOp, left: &SqlType, right: &SqlType, increment: u8, m
                 integer_type(p1.max(p2).min(20), unsigned)
             }
             Domain::Decimal => decimal_type(i1.max(i2) + s1.max(s2), s1.max(s2)),
-            Domain::Double => double_type(NOT_FIXED_DECIMALS),
+            Domain::Double => double_type(d1.max(d2)),
         },
     };
     (domain, SqlType { nullable, ..ty })
@@ -218,7 +233,7 @@ pub fn infer_negation(operand: &SqlType) -> (Domain, SqlType) {
             integer_type(precision.min(20), false),
         ),
         Domain::Decimal => (Domain::Decimal, decimal_type(precision, scale)),
-        Domain::Double => (Domain::Double, double_type(NOT_FIXED_DECIMALS)),
+        Domain::Double => (Domain::Double, double_type(decimals_of(operand))),
     };
     (
         domain,
@@ -271,7 +286,7 @@ pub fn compute(
         }
         Domain::Decimal => {
             let (a, b) = (convert::to_decimal(left, ctx)?, convert::to_decimal(right, ctx)?);
-            decimal(op, ty, a, b, ctx, shown)
+            decimal(op, a, b, ctx, shown)
         }
         Domain::Double => {
             let (a, b) = (convert::to_f64(left, ctx)?, convert::to_f64(right, ctx)?);
@@ -309,7 +324,6 @@ fn integer(
 
 fn decimal(
     op: ArithmeticOp,
-    ty: &SqlType,
     a: Decimal,
     b: Decimal,
     ctx: &EvalContext<'_>,
@@ -320,7 +334,10 @@ fn decimal(
         ArithmeticOp::Add => a.checked_add(b).map_err(out_of_range)?,
         ArithmeticOp::Sub => a.checked_sub(b).map_err(out_of_range)?,
         ArithmeticOp::Mul => a.checked_mul(b).map_err(out_of_range)?,
-        ArithmeticOp::Div => match a.div_to_scale(b, ty.decimals).map_err(out_of_range)? {
+        ArithmeticOp::Div => match a
+            .div_extended(b, ctx.settings.div_precision_increment)
+            .map_err(out_of_range)?
+        {
             Some(quotient) => quotient,
             None => {
                 ctx.division_by_zero()?;

@@ -28,6 +28,7 @@ pub struct Settings {
     pub max_allowed_packet: u64,
     pub default_week_format: u8,
     pub max_error_count: usize,
+    pub block_encryption_mode: std::sync::Arc<str>,
 }
 
 impl Default for Settings {
@@ -42,6 +43,7 @@ impl Default for Settings {
             max_allowed_packet: 64 << 20,
             default_week_format: 0,
             max_error_count: 1024,
+            block_encryption_mode: "aes-128-ecb".into(),
         }
     }
 }
@@ -253,9 +255,34 @@ impl<'a> StatementContext<'a> {
         self.warn(ErrorKind::DivisionByZero.into())
     }
 
-    /// The collected warnings, for a conversion of the `types` crate or for the end of the statement.
+    /// Work on the collected warnings themselves, whatever the strictness.
     pub fn with_warnings<R>(&self, work: impl FnOnce(&mut Warnings) -> R) -> R {
         work(&mut self.warnings.borrow_mut())
+    }
+
+    /// Runs a conversion of the `types` crate, and makes errors of its warnings under [`Strictness::Fail`].
+    pub fn gather<R>(&self, convert: impl FnOnce(&mut Warnings) -> R) -> SqlResult<R> {
+        if self.strictness == Strictness::Warn {
+            return Ok(convert(&mut self.warnings.borrow_mut()));
+        }
+        let mut raised = Warnings::with_limit(1);
+        let result = convert(&mut raised);
+        match raised.iter().next() {
+            Some(warning) => self.warn(warning.error.clone()).map(|()| result),
+            None => Ok(result),
+        }
+    }
+
+    /// As [`gather`](Self::gather), for conversions that look at the mode, the time zone and the time.
+    pub fn convert<R>(&self, convert: impl FnOnce(&mut types::cast::Context<'_>) -> R) -> SqlResult<R> {
+        self.gather(|warnings| {
+            convert(&mut types::cast::Context {
+                mode: self.settings.sql_mode.for_casts(),
+                zone: &self.settings.time_zone,
+                now: self.now,
+                warnings,
+            })
+        })
     }
 
     /// All warnings so far; the context is left with none.

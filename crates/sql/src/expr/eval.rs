@@ -134,12 +134,14 @@ impl Expr {
             }
             ExprKind::Row(_) => Err(SqlError::new(ErrorKind::OperandColumns, &[&1])),
             ExprKind::Arithmetic(node) => {
-                let left = node.left.eval_ref(row, ctx)?;
-                if left.is_null() {
-                    return Ok(Value::Null);
-                }
-                let right = node.right.eval_ref(row, ctx)?;
-                if right.is_null() {
+                let (left, right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
+                if left.is_null() || right.is_null() {
+                    // Bad text beside a NULL is bad nevertheless.
+                    for text in [&left, &right] {
+                        if matches!(text.as_ref(), Value::Str(_)) {
+                            convert::to_f64(text, ctx)?;
+                        }
+                    }
                     return Ok(Value::Null);
                 }
                 let shown = || self.to_string();
@@ -165,9 +167,17 @@ impl Expr {
             }
             ExprKind::Case(case) => case.choose(&self.ty, row, ctx),
             ExprKind::Cast(cast) => {
-                let operand = cast.operand.eval_exact(row, ctx)?;
+                let printed = self.ty.kind.is_text() || self.ty.kind.is_binary();
+                let operand = if printed {
+                    cast.operand.eval(row, ctx)?
+                } else {
+                    cast.operand.eval_exact(row, ctx)?
+                };
                 if operand.is_null() {
                     return Ok(Value::Null);
+                }
+                if self.ty.kind == TypeKind::Json && !matches!(operand, Value::Str(_) | Value::Bytes(_)) {
+                    return functions::json::finish(&functions::json::node(&operand, &cast.operand));
                 }
                 convert::cast(operand, &cast.operand.ty, &self.ty, cast.length, ctx)
             }
@@ -358,9 +368,15 @@ pub fn compare_rows(
 
 impl Between {
     fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-        let operand = self.operand.eval_ref(row, ctx)?;
+        let mut operand = self.operand.eval_ref(row, ctx)?;
         if operand.is_null() {
             return Ok(None);
+        }
+        // Text between numbers is read once, so that it warns once.
+        if matches!(operand.as_ref(), Value::Str(_))
+            && (&self.low_how, &self.high_how) == (&Comparison::Double, &Comparison::Double)
+        {
+            operand = Cow::Owned(Value::Double(convert::to_f64(&operand, ctx)?));
         }
         let low = self.low.eval_ref(row, ctx)?;
         let above = self.low_how.compare(&operand, &low, ctx)?.map(Ordering::is_ge);

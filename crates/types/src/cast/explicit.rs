@@ -52,7 +52,16 @@ pub fn cast(value: Value, ty: &SqlType, cx: &mut Context<'_>) -> SqlResult<Value
 }
 
 fn cast_integer(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Value {
+    let before = cx.warnings.count();
     let integer = to_integer(value, cx.warnings);
+    // One warning is enough: a number that did not fit has had its own.
+    if matches!(value, ValueRef::Str(_) | ValueRef::Bytes(_)) && overflows(value) {
+        return if ty.unsigned {
+            Value::UInt(integer.as_u64())
+        } else {
+            Value::Int(integer.as_i64())
+        };
+    }
     let is_text = matches!(value, ValueRef::Str(_) | ValueRef::Bytes(_));
     match (integer, ty.unsigned) {
         (Integer::Signed(v), true) if v < 0 && is_text => {
@@ -68,7 +77,7 @@ fn cast_integer(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Valu
         // Numbers saturate where strings and BIGINTs wrap.
         (_, false) if matches!(value, ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_)) => {
             let wide = integer.as_i128();
-            if wide > i128::from(i64::MAX) {
+            if wide > i128::from(i64::MAX) && cx.warnings.count() == before {
                 cx.warnings.warn(truncated("INTEGER", value));
             }
             Value::Int(i64::try_from(wide).unwrap_or(i64::MAX))
@@ -78,6 +87,12 @@ fn cast_integer(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Valu
     }
 }
 
+/// Whether the digits of a text are beyond what its sign allows in 64 bits.
+fn overflows(value: ValueRef<'_>) -> bool {
+    let parsed = crate::number::parse_integer(&value.text_bytes());
+    parsed.overflow || (parsed.negative && parsed.magnitude > 1 << 63)
+}
+
 fn cast_decimal(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Value {
     let (precision, scale) = (ty.length as u8, ty.decimals);
     let decimal = to_decimal(value, cx.warnings);
@@ -85,10 +100,8 @@ fn cast_decimal(value: ValueRef<'_>, ty: &SqlType, cx: &mut Context<'_>) -> Valu
     let rounded = match decimal.round(scale) {
         Ok(v) if v.abs() <= limit => v,
         _ => {
-            cx.warnings.warn(SqlError::new(
-                ErrorKind::DataOutOfRange,
-                &[&"DECIMAL", &super::excerpt(value)],
-            ));
+            cx.warnings
+                .warn(SqlError::new(ErrorKind::OutOfRange, &[&super::excerpt(value), &1]));
             if decimal.is_negative() { -limit } else { limit }
         }
     };

@@ -357,7 +357,7 @@ fn casts() {
     check_cast(d("99999999999999999999"), &signed, "9223372036854775807", Some(1292));
     check_cast("abc", &SqlType::double(), "0", Some(1292));
     check_cast("1.555", &SqlType::decimal(10, 2), "1.56", None);
-    check_cast(1234.5, &SqlType::decimal(4, 2), "99.99", Some(1690));
+    check_cast(1234.5, &SqlType::decimal(4, 2), "99.99", Some(1264));
     check_cast(
         "2024-01-31 10:11:12.6",
         &SqlType::datetime(0),

@@ -360,6 +360,7 @@ errors! {
     TooLongFieldComment = 1629 "HY000" "Comment for field '%' is too long (max = %)";
     FuncInexistentNameCollision = 1630 "42000" "FUNCTION % does not exist. Check the 'Function Name Parsing and Resolution' section in the Reference Manual";
     TooLongIndexComment = 1688 "HY000" "Comment for index '%' is too long (max = %)";
+    UnknownLocale = 1649 "HY000" "Unknown locale: '%'";
     InternalError = 1815 "HY000" "Internal error: %";
     MalformedPacket = 1835 "HY000" "Malformed communication packet.";
     QueryInterrupted = 1317 "70100" "Query execution was interrupted";

@@ -65,9 +65,24 @@ pub fn write_float(v: f32, out: &mut Vec<u8>) {
 }
 
 /// Appends `v` with exactly `decimals` digits after the point, as columns of type `FLOAT(M,D)` and `DOUBLE(M,D)` print.
+/// Digits beyond those of the shortest form are zeros.
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let start = out.len();
-    write!(out, "{v:.*}", usize::from(decimals)).expect("writing to a Vec does not fail");
+    write!(out, "{v}").expect("writing to a Vec does not fail");
+    let shortest = out[start..]
+        .iter()
+        .position(|b| *b == b'.')
+        .map_or(0, |point| out.len() - start - point - 1);
+    let wanted = usize::from(decimals);
+    if shortest > wanted {
+        out.truncate(start);
+        write!(out, "{v:.wanted$}").expect("writing to a Vec does not fail");
+    } else if shortest < wanted {
+        if shortest == 0 {
+            out.push(b'.');
+        }
+        out.resize(out.len() + wanted - shortest, b'0');
+    }
     // -0.00 is 0.00.
     if out[start] == b'-' && out[start + 1..].iter().all(|b| matches!(b, b'0' | b'.')) {
         out.remove(start);

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
+use types::json::{Members, Node};
 use types::{CollationId, SqlResult, TypeKind, Value};
 
 use super::super::arithmetic::Domain;
 use super::super::context::EvalContext;
 use super::super::convert;
+use super::super::functions::json;
 use super::concat::Concatenation;
 use super::distinct::group_key;
 use super::{AggregateCall, AggregateFunction};
@@ -48,7 +50,8 @@ enum State {
         squares: f64,
     },
     Concat(Concatenation),
-    Json(Vec<(Option<String>, Value)>),
+    /// Names and values; without names for an array.
+    Json(Vec<(String, Node)>),
 }
 
 impl Accumulator {
@@ -88,7 +91,10 @@ impl Accumulator {
             + match &self.state {
                 State::Extreme(value) => value.heap_bytes(),
                 State::Concat(concatenation) => concatenation.heap_bytes(),
-                State::Json(items) => items.iter().map(|(_, value)| 64 + value.heap_bytes()).sum(),
+                State::Json(items) => items
+                    .iter()
+                    .map(|(name, value)| 64 + name.len() + node_bytes(value))
+                    .sum(),
                 _ => 0,
             }
     }
@@ -117,7 +123,7 @@ impl Accumulator {
             .map(|arg| arg.eval(row, ctx))
             .collect::<SqlResult<Vec<Value>>>()?;
         if let State::Json(items) = &mut self.state {
-            return add_json(call, items, values, ctx);
+            return add_json(call, items, &values);
         }
         if values.iter().any(Value::is_null) || !self.is_new(call, &values) {
             return Ok(());
@@ -273,25 +279,36 @@ fn out_of_range(call: &AggregateCall) -> SqlError {
     SqlError::new(ErrorKind::DataOutOfRange, &[&"DECIMAL", &call.to_string()])
 }
 
-fn add_json(
-    call: &AggregateCall,
-    items: &mut Vec<(Option<String>, Value)>,
-    mut values: Vec<Value>,
-    _ctx: &EvalContext<'_>,
-) -> SqlResult<()> {
-    let value = values.pop().unwrap_or(Value::Null);
-    let name = match (call.function, values.pop()) {
-        (AggregateFunction::JsonArrayAgg, _) => None,
-        (_, None | Some(Value::Null)) => return Err(ErrorKind::JsonDocumentNullKey.into()),
-        (_, Some(name)) => Some(convert::to_text_as(&name, &call.args[0].ty).into_owned()),
+/// JSON_OBJECTAGG refuses NULL names (3158); of equal names the last counts.
+fn add_json(call: &AggregateCall, items: &mut Vec<(String, Node)>, values: &[Value]) -> SqlResult<()> {
+    let name = match (call.function, &values[0]) {
+        (AggregateFunction::JsonArrayAgg, _) => String::new(),
+        (_, Value::Null) => return Err(ErrorKind::JsonDocumentNullKey.into()),
+        (_, name) => convert::to_text_as(name, &call.args[0].ty).into_owned(),
     };
-    items.push((name, value));
+    let last = values.len() - 1;
+    items.push((name, json::node(&values[last], &call.args[last])));
     Ok(())
 }
 
-fn finish_json(_call: &AggregateCall, items: &[(Option<String>, Value)]) -> SqlResult<Value> {
+fn finish_json(call: &AggregateCall, items: &[(String, Node)]) -> SqlResult<Value> {
     if items.is_empty() {
         return Ok(Value::Null);
     }
-    Err(SqlError::not_supported("JSON aggregates"))
+    json::finish(&match call.function {
+        AggregateFunction::JsonArrayAgg => Node::Array(items.iter().map(|(_, value)| value.clone()).collect()),
+        _ => Node::Object(Members::new(items.to_vec())),
+    })
+}
+
+/// A rough size on the heap.
+fn node_bytes(node: &Node) -> usize {
+    size_of::<Node>()
+        + match node {
+            Node::Str(text) => text.len(),
+            Node::Opaque(_, bytes) => bytes.len(),
+            Node::Array(items) => items.iter().map(node_bytes).sum(),
+            Node::Object(members) => members.iter().map(|(name, value)| name.len() + node_bytes(value)).sum(),
+            _ => 0,
+        }
 }

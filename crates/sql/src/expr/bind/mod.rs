@@ -114,7 +114,7 @@ impl<'a> Binder<'a> {
         }
         let scratch =
             StatementContext::new(self.ctx.settings, self.ctx.services, self.ctx.now).with_strictness(Strictness::Fail);
-        match expr.eval(&[], &scratch.eval()) {
+        match expr.eval_exact(&[], &scratch.eval()) {
             Ok(value) if scratch.take_warnings().is_empty() => {
                 let coercibility = if value.is_null() && expr.ty.kind == types::TypeKind::Null {
                     Coercibility::Ignorable

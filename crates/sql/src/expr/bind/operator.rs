@@ -37,6 +37,9 @@ impl Binder<'_> {
             UnaryOp::Plus => Ok(operand),
             UnaryOp::Minus => {
                 let operand = convert::hex_as_number(operand);
+                if let Some(Value::Int(i64::MIN)) = operand.as_literal() {
+                    return Ok(super::literal::decimal_literal(-Decimal::from(i64::MIN)));
+                }
                 let (domain, ty) = arithmetic::infer_negation(&operand.ty);
                 let kind = ExprKind::Negate {
                     domain,

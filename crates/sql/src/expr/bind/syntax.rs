@@ -2,8 +2,8 @@
 
 use parser::ast;
 use parser::ast::{DateOp, IntervalUnit, JsonOnResponse, TemporalKind, TrimSide, WeightStringAs};
-use types::error::{ErrorKind, SqlError};
-use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
+use types::error::SqlError;
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind};
 
 use super::target::{cast_type, charset_by_name};
 use super::{Binder, literal};
@@ -29,10 +29,11 @@ impl Binder<'_> {
     /// `CAST(operand AS ty)`; `length` cuts text.
     pub fn cast_to(&self, operand: Expr, ty: SqlType, length: Option<u32>) -> SqlResult<Expr> {
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
-        let operand = if is_string {
-            operand
-        } else {
+        let number = !is_string && ty.kind != TypeKind::Json;
+        let operand = if number {
             convert::hex_as_number(operand)
+        } else {
+            operand
         };
         let ty = match length {
             None if is_string => string_type(printed_chars(&operand.ty), ty.collation),
@@ -173,43 +174,30 @@ fn word(text: &str) -> Expr {
     literal::text_literal(text, CollationId::UTF8MB4_0900_AI_CI)
 }
 
-/// A unit as an argument.
+/// A unit as an argument: its keyword.
 fn unit(unit: IntervalUnit) -> Expr {
-    let index = UNITS
-        .iter()
-        .position(|known| *known == unit)
-        .expect("the list has all units");
-    Expr::literal(Value::Int(index as i64), SqlType::bigint().not_null())
+    use types::time::IntervalUnit as Unit;
+    let unit = match unit {
+        IntervalUnit::Microsecond => Unit::Microsecond,
+        IntervalUnit::Second => Unit::Second,
+        IntervalUnit::Minute => Unit::Minute,
+        IntervalUnit::Hour => Unit::Hour,
+        IntervalUnit::Day => Unit::Day,
+        IntervalUnit::Week => Unit::Week,
+        IntervalUnit::Month => Unit::Month,
+        IntervalUnit::Quarter => Unit::Quarter,
+        IntervalUnit::Year => Unit::Year,
+        IntervalUnit::SecondMicrosecond => Unit::SecondMicrosecond,
+        IntervalUnit::MinuteMicrosecond => Unit::MinuteMicrosecond,
+        IntervalUnit::MinuteSecond => Unit::MinuteSecond,
+        IntervalUnit::HourMicrosecond => Unit::HourMicrosecond,
+        IntervalUnit::HourSecond => Unit::HourSecond,
+        IntervalUnit::HourMinute => Unit::HourMinute,
+        IntervalUnit::DayMicrosecond => Unit::DayMicrosecond,
+        IntervalUnit::DaySecond => Unit::DaySecond,
+        IntervalUnit::DayMinute => Unit::DayMinute,
+        IntervalUnit::DayHour => Unit::DayHour,
+        IntervalUnit::YearMonth => Unit::YearMonth,
+    };
+    word(unit.name())
 }
-
-/// The unit that an argument stands for.
-pub(in crate::expr) fn unit_of(value: &Value) -> SqlResult<IntervalUnit> {
-    match value {
-        Value::Int(index) => usize::try_from(*index).ok().and_then(|index| UNITS.get(index)).copied(),
-        _ => None,
-    }
-    .ok_or_else(|| SqlError::new(ErrorKind::WrongArguments, &[&"INTERVAL"]))
-}
-
-const UNITS: [IntervalUnit; 20] = [
-    IntervalUnit::Microsecond,
-    IntervalUnit::Second,
-    IntervalUnit::Minute,
-    IntervalUnit::Hour,
-    IntervalUnit::Day,
-    IntervalUnit::Week,
-    IntervalUnit::Month,
-    IntervalUnit::Quarter,
-    IntervalUnit::Year,
-    IntervalUnit::SecondMicrosecond,
-    IntervalUnit::MinuteMicrosecond,
-    IntervalUnit::MinuteSecond,
-    IntervalUnit::HourMicrosecond,
-    IntervalUnit::HourSecond,
-    IntervalUnit::HourMinute,
-    IntervalUnit::DayMicrosecond,
-    IntervalUnit::DaySecond,
-    IntervalUnit::DayMinute,
-    IntervalUnit::DayHour,
-    IntervalUnit::YearMonth,
-];

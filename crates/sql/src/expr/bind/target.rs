@@ -70,14 +70,14 @@ pub fn cast_type(target: &DataType, connection: CollationId, shown: &dyn Fn() ->
 fn decimal(target: &DataType, shown: &dyn Fn() -> String) -> SqlResult<SqlType> {
     let precision = target.length.unwrap_or(10);
     let scale = u64::from(target.decimals.unwrap_or(0));
-    if scale > 30 {
-        return Err(SqlError::new(ErrorKind::TooBigScale, &[&scale, &shown(), &30]));
+    if precision != 0 && scale > precision {
+        return Err(SqlError::new(ErrorKind::MBiggerThanD, &[&""]));
     }
     if precision > 65 {
         return Err(SqlError::new(ErrorKind::TooBigPrecision, &[&precision, &shown(), &65]));
     }
-    if precision != 0 && scale > precision {
-        return Err(SqlError::new(ErrorKind::MBiggerThanD, &[&""]));
+    if scale > 30 {
+        return Err(SqlError::new(ErrorKind::TooBigScale, &[&scale, &shown(), &30]));
     }
     let precision = if precision == 0 { 10 } else { precision };
     Ok(SqlType::decimal(precision as u8, scale as u8))

@@ -1,21 +1,12 @@
 //! Values as dates and times.
 
-use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::time::{Date, DateRules, DateTime, ParsedDateTime, Time, UnixTime};
-use types::{SqlResult, Value};
+use types::{SqlResult, Value, cast};
 
 use super::super::context::EvalContext;
-use super::{to_text, truncated};
+use super::to_text;
 use crate::sql_mode::SqlMode;
-
-/// 1292 `Incorrect <kind> value: '<text>'`.
-fn incorrect(kind: &str, text: &str) -> SqlError {
-    SqlError::with_message(
-        ErrorKind::TruncatedWrongValue,
-        format!("Incorrect {kind} value: '{text}'"),
-    )
-}
 
 /// The dates that functions take under the session's mode.
 pub fn date_rules(ctx: &EvalContext<'_>) -> DateRules {
@@ -27,50 +18,19 @@ pub fn date_rules(ctx: &EvalContext<'_>) -> DateRules {
     }
 }
 
+/// 1292 `Incorrect datetime value: '...'`.
+pub fn incorrect_datetime(value: &Value) -> SqlError {
+    let text = format!("Incorrect datetime value: '{}'", to_text(value));
+    SqlError::with_message(ErrorKind::TruncatedWrongValue, text)
+}
+
 /// As a date with time; `None`, with warning 1292, when it is none.
 pub fn to_datetime(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<DateTime>> {
-    to_datetime_by(value, date_rules(ctx), ctx)
-}
-
-/// As [`to_datetime`], under rules of the caller's.
-pub fn to_datetime_by(value: &Value, rules: DateRules, ctx: &EvalContext<'_>) -> SqlResult<Option<DateTime>> {
-    let parsed = match value {
-        Value::Null => return Ok(None),
-        Value::DateTime(datetime) => return checked(*datetime, rules, ctx),
-        Value::Date(date) => return checked(DateTime::from(*date), rules, ctx),
-        Value::Timestamp(at) => return Ok(Some(ctx.settings.time_zone.to_local(*at))),
-        Value::Time(time) => return Ok(on_current_date(*time, ctx)),
-        Value::Int(number) => DateTime::from_number(*number, rules),
-        Value::UInt(number) => i64::try_from(*number)
-            .ok()
-            .and_then(|number| DateTime::from_number(number, rules)),
-        Value::Year(year) => DateTime::from_number(i64::from(*year), rules),
-        Value::Decimal(number) => DateTime::from_decimal(*number, rules),
-        Value::Double(number) => decimal(*number).and_then(|number| DateTime::from_decimal(number, rules)),
-        Value::Float(number) => decimal(f64::from(*number)).and_then(|number| DateTime::from_decimal(number, rules)),
-        other => DateTime::parse(&plain_text(other), rules),
-    };
-    match parsed {
-        None => {
-            ctx.warn(incorrect("datetime", &plain_text(value)))?;
-            Ok(None)
-        }
-        Some(parsed) => {
-            if parsed.truncated {
-                ctx.warn(truncated("datetime", plain_text(value).as_bytes()))?;
-            }
-            Ok(shifted(parsed, ctx))
-        }
+    match value {
+        Value::DateTime(datetime) => Ok(Some(*datetime)),
+        Value::Date(date) => Ok(Some(DateTime::from(*date))),
+        other => ctx.convert(|context| cast::to_datetime(other.as_ref(), context)),
     }
-}
-
-/// A value that is a date already, if the rules have it.
-fn checked(datetime: DateTime, rules: DateRules, ctx: &EvalContext<'_>) -> SqlResult<Option<DateTime>> {
-    if rules.allow(datetime.date) || rules.zero_parts {
-        return Ok(Some(datetime));
-    }
-    ctx.warn(incorrect("datetime", &datetime.to_string()))?;
-    Ok(None)
 }
 
 /// As a date; the time of day is dropped.
@@ -78,41 +38,12 @@ pub fn to_date(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Date>> 
     Ok(to_datetime(value, ctx)?.map(|datetime| datetime.date))
 }
 
-/// As a time; text that is none is zero with warning 1292, and `None` when not even a part of it is.
+/// As a time; `None`, with warning 1292, when it is none.
 pub fn to_time(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
-    let parsed = match value {
-        Value::Null => return Ok(None),
-        Value::Time(time) => return Ok(Some(*time)),
-        Value::DateTime(datetime) => return Ok(Some(datetime.time())),
-        Value::Timestamp(at) => return Ok(Some(ctx.settings.time_zone.to_local(*at).time())),
-        Value::Date(_) => return Ok(Some(Time::default())),
-        Value::Int(number) => Time::from_number(*number),
-        Value::UInt(number) => i64::try_from(*number).ok().and_then(Time::from_number),
-        Value::Year(year) => Time::from_number(i64::from(*year)),
-        Value::Decimal(number) => Time::from_decimal(*number),
-        Value::Double(number) => decimal(*number).and_then(Time::from_decimal),
-        Value::Float(number) => decimal(f64::from(*number)).and_then(Time::from_decimal),
-        other => Time::parse(&plain_text(other)),
-    };
-    match parsed {
-        None => {
-            ctx.warn(truncated("time", plain_text(value).as_bytes()))?;
-            Ok(None)
-        }
-        Some(parsed) => {
-            if parsed.truncated || parsed.out_of_range {
-                ctx.warn(truncated("time", plain_text(value).as_bytes()))?;
-            }
-            Ok(Some(parsed.value))
-        }
+    match value {
+        Value::Time(time) => Ok(Some(*time)),
+        other => ctx.convert(|context| cast::to_time(other.as_ref(), context)),
     }
-}
-
-/// The time of day on the day that the statement runs.
-fn on_current_date(time: Time, ctx: &EvalContext<'_>) -> Option<DateTime> {
-    let today = ctx.settings.time_zone.to_local(ctx.now).date;
-    let moved = DateTime::from(today).add_micros(time.micros)?;
-    Some(DateTime { fsp: time.fsp, ..moved })
 }
 
 /// A value with an offset of its own, as the session's clock shows it.
@@ -131,14 +62,6 @@ fn shifted(parsed: ParsedDateTime, ctx: &EvalContext<'_>) -> Option<DateTime> {
         micros,
         fsp: parsed.value.fsp,
     }))
-}
-
-fn decimal(number: f64) -> Option<Decimal> {
-    Decimal::from_f64(number).ok()
-}
-
-fn plain_text(value: &Value) -> String {
-    to_text(value).into_owned()
 }
 
 /// A string as a date with time, if it is one to the end: for constants beside columns.

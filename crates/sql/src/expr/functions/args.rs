@@ -114,6 +114,8 @@ pub fn string_type(chars: u64, collation: CollationId) -> SqlType {
 
 /// A call with its computed arguments.
 pub struct Args<'a> {
+    /// The function's name.
+    pub name: &'static str,
     /// The type of the result.
     pub ty: &'a SqlType,
     pub exprs: &'a [Expr],

@@ -7,14 +7,18 @@
 mod args;
 mod bit;
 pub mod control;
-//mod crypto;
-//mod info;
-//mod network;
-//mod numeric;
-//mod regexp;
-//mod string;
-//mod text_format;
-//mod text_search;
+mod crypto;
+mod info;
+pub(in crate::expr) mod json;
+mod network;
+mod numeric;
+mod regexp;
+mod string;
+mod temporal;
+mod temporal_format;
+mod temporal_math;
+mod text_format;
+mod text_search;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -156,14 +160,18 @@ pub fn find(name: &str) -> Option<&'static Function> {
         let families = [
             bit::FUNCTIONS,
             control::FUNCTIONS,
-            //            crypto::FUNCTIONS,
-            //            info::FUNCTIONS,
-            //            network::FUNCTIONS,
-            //            numeric::FUNCTIONS,
-            //            regexp::FUNCTIONS,
-            //            string::FUNCTIONS,
-            //            text_format::FUNCTIONS,
-            //            text_search::FUNCTIONS,
+            crypto::FUNCTIONS,
+            info::FUNCTIONS,
+            json::FUNCTIONS,
+            network::FUNCTIONS,
+            numeric::FUNCTIONS,
+            regexp::FUNCTIONS,
+            string::FUNCTIONS,
+            temporal::FUNCTIONS,
+            temporal_format::FUNCTIONS,
+            temporal_math::FUNCTIONS,
+            text_format::FUNCTIONS,
+            text_search::FUNCTIONS,
         ];
         let mut table = HashMap::new();
         for function in families.into_iter().flatten() {
@@ -251,6 +259,7 @@ pub fn call(
         }
     }
     eval(&Args {
+        name: function.name,
         ty: &expr.ty,
         exprs: args,
         values,

@@ -1,0 +1,269 @@
+//! Regular expressions, by the `regex` crate: ICU's syntax as far as it needs no backtracking (no look-around, no
+//! back-references), in time linear in the text.
+
+use types::error::{ErrorKind, SqlError};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::args::{Args, Inference, string_type};
+use super::{Function, between};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::strict("REGEXP_LIKE", between(2, 3), infer_like, like),
+    Function::strict("REGEXP_INSTR", between(2, 6), infer_instr, instr),
+    Function::strict("REGEXP_SUBSTR", between(2, 5), infer_substr, substr),
+    Function::strict("REGEXP_REPLACE", between(3, 6), infer_replace, replace),
+];
+
+/// Most bytes of a compiled pattern.
+const PATTERN_BYTES: usize = 10 << 20;
+
+fn infer_like(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.comparing_collation(0, 2)?;
+    Ok(inference.nullable_as_args(SqlType::boolean()))
+}
+
+fn infer_instr(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.comparing_collation(0, 2)?;
+    Ok(inference.nullable_as_args(SqlType {
+        length: 21,
+        ..SqlType::bigint()
+    }))
+}
+
+fn infer_substr(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.comparing_collation(0, 2)?;
+    let collation = inference.mix_collations(0, 1)?;
+    Ok(string_type(inference.chars(0), text_collation(collation)))
+}
+
+fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.comparing_collation(0, 2)?;
+    let collation = inference.mix_collations(0, 1)?;
+    Ok(SqlType::text(TypeKind::LongText, text_collation(collation)))
+}
+
+fn text_collation(collation: CollationId) -> CollationId {
+    if collation == CollationId::BINARY {
+        CollationId::UTF8MB4_BIN
+    } else {
+        collation
+    }
+}
+
+/// Runs `work` with the compiled second argument; `match_type` is the index of the argument with its flags.
+fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Regex) -> R) -> SqlResult<R> {
+    let mixed = crate::expr::collation::aggregate(&args.exprs[..2], args.ctx.settings.collation, "", true)?;
+    let mut flags = Flags {
+        ignore_case: !mixed.collation.is_binary() && !is_case_sensitive(mixed.collation),
+        ..Flags::default()
+    };
+    let letters = if args.len() > match_type {
+        args.text(match_type)
+    } else {
+        "".into()
+    };
+    for letter in letters.chars() {
+        match letter {
+            'c' => flags.ignore_case = false,
+            'i' => flags.ignore_case = true,
+            'm' => flags.multi_line = true,
+            'n' => flags.dot_all = true,
+            'u' => {}
+            _ => {
+                let name = args_name(match_type);
+                return Err(SqlError::new(ErrorKind::WrongArguments, &[&name]));
+            }
+        }
+    }
+    let pattern = args.text(1);
+    let key = format!("{}{}{}", flags.ignore_case, flags.multi_line, flags.dot_all);
+    args.ctx.pattern(&pattern, &key, || compile(&pattern, flags), work)
+}
+
+fn args_name(match_type: usize) -> &'static str {
+    match match_type {
+        2 => "regexp_like",
+        4 => "regexp_substr",
+        _ => "regexp_replace",
+    }
+}
+
+fn is_case_sensitive(collation: CollationId) -> bool {
+    collation.name().ends_with("_cs")
+}
+
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    ignore_case: bool,
+    multi_line: bool,
+    dot_all: bool,
+}
+
+fn compile(pattern: &str, flags: Flags) -> SqlResult<Regex> {
+    if pattern.is_empty() {
+        return Err(ErrorKind::RegexpIllegalArgument.into());
+    }
+    RegexBuilder::new(&word_boundaries(pattern))
+        .case_insensitive(flags.ignore_case)
+        .multi_line(flags.multi_line)
+        .dot_matches_new_line(flags.dot_all)
+        .size_limit(PATTERN_BYTES)
+        .build()
+        .map_err(|error| refuse(&error))
+}
+
+/// The old library's `[[:<:]]` and `[[:>:]]` still stand in many applications.
+fn word_boundaries(pattern: &str) -> String {
+    pattern.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
+}
+
+fn refuse(error: &regex::Error) -> SqlError {
+    let text = error.to_string();
+    let says = |words: &str| text.contains(words);
+    let kind = match error {
+        regex::Error::CompiledTooBig(_) => ErrorKind::RegexpPatternTooBig,
+        _ if says("unclosed character class") => ErrorKind::RegexpMissingCloseBracket,
+        _ if says("unclosed group") || says("unopened group") => ErrorKind::RegexpMismatchedParen,
+        _ if says("escape sequence") => ErrorKind::RegexpBadEscapeSequence,
+        _ if says("invalid repetition count range") => ErrorKind::RegexpMaxLtMin,
+        _ if says("repetition quantifier expects") || says("unclosed counted repetition") => {
+            ErrorKind::RegexpBadInterval
+        }
+        _ if says("look-around") || says("backreferences") => {
+            return SqlError::not_supported("look-around and back-references in regular expressions");
+        }
+        _ => return SqlError::new(ErrorKind::RegexpRuleSyntax, &[&1, &1]),
+    };
+    kind.into()
+}
+
+fn like(args: &Args<'_>) -> SqlResult<Value> {
+    let text = args.text(0);
+    with_pattern(args, 2, |pattern| Value::from(pattern.is_match(&text)))
+}
+
+/// The byte offset of the 1-based character position in argument `index`; 3686 when it lies outside of the text.
+fn start(args: &Args<'_>, index: usize, text: &str) -> SqlResult<usize> {
+    if args.len() <= index {
+        return Ok(0);
+    }
+    let position = args.int(index)?;
+    let chars = text.chars().count() as i64;
+    if position < 1 || position > chars + 1 {
+        return Err(ErrorKind::RegexpIndexOutOfBounds.into());
+    }
+    Ok(text
+        .char_indices()
+        .nth(position as usize - 1)
+        .map_or(text.len(), |(at, _)| at))
+}
+
+fn occurrence(args: &Args<'_>, index: usize) -> SqlResult<usize> {
+    Ok(if args.len() > index {
+        args.int(index)?.max(1) as usize
+    } else {
+        1
+    })
+}
+
+/// `REGEXP_INSTR(text, pattern [, position [, occurrence [, after [, match_type]]]])`
+fn instr(args: &Args<'_>) -> SqlResult<Value> {
+    let text = args.text(0);
+    let start = start(args, 2, &text)?;
+    let nth = occurrence(args, 3)?;
+    let after = args.len() > 4 && args.int(4)? == 1;
+    with_pattern(args, 5, |pattern| {
+        let found = pattern.find_iter(&text[start..]).nth(nth - 1);
+        let place = found.map_or(0, |found| {
+            let at = start + if after { found.end() } else { found.start() };
+            text[..at].chars().count() as i64 + 1
+        });
+        Value::Int(place)
+    })
+}
+
+/// `REGEXP_SUBSTR(text, pattern [, position [, occurrence [, match_type]]])`
+fn substr(args: &Args<'_>) -> SqlResult<Value> {
+    let text = args.text(0);
+    let start = start(args, 2, &text)?;
+    let nth = occurrence(args, 3)?;
+    with_pattern(args, 4, |pattern| {
+        pattern
+            .find_iter(&text[start..])
+            .nth(nth - 1)
+            .map_or(Value::Null, |found| Value::str(found.as_str()))
+    })
+}
+
+/// `REGEXP_REPLACE(text, pattern, replacement [, position [, occurrence [, match_type]]])`; occurrence 0 is all of them.
+fn replace(args: &Args<'_>) -> SqlResult<Value> {
+    let text = args.text(0);
+    let replacement = args.text(2);
+    let start = start(args, 3, &text)?;
+    let nth = if args.len() > 4 {
+        args.int(4)?.max(0) as usize
+    } else {
+        0
+    };
+    let out = with_pattern(args, 5, |pattern| {
+        let mut out = String::from(&text[..start]);
+        let mut end = start;
+        for (i, captures) in pattern.captures_iter(&text[start..]).enumerate() {
+            if nth != 0 && i + 1 != nth {
+                continue;
+            }
+            let Some(whole) = captures.get(0) else { continue };
+            out.push_str(&text[end..start + whole.start()]);
+            expand(&replacement, &captures, &mut out)?;
+            end = start + whole.end();
+            if nth != 0 {
+                break;
+            }
+        }
+        out.push_str(&text[end..]);
+        Ok::<_, SqlError>(out)
+    })??;
+    if args.too_long("regexp_replace", out.len() as u64)? {
+        return Ok(Value::Null);
+    }
+    Ok(Value::from(out))
+}
+
+/// ICU's replacement text: `$1` and `${name}` are groups, `\` makes the next character plain.
+fn expand(replacement: &str, captures: &Captures<'_>, out: &mut String) -> SqlResult<()> {
+    let mut rest = replacement.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => out.extend(rest.next()),
+            '$' if rest.peek().is_some_and(char::is_ascii_digit) => {
+                // As many digits as name a group there is.
+                let mut group = 0usize;
+                while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
+                    let longer = group * 10 + digit as usize;
+                    if group > 0 && longer >= captures.len() {
+                        break;
+                    }
+                    group = longer;
+                    rest.next();
+                }
+                if group >= captures.len() {
+                    return Err(ErrorKind::RegexpIndexOutOfBounds.into());
+                }
+                out.push_str(captures.get(group).map_or("", |found| found.as_str()));
+            }
+            '$' if rest.peek() == Some(&'{') => {
+                rest.next();
+                let name: String = rest.by_ref().take_while(|c| *c != '}').collect();
+                let found = captures
+                    .name(&name)
+                    .ok_or_else(|| SqlError::from(ErrorKind::RegexpIllegalArgument))?;
+                out.push_str(found.as_str());
+            }
+            '$' => return Err(ErrorKind::RegexpIllegalArgument.into()),
+            other => out.push(other),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,431 @@
+//! Parts of dates and times, and the current ones.
+
+use types::error::{ErrorKind, SqlError};
+use types::time::{Date, DateRules, DateTime, IntervalUnit, Time, TimeZone, UnixTime, WeekMode};
+use types::time::{MONTHS, WEEKDAYS};
+use types::{SqlResult, SqlType, Value};
+
+use super::args::{Args, Inference};
+use super::{Function, between, exactly};
+use crate::expr::context::EvalContext;
+use crate::expr::{arithmetic, convert};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::strict("NOW", between(0, 1), |i| moment_type(i, SqlType::datetime), now).per_statement(),
+    Function::strict(
+        "CURRENT_TIMESTAMP",
+        between(0, 1),
+        |i| moment_type(i, SqlType::datetime),
+        now,
+    )
+    .per_statement(),
+    Function::strict("LOCALTIME", between(0, 1), |i| moment_type(i, SqlType::datetime), now).per_statement(),
+    Function::strict(
+        "LOCALTIMESTAMP",
+        between(0, 1),
+        |i| moment_type(i, SqlType::datetime),
+        now,
+    )
+    .per_statement(),
+    Function::strict("CURDATE", exactly(0), date_type, curdate).per_statement(),
+    Function::strict("CURRENT_DATE", exactly(0), date_type, curdate).per_statement(),
+    Function::strict("CURTIME", between(0, 1), |i| moment_type(i, SqlType::time), curtime).per_statement(),
+    Function::strict(
+        "CURRENT_TIME",
+        between(0, 1),
+        |i| moment_type(i, SqlType::time),
+        curtime,
+    )
+    .per_statement(),
+    Function::strict(
+        "UTC_TIMESTAMP",
+        between(0, 1),
+        |i| moment_type(i, SqlType::datetime),
+        |args| Ok(Value::DateTime(moment(args, &TimeZone::UTC, args.ctx.now))),
+    )
+    .per_statement(),
+    Function::strict("UTC_DATE", exactly(0), date_type, |args| {
+        Ok(Value::Date(moment(args, &TimeZone::UTC, args.ctx.now).date))
+    })
+    .per_statement(),
+    Function::strict(
+        "UTC_TIME",
+        between(0, 1),
+        |i| moment_type(i, SqlType::time),
+        |args| Ok(Value::Time(moment(args, &TimeZone::UTC, args.ctx.now).time())),
+    )
+    .per_statement(),
+    Function::strict("SYSDATE", between(0, 1), |i| moment_type(i, SqlType::datetime), sysdate).volatile(),
+    Function::strict(
+        "DATE",
+        exactly(1),
+        |_| Ok(SqlType::date()),
+        |args| Ok(convert::real_parts(args.value(0), args.ctx)?.map_or(Value::Null, |v| Value::Date(v.date))),
+    ),
+    Function::strict("TIME", exactly(1), infer_time, |args| {
+        Ok(args.time(0)?.map_or(Value::Null, |time| {
+            Value::Time(Time {
+                fsp: args.ty.decimals,
+                ..time
+            })
+        }))
+    }),
+    Function::strict(
+        "YEAR",
+        exactly(1),
+        |_| Ok(SqlType::year()),
+        |args| Ok(date(args, 0)?.map_or(Value::Null, |date| Value::Year(date.year))),
+    ),
+    Function::strict(
+        "MONTH",
+        exactly(1),
+        |_| number(2),
+        |args| of_date(args, |date| Some(date.month.into())),
+    ),
+    Function::strict(
+        "DAY",
+        exactly(1),
+        |_| number(2),
+        |args| of_date(args, |date| Some(date.day.into())),
+    ),
+    Function::strict(
+        "DAYOFMONTH",
+        exactly(1),
+        |_| number(2),
+        |args| of_date(args, |date| Some(date.day.into())),
+    ),
+    Function::strict(
+        "QUARTER",
+        exactly(1),
+        |_| number(1),
+        |args| of_date(args, |date| Some(date.quarter().into())),
+    ),
+    Function::strict(
+        "DAYOFWEEK",
+        exactly(1),
+        |_| number(1),
+        |args| of_real_date(args, |date| i64::from(date.weekday_from_sunday()) + 1),
+    ),
+    Function::strict(
+        "WEEKDAY",
+        exactly(1),
+        |_| number(1),
+        |args| of_real_date(args, |date| date.weekday().into()),
+    ),
+    Function::strict(
+        "DAYOFYEAR",
+        exactly(1),
+        |_| number(3),
+        |args| of_real_date(args, |date| date.day_of_year().into()),
+    ),
+    Function::nullable("WEEK", between(1, 2), |_| number(2), week),
+    Function::strict(
+        "WEEKOFYEAR",
+        exactly(1),
+        |_| number(2),
+        |args| of_real_date(args, |date| date.week(WeekMode::new(3)).1.into()),
+    ),
+    Function::nullable("YEARWEEK", between(1, 2), |_| number(6), yearweek),
+    Function::strict(
+        "DAYNAME",
+        exactly(1),
+        |i| name_type(i, 9),
+        |args| {
+            let date = real_date(args)?;
+            Ok(date.map_or(Value::Null, |date| {
+                args.text_result(WEEKDAYS[usize::from(date.weekday())].to_owned())
+            }))
+        },
+    ),
+    Function::strict(
+        "MONTHNAME",
+        exactly(1),
+        |i| name_type(i, 9),
+        |args| {
+            let month = date(args, 0)?.map_or(0, |date| usize::from(date.month));
+            Ok(month
+                .checked_sub(1)
+                .map_or(Value::Null, |month| args.text_result(MONTHS[month].to_owned())))
+        },
+    ),
+    Function::strict(
+        "LAST_DAY",
+        exactly(1),
+        |_| Ok(SqlType::date()),
+        |args| {
+            Ok(real_date(args)?
+                .and_then(Date::last_day)
+                .map_or(Value::Null, Value::Date))
+        },
+    ),
+    Function::strict(
+        "HOUR",
+        exactly(1),
+        |_| number(3),
+        |args| of_time(args, |time| time.hours().into()),
+    ),
+    Function::strict(
+        "MINUTE",
+        exactly(1),
+        |_| number(2),
+        |args| of_time(args, |time| time.minutes().into()),
+    ),
+    Function::strict(
+        "SECOND",
+        exactly(1),
+        |_| number(2),
+        |args| of_time(args, |time| time.seconds().into()),
+    ),
+    Function::strict(
+        "MICROSECOND",
+        exactly(1),
+        |_| number(6),
+        |args| of_time(args, |time| time.fraction().into()),
+    ),
+    Function::strict(
+        "TIME_TO_SEC",
+        exactly(1),
+        |_| number(10),
+        |args| of_time(args, |time| time.micros / 1_000_000),
+    ),
+    Function::strict(
+        "TO_DAYS",
+        exactly(1),
+        |_| number(6),
+        |args| of_real_date(args, Date::to_days),
+    ),
+    Function::strict("TO_SECONDS", exactly(1), |_| number(12), to_seconds),
+    Function::strict("FROM_DAYS", exactly(1), |_| Ok(SqlType::date()), from_days),
+    Function::strict("EXTRACT", exactly(2), |_| number(21), extract),
+];
+
+/// An integer of so many digits, NULL where the argument is no date.
+fn number(digits: u32) -> SqlResult<SqlType> {
+    Ok(SqlType {
+        length: digits,
+        ..SqlType::bigint()
+    })
+}
+
+fn date_type(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType::date().not_null())
+}
+
+fn name_type(inference: &mut Inference<'_>, chars: u64) -> SqlResult<SqlType> {
+    let ty = inference.connection_text(chars);
+    Ok(SqlType { nullable: true, ..ty })
+}
+
+/// The fraction digits that the argument asks for: a literal of 0 to 6. 1426 beyond.
+fn moment_type(inference: &mut Inference<'_>, ty: fn(u8) -> SqlType) -> SqlResult<SqlType> {
+    let digits = match inference.literal(0) {
+        None => 0,
+        Some(value) => convert::to_i64(&value.clone(), inference.ctx)?,
+    };
+    match u8::try_from(digits) {
+        Ok(digits @ 0..=6) => Ok(ty(digits).not_null()),
+        _ => {
+            let name = inference.name.to_ascii_lowercase();
+            Err(SqlError::new(ErrorKind::TooBigPrecision, &[&digits, &name, &6]))
+        }
+    }
+}
+
+/// The wall clock's time, cut to the digits of the result.
+fn moment(args: &Args<'_>, zone: &TimeZone, at: UnixTime) -> DateTime {
+    DateTime {
+        fsp: args.ty.decimals,
+        ..zone.to_local(at).truncate(args.ty.decimals)
+    }
+}
+
+fn now(args: &Args<'_>) -> SqlResult<Value> {
+    Ok(Value::DateTime(moment(
+        args,
+        &args.ctx.settings.time_zone,
+        args.ctx.now,
+    )))
+}
+
+fn sysdate(args: &Args<'_>) -> SqlResult<Value> {
+    let at = UnixTime {
+        micros: args.ctx.services.clock_micros(),
+        fsp: 6,
+    };
+    Ok(Value::DateTime(moment(args, &args.ctx.settings.time_zone, at)))
+}
+
+fn curdate(args: &Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Date(
+        moment(args, &args.ctx.settings.time_zone, args.ctx.now).date,
+    ))
+}
+
+fn curtime(args: &Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Time(
+        moment(args, &args.ctx.settings.time_zone, args.ctx.now).time(),
+    ))
+}
+
+fn infer_time(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType::time(fraction_digits(inference, 0)))
+}
+
+/// The fraction digits of an argument as a time: those of its type, or of the literal, or six for text.
+pub(super) fn fraction_digits(inference: &Inference<'_>, arg: usize) -> u8 {
+    let expr = &inference.args[arg];
+    match inference.literal(arg) {
+        Some(value @ (Value::Str(_) | Value::Bytes(_))) => {
+            let text = convert::to_text(value);
+            let datetime = DateTime::parse(&text, DateRules::RELAXED).map(|parsed| parsed.value.fsp);
+            datetime
+                .or_else(|| Time::parse(&text).map(|parsed| parsed.value.fsp))
+                .unwrap_or(6)
+        }
+        _ => arithmetic::decimals_of(&expr.ty).min(6),
+    }
+}
+
+/// The argument as a date, zero parts allowed.
+pub(super) fn date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
+    Ok(args.datetime(arg)?.map(|datetime| datetime.date))
+}
+
+fn of_date(args: &Args<'_>, part: impl Fn(Date) -> Option<i64>) -> SqlResult<Value> {
+    Ok(Value::from(date(args, 0)?.and_then(part)))
+}
+
+/// The first argument as a date of the calendar with its time; others are NULL with warning 1292.
+fn real_datetime(args: &Args<'_>) -> SqlResult<Option<DateTime>> {
+    let Some(datetime) = args.datetime(0)? else {
+        return Ok(None);
+    };
+    if datetime.date.is_real() {
+        return Ok(Some(datetime));
+    }
+    args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+    Ok(None)
+}
+
+fn real_date(args: &Args<'_>) -> SqlResult<Option<Date>> {
+    Ok(real_datetime(args)?.map(|datetime| datetime.date))
+}
+
+fn of_real_date(args: &Args<'_>, part: impl Fn(Date) -> i64) -> SqlResult<Value> {
+    Ok(Value::from(real_date(args)?.map(part)))
+}
+
+fn of_time(args: &Args<'_>, part: impl Fn(Time) -> i64) -> SqlResult<Value> {
+    Ok(Value::from(args.time(0)?.map(part)))
+}
+
+fn to_seconds(args: &Args<'_>) -> SqlResult<Value> {
+    let Some(datetime) = real_datetime(args)? else {
+        return Ok(Value::Null);
+    };
+    let clock = i64::from(datetime.hour) * 3600 + i64::from(datetime.minute) * 60 + i64::from(datetime.second);
+    Ok(Value::Int(datetime.date.to_days() * 86_400 + clock))
+}
+
+/// Days before the first year give the zero date.
+fn from_days(args: &Args<'_>) -> SqlResult<Value> {
+    let days = args.int(0)?;
+    Ok(match Date::from_days(days) {
+        Some(date) => Value::Date(date),
+        None if days < 366 => Value::Date(Date::ZERO),
+        None => Value::Null,
+    })
+}
+
+/// NULL is mode 0.
+fn week_mode(args: &Args<'_>, default: u8) -> SqlResult<i64> {
+    match args.len() {
+        1 => Ok(i64::from(default)),
+        _ if args.is_null(1) => Ok(0),
+        _ => args.int(1),
+    }
+}
+
+fn week(args: &Args<'_>) -> SqlResult<Value> {
+    let mode = WeekMode::new(week_mode(args, args.ctx.settings.default_week_format)?);
+    of_real_date(args, |date| date.week(mode).1.into())
+}
+
+fn yearweek(args: &Args<'_>) -> SqlResult<Value> {
+    let mode = WeekMode::for_yearweek(week_mode(args, 0)?);
+    of_real_date(args, |date| {
+        let (year, week) = date.week(mode);
+        i64::from(year) * 100 + i64::from(week)
+    })
+}
+
+/// The unit that a keyword argument names.
+pub(super) fn unit(value: &Value) -> SqlResult<IntervalUnit> {
+    let name = convert::to_text(value);
+    IntervalUnit::from_name(&name).ok_or_else(|| SqlError::new(ErrorKind::WrongArguments, &[&"INTERVAL"]))
+}
+
+/// `EXTRACT(unit FROM operand)`; the composite units are their digits side by side.
+fn extract(args: &Args<'_>) -> SqlResult<Value> {
+    use IntervalUnit::*;
+    let unit = unit(args.value(0))?;
+    if matches!(unit, Year | YearMonth | Quarter | Month | Week | Day) {
+        let Some(date) = date(args, 1)? else {
+            return Ok(Value::Null);
+        };
+        return Ok(Value::Int(match unit {
+            Year => date.year.into(),
+            YearMonth => i64::from(date.year) * 100 + i64::from(date.month),
+            Quarter => date.quarter().into(),
+            Month => date.month.into(),
+            Week => date
+                .week(WeekMode::new(args.ctx.settings.default_week_format.into()))
+                .1
+                .into(),
+            _ => date.day.into(),
+        }));
+    }
+    let Some((day, time)) = day_and_time(args, args.ctx)? else {
+        return Ok(Value::Null);
+    };
+    let (hours, minutes, seconds) = (
+        i64::from(time.hours()),
+        i64::from(time.minutes()),
+        i64::from(time.seconds()),
+    );
+    let micros = i64::from(time.fraction());
+    let clock = (hours * 100 + minutes) * 100 + seconds;
+    let number = match unit {
+        Hour => hours,
+        Minute => minutes,
+        Second => seconds,
+        Microsecond => micros,
+        DayHour => day * 100 + hours,
+        DayMinute => (day * 100 + hours) * 100 + minutes,
+        DaySecond => day * 1_000_000 + clock,
+        DayMicrosecond => (day * 1_000_000 + clock) * 1_000_000 + micros,
+        HourMinute => hours * 100 + minutes,
+        HourSecond => clock,
+        HourMicrosecond => clock * 1_000_000 + micros,
+        MinuteSecond => minutes * 100 + seconds,
+        MinuteMicrosecond => (minutes * 100 + seconds) * 1_000_000 + micros,
+        _ => seconds * 1_000_000 + micros,
+    };
+    Ok(Value::Int(if time.micros < 0 { -number } else { number }))
+}
+
+/// The time, and the day of the month where the operand has a date.
+fn day_and_time(args: &Args<'_>, ctx: &EvalContext<'_>) -> SqlResult<Option<(i64, Time)>> {
+    match args.value(1) {
+        Value::DateTime(datetime) => Ok(Some((datetime.date.day.into(), datetime.time()))),
+        Value::Date(date) => Ok(Some((date.day.into(), Time::default()))),
+        text @ (Value::Str(_) | Value::Bytes(_)) => {
+            let dated = Time::parse(&convert::to_text(text)).is_some_and(|parsed| parsed.had_date);
+            if dated && let Some(datetime) = convert::to_datetime(text, ctx)? {
+                return Ok(Some((datetime.date.day.into(), datetime.time())));
+            }
+            Ok(convert::to_time(text, ctx)?.map(|time| (0, time)))
+        }
+        other => Ok(convert::to_time(other, ctx)?.map(|time| (0, time))),
+    }
+}
