@@ -43,7 +43,7 @@ pub fn sync(setup: &Setup) -> Result<()> {
         let mut faulty = setup.clone();
         faulty
             .environment
-            .push(("LATSDB_FAULTS".into(), format!("sync:fail@{nth}")));
+            .push(("ENV_FAULTS".into(), format!("sync:fail@{nth}")));
         let server = faulty.start()?;
         let mut client = server.connect(None)?;
         prepare(&mut client, "")?;

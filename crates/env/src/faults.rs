@@ -145,7 +145,7 @@ impl File for FaultyFile {
 
 /// The variable that breaks the real disk of a debug build.
 #[cfg(any(debug_assertions, feature = "faults"))]
-const VARIABLE: &str = "LATSDB_FAULTS";
+const VARIABLE: &str = "ENV_FAULTS";
 
 /// Wraps the disk if the environment asks for faults and this build knows them.
 #[cfg(any(debug_assertions, feature = "faults"))]

@@ -145,7 +145,7 @@ fn a_failing_sync_of_real_files_stops_commits_and_loses_nothing() {
         let mut child = command
             .args(["--exact", "child", "--ignored", "--nocapture"])
             .env(CHILD_DIR, &dir)
-            .env("LATSDB_FAULTS", format!("sync:fail@{n}"))
+            .env("ENV_FAULTS", format!("sync:fail@{n}"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
