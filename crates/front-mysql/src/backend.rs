@@ -65,7 +65,7 @@ pub trait Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()>;
-    fn fetch(&mut self, id: u32, rows: usize, sink: &mut dyn ResultSink) -> SqlResult<()>;
+    fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()>;
     fn reset_statement(&mut self, id: u32) -> SqlResult<()>;
     fn close_statement(&mut self, id: u32);
     fn use_database(&mut self, name: &str) -> SqlResult<()>;
@@ -103,8 +103,8 @@ impl Session for sql::session::Session {
         self.execute(id, parameters, fetch, host, sink)
     }
 
-    fn fetch(&mut self, id: u32, rows: usize, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        self.fetch(id, rows, sink)
+    fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.fetch(id, rows, host, sink)
     }
 
     fn reset_statement(&mut self, id: u32) -> SqlResult<()> {

@@ -209,7 +209,7 @@ impl Dialog {
         next
     }
 
-    fn fetch(&mut self, id: u32, rows: u32, _host: &FiberHost) -> SqlResult<Next> {
+    fn fetch(&mut self, id: u32, rows: u32, host: &FiberHost) -> SqlResult<Next> {
         let unknown = || unknown_statement(id, "mysqld_stmt_fetch");
         let shape = self.statements.get(id).ok_or_else(unknown)?.cursor.clone();
         if shape.is_none() {
@@ -217,7 +217,7 @@ impl Dialog {
         }
         let (session, sink) = self.sink(Protocol::Binary);
         let mut sink = sink.with_shape(shape);
-        let outcome = session.fetch(id, rows as usize, &mut sink);
+        let outcome = session.fetch(id, rows as usize, host, &mut sink);
         next_after(&sink, outcome)
     }
 

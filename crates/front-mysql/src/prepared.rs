@@ -10,6 +10,8 @@ use mysql_wire::value::{BinaryDateTime, BinaryTime, BinaryValue};
 use sql::result::ResultShape;
 use types::{CharsetId, Date, DateTime, Decimal, ErrorKind, SqlError, SqlResult, Time, Value};
 
+use crate::registry::STATEMENT_TEXT_MAX;
+
 /// The prepared statements of one connection.
 #[derive(Default)]
 pub struct Statements {
@@ -44,7 +46,7 @@ impl Statements {
         self.by_id.insert(
             id,
             Statement {
-                text: text.to_vec(),
+                text: text[..text.len().min(STATEMENT_TEXT_MAX)].to_vec(),
                 parameters,
                 ..Statement::default()
             },

@@ -19,7 +19,7 @@ use crate::backend::ClientHost;
 use crate::clock::CoarseInstant;
 
 /// A statement's text is kept for the process list up to this length.
-const STATEMENT_TEXT_MAX: usize = 4 << 10;
+pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
 
 /// All connections of one node. Made before the SQL engine, which shows it, and the server, which fills it.
 #[derive(Debug)]
@@ -41,8 +41,10 @@ pub struct Counters {
     pub connections_refused: AtomicU64,
     /// Logins that failed.
     pub logins_denied: AtomicU64,
-    /// Commands of closed connections; open ones count their own.
+    /// Of closed connections; open ones count their own.
     commands_of_closed: AtomicU64,
+    bytes_received_of_closed: AtomicU64,
+    bytes_sent_of_closed: AtomicU64,
     /// Errors that commands were answered with, by their number.
     errors: Mutex<BTreeMap<u16, u64>>,
 }
@@ -57,6 +59,8 @@ pub struct Statistics {
     pub connections_refused: u64,
     pub logins_denied: u64,
     pub commands: u64,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
     pub prepared_statements: usize,
 }
 
@@ -70,6 +74,8 @@ pub struct Handle {
     /// When the command began or ended.
     since_ms: AtomicU64,
     commands: AtomicU64,
+    bytes_received: AtomicU64,
+    bytes_sent: AtomicU64,
     /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
     statement: Mutex<Vec<u8>>,
     interrupt: AtomicU8,
@@ -118,6 +124,8 @@ impl Registry {
             command: AtomicU8::new(CONNECT),
             since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
             commands: AtomicU64::new(0),
+            bytes_received: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
             statement: Mutex::default(),
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
@@ -140,9 +148,16 @@ impl Registry {
 
     pub(crate) fn leave(&self, handle: &Handle) {
         self.connections.lock().remove(&handle.id);
-        self.counters
+        let closed = &self.counters;
+        closed
             .commands_of_closed
             .fetch_add(handle.commands.load(Relaxed), Relaxed);
+        closed
+            .bytes_received_of_closed
+            .fetch_add(handle.bytes_received.load(Relaxed), Relaxed);
+        closed
+            .bytes_sent_of_closed
+            .fetch_add(handle.bytes_sent.load(Relaxed), Relaxed);
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -196,19 +211,24 @@ impl Registry {
 
     pub fn statistics(&self) -> Statistics {
         let connections = self.connections.lock();
-        let open_commands: u64 = connections.values().map(|handle| handle.commands.load(Relaxed)).sum();
-        let running = connections
-            .values()
-            .filter(|handle| handle.command.load(Relaxed) != code::SLEEP)
-            .count();
+        let counters = &self.counters;
+        let total = |of_closed: &AtomicU64, of_open: fn(&Handle) -> &AtomicU64| {
+            let open: u64 = connections.values().map(|handle| of_open(handle).load(Relaxed)).sum();
+            of_closed.load(Relaxed) + open
+        };
         Statistics {
             uptime_seconds: self.started.elapsed().as_secs(),
             connected: connections.len(),
-            running,
-            connections: self.counters.connections.load(Relaxed),
-            connections_refused: self.counters.connections_refused.load(Relaxed),
-            logins_denied: self.counters.logins_denied.load(Relaxed),
-            commands: self.counters.commands_of_closed.load(Relaxed) + open_commands,
+            running: connections
+                .values()
+                .filter(|handle| handle.command.load(Relaxed) != code::SLEEP)
+                .count(),
+            connections: counters.connections.load(Relaxed),
+            connections_refused: counters.connections_refused.load(Relaxed),
+            logins_denied: counters.logins_denied.load(Relaxed),
+            commands: total(&counters.commands_of_closed, |handle| &handle.commands),
+            bytes_received: total(&counters.bytes_received_of_closed, |handle| &handle.bytes_received),
+            bytes_sent: total(&counters.bytes_sent_of_closed, |handle| &handle.bytes_sent),
             prepared_statements: self.prepared_statements.load(Relaxed),
         }
     }
@@ -265,7 +285,15 @@ impl Handle {
         text.extend_from_slice(&statement[..statement.len().min(STATEMENT_TEXT_MAX)]);
         drop(text);
         self.mark(command);
-        self.commands.store(self.commands.load(Relaxed) + 1, Relaxed);
+        add(&self.commands, 1);
+    }
+
+    pub(crate) fn count_received(&self, bytes: usize) {
+        add(&self.bytes_received, bytes);
+    }
+
+    pub(crate) fn count_sent(&self, bytes: usize) {
+        add(&self.bytes_sent, bytes);
     }
 
     pub(crate) fn end(&self) {
@@ -320,6 +348,11 @@ impl Handle {
             statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
         }
     }
+}
+
+/// Only the connection's own thread counts, so a read and a write are enough.
+fn add(counter: &AtomicU64, n: usize) {
+    counter.store(counter.load(Relaxed) + n as u64, Relaxed);
 }
 
 /// The `Command` column of `SHOW PROCESSLIST`.

@@ -26,6 +26,8 @@ use crate::config::Config;
 use crate::connection;
 use crate::registry::{Handle, Registry};
 
+/// Slow password checks of one event loop that run at the same time: a flood of logins waits for itself.
+const PASSWORD_CHECKS_AT_ONCE: usize = 2;
 /// How long accepting rests when the system has no more descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What interrupted statements get to come to their end.
@@ -167,7 +169,10 @@ fn spawn<F: Future<Output = ()> + 'static>(
     name: String,
     make: impl FnOnce() -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(PASSWORD_CHECKS_AT_ONCE)
+        .build()?;
     std::thread::Builder::new().name(name).spawn(move || {
         let mut tasks = LocalSet::new();
         let first = {

@@ -113,7 +113,10 @@ impl Socket {
         });
         match read {
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Err(SocketEnd::Closed)),
-            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Ready(Ok(len)) => {
+                self.handle.count_received(len);
+                Poll::Ready(Ok(()))
+            }
             Poll::Pending => {
                 let inside_packet = !input.pending().is_empty();
                 match self.end_of_connection() {
@@ -184,6 +187,7 @@ impl Socket {
             }
         })
         .await;
+        self.handle.count_sent(sent);
         output.drop_front(sent);
         end
     }

@@ -160,5 +160,8 @@ fn a_result_larger_than_any_buffer_arrives_whole() {
     let mut bytes = 0;
     client.read_rows(|row| bytes += row.len()).unwrap();
     assert!(bytes > 100_000_000);
+    wait_until("all bytes are counted", || {
+        server.registry.statistics().bytes_sent > bytes as u64
+    });
     assert!(resident_bytes().saturating_sub(before) < 32 << 20);
 }

@@ -335,7 +335,7 @@ impl Session for CannedSession {
         self.statement(&text, ServerStatus::default(), host, sink)
     }
 
-    fn fetch(&mut self, _id: u32, rows: usize, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    fn fetch(&mut self, _id: u32, rows: usize, _host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         for _ in 0..rows.min(self.cursor_left) {
             sink.row(&[Value::UInt(self.cursor_left as u64), Value::str("row")])?;
             self.cursor_left -= 1;

@@ -108,12 +108,15 @@ impl Session {
     }
 
     /// `COM_STMT_FETCH`: the next rows of a cursor; ends with [`ServerStatus::LAST_ROW_SENT`] after the last one.
-    pub fn fetch(&mut self, id: u32, rows: usize, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let status = self.status();
         let prepared = self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_fetch"))?;
         let cursor = prepared.cursor.as_mut().ok_or_else(|| SqlError::new(ErrorKind::StmtHasNoOpenCursor, &[&id]))?;
         let end = (cursor.next + rows).min(cursor.rows.len());
         while cursor.next < end {
+            if sink.is_full() {
+                sink.flush(host)?;
+            }
             sink.row(cursor.rows.row(cursor.next))?;
             cursor.next += 1;
         }
