@@ -1,0 +1,179 @@
+//! Deep and long input: an error or a tree, never a crash, never more than linear time.
+
+use parser::{MAX_DEPTH, ParseErrorKind, SqlMode, parse, printer};
+
+/// Half of what a statement runs on in the server; unoptimized code needs several times what optimized code does.
+const STACK: usize = 512 * 1024;
+
+/// What is repeated at each level: before the middle, the middle, after the middle.
+struct Shape(&'static str, &'static str, &'static str, &'static str, &'static str);
+
+impl Shape {
+    fn at(&self, levels: usize) -> String {
+        let Shape(start, open, middle, close, end) = self;
+        format!("{start}{}{middle}{}{end}", open.repeat(levels), close.repeat(levels))
+    }
+}
+
+/// Every way to nest.
+const DEEP: &[Shape] = &[
+    Shape("SELECT ", "(", "1", ")", ""),
+    Shape("SELECT ", "-", "1", "", ""),
+    Shape("SELECT ", "- ", "1", "", ""),
+    Shape("SELECT ", "~", "1", "", ""),
+    Shape("SELECT ", "!", "1", "", ""),
+    Shape("SELECT ", "NOT ", "1", "", ""),
+    Shape("SELECT ", "BINARY ", "1", "", ""),
+    Shape("SELECT ", "1+(", "1", ")", ""),
+    Shape("SELECT ", "1 AND (1 OR ", "1", ")", ""),
+    Shape("SELECT ", "(1,", "1", ")", ""),
+    Shape("SELECT ", "f(", "1", ")", ""),
+    Shape("SELECT ", "s.f(1, ", "1", ")", ""),
+    Shape("SELECT ", "IF(1, ", "1", ", 2)", ""),
+    Shape("SELECT ", "COUNT(", "1", ")", ""),
+    Shape("SELECT ", "GROUP_CONCAT(1 ORDER BY ", "1", ")", ""),
+    Shape("SELECT ", "SUM(1) OVER (ORDER BY ", "1", ")", ""),
+    Shape("SELECT ", "CAST(", "1", " AS CHAR)", ""),
+    Shape("SELECT ", "CONVERT(", "1", " USING utf8mb4)", ""),
+    Shape("SELECT ", "TRIM(LEADING 1 FROM ", "1", ")", ""),
+    Shape("SELECT ", "SUBSTRING(1 FROM ", "1", ")", ""),
+    Shape("SELECT ", "ROW(1, ", "1", ")", ""),
+    Shape("SELECT ", "CASE WHEN 1 THEN ", "1", " END", ""),
+    Shape("SELECT ", "CASE ", "1", " WHEN 1 THEN 1 END", ""),
+    Shape("SELECT ", "1 IN (1, ", "1", ")", ""),
+    Shape("SELECT ", "1 BETWEEN 1 AND ", "1", "", ""),
+    Shape("SELECT ", "1 LIKE (", "1", ")", ""),
+    Shape("SELECT ", "1 MEMBER OF ((", "1", "))", ""),
+    Shape("SELECT ", "1 + INTERVAL (", "1", ") DAY", ""),
+    Shape("SELECT ", "DATE_ADD(1, INTERVAL ", "1", " DAY)", ""),
+    Shape("SELECT ", "INTERVAL 1 DAY + ", "1", "", ""),
+    Shape("SELECT ", "{fn ", "1", "}", ""),
+    Shape("SELECT ", "@a := ", "1", "", ""),
+    Shape("SELECT ", "JSON_VALUE(", "1", ", '$')", ""),
+    Shape("SELECT ", "MATCH (a) AGAINST (", "1", ")", ""),
+    Shape("SELECT ", "(SELECT ", "1", ")", ""),
+    Shape("SELECT ", "((SELECT 1) UNION (SELECT ", "1", "))", ""),
+    Shape("SELECT ", "EXISTS (SELECT ", "1", ")", ""),
+    Shape("SELECT ", "1 = ALL (SELECT ", "1", ")", ""),
+    Shape("SELECT ", "1 IN (SELECT ", "1", ")", ""),
+    Shape("SELECT ", "1 IN ((SELECT ", "1", "), 1)", ""),
+    Shape("", "(", "SELECT 1", ")", ""),
+    Shape("", "(SELECT 1) UNION (", "SELECT 1", ")", ""),
+    Shape("", "(", "SELECT 1", " LIMIT 1)", ""),
+    Shape("", "WITH a AS (", "SELECT 1", ") SELECT 1", ""),
+    Shape("SELECT * FROM ", "(", "t", ")", ""),
+    Shape("SELECT * FROM ", "(t JOIN ", "t", ")", ""),
+    Shape("SELECT * FROM ", "(", "t", " JOIN t)", ""),
+    Shape("SELECT * FROM ", "(t, ", "t", ")", ""),
+    Shape("SELECT * FROM ", "{OJ ", "t", "}", ""),
+    Shape("SELECT * FROM ", "(SELECT * FROM ", "t", ") t", ""),
+    Shape("SELECT * FROM ", "((SELECT 1) UNION (SELECT * FROM ", "t", ")) t", ""),
+    Shape("SELECT * FROM JSON_TABLE('', '' COLUMNS (", "NESTED '' COLUMNS (", "a FOR ORDINALITY", ")", ")) t"),
+    Shape("INSERT INTO t VALUES (", "(", "1", ")", ")"),
+    Shape("CREATE TABLE t (a INT CHECK (", "(", "1", ")", "))"),
+    Shape("CREATE PROCEDURE p() ", "BEGIN ", "SELECT 1", "; END", ""),
+    Shape("CREATE PROCEDURE p() ", "IF 1 THEN ", "SELECT 1", "; END IF", ""),
+    Shape("CREATE PROCEDURE p() BEGIN ", "DECLARE EXIT HANDLER FOR 1 ", "SELECT 1", "", "; END"),
+    Shape("CREATE USER u ", "IDENTIFIED WITH p INITIAL AUTHENTICATION ", "IDENTIFIED BY ''", "", ""),
+    Shape("", "CREATE EVENT e ON SCHEDULE AT 1 DO ", "SELECT 1", "", ""),
+    // These grow to the left.
+    Shape("SELECT 1", "+1", "", "", ""),
+    Shape("SELECT 1", " XOR 1", "", "", ""),
+    Shape("SELECT 1", "=1", "", "", ""),
+    Shape("SELECT 1", " IS NULL", "", "", ""),
+    Shape("SELECT 1", " + INTERVAL 1 DAY", "", "", ""),
+    Shape("SELECT 1", " COLLATE c", "", "", ""),
+    Shape("SELECT 1", " = ALL (SELECT 1)", "", "", ""),
+    Shape("SELECT ", "(", "1", "+1+1)", ""),
+    Shape("SELECT ", "(", "1", " IS NULL IS NULL = 1)", ""),
+    Shape("SELECT * FROM t", " JOIN t", "", "", ""),
+    Shape("SELECT * FROM t", " JOIN t", "", " ON 1", ""),
+    Shape("SELECT * FROM t", " NATURAL JOIN t", "", "", ""),
+    Shape("SELECT * FROM t", " LEFT JOIN t ON 1", "", "", ""),
+];
+
+/// What may be long without being deep.
+const LONG: &[Shape] = &[
+    Shape("SELECT 1", " AND 1", "", "", ""),
+    Shape("SELECT 1", " OR a = 1", "", "", ""),
+    Shape("SELECT 1", ", 1", "", "", ""),
+    Shape("SELECT 1", " UNION SELECT 1", "", "", ""),
+    Shape("SELECT 1", " INTERSECT SELECT 1", "", "", ""),
+    Shape("SELECT * FROM t", ", t", "", "", ""),
+    Shape("SELECT f(1", ", 1", "", "", ")"),
+    Shape("SELECT 1 IN (1", ", 1", "", "", ")"),
+    Shape("SELECT 1 IN ((1, 2)", ", (1, 2)", "", "", ")"),
+    Shape("SELECT CASE", " WHEN 1 THEN 2", "", "", " END"),
+    Shape("SELECT 'a'", " 'a'", "", "", ""),
+    Shape("SELECT 1", " /* x */", "", "", ""),
+    Shape("SELECT 1", " /*! */", "", "", ""),
+    Shape("INSERT INTO t VALUES (1)", ", (1)", "", "", ""),
+    Shape("INSERT INTO t VALUES (1", ", 1 + 1", "", "", ")"),
+    Shape("ALTER TABLE t FORCE", ", ADD a INT", "", "", ""),
+    Shape("CREATE TABLE t (a INT", ", a INT", "", "", ")"),
+    Shape("CREATE PROCEDURE p() BEGIN ", "SELECT 1; ", "", "", "END"),
+    Shape("SET a = 1", ", a = 1", "", "", ""),
+];
+
+/// Runs `work` on a small stack, which it must not overflow.
+fn on_small_stack(work: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap();
+}
+
+/// Parses, prints, parses again, clones, compares and drops: everything that walks a tree.
+fn walk(sql: &str) -> Result<(), ParseErrorKind> {
+    let parsed = parse(sql.as_bytes(), SqlMode::default()).map_err(|error| error.kind)?;
+    let printed = printer::to_sql(&parsed.statement);
+    let again = parse(&printed, SqlMode::default());
+    if let Ok(again) = &again {
+        assert!(again.statement == parsed.statement.clone());
+    }
+    // Printing may add parentheses, which count as depth: only this error is right.
+    match again.map_err(|error| error.kind) {
+        Err(ParseErrorKind::TooDeep { .. }) | Ok(_) => Ok(()),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn deep_statements_are_refused_and_do_not_overflow() {
+    on_small_stack(|| {
+        for shape in DEEP {
+            assert_eq!(walk(&shape.at(10)), Ok(()), "{}", shape.at(10));
+            // The deepest that parses, by bisection.
+            let (mut good, mut bad) = (10, 2 * MAX_DEPTH);
+            while bad - good > 1 {
+                let middle = (good + bad) / 2;
+                match walk(&shape.at(middle)) {
+                    Ok(()) => good = middle,
+                    Err(ParseErrorKind::TooDeep { .. }) => bad = middle,
+                    Err(other) => panic!("{other:?}: {}", shape.at(middle)),
+                }
+            }
+            assert!(good > MAX_DEPTH / 8, "only {good} levels: {}", shape.at(2));
+            for levels in [1_000, 30_000] {
+                assert!(matches!(walk(&shape.at(levels)), Err(ParseErrorKind::TooDeep { .. })), "{}", shape.at(2));
+            }
+        }
+    });
+}
+
+#[test]
+fn an_unclosed_nesting_is_refused_too() {
+    on_small_stack(|| {
+        for shape in DEEP {
+            let Shape(start, open, ..) = shape;
+            let text = format!("{start}{}", open.repeat(30_000));
+            assert!(parse(text.as_bytes(), SqlMode::default()).is_err());
+        }
+    });
+}
+
+#[test]
+fn long_statements_parse() {
+    on_small_stack(|| {
+        for shape in LONG {
+            assert_eq!(walk(&shape.at(20_000)), Ok(()), "{}", shape.at(3));
+        }
+    });
+}
