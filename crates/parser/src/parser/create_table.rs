@@ -55,7 +55,7 @@ impl Parser<'_> {
         definition.duplicates = self.opt_on_duplicate_row();
         let must = self.eat(Kw::AS) || definition.duplicates.is_some();
         if must || self.at_tok(Tok::LParen) || self.at_query() {
-            definition.query = Some(self.inner_query()?);
+            definition.query = Some(*self.inner_query()?);
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Parser<'_> {
     }
 
     fn insert_query(&mut self) -> PResult<InsertSource> {
-        self.inner_query().map(|query| InsertSource::Query(Box::new(query)))
+        self.inner_query().map(InsertSource::Query)
     }
 
     /// `(..), (..)`

@@ -84,6 +84,7 @@ impl Parser<'_> {
 
     /// Adds operators and right sides to `left` as long as they bind at `min` or tighter. On return `peak` is at least the
     /// height of the result.
+    #[inline(never)]
     fn operators(&mut self, mut left: Expr, mut left_level: u8, min: u8) -> PResult<Expr> {
         let mut height = self.peak + 1;
         while let Some((infix, power)) = self.infix() {
@@ -195,7 +196,7 @@ impl Parser<'_> {
             } else {
                 Quantifier::Any
             };
-            let query = self.subquery()?;
+            let query = *self.subquery()?;
             return Ok(Expr::Quantified(Box::new(Quantified {
                 op,
                 quantifier,
@@ -208,6 +209,7 @@ impl Parser<'_> {
     }
 
     /// `left + INTERVAL amount unit`, unless it is the function `INTERVAL(..)`.
+    #[inline(never)]
     fn plus_interval(&mut self, op: BinaryOp, left: Expr) -> PResult<Expr> {
         match self.interval_or_function()? {
             Interval::Span(amount, unit) => {
@@ -226,6 +228,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn is_test(&mut self, operand: Expr) -> PResult<Is> {
         self.bump();
         let negated = self.eat(Kw::NOT);
@@ -302,6 +305,7 @@ impl Parser<'_> {
     }
 
     /// A column, `column -> path`, or a function by a name that is no keyword.
+    #[inline(never)]
     pub(super) fn name_or_call(&mut self) -> PResult<Expr> {
         if self.peek() == Tok::LParen && matches!(self.tok.kind, Tok::Ident | Tok::QuotedIdent) {
             let name = self.ident()?;
@@ -353,12 +357,13 @@ impl Parser<'_> {
     }
 
     /// `(expr)`, `(a, b)`, `(query)`.
+    #[inline(never)]
     fn parenthesised(&mut self) -> PResult<Expr> {
         self.bump();
         if self.at_query() {
             let query = self.inner_query()?;
             self.expect_tok(Tok::RParen)?;
-            return Ok(Expr::Subquery(Box::new(query)));
+            return Ok(Expr::Subquery(query));
         }
         let starts_with_parenthesis = self.at_tok(Tok::LParen);
         let first = self.expr()?;
@@ -378,8 +383,8 @@ impl Parser<'_> {
     pub(super) fn query_from(&mut self, first: Expr) -> PResult<Expr> {
         match first {
             Expr::Subquery(query) if self.at_query_tail() => {
-                let query = self.nested(|parser| parser.query_expression_from(*query))?;
-                Ok(Expr::Subquery(Box::new(query)))
+                let query = self.nested_query(|parser| parser.query_expression_from(query))?;
+                Ok(Expr::Subquery(query))
             }
             other => Ok(other),
         }
@@ -395,6 +400,7 @@ impl Parser<'_> {
         Ok(Expr::Row(values.into()))
     }
 
+    #[inline(never)]
     fn user_variable(&mut self) -> PResult<Expr> {
         let name = self.user_var()?;
         if !self.eat_tok(Tok::Assign) {
@@ -451,6 +457,7 @@ impl Parser<'_> {
     }
 
     /// `{d '..'}`, `{t '..'}`, `{ts '..'}`, `{fn expr}`: other words are dropped too, as in MySQL.
+    #[inline(never)]
     fn odbc_escape(&mut self) -> PResult<Expr> {
         self.bump();
         let kind = self.ident()?;
@@ -470,6 +477,7 @@ impl Parser<'_> {
     }
 
     /// At `INTERVAL`: a span of time, or the function of that name.
+    #[inline(never)]
     pub(super) fn interval_or_function(&mut self) -> PResult<Interval> {
         self.expect(Kw::INTERVAL)?;
         let amount = if self.at_tok(Tok::LParen) {

@@ -1,4 +1,7 @@
 //! Primaries that begin with a keyword: functions with syntax of their own, CASE, CAST, aggregates and windows.
+//!
+//! All of them recurse into expressions, so they are kept out of line: a level of nesting then takes the stack of the functions
+//! on its path, not of everything an expression can be.
 
 use super::expr::{function, level};
 use super::{PResult, Parser};
@@ -7,13 +10,14 @@ use crate::keywords::{Class, Kw};
 use crate::lexer::Tok;
 
 impl Parser<'_> {
+    #[inline(never)]
     pub(super) fn keyword_primary(&mut self, keyword: Kw) -> PResult<Expr> {
         match keyword {
             Kw::NULL | Kw::TRUE | Kw::FALSE => self.literal_primary(),
             Kw::CASE => self.case(),
             Kw::EXISTS => {
                 self.bump();
-                self.subquery().map(|query| Expr::Exists(Box::new(query)))
+                self.subquery().map(Expr::Exists)
             }
             Kw::ROW => self.row(),
             Kw::DEFAULT => self.default_of(),
@@ -58,6 +62,7 @@ impl Parser<'_> {
     }
 
     /// A keyword that is also a name: a function if `(` follows, else a column.
+    #[inline(never)]
     fn free_keyword(&mut self, keyword: Kw) -> PResult<Expr> {
         if self.peek() != Tok::LParen {
             if let Some(literal) = self.opt_literal()? {
@@ -81,6 +86,7 @@ impl Parser<'_> {
     }
 
     /// A keyword that was one only because `(` follows.
+    #[inline(never)]
     fn function_keyword(&mut self, keyword: Kw) -> PResult<Expr> {
         match keyword {
             Kw::COUNT => self.count(),
@@ -115,6 +121,7 @@ impl Parser<'_> {
     }
 
     /// `KEYWORD(args)`
+    #[inline(never)]
     fn plain_call(&mut self, keyword: Kw) -> PResult<Expr> {
         self.bump();
         let args = self.call_args()?;
@@ -160,6 +167,7 @@ impl Parser<'_> {
         Ok(digits)
     }
 
+    #[inline(never)]
     fn case(&mut self) -> PResult<Expr> {
         self.bump();
         let operand = if self.at(Kw::WHEN) { None } else { Some(self.expr()?) };
@@ -180,6 +188,7 @@ impl Parser<'_> {
     }
 
     /// `ROW(a, b, ...)`
+    #[inline(never)]
     fn row(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -207,6 +216,7 @@ impl Parser<'_> {
         Ok(Expr::InsertValue(Box::new(column)))
     }
 
+    #[inline(never)]
     fn match_against(&mut self) -> PResult<Expr> {
         self.bump();
         let columns = if self.at_tok(Tok::LParen) {
@@ -236,6 +246,7 @@ impl Parser<'_> {
     }
 
     /// `CONVERT(expr, type)`, `CONVERT(expr USING charset)`
+    #[inline(never)]
     fn convert(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -257,6 +268,7 @@ impl Parser<'_> {
         Ok(converted)
     }
 
+    #[inline(never)]
     fn cast(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -279,6 +291,7 @@ impl Parser<'_> {
         })))
     }
 
+    #[inline(never)]
     fn char_fn(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -292,6 +305,7 @@ impl Parser<'_> {
         Ok(Expr::Char(Box::new(CharFn { args, charset })))
     }
 
+    #[inline(never)]
     fn extract(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -302,6 +316,7 @@ impl Parser<'_> {
         Ok(Expr::Extract(Box::new(Extract { unit, operand })))
     }
 
+    #[inline(never)]
     fn trim(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -333,6 +348,7 @@ impl Parser<'_> {
     }
 
     /// `POSITION(part IN whole)` is `LOCATE(part, whole)`.
+    #[inline(never)]
     fn position(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -344,6 +360,7 @@ impl Parser<'_> {
     }
 
     /// `SUBSTRING(s, from [, length])`, `SUBSTRING(s FROM from [FOR length])`
+    #[inline(never)]
     fn substring(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -363,6 +380,7 @@ impl Parser<'_> {
     }
 
     /// `DATE_ADD(date, INTERVAL ..)`, and `ADDDATE(date, days)`.
+    #[inline(never)]
     fn date_arith(&mut self, op: DateOp, allow_days: bool) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -412,6 +430,7 @@ impl Parser<'_> {
         self.interval_unit()
     }
 
+    #[inline(never)]
     fn timestamp_add(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -429,6 +448,7 @@ impl Parser<'_> {
         })))
     }
 
+    #[inline(never)]
     fn timestamp_diff(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -441,6 +461,7 @@ impl Parser<'_> {
         Ok(Expr::TimestampDiff(Box::new(TimestampDiff { unit, from, to })))
     }
 
+    #[inline(never)]
     fn get_format(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -455,6 +476,7 @@ impl Parser<'_> {
         Ok(Expr::GetFormat(Box::new(GetFormat { kind, region })))
     }
 
+    #[inline(never)]
     fn weight_string(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -475,6 +497,7 @@ impl Parser<'_> {
         Ok(Expr::WeightString(Box::new(WeightString { operand, cast })))
     }
 
+    #[inline(never)]
     fn json_value(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -528,6 +551,7 @@ impl Parser<'_> {
     // ---- aggregates and windows ----
 
     /// Functions of one argument (two for JSON_OBJECTAGG).
+    #[inline(never)]
     fn aggregate(&mut self, function: AggregateFn) -> PResult<Expr> {
         use AggregateFn::{Avg, JsonObjectAgg, Max, Min, StCollect, Sum};
         self.bump();
@@ -545,16 +569,17 @@ impl Parser<'_> {
             self.eat(Kw::ALL);
             args.push(self.expr()?);
         }
-        self.aggregate_end(Aggregate {
+        self.aggregate_end(Box::new(Aggregate {
             function,
             distinct,
             args,
             order_by: Vec::new(),
             separator: None,
             over: None,
-        })
+        }))
     }
 
+    #[inline(never)]
     fn count(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -575,46 +600,49 @@ impl Parser<'_> {
             }
         };
         let function = AggregateFn::Count;
-        self.aggregate_end(Aggregate {
+        self.aggregate_end(Box::new(Aggregate {
             function,
             distinct,
             args,
             order_by: Vec::new(),
             separator: None,
             over: None,
-        })
+        }))
     }
 
+    #[inline(never)]
     fn group_concat(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
         let distinct = self.eat(Kw::DISTINCT);
         let args = self.list(Self::expr)?;
-        let order_by = self.opt_order_by()?;
+        let order_by = self.nested(Self::opt_order_by)?;
         let separator = if self.eat(Kw::SEPARATOR) {
             Some(self.bytes_or_hex()?)
         } else {
             None
         };
         let function = AggregateFn::GroupConcat;
-        self.aggregate_end(Aggregate {
+        self.aggregate_end(Box::new(Aggregate {
             function,
             distinct,
             args,
             order_by,
             separator,
             over: None,
-        })
+        }))
     }
 
-    fn aggregate_end(&mut self, mut aggregate: Aggregate) -> PResult<Expr> {
+    #[inline(never)]
+    fn aggregate_end(&mut self, mut aggregate: Box<Aggregate>) -> PResult<Expr> {
         self.expect_tok(Tok::RParen)?;
         if self.at(Kw::OVER) {
             aggregate.over = Some(self.over()?);
         }
-        Ok(Expr::Aggregate(Box::new(aggregate)))
+        Ok(Expr::Aggregate(aggregate))
     }
 
+    #[inline(never)]
     fn window_call(&mut self, keyword: Kw) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
@@ -661,16 +689,18 @@ impl Parser<'_> {
         })))
     }
 
+    #[inline(never)]
     fn over(&mut self) -> PResult<Over> {
         self.expect(Kw::OVER)?;
         if self.at_tok(Tok::LParen) {
-            self.window_spec().map(Over::Spec)
+            self.nested(Self::window_spec).map(Over::Spec)
         } else {
             self.ident().map(Over::Name)
         }
     }
 
     /// `([base] [PARTITION BY ..] [ORDER BY ..] [frame])`
+    #[inline(never)]
     pub(super) fn window_spec(&mut self) -> PResult<WindowSpec> {
         self.expect_tok(Tok::LParen)?;
         let base = if self.at_ident() { Some(self.ident()?) } else { None };
@@ -699,6 +729,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn frame(&mut self, unit: FrameUnit) -> PResult<Frame> {
         let (start, end) = if self.eat(Kw::BETWEEN) {
             let start = self.frame_bound()?;

@@ -45,6 +45,9 @@ pub(crate) struct Fail;
 
 pub(crate) type PResult<T> = Result<T, Fail>;
 
+/// Levels of depth that a query takes. With [`MAX_DEPTH`], queries nest 62 deep, about MySQL's own limit.
+const QUERY_LEVELS: usize = 4;
+
 pub(crate) struct Parser<'a> {
     text: &'a [u8],
     mode: SqlMode,
@@ -57,7 +60,7 @@ pub(crate) struct Parser<'a> {
     depth: usize,
     peak: usize,
     /// The INTO of a SELECT whose query is not finished yet.
-    pending_into: Option<SelectInto>,
+    pending_into: Option<Box<SelectInto>>,
     error: Option<ParseError>,
 }
 
@@ -198,13 +201,25 @@ impl<'a> Parser<'a> {
 
     /// Runs `parse` one level deeper. What it makes counts as one higher than the highest thing inside.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
-        self.enter()?;
+        self.nested_by(1, parse)
+    }
+
+    /// A query in a query takes everybody who recurses several calls: it counts as that many levels.
+    fn nested_query<T>(&mut self, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
+        self.nested_by(QUERY_LEVELS, parse)
+    }
+
+    fn nested_by<T>(&mut self, levels: usize, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
+        self.depth += levels;
+        if self.depth > MAX_DEPTH {
+            return Err(self.too_deep());
+        }
         let outer = std::mem::replace(&mut self.peak, 0);
         let parsed = parse(self)?;
-        let height = self.peak + 1;
+        let height = self.peak + levels;
         self.check_height(height)?;
         self.peak = outer.max(height);
-        self.leave();
+        self.depth -= levels;
         Ok(parsed)
     }
 

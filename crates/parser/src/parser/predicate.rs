@@ -8,6 +8,7 @@ use crate::lexer::Tok;
 
 impl Parser<'_> {
     /// The current token begins a predicate on `operand`.
+    #[inline(never)]
     pub(super) fn predicate(&mut self, operand: Expr) -> PResult<Expr> {
         let negated = self.eat(Kw::NOT);
         match self.bump().kind {
@@ -66,10 +67,11 @@ impl Parser<'_> {
     }
 
     /// `(query)` or `(value, ...)`
+    #[inline(never)]
     fn in_operand(&mut self, operand: Expr, negated: bool) -> PResult<Expr> {
         self.expect_tok(Tok::LParen)?;
         if self.at_query() {
-            let query = self.inner_query()?;
+            let query = *self.inner_query()?;
             self.expect_tok(Tok::RParen)?;
             return Ok(Expr::InSubquery(Box::new(InSubquery {
                 operand,
@@ -114,9 +116,12 @@ impl Parser<'_> {
             return Ok(literal);
         }
         // `'a' COLLATE c + ..`: rare enough to be read as a level of its own.
-        self.nested(|parser| {
-            let literal = parser.collations(literal)?;
-            parser.expr_from(literal)
-        })
+        self.nested(|parser| parser.value_from(literal))
+    }
+
+    #[inline(never)]
+    fn value_from(&mut self, literal: Expr) -> PResult<Expr> {
+        let literal = self.collations(literal)?;
+        self.expr_from(literal)
     }
 }

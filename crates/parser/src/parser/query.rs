@@ -37,29 +37,30 @@ impl Parser<'_> {
     }
 
     /// `(query)` inside of another statement.
-    pub(super) fn subquery(&mut self) -> PResult<Query> {
+    pub(super) fn subquery(&mut self) -> PResult<Box<Query>> {
         self.expect_tok(Tok::LParen)?;
         let query = self.inner_query()?;
         self.expect_tok(Tok::RParen)?;
         Ok(query)
     }
 
-    pub(super) fn query_expression(&mut self) -> PResult<Query> {
+    pub(super) fn query_expression(&mut self) -> PResult<Box<Query>> {
         let with = self.opt_with()?;
         self.query_after_with(with)
     }
 
-    pub(super) fn query_after_with(&mut self, with: Option<With>) -> PResult<Query> {
+    pub(super) fn query_after_with(&mut self, with: Option<With>) -> PResult<Box<Query>> {
         let first = self.query_primary()?;
         self.query_rest(with, first)
     }
 
     /// A query whose first primary was `(first)`, already read.
-    pub(super) fn query_expression_from(&mut self, first: Query) -> PResult<Query> {
-        self.query_rest(None, Primary::Parenthesised(Box::new(first)))
+    pub(super) fn query_expression_from(&mut self, first: Box<Query>) -> PResult<Box<Query>> {
+        self.query_rest(None, Primary::Parenthesised(first))
     }
 
-    fn query_rest(&mut self, with: Option<With>, first: Primary) -> PResult<Query> {
+    #[inline(never)]
+    fn query_rest(&mut self, with: Option<With>, first: Primary) -> PResult<Box<Query>> {
         let body = self.set_operations(first)?;
         // `SELECT .. INTO .. FROM ..` left it here.
         let mut into = self.pending_into.take();
@@ -71,21 +72,21 @@ impl Parser<'_> {
         let around = with.is_none() && order_by.is_empty() && limit.is_none() && locks.is_empty() && into.is_none();
         let body = match body {
             // Parentheses around the whole of a query mean nothing.
-            Primary::Parenthesised(inner) if around => return Ok(*inner),
+            Primary::Parenthesised(inner) if around => return Ok(inner),
             other => self.body_of(other)?,
         };
-        Ok(Query {
+        Ok(Box::new(Query {
             with,
             body,
             order_by,
             limit,
             locks,
             into,
-        })
+        }))
     }
 
     /// INTO at one of the places behind the body: only one of them may have it.
-    fn later_into(&mut self, into: &mut Option<SelectInto>) -> PResult<()> {
+    fn later_into(&mut self, into: &mut Option<Box<SelectInto>>) -> PResult<()> {
         if into.is_some() && self.at(Kw::INTO) {
             return Err(self.unexpected());
         }
@@ -96,8 +97,8 @@ impl Parser<'_> {
     }
 
     /// A query inside of another: it cannot have INTO.
-    pub(super) fn inner_query(&mut self) -> PResult<Query> {
-        let query = self.nested(Self::query_expression)?;
+    pub(super) fn inner_query(&mut self) -> PResult<Box<Query>> {
+        let query = self.nested_query(Self::query_expression)?;
         if query.into.is_some() {
             return Err(self.misplaced_into());
         }
@@ -133,6 +134,7 @@ impl Parser<'_> {
     }
 
     /// `WITH [RECURSIVE] name [(columns)] AS (query), ...`
+    #[inline(never)]
     pub(super) fn opt_with(&mut self) -> PResult<Option<With>> {
         if !self.eat(Kw::WITH) {
             return Ok(None);
@@ -142,7 +144,7 @@ impl Parser<'_> {
             let name = parser.ident()?;
             let columns = parser.opt_paren_idents()?;
             parser.expect(Kw::AS)?;
-            let query = parser.subquery()?;
+            let query = *parser.subquery()?;
             Ok(CommonTable { name, columns, query })
         })?;
         Ok(Some(With { recursive, tables }))
@@ -186,6 +188,7 @@ impl Parser<'_> {
         self.eat_any(&[Kw::ALL, Kw::DISTINCT]) == Some(Kw::ALL)
     }
 
+    #[inline(never)]
     fn query_primary(&mut self) -> PResult<Primary> {
         match self.kind() {
             Tok::Kw(Kw::SELECT) => Ok(Primary::Body(QueryBody::Select(Box::new(self.select()?)))),
@@ -203,14 +206,15 @@ impl Parser<'_> {
             }
             Tok::LParen => {
                 self.bump();
-                let query = self.nested(Self::query_expression)?;
+                let query = self.nested_query(Self::query_expression)?;
                 self.expect_tok(Tok::RParen)?;
-                Ok(Primary::Parenthesised(Box::new(query)))
+                Ok(Primary::Parenthesised(query))
             }
             _ => Err(self.unexpected()),
         }
     }
 
+    #[inline(never)]
     fn select(&mut self) -> PResult<Select> {
         self.bump();
         let hints = self.take_hint()?;
@@ -304,6 +308,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
+    #[inline(never)]
     pub(super) fn select_item(&mut self) -> PResult<SelectItem> {
         if self.at_ident()
             && self.peek() == Tok::Dot
@@ -488,7 +493,7 @@ impl Parser<'_> {
         }
     }
 
-    fn opt_into(&mut self) -> PResult<Option<SelectInto>> {
+    fn opt_into(&mut self) -> PResult<Option<Box<SelectInto>>> {
         if !self.eat(Kw::INTO) {
             return Ok(None);
         }
@@ -501,17 +506,17 @@ impl Parser<'_> {
             };
             let fields = self.field_format()?;
             let lines = self.line_format()?;
-            return Ok(Some(SelectInto::OutFile {
+            return Ok(Some(Box::new(SelectInto::OutFile {
                 path,
                 charset,
                 fields,
                 lines,
-            }));
+            })));
         }
         if self.eat(Kw::DUMPFILE) {
-            return Ok(Some(SelectInto::DumpFile(self.text()?)));
+            return Ok(Some(Box::new(SelectInto::DumpFile(self.text()?))));
         }
-        Ok(Some(SelectInto::Variables(self.list(Self::target_var)?)))
+        Ok(Some(Box::new(SelectInto::Variables(self.list(Self::target_var)?))))
     }
 
     pub(super) fn target_var(&mut self) -> PResult<IntoVar> {

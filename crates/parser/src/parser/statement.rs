@@ -64,8 +64,8 @@ impl Parser<'_> {
     }
 
     fn query_statement(&mut self) -> PResult<Statement> {
-        let query = self.nested(Self::query_expression)?;
-        Ok(Statement::Query(Box::new(query)))
+        let query = self.nested_query(Self::query_expression)?;
+        Ok(Statement::Query(query))
     }
 
     /// `WITH .. SELECT|UPDATE|DELETE`
@@ -75,8 +75,8 @@ impl Parser<'_> {
             Tok::Kw(Kw::UPDATE) => self.update(with),
             Tok::Kw(Kw::DELETE) => self.delete(with),
             _ => {
-                let query = self.nested(|parser| parser.query_after_with(with))?;
-                Ok(Statement::Query(Box::new(query)))
+                let query = self.nested_query(|parser| parser.query_after_with(with))?;
+                Ok(Statement::Query(query))
             }
         }
     }

@@ -122,7 +122,7 @@ impl Parser<'_> {
         let name = self.table_name()?;
         let columns = self.opt_paren_idents()?;
         self.expect(Kw::AS)?;
-        let query = self.inner_query()?;
+        let query = *self.inner_query()?;
         let mut check = None;
         if self.eat(Kw::WITH) {
             check = Some(match self.eat_any(&[Kw::CASCADED, Kw::LOCAL]) {

@@ -115,7 +115,7 @@ impl Parser<'_> {
     fn table_factor(&mut self) -> PResult<TableRef> {
         match self.kind() {
             Tok::LParen => match self.nested(Self::parenthesised_table)? {
-                Parenthesised::Query(query) => self.derived(false, *query),
+                Parenthesised::Query(query) => self.derived(false, query),
                 Parenthesised::Tables(tables) => Ok(tables),
             },
             Tok::Kw(Kw::LATERAL) => {
@@ -213,19 +213,19 @@ impl Parser<'_> {
         if self.at_query() {
             let query = self.inner_query()?;
             self.expect_tok(Tok::RParen)?;
-            return Ok(Parenthesised::Query(Box::new(query)));
+            return Ok(Parenthesised::Query(query));
         }
         let mut first = None;
         if self.at_tok(Tok::LParen) {
             match self.nested(Self::parenthesised_table)? {
                 Parenthesised::Query(mut query) => {
                     if self.at_query_tail() {
-                        query = Box::new(self.nested(|parser| parser.query_expression_from(*query))?);
+                        query = self.nested_query(|parser| parser.query_expression_from(query))?;
                     }
                     if self.eat_tok(Tok::RParen) {
                         return Ok(Parenthesised::Query(query));
                     }
-                    first = Some(self.derived(false, *query)?);
+                    first = Some(self.derived(false, query)?);
                 }
                 Parenthesised::Tables(tables) => first = Some(tables),
             }
@@ -248,14 +248,14 @@ impl Parser<'_> {
     }
 
     /// What follows a subquery in FROM.
-    fn derived(&mut self, lateral: bool, query: Query) -> PResult<TableRef> {
+    fn derived(&mut self, lateral: bool, query: Box<Query>) -> PResult<TableRef> {
         let Some(alias) = self.opt_table_alias()? else {
             return Err(self.alias_missing());
         };
         let columns = self.opt_paren_idents()?;
         Ok(TableRef::Derived(Box::new(Derived {
             lateral,
-            query,
+            query: *query,
             alias,
             columns,
         })))

@@ -19,7 +19,7 @@ impl Printer {
         for lock in &query.locks {
             self.locking(lock);
         }
-        self.opt(" INTO ", &query.into, Self::select_into);
+        self.opt(" INTO ", &query.into, |p, into| p.select_into(into));
     }
 
     /// `WITH ..` and a space.
