@@ -135,12 +135,11 @@ const LONG: &[Shape] = &[
 
 /// Runs `work` on a small stack, which it must not overflow.
 fn on_small_stack(work: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new()
-        .stack_size(STACK)
-        .spawn(work)
-        .unwrap()
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
+    thread
+        .expect("a thread starts")
         .join()
-        .unwrap();
+        .expect("the work does not panic");
 }
 
 /// Parses, prints, parses again, clones, compares and drops: everything that walks a tree.

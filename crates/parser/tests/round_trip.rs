@@ -20,12 +20,12 @@ fn ident() -> impl Strategy<Value = Ident> {
         "$x",
         "",
     ]);
-    prop_oneof![4 => "[a-z][a-z0-9_]{0,5}".prop_map(|name| Ident::new(name)), 1 => odd.prop_map(Ident::from)]
+    prop_oneof![4 => "[a-z][a-z0-9_]{0,5}".prop_map(Ident::new), 1 => odd.prop_map(Ident::from)]
 }
 
 /// Where MySQL's grammar wants at least one character.
 fn plain_ident() -> impl Strategy<Value = Ident> {
-    "[a-z][a-z0-9_]{0,5}".prop_map(|name| Ident::new(name))
+    "[a-z][a-z0-9_]{0,5}".prop_map(Ident::new)
 }
 
 fn bytes() -> impl Strategy<Value = Box<[u8]>> {

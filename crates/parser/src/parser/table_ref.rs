@@ -115,12 +115,12 @@ impl Parser<'_> {
     fn table_factor(&mut self) -> PResult<TableRef> {
         match self.kind() {
             Tok::LParen => match self.nested(Self::parenthesised_table)? {
-                Parenthesised::Query(query) => self.derived(false, query),
+                Parenthesised::Query(query) => self.derived(false, *query),
                 Parenthesised::Tables(tables) => Ok(tables),
             },
             Tok::Kw(Kw::LATERAL) => {
                 self.bump();
-                let query = self.subquery()?;
+                let query = *self.subquery()?;
                 self.derived(true, query)
             }
             Tok::Kw(Kw::JSON_TABLE) => self.json_table(),
@@ -225,7 +225,7 @@ impl Parser<'_> {
                     if self.eat_tok(Tok::RParen) {
                         return Ok(Parenthesised::Query(query));
                     }
-                    first = Some(self.derived(false, query)?);
+                    first = Some(self.derived(false, *query)?);
                 }
                 Parenthesised::Tables(tables) => first = Some(tables),
             }
@@ -248,14 +248,14 @@ impl Parser<'_> {
     }
 
     /// What follows a subquery in FROM.
-    fn derived(&mut self, lateral: bool, query: Box<Query>) -> PResult<TableRef> {
+    fn derived(&mut self, lateral: bool, query: Query) -> PResult<TableRef> {
         let Some(alias) = self.opt_table_alias()? else {
             return Err(self.alias_missing());
         };
         let columns = self.opt_paren_idents()?;
         Ok(TableRef::Derived(Box::new(Derived {
             lateral,
-            query: *query,
+            query,
             alias,
             columns,
         })))

@@ -114,7 +114,7 @@ impl QueryPlan {
 /// Plans a statement's query.
 pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryPlan> {
     let mut plan = plan_in(planner, query, &CommonTables::default(), None)?;
-    match &query.into {
+    match query.into.as_deref() {
         None => {}
         Some(ast::SelectInto::Variables(names)) => {
             for name in names {
