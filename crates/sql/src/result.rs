@@ -159,6 +159,7 @@ pub struct ResultEnd {
 pub struct Done {
     /// Changed rows; matched rows where the client asked for CLIENT_FOUND_ROWS.
     pub affected_rows: u64,
+    /// The first automatic id that was made; failing that, the last id that the statement gave itself.
     pub last_insert_id: u64,
     pub warnings: u16,
     pub status: ServerStatus,

@@ -12,7 +12,7 @@ use cluster::catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
 use cluster::transaction::{Options, Transaction, TransactionError};
 use parser::ast::{self, AlterAction, ColumnPosition};
 use store::{Cursor, KeyRange};
-use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};
 use crate::exec::dml::{RowChanger, WriteRules, duplicate_error};
@@ -20,7 +20,7 @@ use crate::exec::rows::read_row;
 use crate::exec::Runtime;
 use crate::expr::StatementContext;
 use crate::host::Host;
-use crate::session::{DefinitionServices, Session};
+use crate::session::{Answer, DefinitionServices, Session};
 use crate::table::{Table, store_spec};
 
 /// Rows of a rebuild that are committed together.
@@ -37,8 +37,8 @@ struct Altered {
 }
 
 impl Session {
-    /// Returns how many rows were copied.
-    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<u64> {
+    /// Answers with the rows that were copied, as far as MySQL copies rows for such a change.
+    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<Answer> {
         let table = self.table(&alter.table)?;
         let rename = alter.actions.iter().rev().find_map(|action| match action {
             AlterAction::RenameTable(to) => Some(to),
@@ -60,15 +60,19 @@ impl Session {
             def.name = name;
         }
         self.check_expressions(&def, host)?;
-        let must_rebuild = altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
-        let inplace_only = matches!(
-            alter.online.algorithm,
-            Some(ast::AlterAlgorithm::Instant | ast::AlterAlgorithm::InPlace)
-        );
-        if must_rebuild && inplace_only {
-            let names: [&dyn std::fmt::Display; 2] = [&"ALGORITHM=INPLACE", &"ALGORITHM=COPY"];
-            return Err(SqlError::new(ErrorKind::AlterOperationNotSupported, &names));
+        let copies = alter.online.algorithm == Some(ast::AlterAlgorithm::Copy);
+        let must_rebuild = copies || altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
+        let needs_copy = reason_to_copy(&table.def, &def, &altered.sources);
+        let algorithm = match alter.online.algorithm {
+            Some(ast::AlterAlgorithm::Instant) => Some("ALGORITHM=INSTANT"),
+            Some(ast::AlterAlgorithm::InPlace) => Some("ALGORITHM=INPLACE"),
+            _ => None,
+        };
+        if let (Some(algorithm), Some(reason)) = (algorithm, needs_copy) {
+            let names: [&dyn std::fmt::Display; 3] = [&algorithm, &reason, &"ALGORITHM=COPY"];
+            return Err(SqlError::new(ErrorKind::AlterOperationNotSupportedReason, &names));
         }
+        let counts = copies || needs_copy.is_some();
         let (sources, auto_increment) = (altered.sources, altered.auto_increment);
         let (copied, warnings) = {
             let services_time = self.engine.clock_micros();
@@ -105,8 +109,13 @@ impl Session {
             })?;
             (copied, warnings)
         };
+        let warning_count = warnings.count();
         self.warnings.append(warnings);
-        Ok(copied)
+        // A change of the name alone counts no records.
+        if matches!(alter.actions[..], [AlterAction::RenameTable(_)]) {
+            return Ok(Answer::done());
+        }
+        Ok(Answer::records(if counts { copied } else { 0 }, warning_count))
     }
 
     fn qualified_for_rename(&self, to: &ast::TableName, table: &Table) -> SqlResult<(String, String)> {
@@ -126,6 +135,35 @@ fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> b
     let same_key = new.primary().map(|key| &key.parts) == old.primary().map(|key| &key.parts);
     let checks = new.checks.iter().any(|check| check.enforced && !old.checks.contains(check));
     !same_columns || !same_key || checks
+}
+
+/// Why MySQL would copy the rows, and count them, if it would. Other changes it makes in place, whatever happens here.
+fn reason_to_copy(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> Option<&'static str> {
+    let kept = new.columns.iter().zip(sources).filter_map(|(new, source)| source.map(|at| (new, &old.columns[at])));
+    let changes_type = |(new, old): (&ColumnDef, &ColumnDef)| {
+        let (new, old) = (&new.ty, &old.ty);
+        let same = new.kind == old.kind
+            && new.unsigned == old.unsigned
+            && new.decimals == old.decimals
+            && new.labels == old.labels
+            && new.collation == old.collation;
+        !(same && (new.length == old.length || grows_in_place(old, new)))
+    };
+    if kept.into_iter().any(changes_type) {
+        return Some("Cannot change column type INPLACE");
+    }
+    match (old.primary(), new.primary()) {
+        (Some(_), None) => Some("Dropping a primary key is not allowed without also adding a new primary key"),
+        _ => None,
+    }
+}
+
+/// Whether a VARCHAR gets longer without needing one byte more for its length.
+fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
+    let length_bytes = |ty: &SqlType| 1 + u8::from(ty.length * ty.charset().max_bytes_per_char() > 255);
+    matches!(old.kind, TypeKind::VarChar | TypeKind::VarBinary)
+        && new.length > old.length
+        && length_bytes(new) == length_bytes(old)
 }
 
 impl Altered {
@@ -458,7 +496,8 @@ impl SchemaChange<'_> {
         Ok(copied)
     }
 
-    /// A value in the new column's type; 1265 for NULL where it is no longer allowed.
+    /// A value in the new column's type. NULL where it is no longer allowed, and text that is cut, are MySQL's errors of such a
+    /// change.
     fn converted(
         &self,
         changer: &RowChanger<'_>,
@@ -468,19 +507,27 @@ impl SchemaChange<'_> {
         source: Option<usize>,
     ) -> SqlResult<Value> {
         let definition = &changer.table.def.columns[column];
-        let unchanged = source.is_some_and(|source| old.def.columns[source].ty == definition.ty);
-        if definition.generated.is_some() || unchanged {
+        let before = source.map(|source| &old.def.columns[source].ty);
+        if definition.generated.is_some() || before == Some(&definition.ty) {
             return Ok(value);
         }
+        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &changer.ctx.row_number()];
         let value = match value {
             Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
             value => value,
         };
+        let nullability_alone = before.is_some_and(|before| SqlType { nullable: false, ..before.clone() } == definition.ty);
         if value.is_null() && !definition.nullable {
-            let names: [&dyn std::fmt::Display; 2] = [&definition.name, &changer.ctx.row_number()];
-            return Err(SqlError::new(ErrorKind::DataTruncated, &names));
+            return Err(match nullability_alone {
+                true => ErrorKind::InvalidUseOfNull.into(),
+                false => SqlError::new(ErrorKind::DataTruncated, &names),
+            });
         }
-        changer.assign(column, value)
+        let cuts_text = before.is_some_and(|before| before.kind.is_text() && definition.ty.kind.is_text());
+        changer.assign(column, value).map_err(|error| match error.kind() {
+            ErrorKind::DataTooLong if cuts_text => SqlError::new(ErrorKind::DataTruncated, &names),
+            _ => error,
+        })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::exec::Runtime;
 use crate::host::Host;
 use crate::information_schema;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::table::{index_spec, store_spec};
 
 pub use column_type::column_type;
@@ -63,21 +63,25 @@ impl Session {
     }
 
     /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
-    pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<u64>> {
+    pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
         match statement {
             Statement::CreateDatabase(create) => self.create_database(create, host)?,
             Statement::AlterDatabase(alter) => self.alter_database(alter, host)?,
-            Statement::DropDatabase(drop) => return self.drop_database(drop, host).map(Some),
-            Statement::CreateTable(create) => return self.create_table(create, host).map(Some),
+            Statement::DropDatabase(drop) => {
+                return self.drop_database(drop, host).map(|tables| Some(Answer::affected(tables)));
+            }
+            Statement::CreateTable(create) => {
+                return self.create_table(create, host).map(|rows| Some(Answer::affected(rows)));
+            }
             Statement::DropTable(drop) => self.drop_table(drop, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
             Statement::Truncate(name) => self.truncate(name, host)?,
-            Statement::CreateIndex(create) => self.create_index(create, host)?,
-            Statement::DropIndex(drop) => self.drop_index(drop, host)?,
+            Statement::CreateIndex(create) => return self.create_index(create, host).map(Some),
+            Statement::DropIndex(drop) => return self.drop_index(drop, host).map(Some),
             Statement::AlterTable(alter) => return self.alter_table(alter, host).map(Some),
             _ => return Ok(None),
         }
-        Ok(Some(0))
+        Ok(Some(Answer::done()))
     }
 
     fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<()> {
@@ -264,7 +268,7 @@ impl Session {
         })
     }
 
-    fn create_index(&mut self, create: &ast::CreateIndex, host: &dyn Host) -> SqlResult<()> {
+    fn create_index(&mut self, create: &ast::CreateIndex, host: &dyn Host) -> SqlResult<Answer> {
         let action = ast::AlterAction::AddConstraint(ast::TableElement::Key(Box::new(create.key.clone())));
         let alter = ast::AlterTable {
             table: create.table.clone(),
@@ -272,17 +276,17 @@ impl Session {
             online: create.online,
             validation: None,
         };
-        self.alter_table(&alter, host).map(|_| ())
+        self.alter_table(&alter, host)
     }
 
-    fn drop_index(&mut self, drop: &ast::DropIndex, host: &dyn Host) -> SqlResult<()> {
+    fn drop_index(&mut self, drop: &ast::DropIndex, host: &dyn Host) -> SqlResult<Answer> {
         let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
             true => ast::AlterAction::DropPrimaryKey,
             false => ast::AlterAction::DropIndex(drop.name.clone()),
         };
         let alter =
             ast::AlterTable { table: drop.table.clone(), actions: vec![action], online: drop.online, validation: None };
-        self.alter_table(&alter, host).map(|_| ())
+        self.alter_table(&alter, host)
     }
 
     /// `CREATE TABLE … AS SELECT`: the table first, then its rows in one transaction.

@@ -128,10 +128,19 @@ fn insert_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize, value:
     }
     let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::Values);
     let expr = Binder::new(&mut scope, planner.ctx, planner.options()).bind(value)?;
+    let expr = as_column_wants(expr, table, column);
     Ok(match expr.as_literal() {
         Some(value) => InsertValue::Literal(value.clone()),
         None => InsertValue::Expr(expr),
     })
+}
+
+/// A hex literal is a number where the column is numeric.
+fn as_column_wants(expr: Expr, table: &Table, column: usize) -> Expr {
+    match table.def.columns[column].ty.kind.is_numeric() {
+        true => crate::expr::convert::hex_as_number(expr),
+        false => expr,
+    }
 }
 
 /// What a column gets that no value is given for.
@@ -218,7 +227,10 @@ fn bind_assignments(
                 let names: [&dyn std::fmt::Display; 2] = [&definition.name, &scope.table.def.name];
                 return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
             }
-            value => Binder::new(scope, planner.ctx, planner.options()).bind(value)?,
+            value => {
+                let value = Binder::new(scope, planner.ctx, planner.options()).bind(value)?;
+                as_column_wants(value, &scope.table, column)
+            }
         };
         assignments.push(Assignment { column, value });
     }

@@ -34,6 +34,8 @@ pub(crate) enum Answer {
     /// A result set whose rows are sent; it has still to be ended.
     Rows { sent: u64 },
     Done(Done),
+    /// Rows were changed. Where no automatic id was made, the answer tells the one that was given.
+    Changed { done: Done, given_id: Option<u64> },
 }
 
 impl Answer {
@@ -43,6 +45,16 @@ impl Answer {
 
     pub fn affected(rows: u64) -> Answer {
         Answer::Done(Done { affected_rows: rows, ..Done::default() })
+    }
+
+    /// Of a statement that counts records: how many it copied, and the warnings it gave.
+    pub fn records(copied: u64, warnings: u64) -> Answer {
+        let info = format!("Records: {copied}  Duplicates: 0  Warnings: {warnings}");
+        Answer::Done(Done { affected_rows: copied, info, ..Done::default() })
+    }
+
+    fn with_info(info: &str) -> Answer {
+        Answer::Done(Done { info: info.to_owned(), ..Done::default() })
     }
 }
 
@@ -99,19 +111,31 @@ impl Session {
                 self.note_insert_id(0);
                 sink.end(ResultEnd { warnings: self.warning_count(), status: self.status().with(more) })
             }
-            Ok(Answer::Done(mut done)) => {
-                self.state.row_count.set(done.affected_rows as i64);
-                done.last_insert_id = self.note_insert_id(done.last_insert_id);
-                done.warnings = self.warning_count();
-                done.status = self.status().with(more).with(done.status);
-                sink.ok(done)
-            }
+            Ok(Answer::Done(done)) => self.send_done(done, None, more, sink),
+            Ok(Answer::Changed { done, given_id }) => self.send_done(done, given_id, more, sink),
             Err(error) => {
                 self.state.row_count.set(-1);
                 self.warnings.push(Severity::Error, error.clone());
                 Err(error)
             }
         }
+    }
+
+    fn send_done(
+        &mut self,
+        mut done: Done,
+        given_id: Option<u64>,
+        more: ServerStatus,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.state.row_count.set(done.affected_rows as i64);
+        done.last_insert_id = match self.note_insert_id(done.last_insert_id) {
+            0 => given_id.unwrap_or(0),
+            id => id,
+        };
+        done.warnings = self.warning_count();
+        done.status = self.status().with(more).with(done.status);
+        sink.ok(done)
     }
 
     /// Takes over the id that a statement made or set; returns what its OK packet says.
@@ -159,7 +183,9 @@ impl Session {
             Statement::Set(items) => self.set(items, parameters, host).map(|()| Answer::done()),
             Statement::Use(name) => self.use_database(name).map(|()| Answer::done()),
             Statement::Do(items) => self.do_expressions(items, parameters, host).map(|()| Answer::done()),
-            Statement::Prepare(prepare) => self.prepare_named(prepare, host).map(|()| Answer::done()),
+            Statement::Prepare(prepare) => {
+                self.prepare_named(prepare, host).map(|()| Answer::with_info("Statement prepared"))
+            }
             Statement::Execute(execute) => self.execute_named(execute, more, host, sink),
             Statement::Deallocate(name) => self.deallocate(name).map(|()| Answer::done()),
             Statement::Show(show) => self.show(show, status, host, sink),
@@ -482,7 +508,8 @@ fn run_once(
 }
 
 fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer {
-    Answer::Done(Done { affected_rows, last_insert_id: changed.first_id.unwrap_or(0), info, ..Done::default() })
+    let done = Done { affected_rows, last_insert_id: changed.first_id.unwrap_or(0), info, ..Done::default() };
+    Answer::Changed { done, given_id: changed.given_id }
 }
 
 /// Whether the planner makes a plan of it.

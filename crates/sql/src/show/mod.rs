@@ -184,8 +184,8 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        if let Some(rows) = self.data_definition(statement, host)? {
-            return Ok(Answer::affected(rows));
+        if let Some(answer) = self.data_definition(statement, host)? {
+            return Ok(answer);
         }
         if self.account_statement(statement, host)? {
             return Ok(Answer::done());

@@ -173,9 +173,15 @@ impl Inserter<'_> {
         if !self.changer.complete(&mut self.values)? {
             return Ok(());
         }
+        let affected = self.changed.affected;
         self.write()?;
-        if generated_id && self.changed.first_id.is_none() {
-            self.changed.first_id = plan.table.def.auto_increment().map(|column| as_id(&self.values[column]));
+        if let Some(column) = plan.table.def.auto_increment() {
+            let id = Some(as_id(&self.values[column]));
+            match generated_id {
+                true if self.changed.first_id.is_none() => self.changed.first_id = id,
+                false if self.changed.affected == affected + 1 => self.changed.given_id = id,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -226,11 +232,8 @@ impl Inserter<'_> {
             _ => Value::Null,
         };
         let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
-        let table = &self.plan.table.rows;
-        if !value.is_null() && (as_id(&value) != 0 || zero_counts) {
-            if !is_negative(&value) {
-                self.runtime.transaction_mut().note_auto_increment(table, as_id(&value));
-            }
+        if !value.is_null() && (!is_zero(&value) || zero_counts) {
+            note_given_id(self.runtime, &self.plan.table, &value);
             self.values[column] = value;
             return Ok(false);
         }
@@ -353,13 +356,31 @@ impl Inserter<'_> {
     }
 }
 
+/// An id as answers tell it: a negative one in two's complement.
 fn as_id(value: &Value) -> u64 {
     match value {
-        Value::Int(id) => (*id).max(0) as u64,
+        Value::Int(id) => *id as u64,
         Value::UInt(id) => *id,
         Value::Float(id) => f64::from(*id) as u64,
         Value::Double(id) => *id as u64,
         _ => 0,
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(id) => *id == 0,
+        Value::UInt(id) => *id == 0,
+        Value::Float(id) => *id == 0.0,
+        Value::Double(id) => *id == 0.0,
+        _ => false,
+    }
+}
+
+/// Lets automatic ids go on behind one that a statement gave itself.
+pub(super) fn note_given_id(runtime: &Runtime<'_>, table: &Table, id: &Value) {
+    if !id.is_null() && !is_negative(id) {
+        runtime.transaction_mut().note_auto_increment(&table.rows, as_id(id));
     }
 }
 

@@ -26,4 +26,6 @@ pub struct Changed {
     pub duplicates: u64,
     /// The first automatic id of the statement.
     pub first_id: Option<u64>,
+    /// The last id that the statement gave itself: its answer tells it where no automatic one was made.
+    pub given_id: Option<u64>,
 }

@@ -74,7 +74,14 @@ pub fn write_changed(
         return Ok(false);
     }
     match changer.update(key, &new) {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            if let Some(column) = changer.table.def.auto_increment()
+                && new[column] != old[column]
+            {
+                super::insert::note_given_id(changer.runtime, changer.table, &new[column]);
+            }
+            Ok(true)
+        }
         Err(error) => {
             let error = changer.error(error, &new);
             if changer.ignore && error.kind() == ErrorKind::DupEntry {
