@@ -17,6 +17,7 @@
 mod btree;
 mod record;
 mod retired;
+mod statistics;
 mod sync;
 
 pub mod lock;
@@ -29,7 +30,9 @@ pub mod table;
 pub mod write_set;
 pub mod writer;
 
-pub use lock::{LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockWait, TransactionLocks};
+pub use lock::{
+    LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockWait, TransactionLocks,
+};
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
 pub use range::{Cursor, Direction, KeyRange};
 pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};

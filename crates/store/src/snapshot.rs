@@ -15,7 +15,7 @@
 //!
 //! All of these accesses are sequentially consistent: if the writer saw FREE, the reader's load of `published` comes after it.
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, store_before_load};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -74,6 +74,7 @@ impl Snapshots {
 
     /// The timestamps in use, or `None` when a reader was caught half way.
     pub(crate) fn active(&self) -> Option<Active> {
+        store_before_load();
         let published = self.published.load(Ordering::SeqCst);
         let mut timestamps = Vec::new();
         for slot in 0..self.used_slots.load(Ordering::SeqCst) {
@@ -89,7 +90,9 @@ impl Snapshots {
         Some(Active { timestamps, published })
     }
 
+    /// The slot is PENDING: makes it say what it stands for.
     fn announce(&self, slot: usize) -> Timestamp {
+        store_before_load();
         let published = self.published.load(Ordering::SeqCst);
         self.slot(slot).store(published, Ordering::SeqCst);
         Timestamp(published)
@@ -207,5 +210,90 @@ impl Active {
         let below_end = self.timestamps.partition_point(|&ts| ts < end.0);
         let newest = *self.timestamps[..below_end].last()?;
         (newest >= begin.0).then_some(Timestamp(newest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn active(timestamps: &[u64], published: u64) -> Active {
+        Active {
+            timestamps: timestamps.to_vec(),
+            published,
+        }
+    }
+
+    #[test]
+    #[cfg(not(loom))]
+    fn snapshots_are_seen_until_they_are_dropped() {
+        let registry = Snapshots::new();
+        registry.publish(Timestamp(5));
+        let mut a = registry.take();
+        registry.publish(Timestamp(8));
+        let b = registry.take();
+        registry.publish(Timestamp(9));
+        assert_eq!(registry.active(), Some(active(&[5, 8], 9)));
+        a.refresh();
+        assert_eq!(
+            (a.timestamp(), registry.active()),
+            (Timestamp(9), Some(active(&[8], 9)))
+        );
+        drop((a, b));
+        assert_eq!(registry.active(), Some(active(&[], 9)));
+    }
+
+    #[test]
+    fn who_needs_an_interval() {
+        let active = active(&[5, 8], 20);
+        let needs = |begin, end| active.newest_reader(Timestamp(begin), Timestamp(end)).map(|ts| ts.0);
+        assert_eq!(needs(1, 5), None);
+        assert_eq!(needs(1, 6), Some(5));
+        assert_eq!(needs(5, 9), Some(8));
+        assert_eq!(needs(6, 8), None);
+        assert_eq!(needs(9, 20), None);
+        assert_eq!(needs(9, 21), Some(20), "now is needed");
+        assert_eq!(needs(25, 30), Some(25), "the future is needed");
+    }
+
+    /// In every interleaving: what a snapshot sees is not collected while it lives.
+    #[test]
+    #[cfg(loom)]
+    fn loom_a_snapshot_keeps_what_it_sees() {
+        use loom::sync::atomic::AtomicBool;
+        loom::model(|| {
+            let registry = Snapshots::new();
+            registry.publish(Timestamp(1));
+            // Versions 1 and 2 of a row; each is collected when nobody can see it.
+            let collected = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+            let reader = loom::thread::spawn({
+                let (registry, collected) = (Arc::clone(&registry), Arc::clone(&collected));
+                move || {
+                    let mut snapshot = registry.take();
+                    for _ in 0..2 {
+                        if let Some(version) = collected.get(snapshot.timestamp().0 as usize - 1) {
+                            assert!(
+                                !version.load(Ordering::SeqCst),
+                                "version {} is gone",
+                                snapshot.timestamp()
+                            );
+                        }
+                        snapshot.refresh();
+                    }
+                }
+            });
+            let mut known = Active::none();
+            for version in [1, 2] {
+                registry.publish(Timestamp(version + 1));
+                known = registry.active().unwrap_or(known);
+                for (at, version) in collected.iter().enumerate() {
+                    let begin = Timestamp(at as u64 + 1);
+                    if known.newest_reader(begin, begin.next()).is_none() {
+                        version.store(true, Ordering::SeqCst);
+                    }
+                }
+            }
+            reader.join().unwrap();
+        });
     }
 }

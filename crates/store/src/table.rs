@@ -8,6 +8,7 @@ use crate::range::{Cursor, Direction, KeyRange};
 use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::spec::TableSpec;
+use crate::statistics::Statistics;
 use crossbeam_epoch::{self as epoch, Guard};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ pub(crate) struct Index {
     pub(crate) tree: Arc<Tree>,
     /// No longer kept up: its entries may refer to rows that are gone.
     pub(crate) is_dropped: AtomicBool,
+    statistics: Statistics,
 }
 
 /// What changes beside the rows; shared by all handles of a table.
@@ -61,6 +63,7 @@ pub(crate) struct Counters {
     pub(crate) rows: AtomicU64,
     pub(crate) next_auto_increment: AtomicU64,
     next_row_id: AtomicU64,
+    primary_statistics: Statistics,
 }
 
 impl Counters {
@@ -69,6 +72,7 @@ impl Counters {
             rows: AtomicU64::new(rows),
             next_auto_increment: AtomicU64::new(next_auto_increment),
             next_row_id: AtomicU64::new(0),
+            primary_statistics: Statistics::default(),
         }
     }
 }
@@ -358,13 +362,20 @@ impl Table {
         to.saturating_sub(tree.rank(&range.from, &guard))
     }
 
-    /// About how many different values the first 1, 2, … columns of the index take together.
+    /// About how many different values the first 1, 2, … columns of the index take together. Sampled, and remembered until the
+    /// index has changed much.
     pub fn estimated_distinct(&self, index: IndexId) -> Vec<u64> {
-        let parts = match index {
-            IndexId::PRIMARY => self.shape.primary.as_ref().map_or(1, |layout| layout.parts().len()),
-            _ => self.index_layout(index).map_or(0, |layout| layout.parts().len()),
-        };
-        vec![self.estimated_rows(); parts]
+        let guard = epoch::pin();
+        match index {
+            IndexId::PRIMARY => match &self.shape.primary {
+                Some(layout) => self.counters.primary_statistics.distinct(&self.primary, layout, &guard),
+                None => vec![self.primary.entries(&guard)],
+            },
+            _ => {
+                let index = self.readable(index, &guard);
+                index.statistics.distinct(&index.tree, &index.layout, &guard)
+            }
+        }
     }
 
     // --- inside ---
@@ -400,6 +411,7 @@ impl Index {
             created_at,
             tree,
             is_dropped: AtomicBool::new(false),
+            statistics: Statistics::default(),
         }
     }
 }

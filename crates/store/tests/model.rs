@@ -441,3 +441,37 @@ fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
     drop(table);
     tested.writer.collect(100);
 }
+
+#[test]
+fn distinct_values_are_estimated() {
+    let mut tested = Tested::new();
+    // 20,000 rows, `a` of 10 values, `b` of 500.
+    for chunk in 0..20i64 {
+        let rows = chunk * 1000..(chunk + 1) * 1000;
+        let mut set = WriteSet::new();
+        for id in rows {
+            set.put(
+                TABLE,
+                &tested.key(id),
+                &tested.row(id, id % 10, Some(&format!("{}", id % 500))),
+            );
+        }
+        tested.newest = tested.newest.next();
+        tested
+            .writer
+            .apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+            .unwrap();
+    }
+    tested.writer.publish();
+    let table = tested.table();
+    assert_eq!(table.estimated_distinct(IndexId::PRIMARY), [20_000]);
+    let a = table.estimated_distinct(IndexId(1))[0];
+    assert!((5..=100).contains(&a), "{a}");
+    let b = table.estimated_distinct(IndexId(2));
+    assert!((250..=1000).contains(&b[0]) && b[1] >= b[0] && b[1] <= 1000, "{b:?}");
+    let range = KeyRange {
+        from: tested.key(100),
+        to: Some(tested.key(5100)),
+    };
+    assert_eq!(table.estimated_entries(IndexId::PRIMARY, &range), 5000);
+}

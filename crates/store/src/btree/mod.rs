@@ -98,6 +98,21 @@ impl Tree {
         rank + node.find(key).0 as u64
     }
 
+    /// The leaf that has the entry at a position: the position where it begins, and its records.
+    pub(crate) fn leaf_at<'g>(&self, wanted: u64, guard: &'g Guard) -> Option<(u64, &'g [RecordPtr])> {
+        let mut position = wanted;
+        let mut node = self.root(guard)?;
+        while !node.is_leaf() {
+            let at = node.counts().iter().position(|&below| {
+                let is_here = position < below;
+                position -= if is_here { 0 } else { below };
+                is_here
+            });
+            node = node.child(at?);
+        }
+        Some((wanted - position, node.records()))
+    }
+
     /// The entry at a position, counted from 0 in key order.
     pub(crate) fn nth<'g>(&self, mut position: u64, guard: &'g Guard) -> Option<Record<'g>> {
         let mut node = self.root(guard)?;

@@ -222,7 +222,8 @@ impl KeyLayout {
         self.end_of_parts(bytes, self.parts.len())
     }
 
-    fn end_of_parts(&self, bytes: &[u8], parts: usize) -> Option<usize> {
+    /// Where the first `parts` parts of a key end: keys that are equal up to there agree in those columns.
+    pub fn end_of_parts(&self, bytes: &[u8], parts: usize) -> Option<usize> {
         let mut at = 0;
         for part in 0..parts {
             at += self.part_len(bytes.get(at..)?, part)?;

@@ -1,0 +1,179 @@
+use super::*;
+use crate::spec::KeyColumn;
+use proptest::prelude::*;
+use types::{CollationId, SqlType};
+
+/// An operation that owns its bytes.
+#[derive(Debug, Clone)]
+enum Owned {
+    Put(u32, Vec<u8>, Vec<u8>),
+    Delete(u32, Vec<u8>),
+    Other(WriteOp<'static>),
+}
+
+impl Owned {
+    fn op(&self) -> WriteOp<'_> {
+        match self {
+            Owned::Put(table, key, row) => WriteOp::Put {
+                table: TableId(*table),
+                key,
+                row,
+            },
+            Owned::Delete(table, key) => WriteOp::Delete {
+                table: TableId(*table),
+                key,
+            },
+            Owned::Other(op) => op.clone(),
+        }
+    }
+}
+
+fn index() -> impl Strategy<Value = IndexSpec> {
+    let column = (0u16..3, prop::option::of(1u32..100), any::<bool>());
+    let column = column.prop_map(|(column, prefix, descending)| KeyColumn {
+        column,
+        prefix,
+        descending,
+    });
+    (1u16..9, prop::collection::vec(column, 1..4), any::<bool>()).prop_map(|(id, key, unique)| IndexSpec {
+        id: IndexId(id),
+        key,
+        unique,
+    })
+}
+
+fn spec() -> impl Strategy<Value = TableSpec> {
+    (any::<u32>(), prop::option::of(0u16..3), prop::option::of(index())).prop_map(|(id, primary, index)| TableSpec {
+        id: TableId(id),
+        columns: vec![
+            SqlType::int(),
+            SqlType::varchar(20, CollationId::DEFAULT),
+            SqlType::decimal(10, 2),
+        ],
+        primary: primary.map(|column| vec![KeyColumn::ascending(column)]),
+        indexes: index.into_iter().collect(),
+    })
+}
+
+fn op() -> impl Strategy<Value = Owned> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..200);
+    let table = || any::<u32>().prop_map(TableId);
+    prop_oneof![
+        4 => (any::<u32>(), bytes(), bytes()).prop_map(|(table, key, row)| Owned::Put(table, key, row)),
+        2 => (any::<u32>(), bytes()).prop_map(|(table, key)| Owned::Delete(table, key)),
+        1 => (table(), any::<u64>())
+            .prop_map(|(table, next)| Owned::Other(WriteOp::AdvanceAutoIncrement { table, next })),
+        1 => spec().prop_map(|spec| Owned::Other(WriteOp::CreateTable(Box::new(spec)))),
+        1 => table().prop_map(|table| Owned::Other(WriteOp::DropTable { table })),
+        1 => (table(), index())
+            .prop_map(|(table, index)| Owned::Other(WriteOp::CreateIndex { table, index: Box::new(index) })),
+        1 => (table(), 1u16..9)
+            .prop_map(|(table, index)| Owned::Other(WriteOp::DropIndex { table, index: IndexId(index) })),
+    ]
+}
+
+fn encode(ops: &[Owned]) -> Vec<u8> {
+    let mut set = WriteSet::new();
+    ops.iter().for_each(|op| set.push(&op.op()));
+    set.into_bytes()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 500 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read(ops in prop::collection::vec(op(), 0..20)) {
+        let bytes = encode(&ops);
+        prop_assert_eq!(WriteOps::decode_all(&bytes).unwrap(), ops.iter().map(Owned::op).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_cut_is_an_error_or_a_shorter_set(ops in prop::collection::vec(op(), 1..6), at in any::<prop::sample::Index>()) {
+        let bytes = encode(&ops);
+        let cut = at.index(bytes.len());
+        match WriteOps::decode_all(&bytes[..cut]) {
+            Ok(shorter) => prop_assert!(shorter.len() < ops.len()),
+            Err(WriteSetError::Malformed { at, .. }) => prop_assert!(at <= cut),
+            Err(other) => prop_assert!(false, "{other:?}"),
+        }
+    }
+
+    /// Whatever comes from the log: an error, or operations that would be written the same way.
+    #[test]
+    fn damaged_bytes_never_panic(
+        ops in prop::collection::vec(op(), 0..6),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut bytes = encode(&ops);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(read) = WriteOps::decode_all(&bytes)
+            && !read.iter().any(|op| matches!(op, WriteOp::CreateTable(_) | WriteOp::CreateIndex { .. }))
+        {
+            let mut again = WriteSet::new();
+            read.iter().for_each(|op| again.push(op));
+            prop_assert_eq!(again.as_bytes(), &bytes[..]);
+        }
+    }
+}
+
+#[test]
+fn another_version_is_refused() {
+    assert_eq!(WriteOps::decode_all(&[2, 5, 1]), Err(WriteSetError::Version(2)));
+    assert!(WriteOps::decode_all(&[]).is_err());
+}
+
+#[test]
+fn numbers_have_one_form() {
+    assert!(
+        WriteOps::decode_all(&[1, DROP_TABLE, 0x81, 0x00]).is_err(),
+        "1 with a leading zero"
+    );
+    assert!(
+        WriteOps::decode_all(&[1, DROP_TABLE, 0xff, 0xff, 0xff, 0xff, 0x1f]).is_err(),
+        "33 bits"
+    );
+}
+
+#[test]
+fn a_table_whose_indexes_do_not_fit_is_refused() {
+    let spec = TableSpec {
+        id: TableId(1),
+        columns: vec![SqlType::int()],
+        primary: None,
+        indexes: Vec::new(),
+    };
+    let index = |id, columns: &[u16]| IndexSpec {
+        id: IndexId(id),
+        key: columns.iter().map(|&column| KeyColumn::ascending(column)).collect(),
+        unique: false,
+    };
+    for indexes in [
+        vec![index(1, &[1])],
+        vec![index(1, &[])],
+        vec![index(0, &[0])],
+        vec![index(1, &[0]), index(1, &[0])],
+    ] {
+        let mut set = WriteSet::new();
+        set.create_table(&TableSpec {
+            indexes,
+            ..spec.clone()
+        });
+        assert!(WriteOps::decode_all(set.as_bytes()).is_err());
+    }
+}
+
+/// The format is a promise: what version 1 wrote stays readable.
+#[test]
+fn version_1_is_as_documented() {
+    let mut set = WriteSet::new();
+    set.put(TableId(300), b"key", b"row!");
+    set.delete(TableId(5), b"k");
+    set.advance_auto_increment(TableId(5), 1000);
+    set.drop_table(TableId(6));
+    set.drop_index(TableId(7), IndexId(2));
+    let expected = b"\x01\x01\xac\x02\x03key\x04row!\x02\x05\x01k\x03\x05\xe8\x07\x05\x06\x07\x07\x02";
+    assert_eq!(set.as_bytes(), expected);
+}
