@@ -108,7 +108,7 @@ fn shell_command() -> Command {
             .num_args(0..=1),
         )
         .arg(text("database", 'D', "DATABASE", "Database to use"))
-        .arg(text("execute", 'e', "SQL", "Run these statements and leave"))
+        .arg(text("execute", 'e', "SQL", "Run these statements and leave").allow_hyphen_values(true))
         .arg(config_flag())
 }
 

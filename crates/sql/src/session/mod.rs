@@ -19,7 +19,7 @@ use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
 use crate::engine::Engine;
 use crate::host::Host;
-use crate::result::{ResultShape, ResultSink, ServerStatus};
+use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
 use crate::variables::SessionVariables;
 
 use prepared::PreparedStatements;
@@ -114,7 +114,13 @@ impl Session {
     pub fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let mut rest = text;
         loop {
-            let parsed = self.parse(rest)?;
+            let parsed = match self.parse(rest) {
+                Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
+                    self.warnings.clear();
+                    return sink.ok(Done { status: self.status(), ..Done::default() });
+                }
+                parsed => parsed?,
+            };
             if !parsed.last && !self.options.multi_statements {
                 return Err(self.remember(crate::errors::syntax_error_at(rest, parsed.consumed)));
             }
@@ -233,3 +239,7 @@ impl Drop for Session {
     }
 }
 
+/// Whether a text without a statement holds something all the same: MySQL takes a comment alone, but not nothing.
+fn is_comment(text: &[u8]) -> bool {
+    text.iter().any(|&byte| byte != b';' && !byte.is_ascii_whitespace())
+}
