@@ -76,27 +76,21 @@ impl Queue {
     }
 
     fn enter(&self, transaction: Transaction, blocked: Option<&Waker>) -> Stage {
-        let state = &mut *self.state.lock();
-        if let Some(reason) = &state.closed {
-            return Stage::Refused(ProposeError::Stopped { reason: reason.clone() });
-        }
-        let bytes = transaction.writes.len();
-        if state.waiting_bytes > 0 && state.waiting_bytes + bytes > self.limit {
-            state.blocked.extend(blocked.cloned());
-            return Stage::Blocked(transaction);
-        }
         let (answer, receiver) = oneshot::channel();
-        state.waiting_bytes += bytes;
-        state.waiting.push(Proposal {
+        let proposal = Proposal {
             transaction,
             answer,
             entered: self.meters.now(),
-        });
-        // The lock is still held; the gatherer that finds it so waits a moment.
-        if let Some(gatherer) = state.gatherer.take() {
-            gatherer.wake();
+        };
+        // The lock is let go before the gatherer, which wants it, is woken.
+        let entered = self.state.lock().enter(proposal, self.limit, blocked);
+        match entered {
+            Ok(gatherer) => {
+                gatherer.into_iter().for_each(Waker::wake);
+                Stage::Waiting(receiver)
+            }
+            Err(stage) => stage,
         }
-        Stage::Waiting(receiver)
     }
 
     /// Waits until there is something to commit, and puts as much of it as fits into `most` bytes in flight. From here on
@@ -181,6 +175,22 @@ impl Queue {
 }
 
 impl State {
+    /// Puts the proposal in line and returns the gatherer if it sleeps; or says why not.
+    fn enter(&mut self, proposal: Proposal, limit: usize, blocked: Option<&Waker>) -> Result<Option<Waker>, Stage> {
+        if let Some(reason) = &self.closed {
+            let reason = reason.clone();
+            return Err(Stage::Refused(ProposeError::Stopped { reason }));
+        }
+        let bytes = proposal.transaction.writes.len();
+        if self.waiting_bytes > 0 && self.waiting_bytes + bytes > limit {
+            self.blocked.extend(blocked.cloned());
+            return Err(Stage::Blocked(proposal.transaction));
+        }
+        self.waiting_bytes += bytes;
+        self.waiting.push(proposal);
+        Ok(self.gatherer.take())
+    }
+
     fn depart(&mut self, most: usize) -> Vec<Transaction> {
         let mut bytes = 0;
         let fitting = self.waiting.iter().take_while(|one| {
@@ -254,5 +264,114 @@ impl Future for Commit {
                 Stage::Answered => panic!("a commit was polled after its answer"),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use env::{Clock, ManualClock};
+
+    use super::*;
+
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn queue(limit: u64) -> Arc<Queue> {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
+        Arc::new(Queue::new(limit, Meters::new(clock)))
+    }
+
+    fn transaction(sequence: u64, bytes: usize) -> Transaction {
+        let id = TransactionId { term: 1, sequence };
+        Transaction {
+            id,
+            writes: vec![0; bytes],
+        }
+    }
+
+    fn poll<F: Future + Unpin>(future: &mut F, counter: &Arc<Counter>) -> Poll<F::Output> {
+        let waker = Waker::from(counter.clone());
+        Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+
+    fn sequences(gathered: Poll<Option<Vec<Transaction>>>) -> Vec<u64> {
+        match gathered {
+            Poll::Ready(Some(transactions)) => transactions.iter().map(|one| one.id.sequence).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn proposals_gather_until_they_are_fetched_and_are_answered_in_order() {
+        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
+        let mut gather = Box::pin(queue.gather(25));
+        assert!(poll(&mut gather, &counter).is_pending());
+        let mut commits: Vec<_> = (0..4).map(|n| queue.propose(transaction(n, 10))).collect();
+        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "the gatherer is woken once");
+        assert_eq!(sequences(poll(&mut gather, &counter)), [0, 1], "a third would not fit");
+        assert!(queue.holds(transaction(0, 0).id) && queue.holds(transaction(3, 0).id));
+        queue.answer(&[Timestamp(7), Timestamp(8)]);
+        assert!(matches!(poll(&mut commits[1], &counter), Poll::Ready(Ok(Timestamp(8)))));
+        assert!(poll(&mut commits[2], &counter).is_pending());
+        assert!(!queue.holds(transaction(0, 0).id) && !queue.is_empty());
+        assert_eq!(
+            sequences(poll(&mut Box::pin(queue.gather(1)), &counter)),
+            [2],
+            "one always fits"
+        );
+        queue.reject(&ProposeError::DiskFull);
+        assert!(matches!(
+            poll(&mut commits[2], &counter),
+            Poll::Ready(Err(ProposeError::DiskFull))
+        ));
+    }
+
+    #[test]
+    fn a_full_queue_makes_proposals_wait() {
+        let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
+        let mut large = queue.propose(transaction(0, 100));
+        let mut blocked = queue.propose(transaction(1, 10));
+        assert!(poll(&mut large, &counter).is_pending() && poll(&mut blocked, &counter).is_pending());
+        assert_eq!(
+            sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)),
+            [0],
+            "alone it is let in at any size"
+        );
+        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "there is room again");
+        queue.answer(&[Timestamp(1)]);
+        assert!(poll(&mut blocked, &counter).is_pending());
+        assert_eq!(sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)), [1]);
+    }
+
+    #[test]
+    fn after_a_failure_who_waited_is_refused_and_who_was_in_flight_does_not_know() {
+        let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
+        let mut in_flight = queue.propose(transaction(0, 10));
+        sequences(poll(&mut Box::pin(queue.gather(10)), &counter));
+        let mut waiting = queue.propose(transaction(1, 20));
+        let mut blocked = queue.propose(transaction(2, 20));
+        assert!(poll(&mut blocked, &counter).is_pending());
+        queue.fail("the disk is gone".into());
+        let unknown = poll(&mut in_flight, &counter);
+        assert!(matches!(unknown, Poll::Ready(Err(ProposeError::Unknown { .. }))));
+        let mut late = queue.propose(transaction(3, 1));
+        for refused in [&mut waiting, &mut blocked, &mut late] {
+            assert!(matches!(
+                poll(refused, &counter),
+                Poll::Ready(Err(ProposeError::Stopped { .. }))
+            ));
+        }
+        assert!(matches!(
+            poll(&mut Box::pin(queue.gather(1)), &counter),
+            Poll::Ready(None)
+        ));
     }
 }
