@@ -420,6 +420,8 @@ impl<'a> Lexer<'a> {
             b')' => (Tok::RParen, 1),
             b',' => (Tok::Comma, 1),
             b';' => (Tok::Semicolon, 1),
+            // A parameter must not grow into a name when its value takes its place.
+            b'?' if CLASSES[second as usize].in_word() => (Tok::Bad, 1),
             b'?' => (Tok::Param, 1),
             b'\'' => return self.quoted(byte, Tok::String),
             b'"' if self.mode.ansi_quotes => return self.name_in_quotes(byte),

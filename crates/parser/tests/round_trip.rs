@@ -230,7 +230,6 @@ fn predicates(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Expr> + use<>
 
 fn functions(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Expr> + use<> {
     let name = select(vec![
-        "IF",
         "CONCAT",
         "LEFT",
         "MOD",

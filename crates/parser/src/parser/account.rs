@@ -2,7 +2,7 @@
 
 use super::{PResult, Parser};
 use crate::ast::*;
-use crate::keywords::{Class, Kw};
+use crate::keywords::Kw;
 use crate::lexer::Tok;
 
 /// One element of the list after GRANT or REVOKE: only `ON` or `TO` behind the list tells privileges from roles.
@@ -443,49 +443,46 @@ impl Parser<'_> {
 
     /// `'role'@'host'`, `role`, `SELECT (a, b)`, `CREATE TEMPORARY TABLES`
     fn grant_item(&mut self) -> PResult<GrantItem> {
+        let word = matches!(self.tok.kind, Tok::Ident | Tok::Kw(_));
+        if !word || self.peek() == Tok::AtName {
+            return Ok(GrantItem {
+                privilege: None,
+                role: Some(self.account()?),
+            });
+        }
+        let first = self.tok;
         let mut role = None;
-        if self.at_tok(Tok::String) || self.at_ident() {
-            let quoted = !matches!(self.tok.kind, Tok::Ident | Tok::Kw(_));
-            if quoted || self.peek() == Tok::AtName {
-                return Ok(GrantItem {
-                    privilege: None,
-                    role: Some(self.account()?),
-                });
-            }
-            let name = self.name_of(self.tok)?;
+        if self.at_ident() {
             role = Some(Account::Named {
-                user: name.0,
+                user: self.name_of(first)?.0,
                 host: None,
             });
         }
-        let mut name = String::new();
-        let mut words = 0;
-        while matches!(self.tok.kind, Tok::Ident | Tok::Kw(_)) && !self.at_any(&[Kw::ON, Kw::TO, Kw::FROM]) {
-            if words > 0 {
-                name.push(' ');
-            }
-            name.push_str(&self.word_upper()?);
-            words += 1;
-        }
+        let name = if self.begins_privilege() {
+            self.phrase(STATIC_PRIVILEGES)?
+        } else if role.is_some() {
+            self.word_upper()?
+        } else {
+            return Err(self.unexpected());
+        };
         let columns = self.opt_paren_idents()?;
-        if words != 1 || !columns.is_empty() {
+        if name.contains(' ') || !columns.is_empty() {
             role = None;
         }
-        if !is_privilege(&name) {
-            if role.is_none() {
-                return Err(self.unexpected());
-            }
-            return Ok(GrantItem {
-                privilege: dynamic_privilege(&name),
-                role,
-            });
-        }
         Ok(GrantItem {
-            privilege: Some(Privilege {
-                name: name.into(),
-                columns,
-            }),
+            privilege: Some(Privilege { name, columns }),
             role,
+        })
+    }
+
+    /// The word is the first of a privilege of the server's own. Any other may be a dynamic one, or a role.
+    fn begins_privilege(&self) -> bool {
+        let word = self.slice(self.tok);
+        STATIC_PRIVILEGES.iter().any(|privilege| {
+            privilege
+                .split(' ')
+                .next()
+                .is_some_and(|first| first.as_bytes().eq_ignore_ascii_case(word))
         })
     }
 
@@ -542,50 +539,38 @@ impl Parser<'_> {
     }
 }
 
-/// A privilege of the server's own.
-fn is_privilege(name: &str) -> bool {
-    const STATIC: &[&str] = &[
-        "ALTER",
-        "ALTER ROUTINE",
-        "CREATE",
-        "CREATE ROLE",
-        "CREATE ROUTINE",
-        "CREATE TABLESPACE",
-        "CREATE TEMPORARY TABLES",
-        "CREATE USER",
-        "CREATE VIEW",
-        "DELETE",
-        "DROP",
-        "DROP ROLE",
-        "EVENT",
-        "EXECUTE",
-        "FILE",
-        "GRANT OPTION",
-        "INDEX",
-        "INSERT",
-        "LOCK TABLES",
-        "PROCESS",
-        "REFERENCES",
-        "RELOAD",
-        "REPLICATION CLIENT",
-        "REPLICATION SLAVE",
-        "SELECT",
-        "SHOW DATABASES",
-        "SHOW VIEW",
-        "SHUTDOWN",
-        "SUPER",
-        "TRIGGER",
-        "UPDATE",
-        "USAGE",
-    ];
-    STATIC.contains(&name)
-}
-
-/// Any single word may name a dynamic privilege, unless it is reserved.
-fn dynamic_privilege(name: &str) -> Option<Privilege> {
-    let reserved = crate::keywords::lookup(name.as_bytes()).is_some_and(|keyword| keyword.class() == Class::Reserved);
-    (!reserved).then(|| Privilege {
-        name: name.into(),
-        columns: Vec::new(),
-    })
-}
+/// Privileges of the server's own.
+const STATIC_PRIVILEGES: &[&str] = &[
+    "ALTER",
+    "ALTER ROUTINE",
+    "CREATE",
+    "CREATE ROLE",
+    "CREATE ROUTINE",
+    "CREATE TABLESPACE",
+    "CREATE TEMPORARY TABLES",
+    "CREATE USER",
+    "CREATE VIEW",
+    "DELETE",
+    "DROP",
+    "DROP ROLE",
+    "EVENT",
+    "EXECUTE",
+    "FILE",
+    "GRANT OPTION",
+    "INDEX",
+    "INSERT",
+    "LOCK TABLES",
+    "PROCESS",
+    "REFERENCES",
+    "RELOAD",
+    "REPLICATION CLIENT",
+    "REPLICATION SLAVE",
+    "SELECT",
+    "SHOW DATABASES",
+    "SHOW VIEW",
+    "SHUTDOWN",
+    "SUPER",
+    "TRIGGER",
+    "UPDATE",
+    "USAGE",
+];

@@ -318,11 +318,12 @@ impl Parser<'_> {
                     PartitionAction::ImportTablespace
                 }
             }
-            Kw::ADD
-            | Kw::DROP
-            | Kw::DISCARD
-            | Kw::IMPORT
-            | Kw::TRUNCATE
+            Kw::ADD | Kw::DROP | Kw::DISCARD | Kw::IMPORT if self.peek_is(Kw::PARTITION) => {
+                self.bump();
+                self.bump();
+                self.partition_action(keyword)?
+            }
+            Kw::TRUNCATE
             | Kw::COALESCE
             | Kw::REORGANIZE
             | Kw::EXCHANGE
@@ -330,11 +331,9 @@ impl Parser<'_> {
             | Kw::CHECK
             | Kw::OPTIMIZE
             | Kw::REBUILD
-            | Kw::REPAIR
-                if self.peek_is(Kw::PARTITION) =>
-            {
+            | Kw::REPAIR => {
                 self.bump();
-                self.bump();
+                self.expect(Kw::PARTITION)?;
                 self.partition_action(keyword)?
             }
             _ => return Ok(None),

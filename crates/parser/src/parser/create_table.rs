@@ -41,7 +41,10 @@ impl Parser<'_> {
         }
         self.create_table_tail(&mut definition)?;
         if definition.elements.is_empty() && definition.query.is_none() {
-            return Err(self.unexpected());
+            if !matches!(self.tok.kind, Tok::Eof | Tok::Semicolon) {
+                return Err(self.unexpected());
+            }
+            return Err(self.other(1113, b"42000", "A table must have at least 1 column".into()));
         }
         Ok(CreateTableBody::Definition(Box::new(definition)))
     }

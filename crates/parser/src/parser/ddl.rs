@@ -23,8 +23,9 @@ impl Parser<'_> {
             | Kw::AGGREGATE
             | Kw::EVENT => return self.create_stored(),
             Kw::SPATIAL if self.peek_is(Kw::REFERENCE) => return self.spatial_reference_system(DdlVerb::Create, false),
-            _ => self.bump(),
-        };
+            _ => {}
+        }
+        let kind = self.bump();
         match keyword {
             Kw::TABLE => self.create_table(false),
             Kw::TEMPORARY => {
@@ -62,7 +63,7 @@ impl Parser<'_> {
                 self.tablespace(DdlVerb::Create, TablespaceKind::LogfileGroup)
             }
             Kw::RESOURCE => self.resource_group(DdlVerb::Create),
-            _ => Err(self.unexpected()),
+            _ => Err(self.unexpected_at(kind)),
         }
     }
 
@@ -95,8 +96,9 @@ impl Parser<'_> {
             Kw::ALGORITHM | Kw::DEFINER | Kw::SQL | Kw::VIEW | Kw::PROCEDURE | Kw::FUNCTION | Kw::EVENT => {
                 return self.alter_stored();
             }
-            _ => self.bump(),
-        };
+            _ => {}
+        }
+        let kind = self.bump();
         match keyword {
             Kw::TABLE => self.alter_table(),
             Kw::DATABASE | Kw::SCHEMA => {
@@ -126,7 +128,7 @@ impl Parser<'_> {
             }
             Kw::RESOURCE => self.resource_group(DdlVerb::Alter),
             Kw::INSTANCE => self.alter_instance(),
-            _ => Err(self.unexpected()),
+            _ => Err(self.unexpected_at(kind)),
         }
     }
 
@@ -139,17 +141,18 @@ impl Parser<'_> {
             )
     }
 
-    /// `ALTER INSTANCE ROTATE INNODB MASTER KEY`, `RELOAD TLS ..`, `ENABLE INNODB REDO_LOG`, `RELOAD KEYRING`
+    /// After `ALTER INSTANCE`.
     fn alter_instance(&mut self) -> PResult<Statement> {
-        if !self.at_any(&[Kw::ROTATE, Kw::RELOAD, Kw::ENABLE, Kw::DISABLE]) {
-            return Err(self.unexpected());
-        }
-        let mut words = String::from(&*self.word_upper()?);
-        while matches!(self.tok.kind, Tok::Ident | Tok::Kw(_)) {
-            words.push(' ');
-            words.push_str(&self.word_upper()?);
-        }
-        Ok(Statement::AlterInstance(words.into()))
+        const COMMANDS: &[&str] = &[
+            "ROTATE INNODB MASTER KEY",
+            "ROTATE BINLOG MASTER KEY",
+            "RELOAD TLS",
+            "RELOAD TLS NO ROLLBACK ON ERROR",
+            "RELOAD KEYRING",
+            "ENABLE INNODB REDO_LOG",
+            "DISABLE INNODB REDO_LOG",
+        ];
+        self.phrase(COMMANDS).map(Statement::AlterInstance)
     }
 
     pub(super) fn drop(&mut self) -> PResult<Statement> {
@@ -160,7 +163,7 @@ impl Parser<'_> {
         if keyword == Kw::SPATIAL {
             return self.spatial_reference_system(DdlVerb::Drop, false);
         }
-        let verb = self.bump();
+        let kind = self.bump();
         match keyword {
             Kw::TABLE | Kw::TABLES => self.drop_table(false),
             Kw::TEMPORARY => {
@@ -222,7 +225,7 @@ impl Parser<'_> {
                 self.tablespace(DdlVerb::Drop, TablespaceKind::LogfileGroup)
             }
             Kw::RESOURCE => self.resource_group(DdlVerb::Drop),
-            _ => Err(self.unexpected_at(verb)),
+            _ => Err(self.unexpected_at(kind)),
         }
     }
 

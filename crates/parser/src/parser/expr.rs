@@ -136,12 +136,8 @@ impl Parser<'_> {
                 Kw::XOR => (Binary(BinaryOp::Xor), level::XOR),
                 Kw::IS => (Infix::Is, level::COMPARISON),
                 Kw::IN | Kw::BETWEEN | Kw::LIKE | Kw::REGEXP | Kw::RLIKE => (Infix::Predicate, level::PREDICATE),
-                Kw::NOT => match self.peek() {
-                    Tok::Kw(Kw::IN | Kw::BETWEEN | Kw::LIKE | Kw::REGEXP | Kw::RLIKE) => {
-                        (Infix::Predicate, level::PREDICATE)
-                    }
-                    _ => return None,
-                },
+                // Whether a predicate follows is that one's matter: the error is behind the NOT.
+                Kw::NOT => (Infix::Predicate, level::PREDICATE),
                 Kw::SOUNDS if self.peek_is(Kw::LIKE) => (Infix::Predicate, level::PREDICATE),
                 Kw::MEMBER if matches!(self.peek(), Tok::LParen | Tok::Kw(Kw::OF)) => {
                     (Infix::Predicate, level::PREDICATE)
@@ -295,7 +291,6 @@ impl Parser<'_> {
             Tok::AtName => self.user_variable(),
             Tok::AtAt => self.system_variable(),
             Tok::LBrace => self.odbc_escape(),
-            Tok::Dot => self.column().map(Expr::Column),
             Tok::Kw(keyword) => self.keyword_primary(keyword),
             _ => match self.opt_literal()? {
                 Some(literal) => Ok(Expr::Literal(literal)),
@@ -316,10 +311,6 @@ impl Parser<'_> {
             return self.call(column.table, column.name);
         }
         self.json_path(Box::new(column))
-    }
-
-    fn column(&mut self) -> PResult<Box<ColumnName>> {
-        self.column_name().map(Box::new)
     }
 
     /// `column -> 'path'` and `column ->> 'path'`

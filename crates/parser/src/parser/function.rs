@@ -120,11 +120,20 @@ impl Parser<'_> {
         }
     }
 
-    /// `KEYWORD(args)`
+    /// `KEYWORD(args)`; how many there may be is grammar for these.
     #[inline(never)]
     fn plain_call(&mut self, keyword: Kw) -> PResult<Expr> {
         self.bump();
-        let args = self.call_args()?;
+        let (least, most) = arity(keyword);
+        self.expect_tok(Tok::LParen)?;
+        let mut args = Vec::new();
+        while args.len() < most && (args.len() < least || !self.at_tok(Tok::RParen)) {
+            if !args.is_empty() {
+                self.expect_tok(Tok::Comma)?;
+            }
+            args.push(self.expr()?);
+        }
+        self.expect_tok(Tok::RParen)?;
         Ok(function(keyword.text(), args))
     }
 
@@ -816,7 +825,6 @@ fn is_free_function(keyword: Kw) -> bool {
             | Kw::MULTILINESTRING
             | Kw::MULTIPOINT
             | Kw::MULTIPOLYGON
-            | Kw::PASSWORD
             | Kw::POINT
             | Kw::POLYGON
             | Kw::QUARTER
@@ -829,6 +837,27 @@ fn is_free_function(keyword: Kw) -> bool {
             | Kw::WEEK
             | Kw::YEAR
     )
+}
+
+/// The least and the most arguments of [`is_reserved_function`] and [`is_free_function`] words.
+fn arity(keyword: Kw) -> (usize, usize) {
+    match keyword {
+        Kw::USER => (0, 0),
+        Kw::LEFT | Kw::RIGHT | Kw::MOD | Kw::REPEAT | Kw::TRUNCATE | Kw::POINT => (2, 2),
+        Kw::IF | Kw::REPLACE => (3, 3),
+        Kw::INSERT => (4, 4),
+        Kw::FORMAT => (2, 3),
+        Kw::TIMESTAMP | Kw::WEEK => (1, 2),
+        Kw::GEOMCOLLECTION | Kw::GEOMETRYCOLLECTION => (0, usize::MAX),
+        Kw::COALESCE
+        | Kw::GROUPING
+        | Kw::LINESTRING
+        | Kw::MULTILINESTRING
+        | Kw::MULTIPOINT
+        | Kw::MULTIPOLYGON
+        | Kw::POLYGON => (1, usize::MAX),
+        _ => (1, 1),
+    }
 }
 
 /// `KEYWORD(args)` is read as [`Expr::Function`] of that name.

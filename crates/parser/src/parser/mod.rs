@@ -170,18 +170,22 @@ impl<'a> Parser<'a> {
         })
     }
 
+    /// The text from `offset` on, as far as it goes into a message, and its line. The server's messages are in `utf8mb3`: what
+    /// that lacks is a question mark.
     fn near(&self, offset: usize) -> (Box<str>, u32) {
         const LONGEST: usize = 80;
+        // Enough for every character to take the most bytes.
         let rest = &self.text[offset..];
-        let mut cut = &rest[..rest.len().min(LONGEST)];
-        if rest.len() > LONGEST
-            && let Err(error) = std::str::from_utf8(cut)
-            && error.error_len().is_none()
-        {
-            cut = &cut[..error.valid_up_to()];
+        let mut near = String::new();
+        for char in String::from_utf8_lossy(&rest[..rest.len().min(2 * LONGEST)]).chars() {
+            let char = if u32::from(char) > 0xffff { '?' } else { char };
+            if near.len() + char.len_utf8() > LONGEST {
+                break;
+            }
+            near.push(char);
         }
         let line = 1 + self.text[..offset].iter().filter(|&&byte| byte == b'\n').count() as u32;
-        (String::from_utf8_lossy(cut).into(), line)
+        (near.into(), line)
     }
 
     // ---- depth ----
@@ -454,13 +458,6 @@ impl<'a> Parser<'a> {
 
     /// `[schema.]name`
     fn table_name(&mut self) -> PResult<TableName> {
-        // `.name` is ODBC's spelling of a name without schema.
-        if self.eat_tok(Tok::Dot) {
-            return Ok(TableName {
-                schema: None,
-                name: self.ident()?,
-            });
-        }
         let first = self.ident()?;
         if self.eat_tok(Tok::Dot) {
             return Ok(TableName {
@@ -476,15 +473,6 @@ impl<'a> Parser<'a> {
 
     /// `[[schema.]table.]column`
     fn column_name(&mut self) -> PResult<ColumnName> {
-        if self.eat_tok(Tok::Dot) {
-            let table = self.ident()?;
-            self.expect_tok(Tok::Dot)?;
-            return Ok(ColumnName {
-                schema: None,
-                table: Some(table),
-                name: self.ident()?,
-            });
-        }
         let first = self.ident()?;
         if !self.eat_tok(Tok::Dot) {
             return Ok(ColumnName {
@@ -593,5 +581,37 @@ impl<'a> Parser<'a> {
     fn unexpected_at(&mut self, token: Token) -> Fail {
         self.tok = token;
         self.unexpected()
+    }
+
+    /// The longest of the phrases (words in upper case, a space between) that stands here; an error where none goes on.
+    fn phrase(&mut self, phrases: &[&str]) -> PResult<Box<str>> {
+        let mut found = String::new();
+        loop {
+            let goes_on = |words: &str| {
+                phrases.iter().any(|phrase| {
+                    phrase
+                        .strip_prefix(words)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+                })
+            };
+            if let Tok::Ident | Tok::Kw(_) = self.tok.kind {
+                let word = String::from_utf8_lossy(self.slice(self.tok)).to_ascii_uppercase();
+                let longer = if found.is_empty() {
+                    word
+                } else {
+                    format!("{found} {word}")
+                };
+                if goes_on(&longer) {
+                    found = longer;
+                    self.bump();
+                    continue;
+                }
+            }
+            return if phrases.contains(&found.as_str()) {
+                Ok(found.into())
+            } else {
+                Err(self.unexpected())
+            };
+        }
     }
 }

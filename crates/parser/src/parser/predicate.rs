@@ -11,6 +11,9 @@ impl Parser<'_> {
     #[inline(never)]
     pub(super) fn predicate(&mut self, operand: Expr) -> PResult<Expr> {
         let negated = self.eat(Kw::NOT);
+        if negated && !self.at_any(&[Kw::IN, Kw::BETWEEN, Kw::LIKE, Kw::REGEXP, Kw::RLIKE]) {
+            return Err(self.unexpected());
+        }
         match self.bump().kind {
             Tok::Kw(Kw::IN) => self.in_operand(operand, negated),
             Tok::Kw(Kw::BETWEEN) => {
