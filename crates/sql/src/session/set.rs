@@ -164,9 +164,8 @@ impl Session {
             Some(value) => {
                 let text = variable.parse(&value)?;
                 self.variables.set(id, text)?;
-                match (variable.name, value) {
-                    ("last_insert_id" | "identity", Value::Int(id)) => self.state.last_insert_id.set(id as u64),
-                    _ => {}
+                if let ("last_insert_id" | "identity", Value::Int(id)) = (variable.name, value) {
+                    self.state.last_insert_id.set(id as u64);
                 }
             }
         }

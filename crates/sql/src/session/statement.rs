@@ -425,7 +425,6 @@ impl Session {
                 }
             }
         };
-        drop(services);
         self.keep_warnings(warnings);
         result
     }

@@ -49,7 +49,7 @@ impl QueryPlan {
         status: ServerStatus,
     ) -> SqlResult<Answer> {
         if !self.into.is_empty() {
-            return self.into_variables(ctx);
+            return self.store_in_variables(ctx);
         }
         let mut sent = 0;
         let mut started = false;
@@ -72,7 +72,7 @@ impl QueryPlan {
         Ok(Answer::Rows { sent: found.unwrap_or(sent) })
     }
 
-    fn into_variables(&self, ctx: &EvalContext<'_>) -> SqlResult<Answer> {
+    fn store_in_variables(&self, ctx: &EvalContext<'_>) -> SqlResult<Answer> {
         let mut found: Option<Vec<Value>> = None;
         self.rows(ctx, &mut |row| {
             if found.is_some() {

@@ -128,6 +128,10 @@ impl<'a> Args<'a> {
         self.values.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub fn value(&self, i: usize) -> &'a Value {
         &self.values[i]
     }

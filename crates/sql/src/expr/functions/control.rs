@@ -67,7 +67,7 @@ pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType
     if !merged.kind.is_text() {
         return Ok(merged);
     }
-    let owned: Vec<Expr> = exprs.iter().map(|expr| Expr::clone(expr)).collect();
+    let owned: Vec<Expr> = exprs.iter().map(|expr| (**expr).clone()).collect();
     let mixed = crate::expr::collation::aggregate(&owned, ctx.settings.collation, "UNION", false)?;
     Ok(SqlType { collation: mixed.collation, ..merged })
 }
