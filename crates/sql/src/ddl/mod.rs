@@ -6,7 +6,9 @@
 
 mod alter;
 mod column_type;
+mod create_as;
 mod default_value;
+mod expressions;
 mod table_def;
 
 use std::cell::RefCell;
@@ -287,23 +289,6 @@ impl Session {
         let alter =
             ast::AlterTable { table: drop.table.clone(), actions: vec![action], online: drop.online, validation: None };
         self.alter_table(&alter, host)
-    }
-
-    /// `CREATE TABLE … AS SELECT`: the table first, then its rows in one transaction.
-    fn create_table_as(
-        &mut self,
-        _name: &ast::TableName,
-        _definition: &ast::TableDefinition,
-        _collation: CollationId,
-        _host: &dyn Host,
-    ) -> SqlResult<u64> {
-        Err(SqlError::not_supported("CREATE TABLE ... SELECT"))
-    }
-
-    /// Binds what the definition computes: generated columns, CHECK constraints and defaults name columns that exist.
-    pub(crate) fn check_expressions(&mut self, def: &TableDef, host: &dyn Host) -> SqlResult<()> {
-        let _ = (def, host);
-        Ok(())
     }
 
     /// Database and name of a table that may not exist.

@@ -38,12 +38,32 @@ pub fn table_def(
     definition: &ast::TableDefinition,
     database_collation: CollationId,
 ) -> SqlResult<(TableDef, TableOptions)> {
+    let (empty, options) = empty_table(database, name, definition, database_collation)?;
+    let mut builder = TableBuilder::new(empty);
+    for element in &definition.elements {
+        if let TableElement::Column(column) = element {
+            builder.add_column(column, None)?;
+        }
+    }
+    for element in &definition.elements {
+        builder.add_constraint(element)?;
+    }
+    Ok((builder.finish()?, options))
+}
+
+/// A table without columns, with the options of a definition.
+pub(super) fn empty_table(
+    database: &str,
+    name: &str,
+    definition: &ast::TableDefinition,
+    database_collation: CollationId,
+) -> SqlResult<(TableDef, TableOptions)> {
     check_name(name, ErrorKind::WrongTableName)?;
     if definition.partitioning.is_some() {
         return Err(SqlError::not_supported("PARTITION BY"));
     }
     let options = table_options(&definition.options)?;
-    let mut builder = TableBuilder::new(TableDef {
+    let def = TableDef {
         id: TableId(0),
         database: database.to_owned(),
         name: name.to_owned(),
@@ -56,16 +76,8 @@ pub fn table_def(
         created_at: 0,
         visible_from: Timestamp::ZERO,
         next_index_id: 1,
-    });
-    for element in &definition.elements {
-        if let TableElement::Column(column) = element {
-            builder.add_column(column, None)?;
-        }
-    }
-    for element in &definition.elements {
-        builder.add_constraint(element)?;
-    }
-    Ok((builder.finish()?, options))
+    };
+    Ok((def, options))
 }
 
 /// Reads table options: `ENGINE` and the like are accepted and mapped, what would change the meaning is refused.
@@ -146,6 +158,19 @@ impl TableBuilder {
             part.column += usize::from(part.column >= at);
         }
         self.add_column_keys(written, at)
+    }
+
+    /// Moves a column behind all others.
+    pub fn move_to_end(&mut self, from: usize) {
+        let column = self.def.columns.remove(from);
+        self.def.columns.push(column);
+        let last = self.def.columns.len() - 1;
+        for part in self.def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
+            part.column = match part.column {
+                at if at == from => last,
+                at => at - usize::from(at > from),
+            };
+        }
     }
 
     /// The keys and checks that stand in the column's own definition.

@@ -377,6 +377,8 @@ errors! {
     NonDefaultValueForGeneratedColumn = 3105 "HY000" "The value specified for generated column '%' in table '%' is not allowed.";
     UnsupportedActionOnGeneratedColumn = 3106 "HY000" "'%' is not supported for generated columns.";
     GeneratedColumnNonPrior = 3107 "HY000" "Generated column can refer only to generated columns defined prior to it.";
+    GeneratedColumnNamedFunctionNotAllowed = 3763 "HY000" "Expression of generated column '%' contains a disallowed function: %.";
+    GeneratedColumnVariables = 3765 "HY000" "Expression of generated column '%' cannot refer user or system variables.";
     DependentByGeneratedColumn = 3108 "HY000" "Column '%' has a generated column dependency.";
     GeneratedColumnRefAutoInc = 3109 "HY000" "Generated column '%' cannot refer to auto-increment column.";
     /// Arguments: parser's text, position, column.
@@ -440,13 +442,20 @@ errors! {
     FkNoColumnParent = 3734 "HY000" "Failed to add the foreign key constraint. Missing column '%' for constraint '%' in the referenced table '%'";
     FkIncompatibleColumns = 3780 "HY000" "Referencing column '%' and referenced column '%' in foreign key constraint '%' are incompatible.";
     CannotDropFkParent = 3730 "HY000" "Cannot drop table '%' referenced by a foreign key constraint '%' on table '%'.";
+    CheckConstraintVariables = 3816 "HY000" "An expression of a check constraint '%' cannot refer to a user or system variable.";
+    CheckConstraintRefersAutoIncrement = 3818 "HY000" "Check constraint '%' cannot refer to an auto-increment column.";
     CheckConstraintRefersUnknownColumn = 3820 "HY000" "Check constraint '%' refers to non-existing column '%'.";
     CheckConstraintViolated = 3819 "HY000" "Check constraint '%' is violated.";
     CheckConstraintNotFound = 3821 "HY000" "Check constraint '%' is not found in the table.";
     CheckConstraintDupName = 3822 "HY000" "Duplicate check constraint name '%'.";
     ColumnUsedInCheck = 3959 "HY000" "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
+    CheckConstraintUnnamedFunctionNotAllowed = 3815 "HY000" "An expression of a check constraint '%' contains disallowed function.";
     CheckConstraintFunctionNotAllowed = 3814 "HY000" "An expression of a check constraint '%' contains disallowed function: %.";
     DefaultValFunctionNotAllowed = 3770 "HY000" "Default value expression of column '%' contains a disallowed function: %.";
+    DefaultValNonPrior = 3767 "HY000" "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
+    DefaultValRefAutoInc = 3768 "HY000" "Default value expression of column '%' cannot refer to an auto-increment column.";
+    DefaultValUnnamedFunctionNotAllowed = 3769 "HY000" "Default value expression of column '%' contains a disallowed function.";
+    DefaultValVariables = 3772 "HY000" "Default value expression of column '%' cannot refer user or system variables.";
     DefaultAsValGenerated = 3773 "HY000" "DEFAULT function cannot be used with default value expressions";
     ConstraintNotFound = 3940 "HY000" "Constraint '%' does not exist.";
     FunctionalIndexOnJson = 3753 "HY000" "Cannot create a functional index on an expression that returns a JSON or GEOMETRY value.";

@@ -1,0 +1,223 @@
+//! `CREATE TABLE … [AS] SELECT`: a table with the query's columns, then its rows.
+//!
+//! As in MySQL, columns that only the definition names come first, those of the query follow; where both name one, the
+//! definition says its type. Plain columns bring their default and comment, but no keys and no AUTO_INCREMENT.
+
+use std::sync::Arc;
+
+use cluster::catalog::{Catalog, ColumnDef, ColumnDefault, TableDef, same_name};
+use parser::ast::{self, InsertSource, InsertVerb, OnDuplicateRow, Statement, TableElement};
+use types::collation::CollationId;
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
+
+use super::{TableBuilder, check_name, table_def, unknown_database};
+use crate::host::Host;
+use crate::result::{ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use crate::session::{Answer, Session};
+
+impl Session {
+    /// Creates the table, then puts in the rows in one transaction; without them the table is gone again. Returns how many
+    /// rows there were.
+    pub(super) fn create_table_as(
+        &mut self,
+        name: &ast::TableName,
+        definition: &ast::TableDefinition,
+        collation: CollationId,
+        host: &dyn Host,
+    ) -> SqlResult<u64> {
+        let (database, table) = self.qualified(name)?;
+        let query = definition.query.clone().ok_or_else(|| SqlError::internal("the caller saw a query"))?;
+        let as_statement = Arc::new(Statement::Query(Box::new(query.clone())));
+        let plan = self.plan(&as_statement, None, &[], host)?;
+        let shape = plan.shape().ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?.clone();
+        let (mut def, auto_increment) = self.definition_with_columns(&database, &table, definition, collation, &shape)?;
+        if self.variables.settings.require_primary_key && def.primary().is_none() {
+            return Err(ErrorKind::TableWithoutPk.into());
+        }
+        self.check_expressions(&def, host)?;
+        def.created_at = self.engine.clock_micros() / 1_000_000;
+        let id = self.change_schema(host, |change| {
+            if change.before.database(&database).is_none() {
+                return Err(unknown_database(&database));
+            }
+            if change.before.table(&database, &table).is_some() {
+                return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
+            }
+            let id = change.edit.allocate_table_id();
+            change.create_table(TableDef { id, ..def }, auto_increment);
+            Ok(id)
+        })?;
+        let insert = insert_of(name, definition.duplicates, &shape, query);
+        let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
+        let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
+        match filled {
+            Ok(Answer::Done(done)) => Ok(done.affected_rows),
+            Ok(Answer::Rows { .. }) => Ok(0),
+            Err(error) => {
+                self.transaction.rollback();
+                self.change_schema(host, |change| {
+                    if let Some(table) = change.before.table_by_id(id).cloned() {
+                        change.drop_table(&table)?;
+                        change.edit.remove_table(id);
+                    }
+                    Ok(())
+                })?;
+                Err(error)
+            }
+        }
+    }
+
+    fn definition_with_columns(
+        &self,
+        database: &str,
+        name: &str,
+        definition: &ast::TableDefinition,
+        collation: CollationId,
+        shape: &ResultShape,
+    ) -> SqlResult<(TableDef, Option<u64>)> {
+        let columns = |written: &ast::TableDefinition| ast::TableDefinition {
+            elements: written.elements.iter().filter(|e| matches!(e, TableElement::Column(_))).cloned().collect(),
+            ..written.clone()
+        };
+        // Keys may name columns of the query, so they are added when all columns are there.
+        let own = columns(definition);
+        let (def, options) = match own.elements.is_empty() {
+            true => super::table_def::empty_table(database, name, definition, collation)?,
+            false => table_def(database, name, &own, collation)?,
+        };
+        let mut builder = TableBuilder::new(def);
+        let catalog = self.engine.catalog();
+        for (at, selected) in shape.columns.iter().enumerate() {
+            check_name(&selected.name, ErrorKind::WrongColumnName)?;
+            if shape.columns[..at].iter().any(|before| same_name(&before.name, &selected.name)) {
+                return Err(SqlError::new(ErrorKind::DupFieldName, &[&selected.name]));
+            }
+            match builder.def.column(&selected.name) {
+                Some(own) => builder.move_to_end(own),
+                None => builder.def.columns.push(column_of(&catalog, selected)),
+            }
+        }
+        for element in &definition.elements {
+            builder.add_constraint(element)?;
+        }
+        Ok((builder.finish()?, options.auto_increment))
+    }
+}
+
+/// `INSERT INTO name (columns) query`
+fn insert_of(
+    name: &ast::TableName,
+    duplicates: Option<OnDuplicateRow>,
+    shape: &ResultShape,
+    query: ast::Query,
+) -> Arc<Statement> {
+    let column = |column: &ResultColumn| ast::ColumnName { schema: None, table: None, name: column.name.as_str().into() };
+    Arc::new(Statement::Insert(Box::new(ast::Insert {
+        hints: None,
+        verb: if duplicates == Some(OnDuplicateRow::Replace) { InsertVerb::Replace } else { InsertVerb::Insert },
+        priority: None,
+        ignore: duplicates == Some(OnDuplicateRow::Ignore),
+        table: name.clone(),
+        partitions: Vec::new(),
+        columns: Some(shape.columns.iter().map(column).collect()),
+        source: InsertSource::Query(Box::new(query)),
+        row_alias: None,
+        on_duplicate: Vec::new(),
+    })))
+}
+
+/// The column that keeps a column of a result.
+fn column_of(catalog: &Catalog, selected: &ResultColumn) -> ColumnDef {
+    let origin = catalog.table(&selected.database, &selected.original_table);
+    let origin = origin.and_then(|table| Some(&table.columns[table.column(&selected.original_name)?]));
+    let nullable = selected.ty.nullable;
+    let (ty, default, comment) = match origin {
+        Some(column) => {
+            let kept = column.default.clone().filter(|default| nullable || *default != ColumnDefault::Null);
+            (selected.ty.clone(), kept, column.comment.clone())
+        }
+        None => {
+            let ty = stored_type(&selected.ty);
+            let default = (!nullable).then(|| implicit_default(&ty)).flatten();
+            (ty, default, String::new())
+        }
+    };
+    ColumnDef {
+        name: selected.name.clone(),
+        ty: SqlType { nullable, ..ty },
+        nullable,
+        default,
+        on_update_now: None,
+        auto_increment: false,
+        generated: None,
+        invisible: false,
+        comment,
+    }
+}
+
+/// Digits up to which the integers of an expression fit an INT column.
+const INT_DIGITS: u32 = 9;
+/// Characters of the longest VARCHAR whose bytes fit a row.
+const MAX_VARCHAR_BYTES: u64 = 65_532;
+
+/// The type of a column that keeps an expression's values.
+fn stored_type(ty: &SqlType) -> SqlType {
+    let bytes = u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char());
+    let long_kind = |short: TypeKind, kinds: [TypeKind; 3]| match bytes {
+        0..=MAX_VARCHAR_BYTES => short,
+        0..=65_535 => kinds[0],
+        0..=16_777_215 => kinds[1],
+        _ => kinds[2],
+    };
+    match ty.kind {
+        TypeKind::Null => SqlType { nullable: true, ..SqlType::binary(0) },
+        TypeKind::BigInt if ty.length <= INT_DIGITS => SqlType { kind: TypeKind::Int, ..ty.clone() },
+        TypeKind::VarChar => {
+            let kind = long_kind(TypeKind::VarChar, [TypeKind::Text, TypeKind::MediumText, TypeKind::LongText]);
+            SqlType { kind, ..ty.clone() }
+        }
+        TypeKind::VarBinary => {
+            let kind = long_kind(TypeKind::VarBinary, [TypeKind::Blob, TypeKind::MediumBlob, TypeKind::LongBlob]);
+            SqlType { kind, ..ty.clone() }
+        }
+        _ => ty.clone(),
+    }
+}
+
+/// The default that MySQL gives a NOT NULL column made from an expression.
+fn implicit_default(ty: &SqlType) -> Option<ColumnDefault> {
+    let text = match ty.kind {
+        kind if kind.is_integer() => "0".to_owned(),
+        TypeKind::Float | TypeKind::Double => "0".to_owned(),
+        TypeKind::Decimal if ty.decimals > 0 => format!("0.{}", "0".repeat(usize::from(ty.decimals))),
+        TypeKind::Decimal => "0".to_owned(),
+        TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary => String::new(),
+        _ => return None,
+    };
+    Some(ColumnDefault::Literal(text))
+}
+
+/// Takes the answer of the INSERT, which is not the statement's.
+struct NoAnswer;
+
+impl ResultSink for NoAnswer {
+    fn columns(&mut self, _shape: &Arc<ResultShape>, _status: ServerStatus) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[types::Value]) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn stored_row(&mut self, _layout: &types::RowLayout, _row: &[u8], _projection: &[usize]) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _end: ResultEnd) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn ok(&mut self, _done: crate::result::Done) -> SqlResult<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! What a table's definition computes: generated columns, CHECK constraints, defaults in parentheses.
+//!
+//! They are bound once when the table is made, so that a wrong one is refused there and not at the first INSERT
+//! (MySQL manual, "CREATE TABLE and Generated Columns", "CHECK Constraints", "Data Type Default Values").
+
+use std::sync::Arc;
+
+use cluster::catalog::{ColumnDefault, TableDef};
+use parser::ast;
+use types::{ErrorKind, SqlError, SqlResult};
+
+use crate::expr::functions::Stability;
+use crate::expr::scope::unknown_column;
+use crate::expr::{BindOptions, Binder, Clause, EvalContext, Expr, ExprKind, Resolved, Scope, Subquery};
+use crate::host::Host;
+use crate::session::Session;
+
+impl Session {
+    /// Binds what the definition computes: it names columns that exist, and computes what a definition may.
+    pub(crate) fn check_expressions(&mut self, def: &TableDef, host: &dyn Host) -> SqlResult<()> {
+        self.with_context(host, &[], |_, ctx| {
+            let ctx = ctx.eval();
+            for (at, column) in def.columns.iter().enumerate() {
+                if let Some(generated) = &column.generated {
+                    check(def, Place::Generated(at), &generated.expression, ctx)?;
+                }
+                if let Some(ColumnDefault::Expression(text)) = &column.default {
+                    check(def, Place::Default(at), text, ctx)?;
+                }
+            }
+            def.checks.iter().try_for_each(|constraint| {
+                check(def, Place::Check(&constraint.name), &constraint.expression, ctx)
+            })
+        })
+    }
+}
+
+/// Where in the definition an expression stands.
+#[derive(Debug, Clone, Copy)]
+enum Place<'a> {
+    /// Of the column at this position.
+    Generated(usize),
+    Default(usize),
+    Check(&'a str),
+}
+
+/// The columns of the table that is being defined.
+struct DefinitionScope<'a> {
+    def: &'a TableDef,
+    place: Place<'a>,
+}
+
+fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> SqlResult<()> {
+    let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
+        .map_err(|error| crate::errors::parse_error(&error))?;
+    let mut scope = DefinitionScope { def, place };
+    let bound = Binder::new(&mut scope, ctx, BindOptions::default()).bind(&tree)?;
+    let mut refused = None;
+    bound.any(&mut |expr| {
+        refused = scope.refusal_of(expr);
+        refused.is_some()
+    });
+    refused.map_or(Ok(()), Err)
+}
+
+impl DefinitionScope<'_> {
+    /// The name of the column or the constraint.
+    fn subject(&self) -> &str {
+        match self.place {
+            Place::Generated(at) | Place::Default(at) => &self.def.columns[at].name,
+            Place::Check(name) => name,
+        }
+    }
+
+    fn refusal(&self, generated: ErrorKind, default: ErrorKind, check: ErrorKind) -> SqlError {
+        let kind = match self.place {
+            Place::Generated(_) => generated,
+            Place::Default(_) => default,
+            Place::Check(_) => check,
+        };
+        SqlError::new(kind, &[&self.subject()])
+    }
+
+    /// Why this part of the expression may not stand here.
+    fn refusal_of(&self, expr: &Expr) -> Option<SqlError> {
+        match &expr.kind {
+            ExprKind::UserVariable(_) | ExprKind::AssignUserVariable { .. } | ExprKind::SystemVariable { .. } => {
+                Some(self.refusal(
+                    ErrorKind::GeneratedColumnVariables,
+                    ErrorKind::DefaultValVariables,
+                    ErrorKind::CheckConstraintVariables,
+                ))
+            }
+            ExprKind::Call(call) if call.function.stability != Stability::Immutable => {
+                let kind = match self.place {
+                    Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
+                    Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
+                    // A default is computed once for its row: the time, chance and UUIDs are what it is for.
+                    Place::Default(_) => return None,
+                };
+                Some(SqlError::new(kind, &[&self.subject(), &call.function.name.to_lowercase()]))
+            }
+            _ => None,
+        }
+    }
+
+    fn unknown(&self, name: &ast::ColumnName) -> SqlError {
+        match self.place {
+            Place::Generated(_) => SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"generated column function"]),
+            Place::Default(_) => SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"default value expression"]),
+            Place::Check(_) => {
+                SqlError::new(ErrorKind::CheckConstraintRefersUnknownColumn, &[&self.subject(), &name.name.as_str()])
+            }
+        }
+    }
+}
+
+impl Scope for DefinitionScope<'_> {
+    fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        if name.table.as_ref().is_some_and(|table| table.as_str() != self.def.name) {
+            return Err(unknown_column(name, Clause::FieldList));
+        }
+        let at = self.def.column(&name.name).ok_or_else(|| self.unknown(name))?;
+        let column = &self.def.columns[at];
+        if column.auto_increment {
+            return Err(self.refusal(
+                ErrorKind::GeneratedColumnRefAutoInc,
+                ErrorKind::DefaultValRefAutoInc,
+                ErrorKind::CheckConstraintRefersAutoIncrement,
+            ));
+        }
+        let has_expression = matches!(column.default, Some(ColumnDefault::Expression(_)));
+        match self.place {
+            Place::Generated(own) if column.generated.is_some() && at >= own => {
+                return Err(ErrorKind::GeneratedColumnNonPrior.into());
+            }
+            Place::Default(own) if at >= own && (column.generated.is_some() || has_expression) => {
+                return Err(SqlError::new(ErrorKind::DefaultValNonPrior, &[&self.subject()]));
+            }
+            _ => {}
+        }
+        Ok(Resolved::Column { slot: at, name: column.name.as_str().into(), ty: column.ty.clone() })
+    }
+
+    fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
+        Err(self.refusal(
+            ErrorKind::GeneratedColumnFunctionNotAllowed,
+            ErrorKind::DefaultValUnnamedFunctionNotAllowed,
+            ErrorKind::CheckConstraintUnnamedFunctionNotAllowed,
+        ))
+    }
+}
