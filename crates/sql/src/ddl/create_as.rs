@@ -133,7 +133,11 @@ fn column_of(catalog: &Catalog, selected: &ResultColumn) -> ColumnDef {
     let nullable = selected.ty.nullable;
     let (ty, default, comment) = match origin {
         Some(column) => {
-            let kept = column.default.clone().filter(|default| nullable || *default != ColumnDefault::Null);
+            let default = match column.auto_increment {
+                true => Some(ColumnDefault::Literal("0".to_owned())),
+                false => column.default.clone(),
+            };
+            let kept = default.filter(|default| nullable || *default != ColumnDefault::Null);
             (selected.ty.clone(), kept, column.comment.clone())
         }
         None => {

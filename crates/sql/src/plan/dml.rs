@@ -61,6 +61,8 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
             defaults.push((position, default_value(planner, &table, position)?));
         }
     }
+    let reads_columns = |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if !expr.referenced_columns().is_empty());
+    let (computed_defaults, defaults) = defaults.into_iter().partition(|(_, value)| reads_columns(value));
     let on_duplicate = match insert.verb {
         InsertVerb::Replace => OnDuplicate::Replace,
         InsertVerb::Insert if insert.on_duplicate.is_empty() => OnDuplicate::Fail,
@@ -71,6 +73,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         table,
         columns,
         defaults,
+        computed_defaults,
         source,
         ignore: insert.ignore,
         on_duplicate,

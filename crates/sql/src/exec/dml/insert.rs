@@ -25,6 +25,8 @@ pub struct InsertPlan {
     pub columns: Vec<usize>,
     /// For each column of the table without a value in the source: where it comes from.
     pub defaults: Vec<(usize, InsertValue)>,
+    /// Defaults that other columns' values are computed into, in order.
+    pub computed_defaults: Vec<(usize, InsertValue)>,
     pub source: Source,
     pub ignore: bool,
     pub on_duplicate: OnDuplicate,
@@ -169,6 +171,10 @@ impl Inserter<'_> {
         for at in 0..width {
             let given = given(at, &self.values)?;
             generated_id |= self.put(plan.columns[at], given)?;
+        }
+        for (column, default) in &plan.computed_defaults {
+            let given = value_of(default, &self.values, self.ctx)?;
+            self.put(*column, given)?;
         }
         if !self.changer.complete(&mut self.values)? {
             return Ok(());
