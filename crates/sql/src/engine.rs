@@ -245,18 +245,17 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     for name in ["test", "sbtest"] {
         edit.put_database(DatabaseDef { name: name.into(), collation: CollationId::DEFAULT, read_only: false });
     }
-    for host in ["localhost", "127.0.0.1", "::1"] {
-        edit.put_account(AccountDef {
-            user: "root".into(),
-            host: host.into(),
-            plugin: AuthenticationPlugin::NativePassword,
-            authentication: Vec::new(),
-            locked: false,
-            privileges: Privileges::ALL.with(Privileges::GRANT_OPTION),
-            database_privileges: Vec::new(),
-            table_privileges: Vec::new(),
-        });
-    }
+    // Every loopback address counts as localhost: one account, one password.
+    edit.put_account(AccountDef {
+        user: "root".into(),
+        host: "localhost".into(),
+        plugin: AuthenticationPlugin::NativePassword,
+        authentication: Vec::new(),
+        locked: false,
+        privileges: Privileges::ALL.with(Privileges::GRANT_OPTION),
+        database_privileges: Vec::new(),
+        table_privileges: Vec::new(),
+    });
     let mut transaction = Transaction::begin(participant.clone(), Options::default());
     for (name, document) in edit.rows() {
         if let (key, Some(row)) = system_row(name, document) {

@@ -461,7 +461,7 @@ impl SchemaChange<'_> {
         begin: &dyn Fn() -> RefCell<Transaction>,
         commit: &dyn Fn(RefCell<Transaction>) -> SqlResult<Option<types::Timestamp>>,
     ) -> SqlResult<u64> {
-        let plan = crate::plan::Planner { engine: self.engine, catalog: &self.before, database: None, ctx: ctx.eval(), params: &[] };
+        let plan = crate::plan::Planner { engine: self.engine, catalog: &self.before, database: None, ctx: ctx.eval(), params: &[], access: &crate::accounts::access::Access::EVERYTHING };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
         let mut cursor = Cursor::forward(KeyRange::all());

@@ -51,7 +51,7 @@ impl Session {
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         match filled {
-            Ok(Answer::Done(done)) => Ok(done.affected_rows),
+            Ok(Answer::Done(done) | Answer::Changed { done, .. }) => Ok(done.affected_rows),
             Ok(Answer::Rows { .. }) => Ok(0),
             Err(error) => {
                 self.transaction.rollback();

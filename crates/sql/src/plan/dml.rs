@@ -26,7 +26,12 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     if !insert.partitions.is_empty() {
         return Err(SqlError::not_supported("PARTITION"));
     }
-    let table = planner.table(&insert.table)?;
+    let privileges: &[&str] = match insert.verb {
+        InsertVerb::Replace => &["INSERT", "DELETE"],
+        InsertVerb::Insert if insert.on_duplicate.is_empty() => &["INSERT"],
+        InsertVerb::Insert => &["INSERT", "UPDATE"],
+    };
+    let table = planner.table_for(&insert.table, privileges)?;
     let columns = insert_columns(&table, insert)?;
     let mut defaults = Vec::new();
     for (position, _) in table.def.columns.iter().enumerate().filter(|(position, _)| !columns.contains(position)) {
@@ -257,12 +262,17 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     if update.with.is_some() {
         return Err(SqlError::not_supported("WITH in UPDATE"));
     }
-    let table = planner.table(&factor.name)?;
+    let table = planner.table_for(&factor.name, reads_and(&["UPDATE", "SELECT"], &update.filter))?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList);
     let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
     let target = target(planner, table.clone(), alias, &update.filter, &update.order_by, update.limit.as_ref(), &factor.index_hints)?;
     Ok(UpdatePlan { target, rules: write_rules(planner, &table)?, assignments, ignore: update.ignore })
+}
+
+/// The privileges for a change and for the condition it may have, which reads.
+fn reads_and<'p>(privileges: &'p [&'p str; 2], filter: &Option<ast::Expr>) -> &'p [&'p str] {
+    if filter.is_some() { privileges } else { &privileges[..1] }
 }
 
 pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<DeletePlan> {
@@ -275,7 +285,7 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     if delete.with.is_some() {
         return Err(SqlError::not_supported("WITH in DELETE"));
     }
-    let table = planner.table(name)?;
+    let table = planner.table_for(name, reads_and(&["DELETE", "SELECT"], &delete.filter))?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
     Ok(DeletePlan { target, ignore: delete.ignore })

@@ -15,6 +15,7 @@ use cluster::catalog::Catalog;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::dml::{DeletePlan, InsertPlan, UpdatePlan};
 use crate::expr::{BindOptions, EvalContext, Expr};
@@ -77,6 +78,8 @@ pub struct Planner<'a> {
     pub ctx: EvalContext<'a>,
     /// The types of the parameters, as far as they are known.
     pub params: &'a [SqlType],
+    /// What whoever asks may do.
+    pub access: &'a Access,
 }
 
 impl<'a> Planner<'a> {
@@ -104,12 +107,18 @@ impl<'a> Planner<'a> {
         BindOptions { params: self.params }
     }
 
-    /// The table of a name; 1046 without a database, 1146 where there is none.
+    /// A table to read; 1046 without a database, 1142 where that is not allowed, 1146 where there is none.
     pub fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
+        self.table_for(name, &["SELECT"])
+    }
+
+    /// A table for which these privileges are needed.
+    pub fn table_for(&self, name: &ast::TableName, privileges: &[&str]) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {
             Some(schema) => schema.as_str(),
             None => self.database.ok_or(ErrorKind::NoDb)?,
         };
+        self.access.check_table(database, &name.name, privileges)?;
         let missing = || SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()]);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)

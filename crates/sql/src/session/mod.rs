@@ -17,6 +17,7 @@ use std::sync::Arc;
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
+use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
@@ -82,6 +83,8 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Of the last statement, for SHOW WARNINGS.
     pub(crate) warnings: Warnings,
+    /// What it may do, by the catalog of this version.
+    pub(crate) access: Option<(u64, Access)>,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -100,6 +103,7 @@ impl Session {
             state,
             prepared: PreparedStatements::default(),
             warnings: Warnings::default(),
+            access: None,
             ends: false,
             options,
         };
@@ -158,6 +162,7 @@ impl Session {
             None if crate::information_schema::is_virtual_database(name) => types::CollationId::DEFAULT,
             None => return Err(SqlError::new(ErrorKind::BadDb, &[&name])),
         };
+        self.access().check_enter(name)?;
         self.database = Some(name.into());
         self.variables.set_database_collation(collation)
     }

@@ -165,6 +165,7 @@ impl Session {
         if is_planned(statement) {
             return self.query_or_change(statement, None, parameters, more, host, sink);
         }
+        self.check_statement(statement)?;
         let status = self.status().with(more);
         match &**statement {
             Statement::Begin(begin) => {
@@ -296,6 +297,9 @@ impl Session {
         parameters: &[Value],
         host: &dyn Host,
     ) -> SqlResult<Arc<Plan>> {
+        let access = self.access();
+        // A shared plan says nothing of who may run it.
+        let text = text.filter(|_| access.is_unlimited());
         let settings = &self.variables.settings;
         let types: Vec<SqlType> = parameters
             .iter()
@@ -322,6 +326,7 @@ impl Session {
                 database: session.database.as_deref(),
                 ctx: ctx.eval(),
                 params: &types,
+                access: &access,
             };
             planner.plan(statement)
         })?;

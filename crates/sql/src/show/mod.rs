@@ -26,12 +26,12 @@ pub fn shape_of(statement: &Statement) -> Option<Arc<ResultShape>> {
 }
 
 /// A text column of a small result.
-fn text_column(name: &str) -> ResultColumn {
+pub(crate) fn text_column(name: &str) -> ResultColumn {
     ResultColumn::computed(name, SqlType::varchar(1024, CollationId::DEFAULT))
 }
 
 /// Sends rows made by hand.
-fn send(
+pub(crate) fn send(
     columns: Vec<ResultColumn>,
     rows: Vec<Vec<Value>>,
     status: ServerStatus,

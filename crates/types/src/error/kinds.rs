@@ -205,6 +205,10 @@ errors! {
     NoReferencedRow = 1216 "23000" "Cannot add or update a child row: a foreign key constraint fails";
     RowIsReferenced = 1217 "23000" "Cannot delete or update a parent row: a foreign key constraint fails";
     ErrorWhenExecutingCommand = 1220 "HY000" "Error when executing command %: %";
+    CannotUser = 1396 "HY000" "Operation % failed for %";
+    CantCreateUserWithGrant = 1410 "42000" "You are not allowed to create a user with GRANT";
+    PluginIsNotLoaded = 1524 "HY000" "Plugin '%' is not loaded";
+    PasswordFormat = 1827 "HY000" "The password hash doesn't have the expected format.";
     WrongUsage = 1221 "HY000" "Incorrect usage of % and %";
     WrongNumberOfColumnsInSelect = 1222 "21000" "The used SELECT statements have a different number of columns";
     CantUpdateWithReadlock = 1223 "HY000" "Can't execute the query because you have a conflicting read lock";

@@ -141,6 +141,8 @@ fn finish(
         if table.def.primary().is_none() {
             return Err(SqlError::not_supported("changes of several tables where one has no primary key"));
         }
+        let privilege = if assignments.is_some() { "UPDATE" } else { "DELETE" };
+        planner.access.check_table(&table.def.database, &table.def.name, &[privilege])?;
         let offset = scope.tables[at].offset;
         changed.push(TargetTable { rules: write_rules(planner, &table)?, table, offset, assignments });
     }

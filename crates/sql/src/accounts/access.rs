@@ -1,0 +1,233 @@
+//! Whether a statement may run.
+//!
+//! An account with every global privilege is never looked at again. The plans of others are made for each statement and not
+//! shared: the planner asks for the privilege on a table where it meets the table's name. Statements without a plan are
+//! checked by kind ([`Session::check_statement`]).
+
+use std::sync::Arc;
+
+use cluster::catalog::{AccountDef, Privileges};
+use parser::ast::{self, Account, Statement};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::grants::Level;
+use crate::information_schema::is_virtual_database;
+use crate::session::Session;
+
+/// What one session may do.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// User and host as messages name them.
+    user: String,
+    host: String,
+    /// `None`: everything is allowed.
+    account: Option<Arc<AccountDef>>,
+}
+
+impl Access {
+    /// For the server's own work.
+    pub const EVERYTHING: Access = Access { user: String::new(), host: String::new(), account: None };
+
+    pub fn is_unlimited(&self) -> bool {
+        self.account.is_none()
+    }
+
+    fn on(&self, level: &Level) -> Privileges {
+        let Some(account) = &self.account else { return Privileges::ALL.with(Privileges::GRANT_OPTION) };
+        let mut held = account.privileges;
+        let (Level::Database(database) | Level::Table(database, _)) = level else { return held };
+        for (pattern, privileges) in &account.database_privileges {
+            if pattern == database || types::CollationId::BINARY.like(database.as_bytes(), pattern.as_bytes(), Some('\\')) {
+                held = held.with(*privileges);
+            }
+        }
+        if let Level::Table(_, table) = level {
+            let own = account.table_privileges.iter().filter(|(d, t, _)| d == database && t == table);
+            held = own.fold(held, |held, (_, _, privileges)| held.with(*privileges));
+        }
+        held
+    }
+
+    /// 1142 where one of the named privileges on a table is missing.
+    pub fn check_table(&self, database: &str, table: &str, names: &[&str]) -> SqlResult<()> {
+        if self.is_unlimited() {
+            return Ok(());
+        }
+        let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
+        for name in names {
+            if !has(held, name) {
+                return Err(SqlError::new(ErrorKind::TableAccessDenied, &[name, &self.user, &self.host, &table]));
+            }
+        }
+        Ok(())
+    }
+
+    /// 1044 where the privilege on a database is missing.
+    fn check_database(&self, database: &str, name: &str) -> SqlResult<()> {
+        match has(self.on(&Level::Database(database.to_owned())), name) {
+            true => Ok(()),
+            false => Err(self.database_denied(database)),
+        }
+    }
+
+    fn database_denied(&self, database: &str) -> SqlError {
+        SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.host, &database])
+    }
+
+    /// 1044 where nothing in the database may be touched: what USE asks for.
+    pub fn check_enter(&self, database: &str) -> SqlResult<()> {
+        let Some(account) = &self.account else { return Ok(()) };
+        let may_enter = is_virtual_database(database)
+            || !self.on(&Level::Database(database.to_owned())).is_empty()
+            || account.table_privileges.iter().any(|(granted, _, _)| granted == database);
+        if may_enter { Ok(()) } else { Err(self.database_denied(database)) }
+    }
+}
+
+fn has(held: Privileges, name: &str) -> bool {
+    Privileges::by_name(name).is_some_and(|wanted| held.contains(wanted))
+}
+
+impl Session {
+    /// The session's privileges by the current catalog.
+    pub(crate) fn access(&mut self) -> Access {
+        let version = self.engine.catalog_version();
+        if let Some((known, access)) = &self.access
+            && *known == version
+        {
+            return access.clone();
+        }
+        let options = &self.options;
+        // Nobody logged in: a session of the server's own.
+        let is_own = options.account_user.is_empty() && options.account_host.is_empty();
+        let access = match self.engine.catalog().account(&options.account_user, &options.account_host).cloned() {
+            _ if is_own => Access::EVERYTHING,
+            Some(account) if account.privileges.contains(Privileges::ALL.with(Privileges::GRANT_OPTION)) => Access::EVERYTHING,
+            account => Access {
+                user: options.account_user.clone(),
+                host: options.host.clone(),
+                // A dropped account has nothing left.
+                account: Some(account.unwrap_or_else(|| Arc::new(nobody(options.account_user.clone())))),
+            },
+        };
+        self.access = Some((version, access.clone()));
+        access
+    }
+
+    /// 1227 where a global privilege is missing.
+    pub(crate) fn require_global(&mut self, name: &str) -> SqlResult<()> {
+        match has(self.access().on(&Level::Global), name) {
+            true => Ok(()),
+            false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&name])),
+        }
+    }
+
+    /// Who grants or revokes must have the privileges, and the right to pass them on.
+    pub(super) fn check_may_grant(&mut self, level: &Level, privileges: Privileges) -> SqlResult<()> {
+        let access = self.access();
+        if access.on(level).contains(privileges.with(Privileges::GRANT_OPTION)) {
+            return Ok(());
+        }
+        Err(match level {
+            Level::Global => SqlError::new(ErrorKind::AccessDenied, &[&access.user, &access.host, &"YES"]),
+            Level::Database(database) => access.database_denied(database),
+            Level::Table(_, table) => {
+                SqlError::new(ErrorKind::TableAccessDenied, &[&"GRANT", &access.user, &access.host, table])
+            }
+        })
+    }
+
+    /// Checks a statement that is neither a query nor a change of rows.
+    pub(crate) fn check_statement(&mut self, statement: &Statement) -> SqlResult<()> {
+        let access = self.access();
+        if access.is_unlimited() {
+            return Ok(());
+        }
+        let on = |session: &Session, name: &ast::TableName, privileges: &[&str]| {
+            let database = match &name.schema {
+                Some(schema) => schema.as_str(),
+                None => session.database.as_deref().ok_or(ErrorKind::NoDb)?,
+            };
+            access.check_table(database, &name.name, privileges)
+        };
+        let is_self = |session: &Session, account: &Account| {
+            let own = (session.options.account_user.clone(), session.options.account_host.clone());
+            session.account_name(account).is_ok_and(|name| name == own)
+        };
+        match statement {
+            Statement::CreateDatabase(create) => access.check_database(&create.name, "CREATE"),
+            Statement::DropDatabase(drop) => access.check_database(&drop.name, "DROP"),
+            Statement::AlterDatabase(alter) => match alter.name.as_deref().or(self.database.as_deref()) {
+                Some(name) => access.check_database(name, "ALTER"),
+                None => Ok(()),
+            },
+            Statement::CreateTable(create) => {
+                on(self, &create.name, &["CREATE"])?;
+                match &create.body {
+                    ast::CreateTableBody::Like(other) => on(self, other, &["SELECT"]),
+                    ast::CreateTableBody::Definition(body) if body.query.is_some() => on(self, &create.name, &["INSERT"]),
+                    ast::CreateTableBody::Definition(_) => Ok(()),
+                }
+            }
+            Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
+            Statement::Truncate(name) => on(self, name, &["DROP"]),
+            Statement::AlterTable(alter) => {
+                on(self, &alter.table, &["ALTER"])?;
+                alter.actions.iter().try_for_each(|action| match action {
+                    ast::AlterAction::RenameTable(to) => {
+                        on(self, &alter.table, &["DROP"])?;
+                        on(self, to, &["CREATE", "INSERT"])
+                    }
+                    _ => Ok(()),
+                })
+            }
+            Statement::CreateIndex(create) => on(self, &create.table, &["INDEX"]),
+            Statement::DropIndex(drop) => on(self, &drop.table, &["INDEX"]),
+            Statement::RenameTable(renames) => renames.iter().try_for_each(|rename| {
+                on(self, &rename.from, &["ALTER", "DROP"])?;
+                on(self, &rename.to, &["CREATE", "INSERT"])
+            }),
+            Statement::LockTables(tables) => tables.iter().try_for_each(|lock| {
+                let database = lock.table.schema.as_ref().map(|schema| schema.as_str()).or(self.database.as_deref());
+                access.check_database(database.ok_or(ErrorKind::NoDb)?, "LOCK TABLES")?;
+                on(self, &lock.table, &["SELECT"])
+            }),
+            Statement::AlterUser(alter) if alter.options.locked.is_none() && alter.users.iter().all(|user| is_self(self, &user.account)) => Ok(()),
+            Statement::SetPassword(set) if set.account.as_ref().is_none_or(|account| is_self(self, account)) => Ok(()),
+            Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::DropUser(_) | Statement::RenameUser(_)
+            | Statement::SetPassword(_) => self.require_global("CREATE USER"),
+            Statement::Flush(_) | Statement::Reset(_) => self.require_global("RELOAD"),
+            Statement::Shutdown | Statement::Restart => self.require_global("SHUTDOWN"),
+            Statement::Set(items) => {
+                let is_global = |item: &ast::SetItem| matches!(item, ast::SetItem::Variable { scope: Some(ast::VarScope::Global | ast::VarScope::Persist | ast::VarScope::PersistOnly), .. });
+                match items.iter().any(is_global) && !has(access.on(&Level::Global), "SUPER") {
+                    true => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&"SUPER or SYSTEM_VARIABLES_ADMIN"])),
+                    false => Ok(()),
+                }
+            }
+            Statement::SetTransaction(set) if set.scope.is_some_and(|scope| scope == ast::VarScope::Global) => self.require_global("SUPER"),
+            Statement::Show(show) => match &**show {
+                ast::Show::CreateTable(name) => on(self, name, &["SELECT"]),
+                ast::Show::Grants { account: Some(account), .. } | ast::Show::CreateUser(account) if !is_self(self, account) => {
+                    access.check_database("mysql", "SELECT")
+                }
+                _ => Ok(()),
+            },
+            Statement::Describe(describe) => on(self, &describe.table, &["SELECT"]),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn nobody(user: String) -> AccountDef {
+    AccountDef {
+        user,
+        host: String::new(),
+        plugin: cluster::catalog::AuthenticationPlugin::CachingSha2Password,
+        authentication: Vec::new(),
+        locked: true,
+        privileges: Privileges::NONE,
+        database_privileges: Vec::new(),
+        table_privileges: Vec::new(),
+    }
+}
