@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mysql_wire::command::{Command, SetOption};
 use mysql_wire::statement::{Execute, Prepared};
-use sql::result::{ResultEnd, ServerStatus};
+use sql::result::{Done, ResultEnd, ServerStatus};
 use sql::session::Fetch;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
@@ -122,7 +122,11 @@ impl Dialog {
                 let name = String::from_utf8_lossy(name);
                 self.session.use_database(&name)?;
                 self.handle.set_database(Some(&name));
-                self.plain_ok();
+                self.answer.ok(&Done {
+                    status: self.session.status(),
+                    current_database: Some(name.into()),
+                    ..Done::default()
+                });
             }
             Command::FieldList { table, wildcard } => self.field_list(table, wildcard)?,
             Command::Statistics => {

@@ -40,6 +40,7 @@ pub const OFFERED: Capabilities = Capabilities(
         | Capabilities::PLUGIN_AUTH.0
         | Capabilities::CONNECT_ATTRS.0
         | Capabilities::PLUGIN_AUTH_LENENC_DATA.0
+        | Capabilities::SESSION_TRACK.0
         | Capabilities::DEPRECATE_EOF.0,
 );
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket};
+use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange};
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
 use sql::host::Host;
@@ -55,13 +55,17 @@ impl Answer {
     }
 
     pub fn ok(&mut self, done: &Done) {
+        let database = done
+            .current_database
+            .as_deref()
+            .map(|name| SessionChange::Schema(name.as_bytes()));
         let packet = OkPacket {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status: Status(done.status.0),
             warnings: done.warnings,
             info: done.info.as_bytes(),
-            changes: &[],
+            changes: database.as_slice(),
         };
         let capabilities = self.capabilities;
         self.output

@@ -18,9 +18,9 @@ use types::{IndexId, SqlType, TableId, Timestamp, TypeKind, Value};
 use crate::named_locks::NamedLocks;
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
-use crate::variables;
 use crate::statistics::Statistics;
 use crate::table::Table;
+use crate::variables;
 use crate::variables::Globals;
 
 /// The SQL side of a node.
@@ -179,7 +179,14 @@ impl Engine {
     fn drop_orphans(&self) {
         let catalog = self.catalog();
         let known = |id: TableId| id <= cluster::catalog::LAST_SYSTEM_TABLE || catalog.table_by_id(id).is_some();
-        let orphans: Vec<TableId> = self.participant.store().tables().iter().map(|table| table.id()).filter(|id| !known(*id)).collect();
+        let orphans: Vec<TableId> = self
+            .participant
+            .store()
+            .tables()
+            .iter()
+            .map(|table| table.id())
+            .filter(|id| !known(*id))
+            .collect();
         if orphans.is_empty() {
             return;
         }
@@ -198,7 +205,10 @@ impl Engine {
 fn system_table_spec() -> TableSpec {
     TableSpec {
         id: SYSTEM_TABLE,
-        columns: vec![SqlType::varbinary(1024).not_null(), SqlType::blob(TypeKind::LongBlob).not_null()],
+        columns: vec![
+            SqlType::varbinary(1024).not_null(),
+            SqlType::blob(TypeKind::LongBlob).not_null(),
+        ],
         primary: Some(vec![KeyColumn::ascending(0)]),
         indexes: Vec::new(),
     }
@@ -208,17 +218,22 @@ fn system_table_spec() -> TableSpec {
 pub(crate) fn system_row(name: &[u8], document: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
     let spec = system_table_spec();
     let mut key = Vec::new();
-    spec.primary_layout().expect("the system table has a key").encode_values(&[Value::bytes(name)], &mut key);
+    spec.primary_layout()
+        .expect("the system table has a key")
+        .encode_values(&[Value::bytes(name)], &mut key);
     let row = document.map(|document| {
         let mut row = Vec::new();
-        spec.row_layout().encode(&[Value::bytes(name), Value::bytes(document)], &mut row);
+        spec.row_layout()
+            .encode(&[Value::bytes(name), Value::bytes(document)], &mut row);
         row
     });
     (key, row)
 }
 
 fn read_catalog(participant: &Arc<dyn Participant>) -> Result<Catalog, StartError> {
-    let Some(table) = participant.store().table(SYSTEM_TABLE) else { return Ok(Catalog::default()) };
+    let Some(table) = participant.store().table(SYSTEM_TABLE) else {
+        return Ok(Catalog::default());
+    };
     let transaction = Transaction::begin(participant.clone(), Options::default());
     let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut cursor = Cursor::forward(KeyRange::all());
@@ -232,7 +247,10 @@ fn read_catalog(participant: &Arc<dyn Participant>) -> Result<Catalog, StartErro
             std::ops::ControlFlow::Continue(())
         });
     }
-    Ok(Catalog::from_rows(rows.iter().map(|(name, document)| (name.as_slice(), document.as_slice())))?)
+    Ok(Catalog::from_rows(
+        rows.iter()
+            .map(|(name, document)| (name.as_slice(), document.as_slice())),
+    )?)
 }
 
 /// The first start.
@@ -243,7 +261,11 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     let table = participant.store().table(SYSTEM_TABLE).expect("committed just now");
     let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
     for name in ["test", "sbtest"] {
-        edit.put_database(DatabaseDef { name: name.into(), collation: CollationId::DEFAULT, read_only: false });
+        edit.put_database(DatabaseDef {
+            name: name.into(),
+            collation: CollationId::DEFAULT,
+            read_only: false,
+        });
     }
     // Every loopback address counts as localhost: one account, one password.
     edit.put_account(AccountDef {
@@ -260,7 +282,10 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     for (name, document) in edit.rows() {
         if let (key, Some(row)) = system_row(name, document) {
             let inserted = transaction.insert(&table, &key, &row);
-            debug_assert!(matches!(inserted, Ok(cluster::transaction::Progress::Done)), "nobody else is there yet");
+            debug_assert!(
+                matches!(inserted, Ok(cluster::transaction::Progress::Done)),
+                "nobody else is there yet"
+            );
         }
     }
     block_on(transaction.commit())?;
@@ -270,6 +295,9 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
 /// Drives a future on this thread: only before the node serves anybody.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut result = None;
-    crate::host::Host::wait(&crate::host::BlockingHost, std::pin::pin!(async { result = Some(future.await) }));
+    crate::host::Host::wait(
+        &crate::host::BlockingHost,
+        std::pin::pin!(async { result = Some(future.await) }),
+    );
     result.expect("wait returns when the future is done")
 }

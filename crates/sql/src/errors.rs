@@ -26,7 +26,10 @@ pub fn parse_error(error: &ParseError) -> SqlError {
 pub fn syntax_error_at(text: &[u8], offset: usize) -> SqlError {
     let rest = String::from_utf8_lossy(&text[offset.min(text.len())..]);
     let near: String = rest.chars().take(NEAR_CHARS).collect();
-    let line = 1 + text[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count();
+    let line = 1 + text[..offset.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count();
     SqlError::new(ErrorKind::ParseError, &[&SYNTAX, &near, &line])
 }
 

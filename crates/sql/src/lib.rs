@@ -31,9 +31,9 @@ pub mod processes;
 mod refuse;
 pub mod result;
 pub mod session;
-pub mod statistics;
 pub mod show;
 pub mod sql_mode;
+pub mod statistics;
 pub mod table;
 pub mod variables;
 

@@ -65,7 +65,14 @@ impl NamedLocks {
             let mut locks = self.locks.lock();
             match locks.get_mut(&name) {
                 None => {
-                    locks.insert(name, NamedLock { holder: connection, depth: 1, waiters: VecDeque::new() });
+                    locks.insert(
+                        name,
+                        NamedLock {
+                            holder: connection,
+                            depth: 1,
+                            waiters: VecDeque::new(),
+                        },
+                    );
                     return Ok(true);
                 }
                 Some(lock) if lock.holder == connection => {
@@ -78,7 +85,10 @@ impl NamedLocks {
                     if waits_for(&locks, holder, connection) {
                         return Err(ErrorKind::UserLockDeadlock.into());
                     }
-                    let waiter = Arc::new(Waiter { connection, state: Mutex::default() });
+                    let waiter = Arc::new(Waiter {
+                        connection,
+                        state: Mutex::default(),
+                    });
                     let lock = locks.get_mut(&name).expect("looked up above, under the same guard");
                     lock.waiters.push_back(waiter.clone());
                     waiter
@@ -120,8 +130,11 @@ impl NamedLocks {
         if locks.is_empty() {
             return 0;
         }
-        let held: Vec<String> =
-            locks.iter().filter(|(_, lock)| lock.holder == connection).map(|(name, _)| name.clone()).collect();
+        let held: Vec<String> = locks
+            .iter()
+            .filter(|(_, lock)| lock.holder == connection)
+            .map(|(name, _)| name.clone())
+            .collect();
         let mut released = 0;
         for name in held {
             released += locks[&name].depth;
@@ -141,7 +154,9 @@ fn waits_for(locks: &HashMap<String, NamedLock>, connection: u32, holder_wanted:
     let mut current = connection;
     // A connection waits for at most one lock, so the chain has at most as many steps as there are locks.
     for _ in 0..=locks.len() {
-        let waited = locks.values().find(|lock| lock.waiters.iter().any(|waiter| waiter.connection == current));
+        let waited = locks
+            .values()
+            .find(|lock| lock.waiters.iter().any(|waiter| waiter.connection == current));
         match waited {
             None => return false,
             Some(lock) if lock.holder == holder_wanted => return true,

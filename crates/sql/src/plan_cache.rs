@@ -38,7 +38,11 @@ pub struct ParameterType {
 
 impl ParameterType {
     pub fn of(ty: &SqlType) -> ParameterType {
-        ParameterType { kind: ty.kind, unsigned: ty.unsigned, decimals: ty.decimals }
+        ParameterType {
+            kind: ty.kind,
+            unsigned: ty.unsigned,
+            decimals: ty.decimals,
+        }
     }
 }
 
@@ -59,7 +63,10 @@ impl PlanCache {
     /// A plan made for this version of the catalog.
     pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<Arc<Plan>> {
         let shard = self.shard(key).read();
-        shard.get(key).filter(|cached| cached.catalog_version == catalog_version).map(|cached| cached.plan.clone())
+        shard
+            .get(key)
+            .filter(|cached| cached.catalog_version == catalog_version)
+            .map(|cached| cached.plan.clone())
     }
 
     pub fn put(&self, key: PlanKey, cached: CachedPlan) {
@@ -71,7 +78,9 @@ impl PlanCache {
     }
 
     fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan>> {
-        let hash = key.text.iter().fold(0usize, |hash, &byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        let hash = key.text.iter().fold(0usize, |hash, &byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
         &self.shards[hash % SHARDS]
     }
 }

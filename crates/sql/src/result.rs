@@ -165,6 +165,8 @@ pub struct Done {
     pub status: ServerStatus,
     /// `Rows matched: 1  Changed: 1  Warnings: 0` and the like; empty for most statements.
     pub info: String,
+    /// The database that the statement made the current one; clients that track the session are told.
+    pub current_database: Option<Box<str>>,
 }
 
 /// A plain column of a table under an alias.
@@ -172,17 +174,28 @@ pub fn table_column(table: &TableDef, alias: &str, position: usize) -> ResultCol
     let column = &table.columns[position];
     let mut flags = ColumnFlags::default();
     let part_of = |wanted: &dyn Fn(&IndexDef) -> bool| {
-        table.indexes.iter().any(|index| wanted(index) && index.parts.iter().any(|part| part.column == position))
+        table
+            .indexes
+            .iter()
+            .any(|index| wanted(index) && index.parts.iter().any(|part| part.column == position))
     };
     let leads = |wanted: &dyn Fn(&IndexDef) -> bool| {
-        table.indexes.iter().any(|index| wanted(index) && index.parts.first().is_some_and(|part| part.column == position))
+        table
+            .indexes
+            .iter()
+            .any(|index| wanted(index) && index.parts.first().is_some_and(|part| part.column == position))
     };
     let has_no_default = column.default.is_none() && !column.nullable && !column.auto_increment;
     let told = [
         (part_of(&|index| index.kind == IndexKind::Primary), ColumnFlags::PRI_KEY),
-        (leads(&|index| index.kind == IndexKind::Unique && index.parts.len() == 1), ColumnFlags::UNIQUE_KEY),
         (
-            leads(&|index| index.kind == IndexKind::Plain || (index.kind == IndexKind::Unique && index.parts.len() > 1)),
+            leads(&|index| index.kind == IndexKind::Unique && index.parts.len() == 1),
+            ColumnFlags::UNIQUE_KEY,
+        ),
+        (
+            leads(&|index| {
+                index.kind == IndexKind::Plain || (index.kind == IndexKind::Unique && index.parts.len() > 1)
+            }),
             ColumnFlags::MULTIPLE_KEY,
         ),
         (column.auto_increment, ColumnFlags::AUTO_INCREMENT),
@@ -225,7 +238,10 @@ impl ResultSink for RowTaker<'_> {
     }
 
     fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
-        let values: Vec<Value> = projection.iter().map(|&column| layout.column(row, column).to_value()).collect();
+        let values: Vec<Value> = projection
+            .iter()
+            .map(|&column| layout.column(row, column).to_value())
+            .collect();
         (self.take)(&values)
     }
 
@@ -275,7 +291,12 @@ impl ResultSink for BufferedRows {
     }
 
     fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
-        self.rows.push(projection.iter().map(|&column| layout.column(row, column).to_value()).collect());
+        self.rows.push(
+            projection
+                .iter()
+                .map(|&column| layout.column(row, column).to_value())
+                .collect(),
+        );
         Ok(())
     }
 

@@ -101,7 +101,9 @@ struct Count(AtomicU64);
 
 impl Statistics {
     pub(crate) fn count(&self, statement: &Statement) {
-        self.by_kind[StatementKind::of(statement) as usize].0.fetch_add(1, Relaxed);
+        self.by_kind[StatementKind::of(statement) as usize]
+            .0
+            .fetch_add(1, Relaxed);
     }
 
     pub fn statements(&self, kind: StatementKind) -> u64 {

@@ -41,12 +41,18 @@ impl Table {
 
     /// The layout of an index's own columns; none for the hidden row id.
     pub fn key_layout(&self, id: IndexId) -> Option<&KeyLayout> {
-        if id == IndexId::PRIMARY { self.rows.primary_layout() } else { self.rows.index_layout(id) }
+        if id == IndexId::PRIMARY {
+            self.rows.primary_layout()
+        } else {
+            self.rows.index_layout(id)
+        }
     }
 
     /// The positions of an index's columns, in order.
     pub fn key_columns(&self, id: IndexId) -> Vec<usize> {
-        self.index(id).map(|index| index.parts.iter().map(|part| part.column).collect()).unwrap_or_default()
+        self.index(id)
+            .map(|index| index.parts.iter().map(|part| part.column).collect())
+            .unwrap_or_default()
     }
 
     pub fn is_unique(&self, id: IndexId) -> bool {
@@ -86,5 +92,9 @@ pub fn index_spec(index: &IndexDef) -> store::IndexSpec {
         prefix: part.prefix,
         descending: part.descending,
     });
-    store::IndexSpec { id: index.id, key: key.collect(), unique: index.is_unique() }
+    store::IndexSpec {
+        id: index.id,
+        key: key.collect(),
+        unique: index.is_unique(),
+    }
 }

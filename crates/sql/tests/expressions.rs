@@ -54,18 +54,18 @@ fn apply(settings: &mut Settings, assignment: &str) {
     let (name, value) = assignment.split_once('=').expect("a name and a value");
     let value = value.trim().trim_matches('\'');
     match name.trim() {
-        "sql_mode" => settings.sql_mode = SqlMode::parse(value).unwrap(),
-        "time_zone" => settings.time_zone = TimeZone::from_name(value).unwrap(),
-        "collation_connection" => settings.collation = CollationId::by_name(value).unwrap(),
-        "div_precision_increment" => settings.div_precision_increment = value.parse().unwrap(),
-        "default_week_format" => settings.default_week_format = value.parse().unwrap(),
+        "sql_mode" => settings.sql_mode = SqlMode::parse(value).expect(assignment),
+        "time_zone" => settings.time_zone = TimeZone::from_name(value).expect(assignment),
+        "collation_connection" => settings.collation = CollationId::by_name(value).expect(assignment),
+        "div_precision_increment" => settings.div_precision_increment = value.parse().expect(assignment),
+        "default_week_format" => settings.default_week_format = value.parse().expect(assignment),
         other => panic!("the tables set {other}, which this test does not know"),
     }
 }
 
 fn check(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expr").join(name);
-    let table = fs::read_to_string(&path).unwrap();
+    let table = fs::read_to_string(&path).expect(name);
     let mut settings = Settings {
         collation: CollationId::UTF8MB4_GENERAL_CI,
         ..Settings::default()
@@ -93,7 +93,7 @@ fn check(name: &str) {
                 "{name}:{}: {text}\n    expected {expected}\n    got      {got}",
                 number + 1
             )
-            .unwrap();
+            .expect("writing to a String does not fail");
         }
     }
     assert!(failures == 0, "{failures} of {lines} differ\n{wrong}");

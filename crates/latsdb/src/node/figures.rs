@@ -41,8 +41,10 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();
-    figures.statements =
-        StatementKind::ALL.iter().map(|kind| (kind.name().to_owned(), statements.statements(*kind))).collect();
+    figures.statements = StatementKind::ALL
+        .iter()
+        .map(|kind| (kind.name().to_owned(), statements.statements(*kind)))
+        .collect();
 
     let locks = store.locks().statistics();
     (figures.locks_held, figures.lock_waits, figures.deadlocks) = (locks.held, locks.waits, locks.deadlocks);

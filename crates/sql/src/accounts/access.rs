@@ -26,23 +26,36 @@ pub struct Access {
 
 impl Access {
     /// For the server's own work.
-    pub const EVERYTHING: Access = Access { user: String::new(), host: String::new(), account: None };
+    pub const EVERYTHING: Access = Access {
+        user: String::new(),
+        host: String::new(),
+        account: None,
+    };
 
     pub fn is_unlimited(&self) -> bool {
         self.account.is_none()
     }
 
     fn on(&self, level: &Level) -> Privileges {
-        let Some(account) = &self.account else { return Privileges::ALL.with(Privileges::GRANT_OPTION) };
+        let Some(account) = &self.account else {
+            return Privileges::ALL.with(Privileges::GRANT_OPTION);
+        };
         let mut held = account.privileges;
-        let (Level::Database(database) | Level::Table(database, _)) = level else { return held };
+        let (Level::Database(database) | Level::Table(database, _)) = level else {
+            return held;
+        };
         for (pattern, privileges) in &account.database_privileges {
-            if pattern == database || types::CollationId::BINARY.like(database.as_bytes(), pattern.as_bytes(), Some('\\')) {
+            if pattern == database
+                || types::CollationId::BINARY.like(database.as_bytes(), pattern.as_bytes(), Some('\\'))
+            {
                 held = held.with(*privileges);
             }
         }
         if let Level::Table(_, table) = level {
-            let own = account.table_privileges.iter().filter(|(d, t, _)| d == database && t == table);
+            let own = account
+                .table_privileges
+                .iter()
+                .filter(|(d, t, _)| d == database && t == table);
             held = own.fold(held, |held, (_, _, privileges)| held.with(*privileges));
         }
         held
@@ -56,7 +69,10 @@ impl Access {
         let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
         for name in names {
             if !has(held, name) {
-                return Err(SqlError::new(ErrorKind::TableAccessDenied, &[name, &self.user, &self.host, &table]));
+                return Err(SqlError::new(
+                    ErrorKind::TableAccessDenied,
+                    &[name, &self.user, &self.host, &table],
+                ));
             }
         }
         Ok(())
@@ -79,8 +95,15 @@ impl Access {
         let Some(account) = &self.account else { return Ok(()) };
         let may_enter = is_virtual_database(database)
             || !self.on(&Level::Database(database.to_owned())).is_empty()
-            || account.table_privileges.iter().any(|(granted, _, _)| granted == database);
-        if may_enter { Ok(()) } else { Err(self.database_denied(database)) }
+            || account
+                .table_privileges
+                .iter()
+                .any(|(granted, _, _)| granted == database);
+        if may_enter {
+            Ok(())
+        } else {
+            Err(self.database_denied(database))
+        }
     }
 }
 
@@ -100,9 +123,20 @@ impl Session {
         let options = &self.options;
         // Nobody logged in: a session of the server's own.
         let is_own = options.account_user.is_empty() && options.account_host.is_empty();
-        let access = match self.engine.catalog().account(&options.account_user, &options.account_host).cloned() {
+        let access = match self
+            .engine
+            .catalog()
+            .account(&options.account_user, &options.account_host)
+            .cloned()
+        {
             _ if is_own => Access::EVERYTHING,
-            Some(account) if account.privileges.contains(Privileges::ALL.with(Privileges::GRANT_OPTION)) => Access::EVERYTHING,
+            Some(account)
+                if account
+                    .privileges
+                    .contains(Privileges::ALL.with(Privileges::GRANT_OPTION)) =>
+            {
+                Access::EVERYTHING
+            }
             account => Access {
                 user: options.account_user.clone(),
                 host: options.host.clone(),
@@ -131,9 +165,10 @@ impl Session {
         Err(match level {
             Level::Global => SqlError::new(ErrorKind::AccessDenied, &[&access.user, &access.host, &"YES"]),
             Level::Database(database) => access.database_denied(database),
-            Level::Table(_, table) => {
-                SqlError::new(ErrorKind::TableAccessDenied, &[&"GRANT", &access.user, &access.host, table])
-            }
+            Level::Table(_, table) => SqlError::new(
+                ErrorKind::TableAccessDenied,
+                &[&"GRANT", &access.user, &access.host, table],
+            ),
         })
     }
 
@@ -151,7 +186,10 @@ impl Session {
             access.check_table(database, &name.name, privileges)
         };
         let is_self = |session: &Session, account: &Account| {
-            let own = (session.options.account_user.clone(), session.options.account_host.clone());
+            let own = (
+                session.options.account_user.clone(),
+                session.options.account_host.clone(),
+            );
             session.account_name(account).is_ok_and(|name| name == own)
         };
         match statement {
@@ -165,7 +203,9 @@ impl Session {
                 on(self, &create.name, &["CREATE"])?;
                 match &create.body {
                     ast::CreateTableBody::Like(other) => on(self, other, &["SELECT"]),
-                    ast::CreateTableBody::Definition(body) if body.query.is_some() => on(self, &create.name, &["INSERT"]),
+                    ast::CreateTableBody::Definition(body) if body.query.is_some() => {
+                        on(self, &create.name, &["INSERT"])
+                    }
                     ast::CreateTableBody::Definition(_) => Ok(()),
                 }
             }
@@ -188,27 +228,57 @@ impl Session {
                 on(self, &rename.to, &["CREATE", "INSERT"])
             }),
             Statement::LockTables(tables) => tables.iter().try_for_each(|lock| {
-                let database = lock.table.schema.as_ref().map(|schema| schema.as_str()).or(self.database.as_deref());
+                let database = lock
+                    .table
+                    .schema
+                    .as_ref()
+                    .map(|schema| schema.as_str())
+                    .or(self.database.as_deref());
                 access.check_database(database.ok_or(ErrorKind::NoDb)?, "LOCK TABLES")?;
                 on(self, &lock.table, &["SELECT"])
             }),
-            Statement::AlterUser(alter) if alter.options.locked.is_none() && alter.users.iter().all(|user| is_self(self, &user.account)) => Ok(()),
+            Statement::AlterUser(alter)
+                if alter.options.locked.is_none() && alter.users.iter().all(|user| is_self(self, &user.account)) =>
+            {
+                Ok(())
+            }
             Statement::SetPassword(set) if set.account.as_ref().is_none_or(|account| is_self(self, account)) => Ok(()),
-            Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::DropUser(_) | Statement::RenameUser(_)
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::RenameUser(_)
             | Statement::SetPassword(_) => self.require_global("CREATE USER"),
             Statement::Flush(_) | Statement::Reset(_) => self.require_global("RELOAD"),
             Statement::Shutdown | Statement::Restart => self.require_global("SHUTDOWN"),
             Statement::Set(items) => {
-                let is_global = |item: &ast::SetItem| matches!(item, ast::SetItem::Variable { scope: Some(ast::VarScope::Global | ast::VarScope::Persist | ast::VarScope::PersistOnly), .. });
+                let is_global = |item: &ast::SetItem| {
+                    matches!(
+                        item,
+                        ast::SetItem::Variable {
+                            scope: Some(ast::VarScope::Global | ast::VarScope::Persist | ast::VarScope::PersistOnly),
+                            ..
+                        }
+                    )
+                };
                 match items.iter().any(is_global) && !has(access.on(&Level::Global), "SUPER") {
-                    true => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&"SUPER or SYSTEM_VARIABLES_ADMIN"])),
+                    true => Err(SqlError::new(
+                        ErrorKind::SpecificAccessDenied,
+                        &[&"SUPER or SYSTEM_VARIABLES_ADMIN"],
+                    )),
                     false => Ok(()),
                 }
             }
-            Statement::SetTransaction(set) if set.scope.is_some_and(|scope| scope == ast::VarScope::Global) => self.require_global("SUPER"),
+            Statement::SetTransaction(set) if set.scope.is_some_and(|scope| scope == ast::VarScope::Global) => {
+                self.require_global("SUPER")
+            }
             Statement::Show(show) => match &**show {
                 ast::Show::CreateTable(name) => on(self, name, &["SELECT"]),
-                ast::Show::Grants { account: Some(account), .. } | ast::Show::CreateUser(account) if !is_self(self, account) => {
+                ast::Show::Grants {
+                    account: Some(account), ..
+                }
+                | ast::Show::CreateUser(account)
+                    if !is_self(self, account) =>
+                {
                     access.check_database("mysql", "SELECT")
                 }
                 _ => Ok(()),

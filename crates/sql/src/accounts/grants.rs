@@ -18,11 +18,37 @@ pub enum Level {
 }
 
 const ON_DATABASES: [&str; 18] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER", "CREATE TEMPORARY TABLES",
-    "LOCK TABLES", "EXECUTE", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "EVENT", "TRIGGER",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "REFERENCES",
+    "INDEX",
+    "ALTER",
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
+    "EXECUTE",
+    "CREATE VIEW",
+    "SHOW VIEW",
+    "CREATE ROUTINE",
+    "ALTER ROUTINE",
+    "EVENT",
+    "TRIGGER",
 ];
 const ON_TABLES: [&str; 12] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER", "CREATE VIEW", "SHOW VIEW",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "REFERENCES",
+    "INDEX",
+    "ALTER",
+    "CREATE VIEW",
+    "SHOW VIEW",
     "TRIGGER",
 ];
 
@@ -54,10 +80,13 @@ impl Level {
             }
             Level::Table(database, table) => {
                 let list = &mut account.table_privileges;
-                let at = list.iter().position(|(d, t, _)| d == database && t == table).unwrap_or_else(|| {
-                    list.push((database.clone(), table.clone(), Privileges::NONE));
-                    list.len() - 1
-                });
+                let at = list
+                    .iter()
+                    .position(|(d, t, _)| d == database && t == table)
+                    .unwrap_or_else(|| {
+                        list.push((database.clone(), table.clone(), Privileges::NONE));
+                        list.len() - 1
+                    });
                 &mut list[at].2
             }
         }
@@ -65,13 +94,24 @@ impl Level {
 }
 
 fn forget_empty(account: &mut AccountDef) {
-    account.database_privileges.retain(|(_, privileges)| !privileges.is_empty());
-    account.table_privileges.retain(|(_, _, privileges)| !privileges.is_empty());
+    account
+        .database_privileges
+        .retain(|(_, privileges)| !privileges.is_empty());
+    account
+        .table_privileges
+        .retain(|(_, _, privileges)| !privileges.is_empty());
 }
 
 impl Session {
     pub(super) fn grant(&mut self, grant: &ast::Grant, host: &dyn Host) -> SqlResult<()> {
-        let ast::Grant::Privileges { privileges, target, accounts, grant_option, grantor } = grant else {
+        let ast::Grant::Privileges {
+            privileges,
+            target,
+            accounts,
+            grant_option,
+            grantor,
+        } = grant
+        else {
             return Err(SqlError::not_supported("GRANT of roles and proxies"));
         };
         if grantor.is_some() {
@@ -171,7 +211,9 @@ impl Session {
 
     /// A table must exist, unless CREATE on it is granted.
     fn check_grant_target(&self, level: &Level, granted: Privileges) -> SqlResult<()> {
-        let Level::Table(database, table) = level else { return Ok(()) };
+        let Level::Table(database, table) = level else {
+            return Ok(());
+        };
         let creates = Privileges::by_name("CREATE").is_some_and(|create| granted.contains(create));
         match creates || self.engine.catalog().table(database, table).is_some() {
             true => Ok(()),
@@ -194,7 +236,12 @@ impl Session {
         let mut lines = vec![line(global, Privileges::NONE, "*.*", &to)];
         for (database, privileges) in &account.database_privileges {
             let level = Level::Database(database.clone());
-            lines.push(line(*privileges, level.all(), &format!("{}.*", backquoted(database)), &to));
+            lines.push(line(
+                *privileges,
+                level.all(),
+                &format!("{}.*", backquoted(database)),
+                &to,
+            ));
         }
         for (database, table, privileges) in &account.table_privileges {
             let level = Level::Table(database.clone(), table.clone());
@@ -216,7 +263,11 @@ fn line(privileges: Privileges, all: Privileges, on: &str, to: &str) -> String {
         plain if plain == all => "ALL PRIVILEGES".to_owned(),
         plain => plain.names().collect::<Vec<_>>().join(", "),
     };
-    let with = if privileges.contains(option) { " WITH GRANT OPTION" } else { "" };
+    let with = if privileges.contains(option) {
+        " WITH GRANT OPTION"
+    } else {
+        ""
+    };
     format!("GRANT {list} ON {on} TO {to}{with}")
 }
 

@@ -45,7 +45,10 @@ impl Session {
             return Ok((self.options.account_user.clone(), self.options.account_host.clone()));
         };
         let host = host.as_deref().unwrap_or("%");
-        for (text, limit, what) in [(&**user, MAX_USER_CHARS, "user name"), (host, MAX_HOST_CHARS, "host name")] {
+        for (text, limit, what) in [
+            (&**user, MAX_USER_CHARS, "user name"),
+            (host, MAX_HOST_CHARS, "host name"),
+        ] {
             if text.chars().count() > limit {
                 return Err(SqlError::new(ErrorKind::WrongStringLength, &[&text, &what, &limit]));
             }
@@ -78,7 +81,10 @@ impl Session {
         let existing = self.change_schema(host, |change| {
             let exists = |account: &AccountDef| change.before.account(&account.user, &account.host).is_some();
             let (existing, new): (Vec<_>, Vec<_>) = wanted.into_iter().partition(exists);
-            let existing: Vec<AccountName> = existing.into_iter().map(|account| (account.user, account.host)).collect();
+            let existing: Vec<AccountName> = existing
+                .into_iter()
+                .map(|account| (account.user, account.host))
+                .collect();
             if !existing.is_empty() && !if_not_exists {
                 return Err(failed("CREATE USER", &existing));
             }
@@ -86,7 +92,8 @@ impl Session {
             Ok(existing)
         })?;
         for name in existing {
-            self.warnings.note(SqlError::new(ErrorKind::UserAlreadyExists, &[&quoted(&name)]));
+            self.warnings
+                .note(SqlError::new(ErrorKind::UserAlreadyExists, &[&quoted(&name)]));
         }
         Ok(())
     }
@@ -119,19 +126,25 @@ impl Session {
             Ok(missing)
         })?;
         for name in missing {
-            self.warnings.note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
+            self.warnings
+                .note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
         }
         Ok(())
     }
 
     fn set_password(&mut self, set: &ast::SetPassword, host: &dyn Host) -> SqlResult<()> {
         if set.replace.is_some() || set.retain_current || set.password.is_none() {
-            return Err(SqlError::not_supported("SET PASSWORD with REPLACE, RETAIN or TO RANDOM"));
+            return Err(SqlError::not_supported(
+                "SET PASSWORD with REPLACE, RETAIN or TO RANDOM",
+            ));
         }
         let name = self.account_name(set.account.as_ref().unwrap_or(&Account::CurrentUser))?;
         let engine = self.engine.clone();
         self.change_schema(host, |change| {
-            let account = change.before.account(&name.0, &name.1).ok_or(ErrorKind::PasswordNoMatch)?;
+            let account = change
+                .before
+                .account(&name.0, &name.1)
+                .ok_or(ErrorKind::PasswordNoMatch)?;
             let mut account = AccountDef::clone(account);
             let password = set.password.as_deref().unwrap_or_default();
             account.authentication = hash(account.plugin, password, &engine);
@@ -155,7 +168,8 @@ impl Session {
             Ok(missing)
         })?;
         for name in missing {
-            self.warnings.note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
+            self.warnings
+                .note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
         }
         Ok(())
     }
@@ -181,11 +195,15 @@ impl Session {
     ) -> SqlResult<Answer> {
         let name = self.account_name(account)?;
         let catalog = self.engine.catalog();
-        let account =
-            catalog.account(&name.0, &name.1).ok_or_else(|| failed("SHOW CREATE USER", std::slice::from_ref(&name)))?;
+        let account = catalog
+            .account(&name.0, &name.1)
+            .ok_or_else(|| failed("SHOW CREATE USER", std::slice::from_ref(&name)))?;
         let secret = match account.authentication.is_empty() {
             true => String::new(),
-            false => format!(" AS '{}'", String::from_utf8_lossy(&account.authentication).replace('\'', "''")),
+            false => format!(
+                " AS '{}'",
+                String::from_utf8_lossy(&account.authentication).replace('\'', "''")
+            ),
         };
         let text = format!(
             "CREATE USER {} IDENTIFIED WITH '{}'{secret} REQUIRE NONE PASSWORD EXPIRE DEFAULT ACCOUNT {} \
@@ -205,7 +223,11 @@ fn rename(edit: &mut CatalogEdit, from: &AccountName, to: &AccountName) -> SqlRe
         return Err(cannot());
     }
     let account = edit.remove_account(&from.0, &from.1).ok_or_else(cannot)?;
-    edit.put_account(AccountDef { user: to.0.clone(), host: to.1.clone(), ..AccountDef::clone(&account) });
+    edit.put_account(AccountDef {
+        user: to.0.clone(),
+        host: to.1.clone(),
+        ..AccountDef::clone(&account)
+    });
     Ok(())
 }
 
@@ -254,7 +276,11 @@ fn hash(plugin: AuthenticationPlugin, password: &[u8], engine: &Engine) -> Vec<u
 
 /// Refuses options that would promise what no login checks.
 fn check_options(options: &ast::AccountOptions) -> SqlResult<()> {
-    if options.require.as_ref().is_some_and(|require| *require != TlsRequirement::None) {
+    if options
+        .require
+        .as_ref()
+        .is_some_and(|require| *require != TlsRequirement::None)
+    {
         return Err(SqlError::not_supported("REQUIRE"));
     }
     if options.limits.iter().any(|(_, limit)| *limit != 0) {
@@ -264,8 +290,13 @@ fn check_options(options: &ast::AccountOptions) -> SqlResult<()> {
         use PasswordOption as P;
         matches!(
             option,
-            P::ExpireDefault | P::ExpireNever | P::History(None) | P::ReuseInterval(None) | P::RequireCurrentDefault
-                | P::RequireCurrentOptional | P::FailedLoginAttempts(0)
+            P::ExpireDefault
+                | P::ExpireNever
+                | P::History(None)
+                | P::ReuseInterval(None)
+                | P::RequireCurrentDefault
+                | P::RequireCurrentOptional
+                | P::FailedLoginAttempts(0)
         )
     };
     if !options.password_options.iter().all(is_default) {

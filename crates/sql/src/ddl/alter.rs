@@ -15,9 +15,9 @@ use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};
+use crate::exec::Runtime;
 use crate::exec::dml::{RowChanger, WriteRules, duplicate_error};
 use crate::exec::rows::read_row;
-use crate::exec::Runtime;
 use crate::expr::StatementContext;
 use crate::host::Host;
 use crate::session::{Answer, DefinitionServices, Session};
@@ -79,7 +79,10 @@ impl Session {
             let settings = self.variables.settings.expressions.clone();
             let mut warnings = types::Warnings::default();
             let copied = self.change_schema(host, |change| {
-                let current = change.before.table_by_id(table.id()).ok_or_else(|| no_such_table(&table.def))?;
+                let current = change
+                    .before
+                    .table_by_id(table.id())
+                    .ok_or_else(|| no_such_table(&table.def))?;
                 if !Arc::ptr_eq(current, &table.def) {
                     return Err(ErrorKind::TableDefChanged.into());
                 }
@@ -100,9 +103,17 @@ impl Session {
                     return Ok(0);
                 }
                 let services = DefinitionServices::at(services_time);
-                let now = types::UnixTime { micros: services_time, fsp: 6 };
-                let ctx = StatementContext::new(&settings, &services, now)
-                    .with_strictness(if settings.sql_mode.is_strict() { crate::expr::context::Strictness::Fail } else { crate::expr::context::Strictness::Warn });
+                let now = types::UnixTime {
+                    micros: services_time,
+                    fsp: 6,
+                };
+                let ctx = StatementContext::new(&settings, &services, now).with_strictness(
+                    if settings.sql_mode.is_strict() {
+                        crate::expr::context::Strictness::Fail
+                    } else {
+                        crate::expr::context::Strictness::Warn
+                    },
+                );
                 let copied = change.rebuild(&table, def.clone(), &sources, auto_increment, &ctx, host);
                 warnings = ctx.take_warnings();
                 copied
@@ -131,15 +142,26 @@ impl Session {
 fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
     let same_columns = new.columns.len() == old.columns.len()
         && sources.iter().enumerate().all(|(at, source)| *source == Some(at))
-        && new.columns.iter().zip(&old.columns).all(|(new, old)| new.ty == old.ty && new.generated == old.generated);
+        && new
+            .columns
+            .iter()
+            .zip(&old.columns)
+            .all(|(new, old)| new.ty == old.ty && new.generated == old.generated);
     let same_key = new.primary().map(|key| &key.parts) == old.primary().map(|key| &key.parts);
-    let checks = new.checks.iter().any(|check| check.enforced && !old.checks.contains(check));
+    let checks = new
+        .checks
+        .iter()
+        .any(|check| check.enforced && !old.checks.contains(check));
     !same_columns || !same_key || checks
 }
 
 /// Why MySQL would copy the rows, and count them, if it would. Other changes it makes in place, whatever happens here.
 fn reason_to_copy(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> Option<&'static str> {
-    let kept = new.columns.iter().zip(sources).filter_map(|(new, source)| source.map(|at| (new, &old.columns[at])));
+    let kept = new
+        .columns
+        .iter()
+        .zip(sources)
+        .filter_map(|(new, source)| source.map(|at| (new, &old.columns[at])));
     let changes_type = |(new, old): (&ColumnDef, &ColumnDef)| {
         let (new, old) = (&new.ty, &old.ty);
         let same = new.kind == old.kind
@@ -169,7 +191,9 @@ fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
 impl Altered {
     fn column(&self, name: &str) -> SqlResult<usize> {
         let table = &self.builder.def;
-        table.column(name).ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&name, &table.name]))
+        table
+            .column(name)
+            .ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&name, &table.name]))
     }
 
     fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
@@ -184,7 +208,9 @@ impl Altered {
                 }
             }
             AlterAction::AddConstraint(constraint) => self.builder.add_constraint(constraint)?,
-            AlterAction::ChangeColumn { old, column, position } => self.change_column(old, column, position.as_ref())?,
+            AlterAction::ChangeColumn { old, column, position } => {
+                self.change_column(old, column, position.as_ref())?
+            }
             AlterAction::ModifyColumn { column, position } => {
                 self.change_column(&column.name, column, position.as_ref())?;
             }
@@ -209,7 +235,9 @@ impl Altered {
                 }
                 found.visible = *visible;
             }
-            AlterAction::SetEnforced { constraint, enforced, .. } => {
+            AlterAction::SetEnforced {
+                constraint, enforced, ..
+            } => {
                 let checks = &mut self.builder.def.checks;
                 let check = checks.iter_mut().find(|check| same_name(&check.name, constraint));
                 let missing = || SqlError::new(ErrorKind::CheckConstraintNotFound, &[&&**constraint]);
@@ -245,7 +273,9 @@ impl Altered {
             }
             // Applied by the caller, at the end.
             AlterAction::RenameTable(_) => {}
-            AlterAction::ConvertTo { charset, collation } => self.convert_to(charset.as_deref(), collation.as_deref())?,
+            AlterAction::ConvertTo { charset, collation } => {
+                self.convert_to(charset.as_deref(), collation.as_deref())?
+            }
             // Rows are always in key order and indexes always kept up: nothing to do.
             AlterAction::Keys { .. } | AlterAction::OrderBy(_) => {}
             AlterAction::Force => self.rebuild = true,
@@ -271,7 +301,12 @@ impl Altered {
 
     fn index(&mut self, name: &str) -> SqlResult<&mut IndexDef> {
         let table = self.builder.def.name.clone();
-        let found = self.builder.def.indexes.iter_mut().find(|index| same_name(&index.name, name));
+        let found = self
+            .builder
+            .def
+            .indexes
+            .iter_mut()
+            .find(|index| same_name(&index.name, name));
         found.ok_or_else(|| SqlError::new(ErrorKind::KeyDoesNotExist, &[&name, &table]))
     }
 
@@ -303,8 +338,11 @@ impl Altered {
         if self.builder.def.column(&new.name).is_some_and(|other| other != at) {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[&new.name]));
         }
-        let in_primary =
-            self.builder.def.primary().is_some_and(|key| key.parts.iter().any(|part| part.column == at));
+        let in_primary = self
+            .builder
+            .def
+            .primary()
+            .is_some_and(|key| key.parts.iter().any(|part| part.column == at));
         if in_primary {
             if column.nullable == Some(true) {
                 return Err(ErrorKind::PrimaryCantHaveNull.into());
@@ -372,18 +410,25 @@ impl Altered {
 
     /// `CONVERT TO CHARACTER SET`: all text columns, and the table's default.
     fn convert_to(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
-        let charset = charset.map(crate::names::charset_by_name).transpose()?.unwrap_or(types::CharsetId::UTF8MB4);
+        let charset = charset
+            .map(crate::names::charset_by_name)
+            .transpose()?
+            .unwrap_or(types::CharsetId::UTF8MB4);
         let collation = match collation {
             Some(name) => crate::names::collation_by_name(name)?,
             None => charset.default_collation(),
         };
         if collation.charset() != charset {
-            return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&collation.name(), &charset.name()]));
+            return Err(SqlError::new(
+                ErrorKind::CollationCharsetMismatch,
+                &[&collation.name(), &charset.name()],
+            ));
         }
         let def = &mut self.builder.def;
         def.collation = collation;
         for column in &mut def.columns {
-            let has_text = column.ty.kind.is_text() || matches!(column.ty.kind, types::TypeKind::Enum | types::TypeKind::Set);
+            let has_text =
+                column.ty.kind.is_text() || matches!(column.ty.kind, types::TypeKind::Enum | types::TypeKind::Set);
             if has_text {
                 column.ty.collation = collation;
             }
@@ -420,17 +465,29 @@ impl SchemaChange<'_> {
     ) -> SqlResult<u64> {
         let id = self.edit.allocate_table_id();
         let def = TableDef { id, ..def };
-        let begin = || RefCell::new(Transaction::begin(self.engine.participant().clone(), Options::default()));
+        let begin = || {
+            RefCell::new(Transaction::begin(
+                self.engine.participant().clone(),
+                Options::default(),
+            ))
+        };
         let commit = |transaction: RefCell<Transaction>| {
             let mut outcome = None;
             let future = transaction.into_inner().commit();
             host.wait(std::pin::pin!(async { outcome = Some(future.await) }));
-            outcome.expect("wait returns when the future is done").map_err(|error| crate::session::commit_error(&error))
+            outcome
+                .expect("wait returns when the future is done")
+                .map_err(|error| crate::session::commit_error(&error))
         };
         let creation = begin();
         creation.borrow_mut().create_table(store_spec(&def));
         commit(creation)?;
-        let rows = self.engine.participant().store().table(id).ok_or_else(|| no_such_table(&def))?;
+        let rows = self
+            .engine
+            .participant()
+            .store()
+            .table(id)
+            .ok_or_else(|| no_such_table(&def))?;
         let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
         let copied = self.copy_rows(old, &new, sources, ctx, &begin, &commit);
         let copied = match copied {
@@ -461,17 +518,26 @@ impl SchemaChange<'_> {
         begin: &dyn Fn() -> RefCell<Transaction>,
         commit: &dyn Fn(RefCell<Transaction>) -> SqlResult<Option<types::Timestamp>>,
     ) -> SqlResult<u64> {
-        let plan = crate::plan::Planner { engine: self.engine, catalog: &self.before, database: None, ctx: ctx.eval(), params: &[], access: &crate::accounts::access::Access::EVERYTHING };
+        let plan = crate::plan::Planner {
+            engine: self.engine,
+            catalog: &self.before,
+            database: None,
+            ctx: ctx.eval(),
+            params: &[],
+            access: &crate::accounts::access::Access::EVERYTHING,
+        };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut copied = 0;
         while !cursor.is_finished() {
             let mut batch: Vec<(Vec<u8>, Vec<Value>)> = Vec::with_capacity(ROWS_PER_COMMIT);
-            self.runtime.transaction().scan(&old.rows, IndexId::PRIMARY, &mut cursor, ROWS_PER_COMMIT, |entry| {
-                batch.push((entry.primary_key().to_vec(), read_row(old.layout(), entry.row())));
-                std::ops::ControlFlow::Continue(())
-            });
+            self.runtime
+                .transaction()
+                .scan(&old.rows, IndexId::PRIMARY, &mut cursor, ROWS_PER_COMMIT, |entry| {
+                    batch.push((entry.primary_key().to_vec(), read_row(old.layout(), entry.row())));
+                    std::ops::ControlFlow::Continue(())
+                });
             let transaction = begin();
             let runtime = self.runtime.with_transaction(&transaction);
             let eval = ctx.eval();
@@ -516,7 +582,12 @@ impl SchemaChange<'_> {
             Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
             value => value,
         };
-        let nullability_alone = before.is_some_and(|before| SqlType { nullable: false, ..before.clone() } == definition.ty);
+        let nullability_alone = before.is_some_and(|before| {
+            SqlType {
+                nullable: false,
+                ..before.clone()
+            } == definition.ty
+        });
         if value.is_null() && !definition.nullable {
             return Err(match nullability_alone {
                 true => ErrorKind::InvalidUseOfNull.into(),
@@ -543,9 +614,9 @@ pub(super) fn index_error(
         return crate::exec::runtime::transaction_error(error, &def.name);
     };
     let table = Table::new(Arc::new(def.clone()), rows.clone());
-    let values = runtime.transaction().get_current(rows, existing, |row| {
-        read_row(rows.row_layout(), row)
-    });
+    let values = runtime
+        .transaction()
+        .get_current(rows, existing, |row| read_row(rows.row_layout(), row));
     match values {
         Some(values) => duplicate_error(&table, index.id, &values, &types::time::TimeZone::UTC),
         None => SqlError::new(ErrorKind::DupUnknownInIndex, &[&index.name]),

@@ -59,8 +59,18 @@ pub fn column_type(
     Ok(ty)
 }
 
-const BLOBS: [TypeKind; 4] = [TypeKind::TinyBlob, TypeKind::Blob, TypeKind::MediumBlob, TypeKind::LongBlob];
-const TEXTS: [TypeKind; 4] = [TypeKind::TinyText, TypeKind::Text, TypeKind::MediumText, TypeKind::LongText];
+const BLOBS: [TypeKind; 4] = [
+    TypeKind::TinyBlob,
+    TypeKind::Blob,
+    TypeKind::MediumBlob,
+    TypeKind::LongBlob,
+];
+const TEXTS: [TypeKind; 4] = [
+    TypeKind::TinyText,
+    TypeKind::Text,
+    TypeKind::MediumText,
+    TypeKind::LongText,
+];
 
 fn integer(name: &str, written: &DataType, kind: TypeKind) -> SqlResult<SqlType> {
     let mut ty = SqlType::integer(kind, written.unsigned || written.zerofill);
@@ -93,9 +103,7 @@ fn decimal(name: &str, written: &DataType) -> SqlResult<SqlType> {
 fn float(name: &str, written: &DataType) -> SqlResult<SqlType> {
     match (written.length, written.decimals) {
         (Some(_), Some(_)) => fixed_point(name, written, SqlType::float()),
-        (Some(precision), None) if precision > 53 => {
-            Err(SqlError::new(ErrorKind::WrongFieldSpec, &[&name]))
-        }
+        (Some(precision), None) if precision > 53 => Err(SqlError::new(ErrorKind::WrongFieldSpec, &[&name])),
         (Some(precision), None) if precision > 24 => Ok(SqlType::double()),
         _ => Ok(SqlType::float()),
     }
@@ -121,7 +129,11 @@ fn fixed_point(name: &str, written: &DataType, base: SqlType) -> SqlResult<SqlTy
     if u64::from(decimals) > length {
         return Err(SqlError::new(ErrorKind::MBiggerThanD, &[&name]));
     }
-    Ok(SqlType { length: length as u32, decimals: decimals as u8, ..base })
+    Ok(SqlType {
+        length: length as u32,
+        decimals: decimals as u8,
+        ..base
+    })
 }
 
 /// The fraction's digits of a temporal type.
@@ -193,7 +205,10 @@ fn text_collation(written: &DataType, collate: Option<&str>, table_collation: Co
     if let Some(collate) = collate {
         let collation = collation_by_name(collate)?;
         if let Some(charset) = charset.filter(|&charset| charset != collation.charset()) {
-            return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&collate, &charset.name()]));
+            return Err(SqlError::new(
+                ErrorKind::CollationCharsetMismatch,
+                &[&collate, &charset.name()],
+            ));
         }
         return Ok(collation);
     }
@@ -201,7 +216,11 @@ fn text_collation(written: &DataType, collate: Option<&str>, table_collation: Co
         None if !written.binary => return Ok(table_collation),
         charset => charset.unwrap_or(table_collation.charset()),
     };
-    Ok(if written.binary { binary_collation(charset) } else { charset.default_collation() })
+    Ok(if written.binary {
+        binary_collation(charset)
+    } else {
+        charset.default_collation()
+    })
 }
 
 /// The `_bin` collation of a character set.
@@ -215,7 +234,11 @@ fn labels(name: &str, written: &DataType, collation: CollationId) -> SqlResult<L
     let kind = if is_set { "SET" } else { "ENUM" };
     let most = if is_set { 64 } else { 65_535 };
     if written.values.len() > most {
-        let error = if is_set { ErrorKind::TooBigSet } else { ErrorKind::WrongFieldSpec };
+        let error = if is_set {
+            ErrorKind::TooBigSet
+        } else {
+            ErrorKind::WrongFieldSpec
+        };
         return Err(SqlError::new(error, &[&name]));
     }
     let mut labels: Vec<String> = Vec::with_capacity(written.values.len());
@@ -224,7 +247,10 @@ fn labels(name: &str, written: &DataType, collation: CollationId) -> SqlResult<L
         if is_set && label.contains(',') {
             return Err(SqlError::new(ErrorKind::IllegalValueForType, &[&"set", &label]));
         }
-        if labels.iter().any(|other| collation.compare(other.as_bytes(), label.as_bytes()).is_eq()) {
+        if labels
+            .iter()
+            .any(|other| collation.compare(other.as_bytes(), label.as_bytes()).is_eq())
+        {
             return Err(SqlError::new(ErrorKind::DuplicatedValueInType, &[&name, &label, &kind]));
         }
         labels.push(label);

@@ -26,11 +26,18 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<u64> {
         let (database, table) = self.qualified(name)?;
-        let query = definition.query.clone().ok_or_else(|| SqlError::internal("the caller saw a query"))?;
+        let query = definition
+            .query
+            .clone()
+            .ok_or_else(|| SqlError::internal("the caller saw a query"))?;
         let as_statement = Arc::new(Statement::Query(Box::new(query.clone())));
         let plan = self.plan(&as_statement, None, &[], host)?;
-        let shape = plan.shape().ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?.clone();
-        let (mut def, auto_increment) = self.definition_with_columns(&database, &table, definition, collation, &shape)?;
+        let shape = plan
+            .shape()
+            .ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?
+            .clone();
+        let (mut def, auto_increment) =
+            self.definition_with_columns(&database, &table, definition, collation, &shape)?;
         if self.variables.settings.require_primary_key && def.primary().is_none() {
             return Err(ErrorKind::TableWithoutPk.into());
         }
@@ -76,7 +83,12 @@ impl Session {
         shape: &ResultShape,
     ) -> SqlResult<(TableDef, Option<u64>)> {
         let columns = |written: &ast::TableDefinition| ast::TableDefinition {
-            elements: written.elements.iter().filter(|e| matches!(e, TableElement::Column(_))).cloned().collect(),
+            elements: written
+                .elements
+                .iter()
+                .filter(|e| matches!(e, TableElement::Column(_)))
+                .cloned()
+                .collect(),
             ..written.clone()
         };
         // Keys may name columns of the query, so they are added when all columns are there.
@@ -89,7 +101,10 @@ impl Session {
         let catalog = self.engine.catalog();
         for (at, selected) in shape.columns.iter().enumerate() {
             check_name(&selected.name, ErrorKind::WrongColumnName)?;
-            if shape.columns[..at].iter().any(|before| same_name(&before.name, &selected.name)) {
+            if shape.columns[..at]
+                .iter()
+                .any(|before| same_name(&before.name, &selected.name))
+            {
                 return Err(SqlError::new(ErrorKind::DupFieldName, &[&selected.name]));
             }
             match builder.def.column(&selected.name) {
@@ -111,10 +126,18 @@ fn insert_of(
     shape: &ResultShape,
     query: ast::Query,
 ) -> Arc<Statement> {
-    let column = |column: &ResultColumn| ast::ColumnName { schema: None, table: None, name: column.name.as_str().into() };
+    let column = |column: &ResultColumn| ast::ColumnName {
+        schema: None,
+        table: None,
+        name: column.name.as_str().into(),
+    };
     Arc::new(Statement::Insert(Box::new(ast::Insert {
         hints: None,
-        verb: if duplicates == Some(OnDuplicateRow::Replace) { InsertVerb::Replace } else { InsertVerb::Insert },
+        verb: if duplicates == Some(OnDuplicateRow::Replace) {
+            InsertVerb::Replace
+        } else {
+            InsertVerb::Insert
+        },
         priority: None,
         ignore: duplicates == Some(OnDuplicateRow::Ignore),
         table: name.clone(),
@@ -174,14 +197,26 @@ fn stored_type(ty: &SqlType) -> SqlType {
         _ => kinds[2],
     };
     match ty.kind {
-        TypeKind::Null => SqlType { nullable: true, ..SqlType::binary(0) },
-        TypeKind::BigInt if ty.length <= INT_DIGITS => SqlType { kind: TypeKind::Int, ..ty.clone() },
+        TypeKind::Null => SqlType {
+            nullable: true,
+            ..SqlType::binary(0)
+        },
+        TypeKind::BigInt if ty.length <= INT_DIGITS => SqlType {
+            kind: TypeKind::Int,
+            ..ty.clone()
+        },
         TypeKind::VarChar => {
-            let kind = long_kind(TypeKind::VarChar, [TypeKind::Text, TypeKind::MediumText, TypeKind::LongText]);
+            let kind = long_kind(
+                TypeKind::VarChar,
+                [TypeKind::Text, TypeKind::MediumText, TypeKind::LongText],
+            );
             SqlType { kind, ..ty.clone() }
         }
         TypeKind::VarBinary => {
-            let kind = long_kind(TypeKind::VarBinary, [TypeKind::Blob, TypeKind::MediumBlob, TypeKind::LongBlob]);
+            let kind = long_kind(
+                TypeKind::VarBinary,
+                [TypeKind::Blob, TypeKind::MediumBlob, TypeKind::LongBlob],
+            );
             SqlType { kind, ..ty.clone() }
         }
         _ => ty.clone(),

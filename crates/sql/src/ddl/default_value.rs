@@ -17,6 +17,7 @@ pub fn check_default(name: &str, negative: bool, literal: &Literal, ty: &SqlType
         (None, Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text)) => {
             String::from_utf8_lossy(text).into_owned()
         }
+        (None, Literal::Float(digits)) => digits.to_string(),
         (None, Literal::Introduced(string)) => String::from_utf8_lossy(&string.value).into_owned(),
         (None, _) => return Err(invalid()),
     };
@@ -43,7 +44,11 @@ pub fn constant_default(column: &ColumnDef) -> Option<Value> {
 /// A default depends on no session: its time zone is UTC and its moment the epoch.
 fn convert(value: Value, column: &str, ty: &SqlType, mode: SqlMode) -> SqlResult<Value> {
     let mut warnings = Warnings::default();
-    let mut context =
-        cast::Context { mode, zone: &TimeZone::UTC, now: UnixTime { micros: 0, fsp: 6 }, warnings: &mut warnings };
+    let mut context = cast::Context {
+        mode,
+        zone: &TimeZone::UTC,
+        now: UnixTime { micros: 0, fsp: 6 },
+        warnings: &mut warnings,
+    };
     assign(value, ty, Target { column, row: 1 }, &mut context)
 }

@@ -28,9 +28,9 @@ impl Session {
                     check(def, Place::Default(at), text, ctx)?;
                 }
             }
-            def.checks.iter().try_for_each(|constraint| {
-                check(def, Place::Check(&constraint.name), &constraint.expression, ctx)
-            })
+            def.checks
+                .iter()
+                .try_for_each(|constraint| check(def, Place::Check(&constraint.name), &constraint.expression, ctx))
         })
     }
 }
@@ -98,7 +98,10 @@ impl DefinitionScope<'_> {
                     // A default is computed once for its row: the time, chance and UUIDs are what it is for.
                     Place::Default(_) => return None,
                 };
-                Some(SqlError::new(kind, &[&self.subject(), &call.function.name.to_lowercase()]))
+                Some(SqlError::new(
+                    kind,
+                    &[&self.subject(), &call.function.name.to_lowercase()],
+                ))
             }
             _ => None,
         }
@@ -106,11 +109,17 @@ impl DefinitionScope<'_> {
 
     fn unknown(&self, name: &ast::ColumnName) -> SqlError {
         match self.place {
-            Place::Generated(_) => SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"generated column function"]),
-            Place::Default(_) => SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"default value expression"]),
-            Place::Check(_) => {
-                SqlError::new(ErrorKind::CheckConstraintRefersUnknownColumn, &[&self.subject(), &name.name.as_str()])
+            Place::Generated(_) => SqlError::new(
+                ErrorKind::BadField,
+                &[&name.name.as_str(), &"generated column function"],
+            ),
+            Place::Default(_) => {
+                SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"default value expression"])
             }
+            Place::Check(_) => SqlError::new(
+                ErrorKind::CheckConstraintRefersUnknownColumn,
+                &[&self.subject(), &name.name.as_str()],
+            ),
         }
     }
 }
@@ -139,7 +148,11 @@ impl Scope for DefinitionScope<'_> {
             }
             _ => {}
         }
-        Ok(Resolved::Column { slot: at, name: column.name.as_str().into(), ty: column.ty.clone() })
+        Ok(Resolved::Column {
+            slot: at,
+            name: column.name.as_str().into(),
+            ty: column.ty.clone(),
+        })
     }
 
     fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {

@@ -56,7 +56,12 @@ impl Session {
         let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false);
         lock(&runtime, SYSTEM_TABLE)?;
         let before = engine.catalog();
-        let mut change = SchemaChange { engine: &engine, runtime, edit: CatalogEdit::new(before.clone()), before };
+        let mut change = SchemaChange {
+            engine: &engine,
+            runtime,
+            edit: CatalogEdit::new(before.clone()),
+            before,
+        };
         let result = work(&mut change)?;
         let edit = change.finish()?;
         commit(&engine, transaction.into_inner(), edit, host)?;
@@ -67,10 +72,19 @@ impl Session {
     /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
     pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
         match statement {
-            Statement::CreateDatabase(create) => self.create_database(create, host)?,
-            Statement::AlterDatabase(alter) => self.alter_database(alter, host)?,
+            Statement::CreateDatabase(create) => {
+                return self
+                    .create_database(create, host)
+                    .map(|made| Some(Answer::affected(u64::from(made))));
+            }
+            Statement::AlterDatabase(alter) => {
+                self.alter_database(alter, host)?;
+                return Ok(Some(Answer::affected(1)));
+            }
             Statement::DropDatabase(drop) => {
-                return self.drop_database(drop, host).map(|tables| Some(Answer::affected(tables)));
+                return self
+                    .drop_database(drop, host)
+                    .map(|tables| Some(Answer::affected(tables)));
             }
             Statement::CreateTable(create) => {
                 return self.create_table(create, host).map(|rows| Some(Answer::affected(rows)));
@@ -86,21 +100,26 @@ impl Session {
         Ok(Some(Answer::done()))
     }
 
-    fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<()> {
+    /// Whether it was made; not if it was there already.
+    fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<bool> {
         let name = create.name.as_str().to_owned();
         check_name(&name, ErrorKind::WrongDbName)?;
         if self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name) {
             let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
             if create.if_not_exists {
                 self.warnings.note(exists);
-                return Ok(());
+                return Ok(false);
             }
             return Err(exists);
         }
         let (collation, read_only) = database_options(&create.options, self.variables.server_collation())?;
         self.change_schema(host, |change| {
-            change.edit.put_database(DatabaseDef { name, collation, read_only });
-            Ok(())
+            change.edit.put_database(DatabaseDef {
+                name,
+                collation,
+                read_only,
+            });
+            Ok(true)
         })
     }
 
@@ -110,10 +129,17 @@ impl Session {
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
         self.change_schema(host, |change| {
-            let database =
-                change.before.database(&name).ok_or_else(|| SqlError::new(ErrorKind::BadDb, &[&name]))?.clone();
+            let database = change
+                .before
+                .database(&name)
+                .ok_or_else(|| SqlError::new(ErrorKind::BadDb, &[&name]))?
+                .clone();
             let (collation, read_only) = database_options(&alter.options, database.def.collation)?;
-            change.edit.put_database(DatabaseDef { collation, read_only, ..database.def.clone() });
+            change.edit.put_database(DatabaseDef {
+                collation,
+                read_only,
+                ..database.def.clone()
+            });
             Ok(())
         })
     }
@@ -122,7 +148,10 @@ impl Session {
     fn drop_database(&mut self, drop: &ast::DropDatabase, host: &dyn Host) -> SqlResult<u64> {
         let name = drop.name.as_str().to_owned();
         if information_schema::is_virtual_database(&name) {
-            return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &name]));
+            return Err(SqlError::new(
+                ErrorKind::DbAccessDenied,
+                &[&self.options.user, &self.options.host, &name],
+            ));
         }
         if self.engine.catalog().database(&name).is_none() {
             let missing = SqlError::new(ErrorKind::DbDropExists, &[&name]);
@@ -133,7 +162,9 @@ impl Session {
             return Err(missing);
         }
         let dropped = self.change_schema(host, |change| {
-            let Some(database) = change.before.database(&name).cloned() else { return Ok(0) };
+            let Some(database) = change.before.database(&name).cloned() else {
+                return Ok(0);
+            };
             for table in database.tables.values() {
                 change.drop_table(table)?;
             }
@@ -165,7 +196,11 @@ impl Session {
         let (mut def, options) = match &create.body {
             ast::CreateTableBody::Like(other) => {
                 let other = self.table(other)?;
-                let def = TableDef { database: database.clone(), name: name.clone(), ..TableDef::clone(&other.def) };
+                let def = TableDef {
+                    database: database.clone(),
+                    name: name.clone(),
+                    ..TableDef::clone(&other.def)
+                };
                 (def, TableOptions::default())
             }
             ast::CreateTableBody::Definition(definition) if definition.query.is_some() => {
@@ -204,7 +239,9 @@ impl Session {
             names.push(named);
         }
         let missing = |catalog: &Catalog| -> Vec<String> {
-            let absent = names.iter().filter(|(database, name)| catalog.table(database, name).is_none());
+            let absent = names
+                .iter()
+                .filter(|(database, name)| catalog.table(database, name).is_none());
             absent.map(|(database, name)| format!("{database}.{name}")).collect()
         };
         let absent = missing(&self.engine.catalog());
@@ -249,7 +286,11 @@ impl Session {
                 }
                 check_name(to, ErrorKind::WrongTableName)?;
                 lock(&change.runtime, table.id)?;
-                let renamed = TableDef { database: to_database.clone(), name: to.clone(), ..TableDef::clone(&table) };
+                let renamed = TableDef {
+                    database: to_database.clone(),
+                    name: to.clone(),
+                    ..TableDef::clone(&table)
+                };
                 change.edit.put_table(renamed);
             }
             Ok(())
@@ -265,7 +306,13 @@ impl Session {
             change.drop_table(&current)?;
             change.edit.remove_table(current.id);
             let id = change.edit.allocate_table_id();
-            change.create_table(TableDef { id, ..TableDef::clone(&current) }, None);
+            change.create_table(
+                TableDef {
+                    id,
+                    ..TableDef::clone(&current)
+                },
+                None,
+            );
             Ok(())
         })
     }
@@ -286,8 +333,12 @@ impl Session {
             true => ast::AlterAction::DropPrimaryKey,
             false => ast::AlterAction::DropIndex(drop.name.clone()),
         };
-        let alter =
-            ast::AlterTable { table: drop.table.clone(), actions: vec![action], online: drop.online, validation: None };
+        let alter = ast::AlterTable {
+            table: drop.table.clone(),
+            actions: vec![action],
+            online: drop.online,
+            validation: None,
+        };
         self.alter_table(&alter, host)
     }
 
@@ -298,7 +349,10 @@ impl Session {
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
         if information_schema::is_virtual_database(&database) {
-            return Err(SqlError::new(ErrorKind::DbAccessDenied, &[&self.options.user, &self.options.host, &database]));
+            return Err(SqlError::new(
+                ErrorKind::DbAccessDenied,
+                &[&self.options.user, &self.options.host, &database],
+            ));
         }
         Ok((database, name.name.as_str().to_owned()))
     }
@@ -393,7 +447,10 @@ fn database_options(options: &[DatabaseOption], default: CollationId) -> SqlResu
             DatabaseOption::Collate(Some(name)) => {
                 collation = collation_by_name(name)?;
                 if let Some(charset) = charset.filter(|&charset| charset != collation.charset()) {
-                    return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&&**name, &charset.name()]));
+                    return Err(SqlError::new(
+                        ErrorKind::CollationCharsetMismatch,
+                        &[&&**name, &charset.name()],
+                    ));
                 }
             }
             DatabaseOption::Encryption(value) if !value.eq_ignore_ascii_case("n") => {

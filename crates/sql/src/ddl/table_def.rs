@@ -94,7 +94,10 @@ pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
             TableOption::Collate(Some(name)) => {
                 let collation = collation_by_name(name)?;
                 if let Some(charset) = charset.filter(|&charset| charset != collation.charset()) {
-                    return Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[&&**name, &charset.name()]));
+                    return Err(SqlError::new(
+                        ErrorKind::CollationCharsetMismatch,
+                        &[&&**name, &charset.name()],
+                    ));
                 }
                 options.collation = Some(collation);
             }
@@ -115,7 +118,9 @@ pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
             TableOption::Storage(ast::ColumnStorage::Disk) => return Err(SqlError::not_supported("STORAGE DISK")),
             TableOption::StartTransaction => return Err(SqlError::not_supported("START TRANSACTION")),
             TableOption::RowFormat(format) if *format != ast::RowFormat::Default => {
-                options.kept.push(format!("ROW_FORMAT={}", format!("{format:?}").to_uppercase()));
+                options
+                    .kept
+                    .push(format!("ROW_FORMAT={}", format!("{format:?}").to_uppercase()));
             }
             // Hints to storage engines that LatsDB does not have; they change no result.
             _ => {}
@@ -175,9 +180,18 @@ impl TableBuilder {
 
     /// The keys and checks that stand in the column's own definition.
     pub fn add_column_keys(&mut self, written: &ast::ColumnDef, at: usize) -> SqlResult<()> {
-        let part = IndexPart { column: at, prefix: None, descending: false };
+        let part = IndexPart {
+            column: at,
+            prefix: None,
+            descending: false,
+        };
         if written.primary_key {
-            self.add_index(IndexKind::Primary, None, vec![part.clone()], &ast::KeyOptions::default())?;
+            self.add_index(
+                IndexKind::Primary,
+                None,
+                vec![part.clone()],
+                &ast::KeyOptions::default(),
+            )?;
         }
         if written.unique {
             self.add_index(IndexKind::Unique, None, vec![part], &ast::KeyOptions::default())?;
@@ -198,7 +212,12 @@ impl TableBuilder {
         if written.srid.is_some() {
             return Err(SqlError::not_supported("SRID"));
         }
-        let mut ty = column_type(name, &written.data_type, written.collation.as_deref(), self.def.collation)?;
+        let mut ty = column_type(
+            name,
+            &written.data_type,
+            written.collation.as_deref(),
+            self.def.collation,
+        )?;
         let nullable = written.nullable.unwrap_or(true) && !written.primary_key;
         if written.primary_key && written.nullable == Some(true) {
             return Err(ErrorKind::PrimaryCantHaveNull.into());
@@ -228,12 +247,23 @@ impl TableBuilder {
         }
         let generated = written.generated.as_ref().map(|generated| GeneratedDef {
             expression: generated.expr.to_string(),
-            kind: if generated.stored { GeneratedKind::Stored } else { GeneratedKind::Virtual },
+            kind: if generated.stored {
+                GeneratedKind::Stored
+            } else {
+                GeneratedKind::Virtual
+            },
         });
         if generated.is_some() && (written.default.is_some() || auto_increment || written.on_update_now.is_some()) {
-            return Err(SqlError::new(ErrorKind::WrongUsage, &[&"generated column", &"DEFAULT or AUTO_INCREMENT"]));
+            return Err(SqlError::new(
+                ErrorKind::WrongUsage,
+                &[&"generated column", &"DEFAULT or AUTO_INCREMENT"],
+            ));
         }
-        let default = written.default.as_ref().map(|default| self.default_of(name, default, &ty)).transpose()?;
+        let default = written
+            .default
+            .as_ref()
+            .map(|default| self.default_of(name, default, &ty))
+            .transpose()?;
         if default == Some(ColumnDefault::Null) && !ty.nullable {
             return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
         }
@@ -255,15 +285,18 @@ impl TableBuilder {
         let is_lob = ty.kind.is_lob() || ty.kind == TypeKind::Json;
         Ok(match written {
             ast::ColumnDefault::Now(digits) => {
-                let fits = matches!(ty.kind, TypeKind::Timestamp | TypeKind::DateTime)
-                    && *digits == u32::from(ty.decimals);
+                let fits =
+                    matches!(ty.kind, TypeKind::Timestamp | TypeKind::DateTime) && *digits == u32::from(ty.decimals);
                 if !fits {
                     return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
                 }
                 ColumnDefault::Now(*digits as u8)
             }
             ast::ColumnDefault::Expr(expr) => ColumnDefault::Expression(expr.to_string()),
-            ast::ColumnDefault::Literal { value: ast::Literal::Null, .. } => ColumnDefault::Null,
+            ast::ColumnDefault::Literal {
+                value: ast::Literal::Null,
+                ..
+            } => ColumnDefault::Null,
             ast::ColumnDefault::Literal { .. } if is_lob => {
                 return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&name]));
             }
@@ -291,14 +324,23 @@ impl TableBuilder {
         };
         let mut parts = Vec::with_capacity(key.parts.len());
         for part in &key.parts {
-            let ast::KeyPart::Column { name, length, descending } = part else {
+            let ast::KeyPart::Column {
+                name,
+                length,
+                descending,
+            } = part
+            else {
                 return Err(SqlError::not_supported("functional index"));
             };
             let column = self
                 .def
                 .column(name)
                 .ok_or_else(|| SqlError::new(ErrorKind::KeyColumnDoesNotExist, &[&&**name]))?;
-            parts.push(IndexPart { column, prefix: *length, descending: *descending });
+            parts.push(IndexPart {
+                column,
+                prefix: *length,
+                descending: *descending,
+            });
         }
         let name = key.name.as_deref().or(key.constraint.as_deref());
         self.add_index(kind, name, parts, &key.options)
@@ -321,7 +363,10 @@ impl TableBuilder {
         let mut seen = HashSet::new();
         for part in &mut parts {
             if !seen.insert(part.column) {
-                return Err(SqlError::new(ErrorKind::DupFieldName, &[&self.def.columns[part.column].name]));
+                return Err(SqlError::new(
+                    ErrorKind::DupFieldName,
+                    &[&self.def.columns[part.column].name],
+                ));
             }
             self.check_part(kind, part)?;
         }
@@ -344,16 +389,25 @@ impl TableBuilder {
         if let Some(comment) = &options.comment
             && comment.chars().count() > 1024
         {
-            return Err(SqlError::new(ErrorKind::TooLongIndexComment, &[&name.unwrap_or_default(), &1024]));
+            return Err(SqlError::new(
+                ErrorKind::TooLongIndexComment,
+                &[&name.unwrap_or_default(), &1024],
+            ));
         }
         let index = IndexDef {
-            id: IndexId(if kind == IndexKind::Primary { IndexId::PRIMARY.0 } else { self.def.next_index_id }),
+            id: IndexId(if kind == IndexKind::Primary {
+                IndexId::PRIMARY.0
+            } else {
+                self.def.next_index_id
+            }),
             name: self.index_name(kind, name, &parts)?,
             parts,
             kind,
             visible: options.visible != Some(false),
             comment: options.comment.as_deref().unwrap_or_default().to_owned(),
-            using: options.algorithm.map(|algorithm| format!("{algorithm:?}").to_uppercase()),
+            using: options
+                .algorithm
+                .map(|algorithm| format!("{algorithm:?}").to_uppercase()),
         };
         match kind {
             IndexKind::Primary => self.def.indexes.insert(0, index),
@@ -394,7 +448,12 @@ impl TableBuilder {
         if ty.kind == TypeKind::Json {
             return Err(SqlError::new(ErrorKind::JsonUsedAsKey, &[&column.name]));
         }
-        if kind == IndexKind::Primary && column.generated.as_ref().is_some_and(|g| g.kind == GeneratedKind::Virtual) {
+        if kind == IndexKind::Primary
+            && column
+                .generated
+                .as_ref()
+                .is_some_and(|g| g.kind == GeneratedKind::Virtual)
+        {
             return Err(SqlError::new(
                 ErrorKind::UnsupportedActionOnGeneratedColumn,
                 &[&"Defining a virtual generated column as primary key"],
@@ -438,7 +497,11 @@ impl TableBuilder {
                 .expect("the candidates never end"),
         };
         let expression = check.expr.to_string();
-        self.def.checks.push(CheckDef { name, expression, enforced: check.enforced });
+        self.def.checks.push(CheckDef {
+            name,
+            expression,
+            enforced: check.enforced,
+        });
         Ok(())
     }
 
@@ -458,7 +521,11 @@ impl TableBuilder {
         if row_bytes > 65_535 {
             return Err(SqlError::new(ErrorKind::TooBigRowsize, &[&65_535]));
         }
-        let mut counters = def.columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+        let mut counters = def
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.auto_increment);
         let counter = counters.next().map(|(position, _)| position);
         let is_key = |position| def.indexes.iter().any(|index| index.parts[0].column == position);
         if counters.next().is_some() || counter.is_some_and(|position| !is_key(position)) {
@@ -477,9 +544,7 @@ impl TableBuilder {
 /// What a column counts against the 65,535 bytes of a row; TEXT and BLOB count their pointer alone.
 fn declared_bytes(ty: &SqlType) -> u64 {
     match ty.kind {
-        TypeKind::Char | TypeKind::VarChar => {
-            u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char()) + 2
-        }
+        TypeKind::Char | TypeKind::VarChar => u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char()) + 2,
         TypeKind::Binary | TypeKind::VarBinary => u64::from(ty.length) + 2,
         TypeKind::Decimal => u64::from(ty.length) / 2 + 1,
         _ => 8,

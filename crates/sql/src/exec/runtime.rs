@@ -69,7 +69,11 @@ impl<'a> Runtime<'a> {
     }
 
     /// The rows of a derived table or subquery, computed at the first use.
-    pub fn kept_rows(&self, place: usize, compute: impl FnOnce() -> SqlResult<Vec<Vec<Value>>>) -> SqlResult<Rc<KeptRows>> {
+    pub fn kept_rows(
+        &self,
+        place: usize,
+        compute: impl FnOnce() -> SqlResult<Vec<Vec<Value>>>,
+    ) -> SqlResult<Rc<KeptRows>> {
         if let Some(kept) = self.kept.rows.borrow().get(&place) {
             return Ok(kept.clone());
         }
@@ -95,7 +99,10 @@ impl<'a> Runtime<'a> {
 
     /// Sets them for one round; returns those of before.
     pub fn set_working_rows(&self, number: usize, rows: Vec<Vec<Value>>) -> Option<Rc<KeptRows>> {
-        self.kept.working.borrow_mut().insert(number, Rc::new(KeptRows::new(rows)))
+        self.kept
+            .working
+            .borrow_mut()
+            .insert(number, Rc::new(KeptRows::new(rows)))
     }
 
     pub fn restore_working_rows(&self, number: usize, before: Option<Rc<KeptRows>>) {
@@ -128,7 +135,11 @@ impl<'a> Runtime<'a> {
 
     /// An account for what a sort or a hash table holds; 1041's kin when the node has no memory left.
     pub fn query_memory(&self) -> QueryMemory {
-        QueryMemory { budget: self.engine.participant().store().memory().clone(), held: None, unclaimed: 0 }
+        QueryMemory {
+            budget: self.engine.participant().store().memory().clone(),
+            held: None,
+            unclaimed: 0,
+        }
     }
 
     /// The transaction, for reading.
@@ -155,7 +166,10 @@ impl<'a> Runtime<'a> {
                 Progress::Skipped => return Ok(Locked::Skipped),
                 Progress::Wait(wait) => wait,
             };
-            match self.host.wait_interruptible(std::pin::pin!(wait), Some(self.lock_wait_timeout)) {
+            match self
+                .host
+                .wait_interruptible(std::pin::pin!(wait), Some(self.lock_wait_timeout))
+            {
                 WaitEnd::Done => {}
                 WaitEnd::TimedOut => return Err(ErrorKind::LockWaitTimeout.into()),
                 WaitEnd::Interrupted(interrupt) => return Err(interrupted(interrupt).into()),
@@ -248,7 +262,10 @@ impl QueryMemory {
         let step = bytes.max(QueryMemory::STEP);
         let grown = match &mut self.held {
             Some(held) => held.grow(step as u64),
-            None => self.budget.reserve(MemoryUse::Queries, step as u64).map(|held| self.held = Some(held)),
+            None => self
+                .budget
+                .reserve(MemoryUse::Queries, step as u64)
+                .map(|held| self.held = Some(held)),
         };
         grown.map_err(|_| SqlError::from(ErrorKind::OutOfSortMemory))?;
         self.unclaimed += step - bytes;

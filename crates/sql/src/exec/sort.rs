@@ -33,4 +33,3 @@ pub fn compare_values(a: ValueRef<'_>, b: ValueRef<'_>, collation: CollationId) 
         (a, b) => types::compare::sort_order(a, b, collation),
     }
 }
-

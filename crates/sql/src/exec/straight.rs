@@ -30,7 +30,10 @@ pub fn run(
 ) -> SqlResult<u64> {
     let keys = key_ranges(&plan.path, &[], ctx)?;
     let offset = plan.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
-    let limit = plan.limit.as_ref().map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
+    let limit = plan
+        .limit
+        .as_ref()
+        .map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
     runtime.check_visible(&plan.path.table, plan.path.index)?;
     sink.columns(&plan.shape, status)?;
     match &plan.output {
@@ -73,8 +76,13 @@ fn rows_in_index_order(
             return Ok(ControlFlow::Break(()));
         }
         sent += 1;
-        sink.expect("rows are sent as they come").stored_row(layout, row, columns)?;
-        Ok(if sent == window.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        sink.expect("rows are sent as they come")
+            .stored_row(layout, row, columns)?;
+        Ok(if sent == window.limit {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     })?;
     Ok(sent)
 }
@@ -118,7 +126,15 @@ fn rows_sorted(
     }
     let mut keyed: Vec<_> = rows
         .iter()
-        .map(|row| (plan.sort.iter().map(|(column, _)| value(row, *column)).collect::<Vec<_>>(), row))
+        .map(|row| {
+            (
+                plan.sort
+                    .iter()
+                    .map(|(column, _)| value(row, *column))
+                    .collect::<Vec<_>>(),
+                row,
+            )
+        })
         .collect();
     keyed.sort_by(|(a, _), (b, _)| compare(a, b));
     if plan.distinct {
@@ -147,7 +163,10 @@ fn send<'r>(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<u64> {
     let mut sent = 0;
-    for row in rows.skip(window.offset as usize).take(usize::try_from(window.limit).unwrap_or(usize::MAX)) {
+    for row in rows
+        .skip(window.offset as usize)
+        .take(usize::try_from(window.limit).unwrap_or(usize::MAX))
+    {
         sink.stored_row(layout, row, columns)?;
         sent += 1;
         if sink.is_full() {
@@ -174,7 +193,10 @@ fn totals_row(
             let mut cursor = Cursor::forward(range.clone());
             while !cursor.is_finished() {
                 let table = &plan.path.table.rows;
-                row_count += runtime.transaction().count(table, plan.path.index, &mut cursor, 16 * ENTRIES_PER_CHUNK) as i64;
+                row_count += runtime
+                    .transaction()
+                    .count(table, plan.path.index, &mut cursor, 16 * ENTRIES_PER_CHUNK)
+                    as i64;
                 if !cursor.is_finished() {
                     runtime.breathe()?;
                 }
@@ -185,7 +207,9 @@ fn totals_row(
         scan(plan, keys, runtime, ctx, None, &mut |row, _| {
             row_count += 1;
             for (at, total) in totals.iter().enumerate() {
-                let (Total::NotNull(column) | Total::Sum(column)) = total else { continue };
+                let (Total::NotNull(column) | Total::Sum(column)) = total else {
+                    continue;
+                };
                 match layout.column(row, *column) {
                     ValueRef::Null => continue,
                     ValueRef::Int(value) => sums[at] += i128::from(value),
@@ -259,21 +283,27 @@ fn scan(
             true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
             false => keys.ranges[at].clone(),
         };
-        let mut cursor = if path.backward { Cursor::backward(range) } else { Cursor::forward(range) };
+        let mut cursor = if path.backward {
+            Cursor::backward(range)
+        } else {
+            Cursor::forward(range)
+        };
         while !cursor.is_finished() {
-            runtime.transaction().scan(&table.rows, path.index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
-                let row = entry.row();
-                let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn ResultSink);
-                outcome = match passes(row) {
-                    Ok(true) => visit(row, sink),
-                    Ok(false) => Ok(ControlFlow::Continue(())),
-                    Err(error) => Err(error),
-                };
-                match outcome {
-                    Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                    _ => ControlFlow::Break(()),
-                }
-            });
+            runtime
+                .transaction()
+                .scan(&table.rows, path.index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
+                    let row = entry.row();
+                    let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn ResultSink);
+                    outcome = match passes(row) {
+                        Ok(true) => visit(row, sink),
+                        Ok(false) => Ok(ControlFlow::Continue(())),
+                        Err(error) => Err(error),
+                    };
+                    match outcome {
+                        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                        _ => ControlFlow::Break(()),
+                    }
+                });
             if std::mem::replace(&mut outcome, Ok(ControlFlow::Continue(())))?.is_break() {
                 return Ok(());
             }

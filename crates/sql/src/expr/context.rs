@@ -218,7 +218,10 @@ impl<'a> StatementContext<'a> {
     }
 
     pub fn with_runtime(self, runtime: &'a Runtime<'a>) -> StatementContext<'a> {
-        StatementContext { runtime: Some(runtime), ..self }
+        StatementContext {
+            runtime: Some(runtime),
+            ..self
+        }
     }
 
     pub fn with_strictness(self, strictness: Strictness) -> StatementContext<'a> {

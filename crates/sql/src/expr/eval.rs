@@ -539,6 +539,9 @@ impl Expr {
     }
 }
 
+/// Takes a row of a subquery, in the context of the query around it.
+type EachRow<'a> = dyn FnMut(&[Value], &EvalContext<'_>) -> SqlResult<ControlFlow<()>> + 'a;
+
 impl SubqueryExpr {
     /// The one row of a scalar or row subquery; 1242 when there are more.
     fn single_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
@@ -553,12 +556,7 @@ impl SubqueryExpr {
         Ok(found)
     }
 
-    fn run(
-        &self,
-        row: &[Value],
-        ctx: &EvalContext<'_>,
-        each: &mut dyn FnMut(&[Value], &EvalContext<'_>) -> SqlResult<ControlFlow<()>>,
-    ) -> SqlResult<()> {
+    fn run(&self, row: &[Value], ctx: &EvalContext<'_>, each: &mut EachRow<'_>) -> SqlResult<()> {
         let outer = OuterRow { row, outer: ctx.outer };
         let inside = EvalContext {
             statement: ctx.statement,

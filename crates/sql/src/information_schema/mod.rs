@@ -9,8 +9,6 @@ mod tables;
 
 pub use schema::default_text;
 
-
-
 use parser::ast;
 use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
@@ -103,7 +101,11 @@ impl VirtualTable {
     /// Its rows as of now.
     pub fn rows(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         let rows = (self.rows)(&Source { runtime, ctx });
-        debug_assert!(rows.iter().all(|row| row.len() == self.columns.len()), "{} has rows of another width", self.name);
+        debug_assert!(
+            rows.iter().all(|row| row.len() == self.columns.len()),
+            "{} has rows of another width",
+            self.name
+        );
         Ok(rows)
     }
 }
@@ -113,15 +115,19 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
     if !is_virtual(planner, name) {
         return Ok(None);
     }
-    let database = name.schema.as_ref().map_or(planner.database.unwrap_or_default(), |schema| schema.as_str());
-    let found = tables::TABLES.iter().find(|table| {
-        table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name)
-    });
+    let database = name
+        .schema
+        .as_ref()
+        .map_or(planner.database.unwrap_or_default(), |schema| schema.as_str());
+    let found = tables::TABLES
+        .iter()
+        .find(|table| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name));
     match found {
         Some(table) => Ok(Some(table)),
-        None if database.eq_ignore_ascii_case("information_schema") => {
-            Err(SqlError::new(ErrorKind::UnknownTable, &[&name.name.as_str(), &"information_schema"]))
-        }
+        None if database.eq_ignore_ascii_case("information_schema") => Err(SqlError::new(
+            ErrorKind::UnknownTable,
+            &[&name.name.as_str(), &"information_schema"],
+        )),
         None => Err(SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()])),
     }
 }
@@ -143,4 +149,3 @@ fn yes_no(yes: bool) -> Value {
 fn no_rows(_: &Source<'_>) -> Vec<Vec<Value>> {
     Vec::new()
 }
-

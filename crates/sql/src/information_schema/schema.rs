@@ -10,10 +10,24 @@ const CATALOG: &str = "def";
 pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = source.runtime.engine.catalog();
     let row = |name: &str, collation: CollationId| {
-        vec![text(CATALOG), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
+        vec![
+            text(CATALOG),
+            text(name),
+            text(collation.charset().name()),
+            text(collation.name()),
+            Value::Null,
+            text("NO"),
+        ]
     };
-    let mut rows: Vec<_> = VIRTUAL.iter().map(|name| row(name, CollationId::UTF8MB3_GENERAL_CI)).collect();
-    rows.extend(catalog.databases().map(|database| row(&database.def.name, database.def.collation)));
+    let mut rows: Vec<_> = VIRTUAL
+        .iter()
+        .map(|name| row(name, CollationId::UTF8MB3_GENERAL_CI))
+        .collect();
+    rows.extend(
+        catalog
+            .databases()
+            .map(|database| row(&database.def.name, database.def.collation)),
+    );
     rows.sort_by(|a, b| a[1].to_string().cmp(&b[1].to_string()));
     rows
 }
@@ -23,7 +37,13 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = engine.catalog();
     let mut rows = Vec::new();
     for table in TABLES {
-        let mut row = vec![text(CATALOG), text(table.database), text(table.name), text("SYSTEM VIEW"), Value::Null];
+        let mut row = vec![
+            text(CATALOG),
+            text(table.database),
+            text(table.name),
+            text("SYSTEM VIEW"),
+            Value::Null,
+        ];
         row.extend([Value::Int(10), Value::Null]);
         row.extend(std::iter::repeat_n(Value::UInt(0), 6));
         row.extend(std::iter::repeat_n(Value::Null, 6));
@@ -35,7 +55,9 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
             let row_bytes: u64 = 100;
-            let next = def.auto_increment().and_then(|_| stored.as_ref().map(|table| table.rows.next_auto_increment()));
+            let next = def
+                .auto_increment()
+                .and_then(|_| stored.as_ref().map(|table| table.rows.next_auto_increment()));
             rows.push(vec![
                 text(CATALOG),
                 text(&def.database),
@@ -65,7 +87,10 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 fn moment(seconds: i64, source: &Source<'_>) -> Value {
-    let at = UnixTime { micros: seconds * 1_000_000, fsp: 0 };
+    let at = UnixTime {
+        micros: seconds * 1_000_000,
+        fsp: 0,
+    };
     let local: DateTime = source.ctx.settings.time_zone.to_local(at);
     Value::DateTime(local)
 }
@@ -81,13 +106,29 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in TABLES {
         for (at, column) in table.columns(table.name).iter().enumerate() {
-            rows.push(column_row(table.database, table.name, at, &column.name, &column.ty, None, ""));
+            rows.push(column_row(
+                table.database,
+                table.name,
+                at,
+                &column.name,
+                &column.ty,
+                None,
+                "",
+            ));
         }
     }
     each_table(source, &mut |table| {
         for (at, column) in table.columns.iter().enumerate() {
             let key = column_key(table, at);
-            rows.push(column_row(&table.database, &table.name, at, &column.name, &column.ty, Some(column), key));
+            rows.push(column_row(
+                &table.database,
+                &table.name,
+                at,
+                &column.name,
+                &column.ty,
+                Some(column),
+                key,
+            ));
         }
     });
     rows
@@ -124,14 +165,26 @@ fn column_row(
         precision,
         scale,
         fraction,
-        if is_text { text(ty.charset().name()) } else { Value::Null },
-        if is_text { text(ty.collation.name()) } else { Value::Null },
+        if is_text {
+            text(ty.charset().name())
+        } else {
+            Value::Null
+        },
+        if is_text {
+            text(ty.collation.name())
+        } else {
+            Value::Null
+        },
         text(ty.to_string()),
         text(key),
         text(definition.map(extra).unwrap_or_default()),
         text("select,insert,update,references"),
         text(definition.map_or("", |definition| &definition.comment)),
-        text(definition.and_then(|definition| definition.generated.as_ref()).map_or("", |generated| &generated.expression)),
+        text(
+            definition
+                .and_then(|definition| definition.generated.as_ref())
+                .map_or("", |generated| &generated.expression),
+        ),
         Value::Null,
     ]
 }
@@ -147,11 +200,21 @@ fn string_lengths(ty: &SqlType) -> (i64, i64) {
     match ty.kind {
         TypeKind::Char | TypeKind::VarChar => (i64::from(ty.length), i64::from(ty.length) * width),
         TypeKind::Enum => {
-            let longest = ty.labels.iter().map(|label| label.chars().count() as i64).max().unwrap_or(0);
+            let longest = ty
+                .labels
+                .iter()
+                .map(|label| label.chars().count() as i64)
+                .max()
+                .unwrap_or(0);
             (longest, longest * width)
         }
         TypeKind::Set => {
-            let all: i64 = ty.labels.iter().map(|label| label.chars().count() as i64 + 1).sum::<i64>() - 1;
+            let all: i64 = ty
+                .labels
+                .iter()
+                .map(|label| label.chars().count() as i64 + 1)
+                .sum::<i64>()
+                - 1;
             (all.max(0), all.max(0) * width)
         }
         _ => (i64::from(ty.length), i64::from(ty.length)),
@@ -167,8 +230,22 @@ fn numeric_precision(ty: &SqlType) -> (Value, Value) {
         TypeKind::Int => exact(10),
         TypeKind::BigInt => exact(if ty.unsigned { 20 } else { 19 }),
         TypeKind::Decimal => (number(u64::from(ty.length)), number(u64::from(ty.decimals))),
-        TypeKind::Float => (number(12u64), if ty.decimals < 31 { number(u64::from(ty.decimals)) } else { Value::Null }),
-        TypeKind::Double => (number(22u64), if ty.decimals < 31 { number(u64::from(ty.decimals)) } else { Value::Null }),
+        TypeKind::Float => (
+            number(12u64),
+            if ty.decimals < 31 {
+                number(u64::from(ty.decimals))
+            } else {
+                Value::Null
+            },
+        ),
+        TypeKind::Double => (
+            number(22u64),
+            if ty.decimals < 31 {
+                number(u64::from(ty.decimals))
+            } else {
+                Value::Null
+            },
+        ),
         TypeKind::Bit => (number(u64::from(ty.length)), Value::Null),
         _ => (Value::Null, Value::Null),
     }
@@ -191,9 +268,10 @@ pub fn default_text(column: &ColumnDef) -> Value {
             let value = bytes.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
             text(format!("b'{value:b}'"))
         }
-        Some(ColumnDefault::Bytes(bytes)) => {
-            text(format!("0x{}", bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>()))
-        }
+        Some(ColumnDefault::Bytes(bytes)) => text(format!(
+            "0x{}",
+            bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>()
+        )),
         Some(ColumnDefault::Now(0)) => text("CURRENT_TIMESTAMP"),
         Some(ColumnDefault::Now(digits)) => text(format!("CURRENT_TIMESTAMP({digits})")),
         Some(ColumnDefault::Expression(expression)) => text(expression),
@@ -206,7 +284,10 @@ fn extra(column: &ColumnDef) -> String {
     if column.auto_increment {
         words.push("auto_increment".to_owned());
     }
-    if matches!(column.default, Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_))) {
+    if matches!(
+        column.default,
+        Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_))
+    ) {
         words.push("DEFAULT_GENERATED".to_owned());
     }
     match column.on_update_now {
@@ -228,7 +309,10 @@ fn extra(column: &ColumnDef) -> String {
 /// `PRI`, `UNI`, `MUL` or nothing.
 fn column_key(table: &TableDef, at: usize) -> &'static str {
     let leads = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == at);
-    if table.primary().is_some_and(|index| index.parts.iter().any(|part| part.column == at)) {
+    if table
+        .primary()
+        .is_some_and(|index| index.parts.iter().any(|part| part.column == at))
+    {
         return "PRI";
     }
     let mut leading = table.indexes.iter().filter(leads).peekable();
@@ -248,7 +332,10 @@ pub fn statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
     each_table(source, &mut |table| {
         let stored = catalog.table_by_id(table.id).and_then(|def| engine.table(def));
         for index in &table.indexes {
-            let distinct = stored.as_ref().map(|stored| stored.rows.estimated_distinct(index.id)).unwrap_or_default();
+            let distinct = stored
+                .as_ref()
+                .map(|stored| stored.rows.estimated_distinct(index.id))
+                .unwrap_or_default();
             for (at, part) in index.parts.iter().enumerate() {
                 let column = &table.columns[part.column];
                 rows.push(vec![
@@ -261,7 +348,9 @@ pub fn statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
                     number(at as u64 + 1),
                     text(&column.name),
                     text(if part.descending { "D" } else { "A" }),
-                    distinct.get(at).map_or(Value::Int(0), |count| Value::Int(*count as i64)),
+                    distinct
+                        .get(at)
+                        .map_or(Value::Int(0), |count| Value::Int(*count as i64)),
                     part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
                     Value::Null,
                     text(if column.nullable { "YES" } else { "" }),
@@ -283,7 +372,11 @@ pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
         for index in table.indexes.iter().filter(|index| index.is_unique()) {
             for (at, part) in index.parts.iter().enumerate() {
                 let mut row = vec![text(CATALOG), text(&table.database), text(&index.name), text(CATALOG)];
-                row.extend([text(&table.database), text(&table.name), text(&table.columns[part.column].name)]);
+                row.extend([
+                    text(&table.database),
+                    text(&table.name),
+                    text(&table.columns[part.column].name),
+                ]);
                 row.push(number(at as u64 + 1));
                 row.extend(std::iter::repeat_n(Value::Null, 4));
                 rows.push(row);
@@ -297,14 +390,32 @@ pub fn table_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     each_table(source, &mut |table| {
         let row = |name: &str, kind: &str, enforced: bool| {
-            let names = [text(CATALOG), text(&table.database), text(name), text(&table.database), text(&table.name)];
-            names.into_iter().chain([text(kind), yes_no(enforced)]).collect::<Vec<_>>()
+            let names = [
+                text(CATALOG),
+                text(&table.database),
+                text(name),
+                text(&table.database),
+                text(&table.name),
+            ];
+            names
+                .into_iter()
+                .chain([text(kind), yes_no(enforced)])
+                .collect::<Vec<_>>()
         };
         for index in table.indexes.iter().filter(|index| index.is_unique()) {
-            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let kind = if index.kind == IndexKind::Primary {
+                "PRIMARY KEY"
+            } else {
+                "UNIQUE"
+            };
             rows.push(row(&index.name, kind, true));
         }
-        rows.extend(table.checks.iter().map(|check| row(&check.name, "CHECK", check.enforced)));
+        rows.extend(
+            table
+                .checks
+                .iter()
+                .map(|check| row(&check.name, "CHECK", check.enforced)),
+        );
     });
     rows
 }
@@ -313,7 +424,12 @@ pub fn check_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     each_table(source, &mut |table| {
         for check in &table.checks {
-            rows.push(vec![text(CATALOG), text(&table.database), text(&check.name), text(&check.expression)]);
+            rows.push(vec![
+                text(CATALOG),
+                text(&table.database),
+                text(&check.name),
+                text(&check.expression),
+            ]);
         }
     });
     rows

@@ -8,13 +8,25 @@ use crate::variables::VariableId;
 
 pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
     let comment = "Rows in memory, every commit in a replicated log on disk";
-    vec![vec![text("InnoDB"), text("DEFAULT"), text(comment), text("YES"), text("NO"), text("YES")]]
+    vec![vec![
+        text("InnoDB"),
+        text("DEFAULT"),
+        text(comment),
+        text("YES"),
+        text("NO"),
+        text("YES"),
+    ]]
 }
 
 pub fn character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
     let row = |charset: CharsetId| {
         let width = u64::from(charset.max_bytes_per_char());
-        vec![text(charset.name()), text(charset.default_collation().name()), text(charset.description()), number(width)]
+        vec![
+            text(charset.name()),
+            text(charset.default_collation().name()),
+            text(charset.description()),
+            number(width),
+        ]
     };
     CharsetId::ALL.into_iter().map(row).collect()
 }
@@ -37,11 +49,15 @@ pub fn collations(_: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn collation_character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
-    CollationId::all().map(|collation| vec![text(collation.name()), text(collation.charset().name())]).collect()
+    CollationId::all()
+        .map(|collation| vec![text(collation.name()), text(collation.charset().name())])
+        .collect()
 }
 
 pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let Some(processes) = source.runtime.engine.processes() else { return Vec::new() };
+    let Some(processes) = source.runtime.engine.processes() else {
+        return Vec::new();
+    };
     let row = |process: crate::processes::Process| {
         vec![
             number(u64::from(process.id)),
@@ -107,7 +123,13 @@ pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
         for (database, privileges) in &account.database_privileges {
             let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
             for name in privilege_names(*privileges) {
-                rows.push(vec![grantee(account), text("def"), text(database), text(name), grantable.clone()]);
+                rows.push(vec![
+                    grantee(account),
+                    text("def"),
+                    text(database),
+                    text(name),
+                    grantable.clone(),
+                ]);
             }
         }
     }
@@ -166,7 +188,10 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Threads_running", 1),
         ("Uptime", engine.uptime_seconds()),
     ];
-    let mut rows: Vec<_> = figures.iter().map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
+    let mut rows: Vec<_> = figures
+        .iter()
+        .map(|(name, value)| vec![text(name), text(value.to_string())])
+        .collect();
     rows.push(vec![text("Ssl_cipher"), text("")]);
     rows.push(vec![text("Ssl_version"), text("")]);
     rows

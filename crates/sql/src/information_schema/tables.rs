@@ -18,145 +18,270 @@ const fn of_schema(
     columns: &'static [VirtualColumn],
     rows: fn(&super::Source<'_>) -> Vec<Vec<types::Value>>,
 ) -> VirtualTable {
-    VirtualTable { database: "information_schema", name, columns, rows }
+    VirtualTable {
+        database: "information_schema",
+        name,
+        columns,
+        rows,
+    }
 }
 
 const VARIABLES: &[VirtualColumn] = columns!["VARIABLE_NAME" Text(64), "VARIABLE_VALUE" Text(1024)];
 
 pub static TABLES: &[VirtualTable] = &[
-    of_schema("SCHEMATA", columns![
-        "CATALOG_NAME" Text(64), "SCHEMA_NAME" Text(64), "DEFAULT_CHARACTER_SET_NAME" Text(64),
-        "DEFAULT_COLLATION_NAME" Text(64), "SQL_PATH" Text(1), "DEFAULT_ENCRYPTION" Text(3),
-    ], schema::schemata),
-    of_schema("TABLES", columns![
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "TABLE_TYPE" Text(64),
-        "ENGINE" Text(64), "VERSION" Signed, "ROW_FORMAT" Text(64), "TABLE_ROWS" Number, "AVG_ROW_LENGTH" Number,
-        "DATA_LENGTH" Number, "MAX_DATA_LENGTH" Number, "INDEX_LENGTH" Number, "DATA_FREE" Number,
-        "AUTO_INCREMENT" Number, "CREATE_TIME" Moment, "UPDATE_TIME" Moment, "CHECK_TIME" Moment,
-        "TABLE_COLLATION" Text(64), "CHECKSUM" Signed, "CREATE_OPTIONS" Text(256), "TABLE_COMMENT" LongText,
-    ], schema::tables),
-    of_schema("COLUMNS", columns![
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
-        "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
-        "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
-        "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
-        "COLUMN_TYPE" LongText, "COLUMN_KEY" Text(3), "EXTRA" Text(256), "PRIVILEGES" Text(154),
-        "COLUMN_COMMENT" LongText, "GENERATION_EXPRESSION" LongText, "SRS_ID" Number,
-    ], schema::columns),
-    of_schema("STATISTICS", columns![
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "NON_UNIQUE" Signed,
-        "INDEX_SCHEMA" Text(64), "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
-        "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
-        "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
-    ], schema::statistics),
-    of_schema("KEY_COLUMN_USAGE", columns![
-        "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
-        "ORDINAL_POSITION" Number, "POSITION_IN_UNIQUE_CONSTRAINT" Number, "REFERENCED_TABLE_SCHEMA" Text(64),
-        "REFERENCED_TABLE_NAME" Text(64), "REFERENCED_COLUMN_NAME" Text(64),
-    ], schema::key_column_usage),
-    of_schema("TABLE_CONSTRAINTS", columns![
-        "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-        "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "CONSTRAINT_TYPE" Text(11), "ENFORCED" Text(3),
-    ], schema::table_constraints),
-    of_schema("CHECK_CONSTRAINTS", columns![
-        "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64), "CHECK_CLAUSE" LongText,
-    ], schema::check_constraints),
-    of_schema("REFERENTIAL_CONSTRAINTS", columns![
-        "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-        "UNIQUE_CONSTRAINT_CATALOG" Text(64), "UNIQUE_CONSTRAINT_SCHEMA" Text(64), "UNIQUE_CONSTRAINT_NAME" Text(64),
-        "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Text(64),
-        "REFERENCED_TABLE_NAME" Text(64),
-    ], no_rows),
-    of_schema("VIEWS", columns![
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "VIEW_DEFINITION" LongText,
-        "CHECK_OPTION" Text(8), "IS_UPDATABLE" Text(3), "DEFINER" Text(288), "SECURITY_TYPE" Text(7),
-        "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
-    ], no_rows),
-    of_schema("ROUTINES", columns![
-        "SPECIFIC_NAME" Text(64), "ROUTINE_CATALOG" Text(64), "ROUTINE_SCHEMA" Text(64), "ROUTINE_NAME" Text(64),
-        "ROUTINE_TYPE" Text(9), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed,
-        "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64),
-        "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_BODY" Text(8), "ROUTINE_DEFINITION" LongText,
-        "EXTERNAL_NAME" Text(1), "EXTERNAL_LANGUAGE" Text(64), "PARAMETER_STYLE" Text(3), "IS_DETERMINISTIC" Text(3),
-        "SQL_DATA_ACCESS" Text(64), "SQL_PATH" Text(1), "SECURITY_TYPE" Text(7), "CREATED" Moment, "LAST_ALTERED" Moment,
-        "SQL_MODE" Text(512), "ROUTINE_COMMENT" LongText, "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64),
-        "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
-    ], no_rows),
-    of_schema("PARAMETERS", columns![
-        "SPECIFIC_CATALOG" Text(64), "SPECIFIC_SCHEMA" Text(64), "SPECIFIC_NAME" Text(64), "ORDINAL_POSITION" Number,
-        "PARAMETER_MODE" Text(5), "PARAMETER_NAME" Text(64), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed,
-        "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number,
-        "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_TYPE" Text(9),
-    ], no_rows),
-    of_schema("TRIGGERS", columns![
-        "TRIGGER_CATALOG" Text(64), "TRIGGER_SCHEMA" Text(64), "TRIGGER_NAME" Text(64), "EVENT_MANIPULATION" Text(6),
-        "EVENT_OBJECT_CATALOG" Text(64), "EVENT_OBJECT_SCHEMA" Text(64), "EVENT_OBJECT_TABLE" Text(64),
-        "ACTION_ORDER" Number, "ACTION_CONDITION" LongText, "ACTION_STATEMENT" LongText, "ACTION_ORIENTATION" Text(3),
-        "ACTION_TIMING" Text(6), "ACTION_REFERENCE_OLD_TABLE" Text(64), "ACTION_REFERENCE_NEW_TABLE" Text(64),
-        "ACTION_REFERENCE_OLD_ROW" Text(3), "ACTION_REFERENCE_NEW_ROW" Text(3), "CREATED" Moment, "SQL_MODE" Text(512),
-        "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
-    ], no_rows),
-    of_schema("EVENTS", columns![
-        "EVENT_CATALOG" Text(64), "EVENT_SCHEMA" Text(64), "EVENT_NAME" Text(64), "DEFINER" Text(288), "TIME_ZONE" Text(64),
-        "EVENT_BODY" Text(3), "EVENT_DEFINITION" LongText, "EVENT_TYPE" Text(9), "EXECUTE_AT" Moment,
-        "INTERVAL_VALUE" Text(256), "INTERVAL_FIELD" Text(18), "SQL_MODE" Text(512), "STARTS" Moment, "ENDS" Moment,
-        "STATUS" Text(21), "ON_COMPLETION" Text(12), "CREATED" Moment, "LAST_ALTERED" Moment, "LAST_EXECUTED" Moment,
-        "EVENT_COMMENT" Text(2048), "ORIGINATOR" Number, "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
-        "DATABASE_COLLATION" Text(64),
-    ], no_rows),
-    of_schema("PARTITIONS", columns![
-        "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "PARTITION_NAME" Text(64),
-        "SUBPARTITION_NAME" Text(64), "PARTITION_ORDINAL_POSITION" Number, "SUBPARTITION_ORDINAL_POSITION" Number,
-        "PARTITION_METHOD" Text(13), "SUBPARTITION_METHOD" Text(13), "PARTITION_EXPRESSION" Text(2048),
-        "SUBPARTITION_EXPRESSION" Text(2048), "PARTITION_DESCRIPTION" LongText, "TABLE_ROWS" Number,
-    ], no_rows),
-    of_schema("ENGINES", columns![
-        "ENGINE" Text(64), "SUPPORT" Text(8), "COMMENT" Text(80), "TRANSACTIONS" Text(3), "XA" Text(3), "SAVEPOINTS" Text(3),
-    ], server::engines),
-    of_schema("CHARACTER_SETS", columns![
-        "CHARACTER_SET_NAME" Text(64), "DEFAULT_COLLATE_NAME" Text(64), "DESCRIPTION" Text(2048), "MAXLEN" Number,
-    ], server::character_sets),
-    of_schema("COLLATIONS", columns![
-        "COLLATION_NAME" Text(64), "CHARACTER_SET_NAME" Text(64), "ID" Number, "IS_DEFAULT" Text(3), "IS_COMPILED" Text(3),
-        "SORTLEN" Number, "PAD_ATTRIBUTE" Text(9),
-    ], server::collations),
-    of_schema("COLLATION_CHARACTER_SET_APPLICABILITY", columns![
-        "COLLATION_NAME" Text(64), "CHARACTER_SET_NAME" Text(64),
-    ], server::collation_character_sets),
-    of_schema("PROCESSLIST", columns![
-        "ID" Number, "USER" Text(32), "HOST" Text(261), "DB" Text(64), "COMMAND" Text(16), "TIME" Signed, "STATE" Text(64),
-        "INFO" LongText,
-    ], server::processlist),
-    of_schema("PLUGINS", columns![
-        "PLUGIN_NAME" Text(64), "PLUGIN_VERSION" Text(20), "PLUGIN_STATUS" Text(10), "PLUGIN_TYPE" Text(80),
-        "PLUGIN_TYPE_VERSION" Text(20), "PLUGIN_LIBRARY" Text(64), "PLUGIN_LIBRARY_VERSION" Text(20),
-        "PLUGIN_AUTHOR" Text(64), "PLUGIN_DESCRIPTION" LongText, "PLUGIN_LICENSE" Text(80), "LOAD_OPTION" Text(64),
-    ], server::plugins),
-    of_schema("USER_PRIVILEGES", columns![
-        "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
-    ], server::user_privileges),
-    of_schema("SCHEMA_PRIVILEGES", columns![
-        "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "PRIVILEGE_TYPE" Text(64),
-        "IS_GRANTABLE" Text(3),
-    ], server::schema_privileges),
-    of_schema("TABLE_PRIVILEGES", columns![
-        "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
-        "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
-    ], no_rows),
-    of_schema("COLUMN_PRIVILEGES", columns![
-        "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
-        "COLUMN_NAME" Text(64), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
-    ], no_rows),
-    of_schema("FILES", columns![
-        "FILE_ID" Signed, "FILE_NAME" LongText, "FILE_TYPE" Text(256), "TABLESPACE_NAME" Text(268), "TABLE_CATALOG" Text(1),
-        "TABLE_SCHEMA" Text(1), "TABLE_NAME" Text(1), "LOGFILE_GROUP_NAME" Text(256), "LOGFILE_GROUP_NUMBER" Signed,
-        "ENGINE" Text(64), "EXTRA" Text(256), "TOTAL_EXTENTS" Signed, "EXTENT_SIZE" Signed, "INITIAL_SIZE" Signed,
-    ], no_rows),
-    VirtualTable { database: "performance_schema", name: "global_variables", columns: VARIABLES, rows: server::global_variables },
-    VirtualTable { database: "performance_schema", name: "session_variables", columns: VARIABLES, rows: server::session_variables },
-    VirtualTable { database: "performance_schema", name: "global_status", columns: VARIABLES, rows: server::status },
-    VirtualTable { database: "performance_schema", name: "session_status", columns: VARIABLES, rows: server::status },
+    of_schema(
+        "SCHEMATA",
+        columns![
+            "CATALOG_NAME" Text(64), "SCHEMA_NAME" Text(64), "DEFAULT_CHARACTER_SET_NAME" Text(64),
+            "DEFAULT_COLLATION_NAME" Text(64), "SQL_PATH" Text(1), "DEFAULT_ENCRYPTION" Text(3),
+        ],
+        schema::schemata,
+    ),
+    of_schema(
+        "TABLES",
+        columns![
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "TABLE_TYPE" Text(64),
+            "ENGINE" Text(64), "VERSION" Signed, "ROW_FORMAT" Text(64), "TABLE_ROWS" Number, "AVG_ROW_LENGTH" Number,
+            "DATA_LENGTH" Number, "MAX_DATA_LENGTH" Number, "INDEX_LENGTH" Number, "DATA_FREE" Number,
+            "AUTO_INCREMENT" Number, "CREATE_TIME" Moment, "UPDATE_TIME" Moment, "CHECK_TIME" Moment,
+            "TABLE_COLLATION" Text(64), "CHECKSUM" Signed, "CREATE_OPTIONS" Text(256), "TABLE_COMMENT" LongText,
+        ],
+        schema::tables,
+    ),
+    of_schema(
+        "COLUMNS",
+        columns![
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+            "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
+            "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
+            "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
+            "COLUMN_TYPE" LongText, "COLUMN_KEY" Text(3), "EXTRA" Text(256), "PRIVILEGES" Text(154),
+            "COLUMN_COMMENT" LongText, "GENERATION_EXPRESSION" LongText, "SRS_ID" Number,
+        ],
+        schema::columns,
+    ),
+    of_schema(
+        "STATISTICS",
+        columns![
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "NON_UNIQUE" Signed,
+            "INDEX_SCHEMA" Text(64), "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
+            "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
+            "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
+        ],
+        schema::statistics,
+    ),
+    of_schema(
+        "KEY_COLUMN_USAGE",
+        columns![
+            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+            "ORDINAL_POSITION" Number, "POSITION_IN_UNIQUE_CONSTRAINT" Number, "REFERENCED_TABLE_SCHEMA" Text(64),
+            "REFERENCED_TABLE_NAME" Text(64), "REFERENCED_COLUMN_NAME" Text(64),
+        ],
+        schema::key_column_usage,
+    ),
+    of_schema(
+        "TABLE_CONSTRAINTS",
+        columns![
+            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
+            "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "CONSTRAINT_TYPE" Text(11), "ENFORCED" Text(3),
+        ],
+        schema::table_constraints,
+    ),
+    of_schema(
+        "CHECK_CONSTRAINTS",
+        columns![
+            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64), "CHECK_CLAUSE" LongText,
+        ],
+        schema::check_constraints,
+    ),
+    of_schema(
+        "REFERENTIAL_CONSTRAINTS",
+        columns![
+            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
+            "UNIQUE_CONSTRAINT_CATALOG" Text(64), "UNIQUE_CONSTRAINT_SCHEMA" Text(64), "UNIQUE_CONSTRAINT_NAME" Text(64),
+            "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Text(64),
+            "REFERENCED_TABLE_NAME" Text(64),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "VIEWS",
+        columns![
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "VIEW_DEFINITION" LongText,
+            "CHECK_OPTION" Text(8), "IS_UPDATABLE" Text(3), "DEFINER" Text(288), "SECURITY_TYPE" Text(7),
+            "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "ROUTINES",
+        columns![
+            "SPECIFIC_NAME" Text(64), "ROUTINE_CATALOG" Text(64), "ROUTINE_SCHEMA" Text(64), "ROUTINE_NAME" Text(64),
+            "ROUTINE_TYPE" Text(9), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed,
+            "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64),
+            "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_BODY" Text(8), "ROUTINE_DEFINITION" LongText,
+            "EXTERNAL_NAME" Text(1), "EXTERNAL_LANGUAGE" Text(64), "PARAMETER_STYLE" Text(3), "IS_DETERMINISTIC" Text(3),
+            "SQL_DATA_ACCESS" Text(64), "SQL_PATH" Text(1), "SECURITY_TYPE" Text(7), "CREATED" Moment, "LAST_ALTERED" Moment,
+            "SQL_MODE" Text(512), "ROUTINE_COMMENT" LongText, "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64),
+            "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "PARAMETERS",
+        columns![
+            "SPECIFIC_CATALOG" Text(64), "SPECIFIC_SCHEMA" Text(64), "SPECIFIC_NAME" Text(64), "ORDINAL_POSITION" Number,
+            "PARAMETER_MODE" Text(5), "PARAMETER_NAME" Text(64), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed,
+            "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number,
+            "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_TYPE" Text(9),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "TRIGGERS",
+        columns![
+            "TRIGGER_CATALOG" Text(64), "TRIGGER_SCHEMA" Text(64), "TRIGGER_NAME" Text(64), "EVENT_MANIPULATION" Text(6),
+            "EVENT_OBJECT_CATALOG" Text(64), "EVENT_OBJECT_SCHEMA" Text(64), "EVENT_OBJECT_TABLE" Text(64),
+            "ACTION_ORDER" Number, "ACTION_CONDITION" LongText, "ACTION_STATEMENT" LongText, "ACTION_ORIENTATION" Text(3),
+            "ACTION_TIMING" Text(6), "ACTION_REFERENCE_OLD_TABLE" Text(64), "ACTION_REFERENCE_NEW_TABLE" Text(64),
+            "ACTION_REFERENCE_OLD_ROW" Text(3), "ACTION_REFERENCE_NEW_ROW" Text(3), "CREATED" Moment, "SQL_MODE" Text(512),
+            "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "EVENTS",
+        columns![
+            "EVENT_CATALOG" Text(64), "EVENT_SCHEMA" Text(64), "EVENT_NAME" Text(64), "DEFINER" Text(288), "TIME_ZONE" Text(64),
+            "EVENT_BODY" Text(3), "EVENT_DEFINITION" LongText, "EVENT_TYPE" Text(9), "EXECUTE_AT" Moment,
+            "INTERVAL_VALUE" Text(256), "INTERVAL_FIELD" Text(18), "SQL_MODE" Text(512), "STARTS" Moment, "ENDS" Moment,
+            "STATUS" Text(21), "ON_COMPLETION" Text(12), "CREATED" Moment, "LAST_ALTERED" Moment, "LAST_EXECUTED" Moment,
+            "EVENT_COMMENT" Text(2048), "ORIGINATOR" Number, "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
+            "DATABASE_COLLATION" Text(64),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "PARTITIONS",
+        columns![
+            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "PARTITION_NAME" Text(64),
+            "SUBPARTITION_NAME" Text(64), "PARTITION_ORDINAL_POSITION" Number, "SUBPARTITION_ORDINAL_POSITION" Number,
+            "PARTITION_METHOD" Text(13), "SUBPARTITION_METHOD" Text(13), "PARTITION_EXPRESSION" Text(2048),
+            "SUBPARTITION_EXPRESSION" Text(2048), "PARTITION_DESCRIPTION" LongText, "TABLE_ROWS" Number,
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "ENGINES",
+        columns![
+            "ENGINE" Text(64), "SUPPORT" Text(8), "COMMENT" Text(80), "TRANSACTIONS" Text(3), "XA" Text(3), "SAVEPOINTS" Text(3),
+        ],
+        server::engines,
+    ),
+    of_schema(
+        "CHARACTER_SETS",
+        columns![
+            "CHARACTER_SET_NAME" Text(64), "DEFAULT_COLLATE_NAME" Text(64), "DESCRIPTION" Text(2048), "MAXLEN" Number,
+        ],
+        server::character_sets,
+    ),
+    of_schema(
+        "COLLATIONS",
+        columns![
+            "COLLATION_NAME" Text(64), "CHARACTER_SET_NAME" Text(64), "ID" Number, "IS_DEFAULT" Text(3), "IS_COMPILED" Text(3),
+            "SORTLEN" Number, "PAD_ATTRIBUTE" Text(9),
+        ],
+        server::collations,
+    ),
+    of_schema(
+        "COLLATION_CHARACTER_SET_APPLICABILITY",
+        columns![
+            "COLLATION_NAME" Text(64), "CHARACTER_SET_NAME" Text(64),
+        ],
+        server::collation_character_sets,
+    ),
+    of_schema(
+        "PROCESSLIST",
+        columns![
+            "ID" Number, "USER" Text(32), "HOST" Text(261), "DB" Text(64), "COMMAND" Text(16), "TIME" Signed, "STATE" Text(64),
+            "INFO" LongText,
+        ],
+        server::processlist,
+    ),
+    of_schema(
+        "PLUGINS",
+        columns![
+            "PLUGIN_NAME" Text(64), "PLUGIN_VERSION" Text(20), "PLUGIN_STATUS" Text(10), "PLUGIN_TYPE" Text(80),
+            "PLUGIN_TYPE_VERSION" Text(20), "PLUGIN_LIBRARY" Text(64), "PLUGIN_LIBRARY_VERSION" Text(20),
+            "PLUGIN_AUTHOR" Text(64), "PLUGIN_DESCRIPTION" LongText, "PLUGIN_LICENSE" Text(80), "LOAD_OPTION" Text(64),
+        ],
+        server::plugins,
+    ),
+    of_schema(
+        "USER_PRIVILEGES",
+        columns![
+            "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
+        ],
+        server::user_privileges,
+    ),
+    of_schema(
+        "SCHEMA_PRIVILEGES",
+        columns![
+            "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "PRIVILEGE_TYPE" Text(64),
+            "IS_GRANTABLE" Text(3),
+        ],
+        server::schema_privileges,
+    ),
+    of_schema(
+        "TABLE_PRIVILEGES",
+        columns![
+            "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
+            "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "COLUMN_PRIVILEGES",
+        columns![
+            "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
+            "COLUMN_NAME" Text(64), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
+        ],
+        no_rows,
+    ),
+    of_schema(
+        "FILES",
+        columns![
+            "FILE_ID" Signed, "FILE_NAME" LongText, "FILE_TYPE" Text(256), "TABLESPACE_NAME" Text(268), "TABLE_CATALOG" Text(1),
+            "TABLE_SCHEMA" Text(1), "TABLE_NAME" Text(1), "LOGFILE_GROUP_NAME" Text(256), "LOGFILE_GROUP_NUMBER" Signed,
+            "ENGINE" Text(64), "EXTRA" Text(256), "TOTAL_EXTENTS" Signed, "EXTENT_SIZE" Signed, "INITIAL_SIZE" Signed,
+        ],
+        no_rows,
+    ),
+    VirtualTable {
+        database: "performance_schema",
+        name: "global_variables",
+        columns: VARIABLES,
+        rows: server::global_variables,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "session_variables",
+        columns: VARIABLES,
+        rows: server::session_variables,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "global_status",
+        columns: VARIABLES,
+        rows: server::status,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "session_status",
+        columns: VARIABLES,
+        rows: server::status,
+    },
     VirtualTable {
         database: "mysql",
         name: "user",

@@ -34,7 +34,13 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     let table = planner.table_for(&insert.table, privileges)?;
     let columns = insert_columns(&table, insert)?;
     let mut defaults = Vec::new();
-    for (position, _) in table.def.columns.iter().enumerate().filter(|(position, _)| !columns.contains(position)) {
+    for (position, _) in table
+        .def
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(position, _)| !columns.contains(position))
+    {
         defaults.push((position, default_value(planner, &table, position)?));
     }
     let source = match &insert.source {
@@ -56,7 +62,9 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
             let row: Vec<_> = assignments.iter().map(|assignment| assignment.value.clone()).collect();
             Source::Values(vec![insert_row(planner, &table, &columns, &row)?])
         }
-        InsertSource::Query(query) => Source::Query(super::query::plan_insert_source(planner, query, columns.len(), &table)?),
+        InsertSource::Query(query) => {
+            Source::Query(super::query::plan_insert_source(planner, query, columns.len(), &table)?)
+        }
     };
     // `INSERT INTO t VALUES ()` takes every default.
     let all_empty = matches!(&source, Source::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -66,7 +74,8 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
             defaults.push((position, default_value(planner, &table, position)?));
         }
     }
-    let reads_columns = |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if !expr.referenced_columns().is_empty());
+    let reads_columns =
+        |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if !expr.referenced_columns().is_empty());
     let (computed_defaults, defaults) = defaults.into_iter().partition(|(_, value)| reads_columns(value));
     let on_duplicate = match insert.verb {
         InsertVerb::Replace => OnDuplicate::Replace,
@@ -91,17 +100,28 @@ fn insert_columns(table: &Table, insert: &ast::Insert) -> SqlResult<Vec<usize>> 
         (InsertSource::Set(assignments), _) => assignments.iter().map(|assignment| &assignment.column).collect(),
         (_, Some(names)) => names.iter().collect(),
         (_, None) => {
-            let visible = table.def.columns.iter().enumerate().filter(|(_, column)| !column.invisible);
+            let visible = table
+                .def
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| !column.invisible);
             return Ok(visible.map(|(position, _)| position).collect());
         }
     };
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        let named = name.table.as_ref().is_none_or(|qualifier| qualifier.as_str() == table.def.name);
+        let named = name
+            .table
+            .as_ref()
+            .is_none_or(|qualifier| qualifier.as_str() == table.def.name);
         let column = table.def.column(&name.name).filter(|_| named);
         let column = column.ok_or_else(|| crate::expr::scope::unknown_column(name, Clause::FieldList))?;
         if columns.contains(&column) {
-            return Err(SqlError::new(ErrorKind::FieldSpecifiedTwice, &[&table.def.columns[column].name]));
+            return Err(SqlError::new(
+                ErrorKind::FieldSpecifiedTwice,
+                &[&table.def.columns[column].name],
+            ));
         }
         columns.push(column);
     }
@@ -109,7 +129,12 @@ fn insert_columns(table: &Table, insert: &ast::Insert) -> SqlResult<Vec<usize>> 
 }
 
 /// One row of a VALUES list.
-fn insert_row(planner: &Planner<'_>, table: &Arc<Table>, columns: &[usize], row: &[ast::Expr]) -> SqlResult<Vec<InsertValue>> {
+fn insert_row(
+    planner: &Planner<'_>,
+    table: &Arc<Table>,
+    columns: &[usize],
+    row: &[ast::Expr],
+) -> SqlResult<Vec<InsertValue>> {
     let mut values = Vec::with_capacity(row.len());
     for (column, value) in columns.iter().zip(row) {
         values.push(insert_value(planner, table, *column, value)?);
@@ -162,9 +187,7 @@ fn default_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> Sq
     }
     Ok(match &definition.default {
         Some(ColumnDefault::Now(digits)) => InsertValue::Expr(bind_now(planner, *digits)?),
-        Some(ColumnDefault::Expression(text)) => {
-            InsertValue::Expr(bind_text(planner, table, text, Clause::Values)?)
-        }
+        Some(ColumnDefault::Expression(text)) => InsertValue::Expr(bind_text(planner, table, text, Clause::Values)?),
         _ => constant_default(definition).map_or(InsertValue::NoDefault, InsertValue::Default),
     })
 }
@@ -172,7 +195,11 @@ fn default_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> Sq
 /// `CURRENT_TIMESTAMP(digits)`
 fn bind_now(planner: &Planner<'_>, digits: u8) -> SqlResult<Expr> {
     let args = vec![ast::Expr::Literal(ast::Literal::Int(u64::from(digits)))];
-    let call = ast::FunctionCall { schema: None, name: "NOW".into(), args };
+    let call = ast::FunctionCall {
+        schema: None,
+        name: "NOW".into(),
+        args,
+    };
     let tree = ast::Expr::Function(Box::new(call));
     Binder::new(&mut crate::expr::NoColumns, planner.ctx, planner.options()).bind(&tree)
 }
@@ -190,10 +217,16 @@ pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<Write
     let mut rules = WriteRules::default();
     for (position, column) in table.def.columns.iter().enumerate() {
         let Some(generated) = &column.generated else { continue };
-        rules.generated.push((position, bind_text(planner, table, &generated.expression, Clause::FieldList)?));
+        rules.generated.push((
+            position,
+            bind_text(planner, table, &generated.expression, Clause::FieldList)?,
+        ));
     }
     for check in table.def.checks.iter().filter(|check| check.enforced) {
-        rules.checks.push((check.name.clone(), bind_text(planner, table, &check.expression, Clause::FieldList)?));
+        rules.checks.push((
+            check.name.clone(),
+            bind_text(planner, table, &check.expression, Clause::FieldList)?,
+        ));
     }
     Ok(rules)
 }
@@ -209,7 +242,14 @@ fn duplicate_assignments(
     scope.new_row = Some(NewRow {
         alias: alias.map(|alias| alias.name.as_str()),
         columns: alias
-            .map(|alias| alias.columns.iter().map(|name| name.as_str()).zip(columns.iter().copied()).collect())
+            .map(|alias| {
+                alias
+                    .columns
+                    .iter()
+                    .map(|name| name.as_str())
+                    .zip(columns.iter().copied())
+                    .collect()
+            })
             .unwrap_or_default(),
     });
     bind_assignments(planner, &mut scope, &insert.on_duplicate)
@@ -266,8 +306,21 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList);
     let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
-    let target = target(planner, table.clone(), alias, &update.filter, &update.order_by, update.limit.as_ref(), &factor.index_hints)?;
-    Ok(UpdatePlan { target, rules: write_rules(planner, &table)?, assignments, ignore: update.ignore })
+    let target = target(
+        planner,
+        table.clone(),
+        alias,
+        &update.filter,
+        &update.order_by,
+        update.limit.as_ref(),
+        &factor.index_hints,
+    )?;
+    Ok(UpdatePlan {
+        target,
+        rules: write_rules(planner, &table)?,
+        assignments,
+        ignore: update.ignore,
+    })
 }
 
 /// The privileges for a change and for the condition it may have, which reads.
@@ -276,7 +329,14 @@ fn reads_and<'p>(privileges: &'p [&'p str; 2], filter: &Option<ast::Expr>) -> &'
 }
 
 pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<DeletePlan> {
-    let ast::DeleteForm::Single { table: name, alias, partitions, order_by, limit } = &delete.form else {
+    let ast::DeleteForm::Single {
+        table: name,
+        alias,
+        partitions,
+        order_by,
+        limit,
+    } = &delete.form
+    else {
         return Err(SqlError::internal("a DELETE from several tables is planned elsewhere"));
     };
     if !partitions.is_empty() {
@@ -288,7 +348,10 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     let table = planner.table_for(name, reads_and(&["DELETE", "SELECT"], &delete.filter))?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
-    Ok(DeletePlan { target, ignore: delete.ignore })
+    Ok(DeletePlan {
+        target,
+        ignore: delete.ignore,
+    })
 }
 
 /// The rows of one table that a condition selects.
@@ -304,13 +367,18 @@ fn target(
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where);
     let conditions = match filter {
         None => Vec::new(),
-        Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options()).bind_condition(filter)?.into_conjuncts(),
+        Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options())
+            .bind_condition(filter)?
+            .into_conjuncts(),
     };
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(order_by.len());
     for item in order_by {
         let expr = Binder::new(&mut scope, planner.ctx, planner.options()).bind(&item.expr)?;
-        order.push(SortKey { expr, descending: item.descending });
+        order.push(SortKey {
+            expr,
+            descending: item.descending,
+        });
     }
     let limit = match limit {
         None => None,
@@ -332,24 +400,41 @@ fn target(
         allowed: &allowed,
         ctx: &planner.ctx,
     });
-    Ok(Target { path, needed, order, limit })
+    Ok(Target {
+        path,
+        needed,
+        order,
+        limit,
+    })
 }
 
 /// An order by plain columns, which an index may give.
 pub fn order_wish(order: &[SortKey], limit: Option<&Expr>) -> OrderWish {
-    let columns: Option<Vec<_>> = order.iter().map(|key| Some((key.expr.as_column()?, key.descending))).collect();
-    let limit = limit.and_then(Expr::as_literal).and_then(|rows| rows.to_string().parse().ok());
-    OrderWish { columns: columns.unwrap_or_default(), limit }
+    let columns: Option<Vec<_>> = order
+        .iter()
+        .map(|key| Some((key.expr.as_column()?, key.descending)))
+        .collect();
+    let limit = limit
+        .and_then(Expr::as_literal)
+        .and_then(|rows| rows.to_string().parse().ok());
+    OrderWish {
+        columns: columns.unwrap_or_default(),
+        limit,
+    }
 }
 
 /// What each added column of an ALTER TABLE gets in the rows that exist; unused for the columns that have a source.
-pub fn added_values(planner: &Planner<'_>, table: &Arc<Table>, sources: &[Option<usize>]) -> SqlResult<Vec<InsertValue>> {
+pub fn added_values(
+    planner: &Planner<'_>,
+    table: &Arc<Table>,
+    sources: &[Option<usize>],
+) -> SqlResult<Vec<InsertValue>> {
     let value = |(column, source): (usize, &Option<usize>)| match source {
         Some(_) => Ok(InsertValue::Generated),
         None => match default_value(planner, table, column)? {
-            InsertValue::NoDefault => {
-                Ok(InsertValue::Default(types::cast::implicit_default(&table.def.columns[column].ty)))
-            }
+            InsertValue::NoDefault => Ok(InsertValue::Default(types::cast::implicit_default(
+                &table.def.columns[column].ty,
+            ))),
             value => Ok(value),
         },
     };

@@ -52,7 +52,10 @@ impl Plan {
 
     /// Whether it may change rows.
     pub fn is_change(&self) -> bool {
-        matches!(self, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Multi(_))
+        matches!(
+            self,
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Multi(_)
+        )
     }
 
     /// The tables that it changes, or reads with locks.
@@ -107,7 +110,7 @@ impl<'a> Planner<'a> {
         BindOptions { params: self.params }
     }
 
-    /// A table to read; 1046 without a database, 1142 where that is not allowed, 1146 where there is none.
+    /// A table to read; 1046 without a database, 1142 where that is not allowed, 1049 and 1146 where there is none.
     pub fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
         self.table_for(name, &["SELECT"])
     }
@@ -119,7 +122,7 @@ impl<'a> Planner<'a> {
             None => self.database.ok_or(ErrorKind::NoDb)?,
         };
         self.access.check_table(database, &name.name, privileges)?;
-        let missing = || SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()]);
+        let missing = || crate::names::missing_table(self.catalog, database, &name.name);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)
     }

@@ -33,13 +33,27 @@ pub struct NewRow<'a> {
 
 impl<'a> TableScope<'a> {
     pub fn new(planner: &'a Planner<'a>, table: Arc<Table>, alias: &'a str, clause: Clause) -> TableScope<'a> {
-        TableScope { planner, table, alias, new_row: None, clause, used: Vec::new() }
+        TableScope {
+            planner,
+            table,
+            alias,
+            new_row: None,
+            clause,
+            used: Vec::new(),
+        }
     }
 
     fn own_column(&self, name: &ast::ColumnName) -> Option<usize> {
-        let database = name.schema.as_ref().is_none_or(|schema| schema.as_str() == self.table.def.database);
+        let database = name
+            .schema
+            .as_ref()
+            .is_none_or(|schema| schema.as_str() == self.table.def.database);
         let table = name.table.as_ref().is_none_or(|table| table.as_str() == self.alias);
-        if database && table { self.table.def.column(&name.name) } else { None }
+        if database && table {
+            self.table.def.column(&name.name)
+        } else {
+            None
+        }
     }
 
     fn new_column(&self, name: &ast::ColumnName) -> Option<usize> {
@@ -51,7 +65,11 @@ impl<'a> TableScope<'a> {
         if new_row.columns.is_empty() {
             return self.table.def.column(&name.name);
         }
-        new_row.columns.iter().find(|(known, _)| same_name(known, &name.name)).map(|(_, column)| *column)
+        new_row
+            .columns
+            .iter()
+            .find(|(known, _)| same_name(known, &name.name))
+            .map(|(_, column)| *column)
     }
 
     fn column_expr(&self, column: usize, offset: usize) -> Expr {
@@ -66,7 +84,9 @@ impl Scope for TableScope<'_> {
             (Some(_), Some(_)) if name.table.is_none() => return Err(ambiguous_column(name, self.clause)),
             (Some(column), _) => column,
             (None, Some(column)) => {
-                return Ok(Resolved::Expr(Box::new(self.column_expr(column, self.table.def.columns.len()))));
+                return Ok(Resolved::Expr(Box::new(
+                    self.column_expr(column, self.table.def.columns.len()),
+                )));
             }
             (None, None) => return Err(unknown_column(name, self.clause)),
         };
@@ -74,7 +94,11 @@ impl Scope for TableScope<'_> {
             self.used.push(column);
         }
         let definition = &self.table.def.columns[column];
-        Ok(Resolved::Column { slot: column, name: definition.name.as_str().into(), ty: definition.ty.clone() })
+        Ok(Resolved::Column {
+            slot: column,
+            name: definition.name.as_str().into(),
+            ty: definition.ty.clone(),
+        })
     }
 
     fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
@@ -102,4 +126,3 @@ impl Scope for TableScope<'_> {
         self.clause
     }
 }
-

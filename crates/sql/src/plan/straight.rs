@@ -50,7 +50,9 @@ pub enum Total {
 
 /// Plans a query if it is one of these.
 pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Option<StraightPlan>> {
-    let QueryBody::Select(select) = &query.body else { return Ok(None) };
+    let QueryBody::Select(select) = &query.body else {
+        return Ok(None);
+    };
     let plain = query.with.is_none()
         && query.locks.is_empty()
         && query.into.is_none()
@@ -58,23 +60,31 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
         && select.having.is_none()
         && select.windows.is_empty()
         && !select.options.sql_calc_found_rows;
-    let [TableRef::Table(factor)] = select.from.as_slice() else { return Ok(None) };
+    let [TableRef::Table(factor)] = select.from.as_slice() else {
+        return Ok(None);
+    };
     let is_system = crate::information_schema::is_virtual(planner, &factor.name);
     if !plain || !factor.partitions.is_empty() || is_system {
         return Ok(None);
     }
     let table = planner.table(&factor.name)?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
-    let Some((output, shape)) = output(planner, &table, alias, &select.items)? else { return Ok(None) };
+    let Some((output, shape)) = output(planner, &table, alias, &select.items)? else {
+        return Ok(None);
+    };
     let totals = matches!(output, Output::Totals(_));
     if totals && (select.options.distinct || !query.order_by.is_empty() || query.limit.is_some()) {
         return Ok(None);
     }
-    let Some(order) = plain_order(&table, alias, query, &select.items)? else { return Ok(None) };
+    let Some(order) = plain_order(&table, alias, query, &select.items)? else {
+        return Ok(None);
+    };
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where);
     let conditions = match &select.filter {
         None => Vec::new(),
-        Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options()).bind_condition(filter)?.into_conjuncts(),
+        Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options())
+            .bind_condition(filter)?
+            .into_conjuncts(),
     };
     if conditions.iter().any(Expr::has_subquery) {
         return Ok(None);
@@ -83,7 +93,10 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     let mut limits = LimitBinder { planner };
     let (limit, offset) = match &query.limit {
         None => (None, None),
-        Some(limit) => (Some(limits.bind(&limit.count)?), limit.offset.as_ref().map(|offset| limits.bind(offset)).transpose()?),
+        Some(limit) => (
+            Some(limits.bind(&limit.count)?),
+            limit.offset.as_ref().map(|offset| limits.bind(offset)).transpose()?,
+        ),
     };
     let mut needed = filter_columns.clone();
     match &output {
@@ -98,7 +111,10 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     let allowed = super::query::index_filter(&table, &factor.index_hints)?;
     let wish = OrderWish {
         columns: order.clone(),
-        limit: limit.as_ref().and_then(Expr::as_literal).and_then(|rows| rows.to_string().parse().ok()),
+        limit: limit
+            .as_ref()
+            .and_then(Expr::as_literal)
+            .and_then(|rows| rows.to_string().parse().ok()),
     };
     let path = choose(&Choice {
         table: &table,
@@ -113,13 +129,26 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     let sort = if path.ordered { Vec::new() } else { order.clone() };
     if select.options.distinct {
         // Equal rows are neighbours only in the order of all output columns.
-        let Output::Columns(columns) = &output else { return Ok(None) };
-        let covers = columns.iter().all(|column| sort.iter().any(|(sorted, _)| sorted == column));
+        let Output::Columns(columns) = &output else {
+            return Ok(None);
+        };
+        let covers = columns
+            .iter()
+            .all(|column| sort.iter().any(|(sorted, _)| sorted == column));
         if sort.is_empty() || !covers || sort.len() != columns.len() {
             return Ok(None);
         }
     }
-    Ok(Some(StraightPlan { shape, path, output, filter_columns, sort, distinct: select.options.distinct, limit, offset }))
+    Ok(Some(StraightPlan {
+        shape,
+        path,
+        output,
+        filter_columns,
+        sort,
+        distinct: select.options.distinct,
+        limit,
+        offset,
+    }))
 }
 
 /// The output, if it is plain columns or simple totals.
@@ -143,8 +172,14 @@ fn output(
                 }
             }
             SelectItem::TableWildcard(_) => return Ok(None),
-            SelectItem::Expr { expr: ast::Expr::Column(name), alias: label, .. } => {
-                let Some(position) = own_column(table, alias, name) else { return Ok(None) };
+            SelectItem::Expr {
+                expr: ast::Expr::Column(name),
+                alias: label,
+                ..
+            } => {
+                let Some(position) = own_column(table, alias, name) else {
+                    return Ok(None);
+                };
                 let mut column = table_column(&table.def, alias, position);
                 if let Some(label) = label {
                     column.name = label.as_str().to_owned();
@@ -152,11 +187,17 @@ fn output(
                 columns.push(position);
                 shape.push(column);
             }
-            SelectItem::Expr { expr: expr @ ast::Expr::Aggregate(aggregate), .. } => {
+            SelectItem::Expr {
+                expr: expr @ ast::Expr::Aggregate(aggregate),
+                ..
+            } => {
                 if aggregate.over.is_some() || aggregate.distinct {
                     return Ok(None);
                 }
-                let mut scope = TotalScope { inner: TableScope::new(planner, table.clone(), alias, Clause::FieldList), call: None };
+                let mut scope = TotalScope {
+                    inner: TableScope::new(planner, table.clone(), alias, Clause::FieldList),
+                    call: None,
+                };
                 Binder::new(&mut scope, planner.ctx, planner.options()).bind(expr)?;
                 let Some(call) = scope.call else { return Ok(None) };
                 let column = call.args.first().and_then(Expr::as_column);
@@ -170,12 +211,18 @@ fn output(
                     _ => return Ok(None),
                 };
                 totals.push(total);
-                shape.push(ResultColumn::computed(item.column_name().unwrap_or_default(), call.ty.clone()));
+                shape.push(ResultColumn::computed(
+                    item.column_name().unwrap_or_default(),
+                    call.ty.clone(),
+                ));
             }
             SelectItem::Expr { .. } => return Ok(None),
         }
     }
-    if columns.iter().any(|&column| table.def.columns[column].ty.kind == TypeKind::Timestamp) {
+    if columns
+        .iter()
+        .any(|&column| table.def.columns[column].ty.kind == TypeKind::Timestamp)
+    {
         // A TIMESTAMP is shown in the session's time zone: not in its stored form.
         return Ok(None);
     }
@@ -187,9 +234,16 @@ fn output(
 }
 
 fn own_column(table: &Table, alias: &str, name: &ast::ColumnName) -> Option<usize> {
-    let database = name.schema.as_ref().is_none_or(|schema| schema.as_str() == table.def.database);
+    let database = name
+        .schema
+        .as_ref()
+        .is_none_or(|schema| schema.as_str() == table.def.database);
     let qualifier = name.table.as_ref().is_none_or(|qualifier| qualifier.as_str() == alias);
-    if database && qualifier { table.def.column(&name.name) } else { None }
+    if database && qualifier {
+        table.def.column(&name.name)
+    } else {
+        None
+    }
 }
 
 /// The columns of ORDER BY; nothing if there is something else in it, or a name that means a select item.
@@ -206,8 +260,12 @@ fn plain_order(
     };
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
-        let ast::Expr::Column(name) = &item.expr else { return Ok(None) };
-        let Some(column) = own_column(table, alias, name).filter(|_| !labels(&name.name)) else { return Ok(None) };
+        let ast::Expr::Column(name) = &item.expr else {
+            return Ok(None);
+        };
+        let Some(column) = own_column(table, alias, name).filter(|_| !labels(&name.name)) else {
+            return Ok(None);
+        };
         order.push((column, item.descending));
     }
     Ok(Some(order))

@@ -121,7 +121,10 @@ impl Session {
             let parsed = match self.parse(rest) {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
                     self.warnings.clear();
-                    return sink.ok(Done { status: self.status(), ..Done::default() });
+                    return sink.ok(Done {
+                        status: self.status(),
+                        ..Done::default()
+                    });
                 }
                 parsed => parsed?,
             };
@@ -132,7 +135,11 @@ impl Session {
                 return Err(self.remember(crate::errors::parameter_in_text(rest)));
             }
             rest = &rest[parsed.consumed..];
-            let more = if parsed.last { ServerStatus::default() } else { ServerStatus::MORE_RESULTS };
+            let more = if parsed.last {
+                ServerStatus::default()
+            } else {
+                ServerStatus::MORE_RESULTS
+            };
             self.run(&Arc::new(parsed.statement), &[], more, host, sink)?;
             if parsed.last {
                 return Ok(());
@@ -183,9 +190,14 @@ impl Session {
         let name = ast::TableName::new(None, table);
         let table = self.table(&name)?;
         let columns = table.def.columns.iter().enumerate().filter(|(_, column)| {
-            pattern.is_empty() || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), &column.name.as_bytes(), Some('\\'))
+            pattern.is_empty()
+                || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), &column.name.as_bytes(), Some('\\'))
         });
-        Ok(ResultShape::new(columns.map(|(position, _)| crate::result::table_column(&table.def, &table.def.name, position)).collect()))
+        Ok(ResultShape::new(
+            columns
+                .map(|(position, _)| crate::result::table_column(&table.def, &table.def.name, position))
+                .collect(),
+        ))
     }
 
     /// The status flags for an OK packet that no statement made (COM_PING, COM_INIT_DB…).
@@ -195,7 +207,10 @@ impl Session {
             (self.transaction.in_transaction(), ServerStatus::IN_TRANS),
             (self.transaction.is_read_only(), ServerStatus::IN_TRANS_READONLY),
             (settings.autocommit, ServerStatus::AUTOCOMMIT),
-            (settings.sql_mode().for_parser().no_backslash_escapes, ServerStatus::NO_BACKSLASH_ESCAPES),
+            (
+                settings.sql_mode().for_parser().no_backslash_escapes,
+                ServerStatus::NO_BACKSLASH_ESCAPES,
+            ),
         ];
         let set = flags.into_iter().filter(|(on, _)| *on);
         set.fold(ServerStatus::default(), |status, (_, flag)| status.with(flag))
@@ -203,7 +218,10 @@ impl Session {
 
     /// `character_set_results` as a collation id: what text columns are sent in. `None`: as stored.
     pub fn results_collation(&self) -> Option<u16> {
-        self.variables.settings.results_charset.map(|charset| charset.default_collation().id())
+        self.variables
+            .settings
+            .results_charset
+            .map(|charset| charset.default_collation().id())
     }
 
     /// `character_set_client`: what the client's text is in.

@@ -40,12 +40,18 @@ impl Session {
         self.warnings.clear();
         let open = self.engine.prepared_count();
         if open >= self.engine.max_prepared() {
-            return Err(self.remember(SqlError::new(ErrorKind::MaxPreparedStmtCountReached, &[&self.engine.max_prepared()])));
+            return Err(self.remember(SqlError::new(
+                ErrorKind::MaxPreparedStmtCountReached,
+                &[&self.engine.max_prepared()],
+            )));
         }
         let prepared = self.parse_prepared(text)?;
         let columns = match is_planned(&prepared.statement) {
             // Without values for the parameters: the columns are known, the plan is made when the values' types are.
-            true => self.plan(&prepared.statement, None, &[], &BlockingHost)?.shape().cloned(),
+            true => self
+                .plan(&prepared.statement, None, &[], &BlockingHost)?
+                .shape()
+                .cloned(),
             false => crate::show::shape_of(&prepared.statement),
         };
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
@@ -53,7 +59,12 @@ impl Session {
         let parameters = prepared.parameters;
         self.prepared.by_id.insert(id, prepared);
         self.engine.count_prepared(1);
-        Ok(PreparedInfo { id, parameters, columns, warnings: self.warning_count() })
+        Ok(PreparedInfo {
+            id,
+            parameters,
+            columns,
+            warnings: self.warning_count(),
+        })
     }
 
     fn parse_prepared(&mut self, text: &[u8]) -> SqlResult<Prepared> {
@@ -74,7 +85,11 @@ impl Session {
 
     /// How many parameters a prepared statement has; 1243 for an unknown one.
     pub fn parameter_count(&self, id: u32) -> SqlResult<usize> {
-        self.prepared.by_id.get(&id).map(|prepared| prepared.parameters).ok_or_else(|| unknown(&id, "EXECUTE"))
+        self.prepared
+            .by_id
+            .get(&id)
+            .map(|prepared| prepared.parameters)
+            .ok_or_else(|| unknown(&id, "EXECUTE"))
     }
 
     /// `COM_STMT_EXECUTE`, with a value per parameter.
@@ -86,7 +101,11 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let prepared = self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_execute"))?;
+        let prepared = self
+            .prepared
+            .by_id
+            .get_mut(&id)
+            .ok_or_else(|| unknown(&id, "mysqld_stmt_execute"))?;
         prepared.cursor = None;
         if parameters.len() != prepared.parameters {
             return Err(SqlError::new(ErrorKind::WrongArguments, &[&"mysqld_stmt_execute"]));
@@ -102,16 +121,29 @@ impl Session {
             sink.columns(&shape.clone(), status)?;
         }
         if let Some(prepared) = self.prepared.by_id.get_mut(&id) {
-            prepared.cursor = Some(Cursor { rows: Arc::new(rows), next: 0 });
+            prepared.cursor = Some(Cursor {
+                rows: Arc::new(rows),
+                next: 0,
+            });
         }
-        sink.end(ResultEnd { warnings: self.warning_count(), status })
+        sink.end(ResultEnd {
+            warnings: self.warning_count(),
+            status,
+        })
     }
 
     /// `COM_STMT_FETCH`: the next rows of a cursor; ends with [`ServerStatus::LAST_ROW_SENT`] after the last one.
     pub fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let status = self.status();
-        let prepared = self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_fetch"))?;
-        let cursor = prepared.cursor.as_mut().ok_or_else(|| SqlError::new(ErrorKind::StmtHasNoOpenCursor, &[&id]))?;
+        let prepared = self
+            .prepared
+            .by_id
+            .get_mut(&id)
+            .ok_or_else(|| unknown(&id, "mysqld_stmt_fetch"))?;
+        let cursor = prepared
+            .cursor
+            .as_mut()
+            .ok_or_else(|| SqlError::new(ErrorKind::StmtHasNoOpenCursor, &[&id]))?;
         let end = (cursor.next + rows).min(cursor.rows.len());
         while cursor.next < end {
             if sink.is_full() {
@@ -132,7 +164,11 @@ impl Session {
 
     /// `COM_STMT_RESET`: closes the cursor; 1243 where there is no such statement.
     pub fn reset_statement(&mut self, id: u32) -> SqlResult<()> {
-        self.prepared.by_id.get_mut(&id).ok_or_else(|| unknown(&id, "mysqld_stmt_reset"))?.cursor = None;
+        self.prepared
+            .by_id
+            .get_mut(&id)
+            .ok_or_else(|| unknown(&id, "mysqld_stmt_reset"))?
+            .cursor = None;
         Ok(())
     }
 
@@ -146,7 +182,10 @@ impl Session {
     /// Forgets all prepared statements.
     pub(crate) fn close_all_statements(&mut self) {
         self.engine.count_prepared(-(self.prepared.by_id.len() as i64));
-        self.prepared = PreparedStatements { last_id: self.prepared.last_id, ..PreparedStatements::default() };
+        self.prepared = PreparedStatements {
+            last_id: self.prepared.last_id,
+            ..PreparedStatements::default()
+        };
     }
 
     /// `PREPARE name FROM …`
@@ -176,7 +215,12 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let name = execute.name.to_lowercase();
-        let prepared = self.prepared.by_name.get(&name).cloned().ok_or_else(|| unknown(&&*execute.name, "EXECUTE"))?;
+        let prepared = self
+            .prepared
+            .by_name
+            .get(&name)
+            .cloned()
+            .ok_or_else(|| unknown(&&*execute.name, "EXECUTE"))?;
         if execute.using.len() != prepared.parameters {
             return Err(SqlError::new(ErrorKind::WrongArguments, &[&"EXECUTE"]));
         }

@@ -10,8 +10,8 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 use super::SessionOptions;
 use crate::engine::Engine;
 use crate::exec::runtime::interrupted;
-use crate::expr::context::{RandomState, UserVariable};
 use crate::expr::Services;
+use crate::expr::context::{RandomState, UserVariable};
 use crate::host::{Host, WaitEnd};
 use crate::variables::{self, Scope, SessionVariables};
 
@@ -156,7 +156,9 @@ impl Services for SessionServices<'_> {
     }
 
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> SqlResult<bool> {
-        self.engine.named_locks().acquire(name, self.state.connection_id, timeout, self.host)
+        self.engine
+            .named_locks()
+            .acquire(name, self.state.connection_id, timeout, self.host)
     }
 
     fn release_lock(&self, name: &str) -> SqlResult<Option<bool>> {
@@ -172,7 +174,9 @@ impl Services for SessionServices<'_> {
     }
 
     fn check_interrupted(&self) -> SqlResult<()> {
-        self.host.interrupted().map_or(Ok(()), |interrupt| Err(interrupted(interrupt)))
+        self.host
+            .interrupted()
+            .map_or(Ok(()), |interrupt| Err(interrupted(interrupt)))
     }
 }
 
@@ -185,7 +189,10 @@ pub struct DefinitionServices {
 
 impl DefinitionServices {
     pub fn at(clock_micros: i64) -> DefinitionServices {
-        DefinitionServices { clock_micros, random: RandomState::new(clock_micros as u64, 1) }
+        DefinitionServices {
+            clock_micros,
+            random: RandomState::new(clock_micros as u64, 1),
+        }
     }
 
     fn refused<T>() -> SqlResult<T> {

@@ -4,17 +4,27 @@ use parser::ast::{self, SetItem, VarScope};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
-use crate::expr::context::UserVariable;
 use crate::expr::Services;
+use crate::expr::context::UserVariable;
 use crate::host::Host;
 use crate::names::{charset_by_name, collation_by_name};
 use crate::variables::{self, Isolation, Scope, VariableId};
 
 /// One assignment whose value is known.
 enum Assignment {
-    User { name: String, value: Value },
-    System { scope: Option<VarScope>, id: VariableId, value: Option<Value> },
-    Names { charset: String, collation: Option<String> },
+    User {
+        name: String,
+        value: Value,
+    },
+    System {
+        scope: Option<VarScope>,
+        id: VariableId,
+        value: Option<Value>,
+    },
+    Names {
+        charset: String,
+        collation: Option<String>,
+    },
     /// `SET CHARACTER SET`
     CharacterSet(String),
 }
@@ -36,10 +46,16 @@ impl Session {
 
     fn assignment(&mut self, item: &SetItem, parameters: &[Value], host: &dyn Host) -> SqlResult<Assignment> {
         Ok(match item {
-            SetItem::UserVar { name, value } => {
-                Assignment::User { name: name.to_lowercase(), value: self.evaluate(value, parameters, host)? }
-            }
-            SetItem::Variable { scope, component, name, value } => {
+            SetItem::UserVar { name, value } => Assignment::User {
+                name: name.to_lowercase(),
+                value: self.evaluate(value, parameters, host)?,
+            },
+            SetItem::Variable {
+                scope,
+                component,
+                name,
+                value,
+            } => {
                 if component.is_some() {
                     return Err(SqlError::new(ErrorKind::UnknownSystemVariable, &[&&**name]));
                 }
@@ -50,16 +66,25 @@ impl Session {
                     ast::Expr::Column(word) if word.table.is_none() => Some(Value::str(&word.name)),
                     value => Some(self.evaluate(value, parameters, host)?),
                 };
-                Assignment::System { scope: *scope, id, value }
+                Assignment::System {
+                    scope: *scope,
+                    id,
+                    value,
+                }
             }
             SetItem::Names { charset, collation } => Assignment::Names {
                 charset: charset.as_str().to_owned(),
                 collation: collation.as_ref().map(|collation| collation.as_str().to_owned()),
             },
-            SetItem::NamesDefault => Assignment::Names { charset: "utf8mb4".into(), collation: None },
-            SetItem::CharacterSet(charset) => {
-                Assignment::CharacterSet(charset.as_ref().map_or("utf8mb4".into(), |charset| charset.as_str().to_owned()))
-            }
+            SetItem::NamesDefault => Assignment::Names {
+                charset: "utf8mb4".into(),
+                collation: None,
+            },
+            SetItem::CharacterSet(charset) => Assignment::CharacterSet(
+                charset
+                    .as_ref()
+                    .map_or("utf8mb4".into(), |charset| charset.as_str().to_owned()),
+            ),
         })
     }
 
@@ -72,13 +97,19 @@ impl Session {
                 match collation {
                     None => Ok(()),
                     Some(name) if collation_by_name(name)?.charset() == charset => Ok(()),
-                    Some(name) => Err(SqlError::new(ErrorKind::CollationCharsetMismatch, &[name, &charset.name()])),
+                    Some(name) => Err(SqlError::new(
+                        ErrorKind::CollationCharsetMismatch,
+                        &[name, &charset.name()],
+                    )),
                 }
             }
             Assignment::CharacterSet(charset) => charset_by_name(charset).map(|_| ()),
             Assignment::System { scope, id, value } => {
                 let variable = id.definition();
-                let global = matches!(scope, Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly));
+                let global = matches!(
+                    scope,
+                    Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly)
+                );
                 if matches!(scope, Some(VarScope::Persist | VarScope::PersistOnly)) {
                     return Err(SqlError::not_supported("SET PERSIST"));
                 }
@@ -95,7 +126,8 @@ impl Session {
                     }
                     _ => {}
                 }
-                if scope.is_none() && is_transaction_characteristic(variable.name) && self.transaction.in_transaction() {
+                if scope.is_none() && is_transaction_characteristic(variable.name) && self.transaction.in_transaction()
+                {
                     return Err(ErrorKind::CantChangeTxCharacteristics.into());
                 }
                 match value {
@@ -156,7 +188,9 @@ impl Session {
             && matches!(variable.name, "transaction_isolation" | "tx_isolation")
             && let Some(value) = &value
         {
-            return self.transaction.set_next(Some(Isolation::by_name(&variable.parse(value)?)), None);
+            return self
+                .transaction
+                .set_next(Some(Isolation::by_name(&variable.parse(value)?)), None);
         }
         let was_autocommit = self.variables.settings.autocommit;
         match value {
@@ -190,11 +224,20 @@ impl Session {
             ast::IsolationLevel::RepeatableRead => "REPEATABLE-READ",
             ast::IsolationLevel::Serializable => "SERIALIZABLE",
         });
-        let read_only = set.access.map(|access| if access == ast::AccessMode::ReadOnly { "ON" } else { "OFF" });
+        let read_only = set.access.map(|access| {
+            if access == ast::AccessMode::ReadOnly {
+                "ON"
+            } else {
+                "OFF"
+            }
+        });
         match set.scope {
             None => self.transaction.set_next(isolation.map(Isolation::by_name), set.access),
             Some(VarScope::Global) => {
-                for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
+                for (name, value) in [
+                    ("transaction_isolation", isolation),
+                    ("transaction_read_only", read_only),
+                ] {
                     if let Some(value) = value {
                         self.engine.globals().set(variables::find(name)?, value.into());
                     }
@@ -202,7 +245,10 @@ impl Session {
                 Ok(())
             }
             Some(_) => {
-                for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
+                for (name, value) in [
+                    ("transaction_isolation", isolation),
+                    ("transaction_read_only", read_only),
+                ] {
                     if let Some(value) = value {
                         self.set_variable(name, value)?;
                     }
@@ -214,5 +260,8 @@ impl Session {
 }
 
 fn is_transaction_characteristic(name: &str) -> bool {
-    matches!(name, "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only")
+    matches!(
+        name,
+        "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
+    )
 }

@@ -15,9 +15,9 @@ use parser::ast::{self, Statement};
 use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
 
+use super::Session;
 use super::services::SessionServices;
 use super::transaction::End;
-use super::Session;
 use crate::exec::dml::{self, Changed};
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
@@ -32,10 +32,15 @@ use crate::table::Table;
 /// What a statement did, before its answer is written.
 pub(crate) enum Answer {
     /// A result set whose rows are sent; it has still to be ended.
-    Rows { sent: u64 },
+    Rows {
+        sent: u64,
+    },
     Done(Done),
     /// Rows were changed. Where no automatic id was made, the answer tells the one that was given.
-    Changed { done: Done, given_id: Option<u64> },
+    Changed {
+        done: Done,
+        given_id: Option<u64>,
+    },
 }
 
 impl Answer {
@@ -44,17 +49,27 @@ impl Answer {
     }
 
     pub fn affected(rows: u64) -> Answer {
-        Answer::Done(Done { affected_rows: rows, ..Done::default() })
+        Answer::Done(Done {
+            affected_rows: rows,
+            ..Done::default()
+        })
     }
 
     /// Of a statement that counts records: how many it copied, and the warnings it gave.
     pub fn records(copied: u64, warnings: u64) -> Answer {
         let info = format!("Records: {copied}  Duplicates: 0  Warnings: {warnings}");
-        Answer::Done(Done { affected_rows: copied, info, ..Done::default() })
+        Answer::Done(Done {
+            affected_rows: copied,
+            info,
+            ..Done::default()
+        })
     }
 
     fn with_info(info: &str) -> Answer {
-        Answer::Done(Done { info: info.to_owned(), ..Done::default() })
+        Answer::Done(Done {
+            info: info.to_owned(),
+            ..Done::default()
+        })
     }
 }
 
@@ -109,7 +124,16 @@ impl Session {
                     self.state.found_rows.set(sent);
                 }
                 self.note_insert_id(0);
-                sink.end(ResultEnd { warnings: self.warning_count(), status: self.status().with(more) })
+                // What SHOW WARNINGS tells of is not its own.
+                let warnings = if keeps_warnings(statement) {
+                    0
+                } else {
+                    self.warning_count()
+                };
+                sink.end(ResultEnd {
+                    warnings,
+                    status: self.status().with(more),
+                })
             }
             Ok(Answer::Done(done)) => self.send_done(done, None, more, sink),
             Ok(Answer::Changed { done, given_id }) => self.send_done(done, given_id, more, sink),
@@ -169,7 +193,8 @@ impl Session {
         let status = self.status().with(more);
         match &**statement {
             Statement::Begin(begin) => {
-                self.transaction.start(begin, &self.engine, &self.variables.settings, host)?;
+                self.transaction
+                    .start(begin, &self.engine, &self.variables.settings, host)?;
                 Ok(Answer::done())
             }
             Statement::Commit(end) => self.end_transaction(end, End::Commit, host),
@@ -182,11 +207,17 @@ impl Session {
             Statement::ReleaseSavepoint(name) => self.transaction.release_savepoint(name).map(|()| Answer::done()),
             Statement::SetTransaction(set) => self.set_transaction(set).map(|()| Answer::done()),
             Statement::Set(items) => self.set(items, parameters, host).map(|()| Answer::done()),
-            Statement::Use(name) => self.use_database(name).map(|()| Answer::done()),
-            Statement::Do(items) => self.do_expressions(items, parameters, host).map(|()| Answer::done()),
-            Statement::Prepare(prepare) => {
-                self.prepare_named(prepare, host).map(|()| Answer::with_info("Statement prepared"))
+            Statement::Use(name) => {
+                self.use_database(name)?;
+                Ok(Answer::Done(Done {
+                    current_database: Some(name.as_str().into()),
+                    ..Done::default()
+                }))
             }
+            Statement::Do(items) => self.do_expressions(items, parameters, host).map(|()| Answer::done()),
+            Statement::Prepare(prepare) => self
+                .prepare_named(prepare, host)
+                .map(|()| Answer::with_info("Statement prepared")),
             Statement::Execute(execute) => self.execute_named(execute, more, host, sink),
             Statement::Deallocate(name) => self.deallocate(name).map(|()| Answer::done()),
             Statement::Show(show) => self.show(show, status, host, sink),
@@ -198,7 +229,9 @@ impl Session {
     }
 
     fn end_transaction(&mut self, end: &ast::EndTransaction, outcome: End, host: &dyn Host) -> SqlResult<Answer> {
-        let releases = self.transaction.end(end, outcome, &self.engine, &self.variables.settings, host)?;
+        let releases = self
+            .transaction
+            .end(end, outcome, &self.engine, &self.variables.settings, host)?;
         self.ends |= releases;
         Ok(Answer::done())
     }
@@ -221,7 +254,11 @@ impl Session {
             self.ends |= !kill.query;
             return Err(ErrorKind::QueryInterrupted.into());
         }
-        match self.engine.processes().is_some_and(|processes| processes.kill(number, what)) {
+        match self
+            .engine
+            .processes()
+            .is_some_and(|processes| processes.kill(number, what))
+        {
             true => Ok(Answer::done()),
             false => Err(unknown()),
         }
@@ -332,7 +369,10 @@ impl Session {
         })?;
         let plan = Arc::new(plan.ok_or_else(|| SqlError::internal("a statement of another kind has no plan"))?);
         if let Some(key) = key {
-            let cached = CachedPlan { catalog_version: catalog.version(), plan: plan.clone() };
+            let cached = CachedPlan {
+                catalog_version: catalog.version(),
+                plan: plan.clone(),
+            };
             self.engine.plans().put(key, cached);
         }
         Ok(plan)
@@ -440,8 +480,8 @@ impl Session {
             Some(schema) => schema.as_str(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
         };
-        let missing = || SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()]);
         let catalog = self.engine.catalog();
+        let missing = || crate::names::missing_table(&catalog, database, &name.name);
         let def = catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)
     }
@@ -455,11 +495,18 @@ enum Failure {
 }
 
 /// Keeps DDL away from the tables that the plan changes, until the transaction ends.
-fn lock_tables(plan: &Plan, runtime: &Runtime<'_>, catalog_version: u64, engine: &crate::engine::Engine) -> Result<(), Failure> {
+fn lock_tables(
+    plan: &Plan,
+    runtime: &Runtime<'_>,
+    catalog_version: u64,
+    engine: &crate::engine::Engine,
+) -> Result<(), Failure> {
     let tables = plan.changed_tables();
     for table in &tables {
         runtime
-            .with_locks(|transaction| transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait))
+            .with_locks(|transaction| {
+                transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait)
+            })
             .map_err(|error| Failure::Error(error.into_sql(table)))?;
     }
     match tables.is_empty() || engine.catalog_version() == catalog_version {
@@ -506,25 +553,46 @@ fn run_once(
         return Ok(Answer::affected(changed.affected));
     }
     let warnings = ctx.with_warnings(|warnings| warnings.count());
-    let info = format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", changed.matched, changed.affected);
-    let affected = if runtime.found_rows { changed.matched } else { changed.affected };
+    let info = format!(
+        "Rows matched: {}  Changed: {}  Warnings: {warnings}",
+        changed.matched, changed.affected
+    );
+    let affected = if runtime.found_rows {
+        changed.matched
+    } else {
+        changed.affected
+    };
     Ok(changed_answer(changed, affected, info))
 }
 
 fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer {
-    let done = Done { affected_rows, last_insert_id: changed.first_id.unwrap_or(0), info, ..Done::default() };
-    Answer::Changed { done, given_id: changed.given_id }
+    let done = Done {
+        affected_rows,
+        last_insert_id: changed.first_id.unwrap_or(0),
+        info,
+        ..Done::default()
+    };
+    Answer::Changed {
+        done,
+        given_id: changed.given_id,
+    }
 }
 
 /// Whether the planner makes a plan of it.
 pub(crate) fn is_planned(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
+    matches!(
+        statement,
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+    )
 }
 
 /// Statements that look at the diagnostics of the one before.
 fn keeps_warnings(statement: &Statement) -> bool {
     match statement {
-        Statement::Show(show) => matches!(**show, ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::WarningCount | ast::Show::ErrorCount),
+        Statement::Show(show) => matches!(
+            **show,
+            ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::WarningCount | ast::Show::ErrorCount
+        ),
         Statement::GetDiagnostics(_) => true,
         _ => false,
     }

@@ -64,7 +64,11 @@ impl SessionTransaction {
             Some(open) => open.read_only,
             None => self.next.read_only.unwrap_or(settings.read_only),
         };
-        if read_only { Err(ErrorKind::CantExecuteInReadOnlyTransaction.into()) } else { Ok(()) }
+        if read_only {
+            Err(ErrorKind::CantExecuteInReadOnlyTransaction.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn begin(&mut self, engine: &Engine, settings: &Settings, explicit: bool, access: Option<AccessMode>) {
@@ -85,11 +89,22 @@ impl SessionTransaction {
         };
         let options = Options { isolation, write_rule };
         let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), options));
-        self.open = Some(Open { transaction, explicit, read_only, savepoints: Vec::new() });
+        self.open = Some(Open {
+            transaction,
+            explicit,
+            read_only,
+            savepoints: Vec::new(),
+        });
     }
 
     /// `BEGIN`, `START TRANSACTION`: commits what is open.
-    pub fn start(&mut self, begin: &ast::Begin, engine: &Engine, settings: &Settings, host: &dyn Host) -> SqlResult<()> {
+    pub fn start(
+        &mut self,
+        begin: &ast::Begin,
+        engine: &Engine,
+        settings: &Settings,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
         self.commit(host)?;
         self.begin(engine, settings, true, begin.access);
         if begin.consistent_snapshot
@@ -115,7 +130,13 @@ impl SessionTransaction {
             End::Rollback => self.rollback(),
         }
         if end.chain == Some(true) {
-            let access = chained.map(|read_only| if read_only { AccessMode::ReadOnly } else { AccessMode::ReadWrite });
+            let access = chained.map(|read_only| {
+                if read_only {
+                    AccessMode::ReadOnly
+                } else {
+                    AccessMode::ReadWrite
+                }
+            });
             self.begin(engine, settings, true, access);
         }
         Ok(end.release == Some(true))
@@ -147,7 +168,11 @@ impl SessionTransaction {
 
     /// After a statement without error: ends a transaction that was begun for it alone.
     pub fn statement_succeeded(&mut self, host: &dyn Host) -> SqlResult<()> {
-        if self.in_transaction() { Ok(()) } else { self.commit(host) }
+        if self.in_transaction() {
+            Ok(())
+        } else {
+            self.commit(host)
+        }
     }
 
     /// After a failed statement, whose own changes are undone already: ends the transaction if nothing can follow.
@@ -189,7 +214,11 @@ impl SessionTransaction {
     fn find_savepoint(&mut self, name: &str) -> SqlResult<(&mut Open, usize)> {
         let missing = || SqlError::new(ErrorKind::SpDoesNotExist, &[&"SAVEPOINT", &name]);
         let open = self.open.as_mut().ok_or_else(missing)?;
-        let at = open.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name)).ok_or_else(missing)?;
+        let at = open
+            .savepoints
+            .iter()
+            .position(|(known, _)| known.eq_ignore_ascii_case(name))
+            .ok_or_else(missing)?;
         Ok((open, at))
     }
 
@@ -199,7 +228,9 @@ impl SessionTransaction {
             return Err(ErrorKind::CantChangeTxCharacteristics.into());
         }
         self.next.isolation = isolation.or(self.next.isolation);
-        self.next.read_only = access.map(|access| access == AccessMode::ReadOnly).or(self.next.read_only);
+        self.next.read_only = access
+            .map(|access| access == AccessMode::ReadOnly)
+            .or(self.next.read_only);
         Ok(())
     }
 }
@@ -216,9 +247,9 @@ pub fn commit_error(error: &ProposeError) -> SqlError {
     let during_commit = |what: &str| SqlError::new(ErrorKind::ErrorDuringCommit, &[&1, &what]);
     match error {
         ProposeError::DiskFull => SqlError::new(ErrorKind::DiskFull, &[&"log", &28, &"No space left on device"]),
-        ProposeError::TooLarge { bytes, limit } => {
-            during_commit(&format!("transaction of {bytes} bytes is larger than the limit of {limit}"))
-        }
+        ProposeError::TooLarge { bytes, limit } => during_commit(&format!(
+            "transaction of {bytes} bytes is larger than the limit of {limit}"
+        )),
         ProposeError::NotLeader => during_commit("this node does not lead the shard"),
         ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
         ProposeError::Unknown { reason } => {
@@ -226,4 +257,3 @@ pub fn commit_error(error: &ProposeError) -> SqlError {
         }
     }
 }
-

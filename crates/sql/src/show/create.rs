@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use cluster::catalog::{
-    ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef,
-};
+use cluster::catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef};
 use types::{CollationId, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
@@ -16,7 +14,10 @@ pub fn name(name: &str) -> String {
 
 /// A string literal.
 pub fn string(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''").replace('\n', "\\n"))
+    format!(
+        "'{}'",
+        text.replace('\\', "\\\\").replace('\'', "''").replace('\n', "\\n")
+    )
 }
 
 pub fn create_database(database: &DatabaseDef, if_not_exists: bool) -> String {
@@ -34,7 +35,11 @@ pub fn create_database(database: &DatabaseDef, if_not_exists: bool) -> String {
 
 /// `CREATE TABLE` as MySQL 8.0 prints it.
 pub fn create_table(table: &TableDef) -> String {
-    let mut lines: Vec<String> = table.columns.iter().map(|column| column_line(column, table.collation)).collect();
+    let mut lines: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| column_line(column, table.collation))
+        .collect();
     lines.extend(table.indexes.iter().map(|index| index_line(index, table)));
     for check in &table.checks {
         let mut line = format!("CONSTRAINT {} CHECK ({})", name(&check.name), check.expression);
@@ -43,7 +48,11 @@ pub fn create_table(table: &TableDef) -> String {
         }
         lines.push(line);
     }
-    let mut text = format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", name(&table.name), lines.join(",\n  "));
+    let mut text = format!(
+        "CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB",
+        name(&table.name),
+        lines.join(",\n  ")
+    );
     let charset = table.collation.charset();
     let _ = write!(text, " DEFAULT CHARSET={}", charset.name());
     if table.collation != charset.default_collation() || charset.name() == "utf8mb4" {
@@ -75,7 +84,11 @@ fn column_type(ty: &SqlType, table: CollationId) -> String {
 fn column_line(column: &ColumnDef, table: CollationId) -> String {
     let mut line = format!("{} {}", name(&column.name), column_type(&column.ty, table));
     if let Some(generated) = &column.generated {
-        let kind = if generated.kind == GeneratedKind::Stored { "STORED" } else { "VIRTUAL" };
+        let kind = if generated.kind == GeneratedKind::Stored {
+            "STORED"
+        } else {
+            "VIRTUAL"
+        };
         let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", generated.expression);
     }
     if !column.nullable {
@@ -85,7 +98,11 @@ fn column_line(column: &ColumnDef, table: CollationId) -> String {
     }
     match &column.default {
         Some(ColumnDefault::Null) => line += " DEFAULT NULL",
-        None if column.nullable && column.generated.is_none() && !column.ty.kind.is_lob() && column.ty.kind != TypeKind::Json => {
+        None if column.nullable
+            && column.generated.is_none()
+            && !column.ty.kind.is_lob()
+            && column.ty.kind != TypeKind::Json =>
+        {
             line += " DEFAULT NULL";
         }
         None => {}

@@ -66,12 +66,17 @@ impl Session {
             Show::CreateTable(name) => {
                 let table = self.table(name)?;
                 let columns = vec![text_column("Table"), text_column("Create Table")];
-                let row = vec![Value::str(&table.def.name), Value::from(create::create_table(&table.def))];
+                let row = vec![
+                    Value::str(&table.def.name),
+                    Value::from(create::create_table(&table.def)),
+                ];
                 send(columns, vec![row], status, sink)
             }
             Show::CreateDatabase { name, if_not_exists } => {
                 let catalog = self.engine.catalog();
-                let database = catalog.database(name).ok_or_else(|| crate::ddl::unknown_database(name))?;
+                let database = catalog
+                    .database(name)
+                    .ok_or_else(|| crate::ddl::unknown_database(name))?;
                 let text = create::create_database(&database.def, *if_not_exists);
                 let columns = vec![text_column("Database"), text_column("Create Database")];
                 send(columns, vec![vec![Value::str(name), Value::from(text)]], status, sink)
@@ -82,30 +87,65 @@ impl Session {
                 let columns = vec![text_column("Type"), text_column("Name"), text_column("Status")];
                 let store = self.engine.participant().store();
                 let memory = store.memory();
-                let text = format!("memory: {} of {} bytes\ntables: {}", memory.used(), memory.limit(), store.tables().len());
-                send(columns, vec![vec![Value::str("InnoDB"), Value::str(""), Value::from(text)]], status, sink)
+                let text = format!(
+                    "memory: {} of {} bytes\ntables: {}",
+                    memory.used(),
+                    memory.limit(),
+                    store.tables().len()
+                );
+                send(
+                    columns,
+                    vec![vec![Value::str("InnoDB"), Value::str(""), Value::from(text)]],
+                    status,
+                    sink,
+                )
             }
             Show::Privileges => {
                 let columns = vec![text_column("Privilege"), text_column("Context"), text_column("Comment")];
                 let rows = cluster::catalog::Privileges::NAMES.iter();
-                let rows = rows.map(|name| vec![Value::str(name), Value::str("Server Admin"), Value::str("")]).collect();
+                let rows = rows
+                    .map(|name| vec![Value::str(name), Value::str("Server Admin"), Value::str("")])
+                    .collect();
                 send(columns, rows, status, sink)
             }
             Show::BinaryLogs => Err(ErrorKind::NoBinaryLogging.into()),
             Show::BinaryLogStatus => {
-                let names = ["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"];
-                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+                let names = [
+                    "File",
+                    "Position",
+                    "Binlog_Do_DB",
+                    "Binlog_Ignore_DB",
+                    "Executed_Gtid_Set",
+                ];
+                send(
+                    names.iter().map(|name| text_column(name)).collect(),
+                    Vec::new(),
+                    status,
+                    sink,
+                )
             }
             Show::Replicas => {
                 let names = ["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"];
-                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+                send(
+                    names.iter().map(|name| text_column(name)).collect(),
+                    Vec::new(),
+                    status,
+                    sink,
+                )
             }
             Show::ReplicaStatus { .. } => send(vec![text_column("Replica_IO_State")], Vec::new(), status, sink),
             Show::Profiles => {
                 let names = ["Query_ID", "Duration", "Query"];
-                send(names.iter().map(|name| text_column(name)).collect(), Vec::new(), status, sink)
+                send(
+                    names.iter().map(|name| text_column(name)).collect(),
+                    Vec::new(),
+                    status,
+                    sink,
+                )
             }
-            _ => Err(SqlError::not_supported(crate::refuse::name_of(&Statement::Show(Box::new(show.clone()))))),
+            _ => Err(SqlError::not_supported(crate::refuse::name_of(&Statement::Show(
+                Box::new(show.clone()),
+            )))),
         }
     }
 
@@ -141,10 +181,19 @@ impl Session {
             ResultColumn::computed("Code", SqlType::integer(types::TypeKind::Int, true).not_null()),
             ResultColumn::computed("Message", SqlType::varchar(512, CollationId::DEFAULT).not_null()),
         ];
-        let rows = self.warnings.iter().filter(|warning| wanted(warning.severity)).skip(offset).take(count);
+        let rows = self
+            .warnings
+            .iter()
+            .filter(|warning| wanted(warning.severity))
+            .skip(offset)
+            .take(count);
         let rows = rows.map(|warning| {
             let code = Value::UInt(u64::from(warning.error.code()));
-            vec![Value::str(warning.severity.name()), code, Value::str(warning.error.message())]
+            vec![
+                Value::str(warning.severity.name()),
+                code,
+                Value::str(warning.error.message()),
+            ]
         });
         send(columns, rows.collect(), status, sink)
     }
@@ -162,7 +211,12 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let filter = describe.column.clone().map(ast::ShowFilter::Like);
-        let show = Show::Columns { extended: false, full: false, table: describe.table.clone(), filter };
+        let show = Show::Columns {
+            extended: false,
+            full: false,
+            table: describe.table.clone(),
+            filter,
+        };
         self.show(&show, status, host, sink)
     }
 
@@ -173,7 +227,11 @@ impl Session {
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
         let known = self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name);
-        if known { Ok(name) } else { Err(crate::ddl::unknown_database(&name)) }
+        if known {
+            Ok(name)
+        } else {
+            Err(crate::ddl::unknown_database(&name))
+        }
     }
 
     /// Everything that has no module of its own: changes of the schema, accounts, maintenance.
@@ -220,7 +278,12 @@ impl Session {
             let (database, table) = self.qualified(name)?;
             let shown = Value::from(format!("{database}.{table}"));
             let mut row = |kind: &str, message: &str| {
-                rows.push(vec![shown.clone(), Value::str(verb), Value::str(kind), Value::str(message)]);
+                rows.push(vec![
+                    shown.clone(),
+                    Value::str(verb),
+                    Value::str(kind),
+                    Value::str(message),
+                ]);
             };
             match (self.table(name), verb) {
                 (Err(_), _) => {
@@ -228,7 +291,10 @@ impl Session {
                     row("status", "Operation failed");
                 }
                 (Ok(_), "optimize") => {
-                    row("note", "Table does not support optimize, doing recreate + analyze instead");
+                    row(
+                        "note",
+                        "Table does not support optimize, doing recreate + analyze instead",
+                    );
                     row("status", "OK");
                 }
                 (Ok(_), "repair") => row("note", "The storage engine for the table doesn't support repair"),

@@ -22,7 +22,12 @@ struct Query {
 impl Query {
     fn new(source: &'static str, columns: &[(&str, &'static str)], order: &'static str) -> Query {
         let columns = columns.iter().map(|(name, expr)| ((*name).to_owned(), *expr)).collect();
-        Query { columns, source, fixed: String::new(), order }
+        Query {
+            columns,
+            source,
+            fixed: String::new(),
+            order,
+        }
     }
 
     fn fixed(mut self, condition: String) -> Query {
@@ -31,8 +36,11 @@ impl Query {
     }
 
     fn text(&self, filter: Option<&ShowFilter>) -> String {
-        let list: Vec<String> =
-            self.columns.iter().map(|(name, expr)| format!("{expr} AS `{}`", name.replace('`', "``"))).collect();
+        let list: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(name, expr)| format!("{expr} AS `{}`", name.replace('`', "``")))
+            .collect();
         let mut inner = format!("SELECT {} FROM {}", list.join(", "), self.source);
         if !self.fixed.is_empty() {
             inner += &format!(" WHERE {}", self.fixed);
@@ -58,15 +66,23 @@ impl Session {
         let query = |query: Query, filter: Option<&ShowFilter>| Ok(Some(query.text(filter)));
         match show {
             Show::Databases(filter) => query(
-                Query::new("information_schema.SCHEMATA", &[("Database", "SCHEMA_NAME")], "SCHEMA_NAME"),
+                Query::new(
+                    "information_schema.SCHEMATA",
+                    &[("Database", "SCHEMA_NAME")],
+                    "SCHEMA_NAME",
+                ),
                 filter.as_ref(),
             ),
-            Show::Tables { full, schema, filter, .. } => {
+            Show::Tables {
+                full, schema, filter, ..
+            } => {
                 let database = self.shown_database(schema.as_ref())?;
                 let mut shown = Query::new("information_schema.TABLES", &[], "TABLE_NAME")
                     .fixed(format!("TABLE_SCHEMA = {}", quoted(&database)));
                 let label = match filter {
-                    Some(ShowFilter::Like(pattern)) => format!("Tables_in_{database} ({})", String::from_utf8_lossy(pattern)),
+                    Some(ShowFilter::Like(pattern)) => {
+                        format!("Tables_in_{database} ({})", String::from_utf8_lossy(pattern))
+                    }
                     _ => format!("Tables_in_{database}"),
                 };
                 shown.columns.push((label, "TABLE_NAME"));
@@ -78,33 +94,61 @@ impl Session {
             Show::TableStatus { schema, filter } => {
                 let database = self.shown_database(schema.as_ref())?;
                 let columns = [
-                    ("Name", "TABLE_NAME"), ("Engine", "ENGINE"), ("Version", "VERSION"), ("Row_format", "ROW_FORMAT"),
-                    ("Rows", "TABLE_ROWS"), ("Avg_row_length", "AVG_ROW_LENGTH"), ("Data_length", "DATA_LENGTH"),
-                    ("Max_data_length", "MAX_DATA_LENGTH"), ("Index_length", "INDEX_LENGTH"), ("Data_free", "DATA_FREE"),
-                    ("Auto_increment", "AUTO_INCREMENT"), ("Create_time", "CREATE_TIME"), ("Update_time", "UPDATE_TIME"),
-                    ("Check_time", "CHECK_TIME"), ("Collation", "TABLE_COLLATION"), ("Checksum", "CHECKSUM"),
-                    ("Create_options", "CREATE_OPTIONS"), ("Comment", "TABLE_COMMENT"),
+                    ("Name", "TABLE_NAME"),
+                    ("Engine", "ENGINE"),
+                    ("Version", "VERSION"),
+                    ("Row_format", "ROW_FORMAT"),
+                    ("Rows", "TABLE_ROWS"),
+                    ("Avg_row_length", "AVG_ROW_LENGTH"),
+                    ("Data_length", "DATA_LENGTH"),
+                    ("Max_data_length", "MAX_DATA_LENGTH"),
+                    ("Index_length", "INDEX_LENGTH"),
+                    ("Data_free", "DATA_FREE"),
+                    ("Auto_increment", "AUTO_INCREMENT"),
+                    ("Create_time", "CREATE_TIME"),
+                    ("Update_time", "UPDATE_TIME"),
+                    ("Check_time", "CHECK_TIME"),
+                    ("Collation", "TABLE_COLLATION"),
+                    ("Checksum", "CHECKSUM"),
+                    ("Create_options", "CREATE_OPTIONS"),
+                    ("Comment", "TABLE_COMMENT"),
                 ];
                 let shown = Query::new("information_schema.TABLES", &columns, "TABLE_NAME")
                     .fixed(format!("TABLE_SCHEMA = {}", quoted(&database)));
                 query(shown, filter.as_ref())
             }
-            Show::Columns { full, table, filter, .. } => {
+            Show::Columns {
+                full, table, filter, ..
+            } => {
                 let database = self.shown_database(table.schema.as_ref())?;
                 if !crate::information_schema::is_virtual_database(&database) {
                     self.table(table)?;
                 }
                 let short = [
-                    ("Field", "COLUMN_NAME"), ("Type", "COLUMN_TYPE"), ("Null", "IS_NULLABLE"), ("Key", "COLUMN_KEY"),
-                    ("Default", "COLUMN_DEFAULT"), ("Extra", "EXTRA"),
+                    ("Field", "COLUMN_NAME"),
+                    ("Type", "COLUMN_TYPE"),
+                    ("Null", "IS_NULLABLE"),
+                    ("Key", "COLUMN_KEY"),
+                    ("Default", "COLUMN_DEFAULT"),
+                    ("Extra", "EXTRA"),
                 ];
                 let long = [
-                    ("Field", "COLUMN_NAME"), ("Type", "COLUMN_TYPE"), ("Collation", "COLLATION_NAME"),
-                    ("Null", "IS_NULLABLE"), ("Key", "COLUMN_KEY"), ("Default", "COLUMN_DEFAULT"), ("Extra", "EXTRA"),
-                    ("Privileges", "PRIVILEGES"), ("Comment", "COLUMN_COMMENT"),
+                    ("Field", "COLUMN_NAME"),
+                    ("Type", "COLUMN_TYPE"),
+                    ("Collation", "COLLATION_NAME"),
+                    ("Null", "IS_NULLABLE"),
+                    ("Key", "COLUMN_KEY"),
+                    ("Default", "COLUMN_DEFAULT"),
+                    ("Extra", "EXTRA"),
+                    ("Privileges", "PRIVILEGES"),
+                    ("Comment", "COLUMN_COMMENT"),
                 ];
                 let columns: &[_] = if *full { &long } else { &short };
-                let named = format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quoted(&database), quoted(&table.name));
+                let named = format!(
+                    "TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+                    quoted(&database),
+                    quoted(&table.name)
+                );
                 let shown = Query::new("information_schema.COLUMNS", columns, "ORDINAL_POSITION").fixed(named);
                 query(shown, filter.as_ref())
             }
@@ -112,13 +156,27 @@ impl Session {
                 let database = self.shown_database(table.schema.as_ref())?;
                 self.table(table)?;
                 let columns = [
-                    ("Table", "TABLE_NAME"), ("Non_unique", "NON_UNIQUE"), ("Key_name", "INDEX_NAME"),
-                    ("Seq_in_index", "SEQ_IN_INDEX"), ("Column_name", "COLUMN_NAME"), ("Collation", "COLLATION"),
-                    ("Cardinality", "CARDINALITY"), ("Sub_part", "SUB_PART"), ("Packed", "PACKED"), ("Null", "NULLABLE"),
-                    ("Index_type", "INDEX_TYPE"), ("Comment", "COMMENT"), ("Index_comment", "INDEX_COMMENT"),
-                    ("Visible", "IS_VISIBLE"), ("Expression", "EXPRESSION"),
+                    ("Table", "TABLE_NAME"),
+                    ("Non_unique", "NON_UNIQUE"),
+                    ("Key_name", "INDEX_NAME"),
+                    ("Seq_in_index", "SEQ_IN_INDEX"),
+                    ("Column_name", "COLUMN_NAME"),
+                    ("Collation", "COLLATION"),
+                    ("Cardinality", "CARDINALITY"),
+                    ("Sub_part", "SUB_PART"),
+                    ("Packed", "PACKED"),
+                    ("Null", "NULLABLE"),
+                    ("Index_type", "INDEX_TYPE"),
+                    ("Comment", "COMMENT"),
+                    ("Index_comment", "INDEX_COMMENT"),
+                    ("Visible", "IS_VISIBLE"),
+                    ("Expression", "EXPRESSION"),
                 ];
-                let named = format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quoted(&database), quoted(&table.name));
+                let named = format!(
+                    "TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+                    quoted(&database),
+                    quoted(&table.name)
+                );
                 let shown = Query::new("information_schema.STATISTICS", &columns, "").fixed(named);
                 query(shown, filter.clone().map(ShowFilter::Where).as_ref())
             }
@@ -132,75 +190,132 @@ impl Session {
             }
             Show::Status { filter, .. } => {
                 let columns = [("Variable_name", "VARIABLE_NAME"), ("Value", "VARIABLE_VALUE")];
-                query(Query::new("performance_schema.global_status", &columns, "VARIABLE_NAME"), filter.as_ref())
+                query(
+                    Query::new("performance_schema.global_status", &columns, "VARIABLE_NAME"),
+                    filter.as_ref(),
+                )
             }
             Show::ProcessList { full } => {
                 let info = if *full { "INFO" } else { "LEFT(INFO, 100)" };
                 let columns = [
-                    ("Id", "ID"), ("User", "USER"), ("Host", "HOST"), ("db", "DB"), ("Command", "COMMAND"),
-                    ("Time", "TIME"), ("State", "STATE"), ("Info", info),
+                    ("Id", "ID"),
+                    ("User", "USER"),
+                    ("Host", "HOST"),
+                    ("db", "DB"),
+                    ("Command", "COMMAND"),
+                    ("Time", "TIME"),
+                    ("State", "STATE"),
+                    ("Info", info),
                 ];
                 query(Query::new("information_schema.PROCESSLIST", &columns, "ID"), None)
             }
             Show::Engines => {
                 let columns = [
-                    ("Engine", "ENGINE"), ("Support", "SUPPORT"), ("Comment", "COMMENT"),
-                    ("Transactions", "TRANSACTIONS"), ("XA", "XA"), ("Savepoints", "SAVEPOINTS"),
+                    ("Engine", "ENGINE"),
+                    ("Support", "SUPPORT"),
+                    ("Comment", "COMMENT"),
+                    ("Transactions", "TRANSACTIONS"),
+                    ("XA", "XA"),
+                    ("Savepoints", "SAVEPOINTS"),
                 ];
                 query(Query::new("information_schema.ENGINES", &columns, ""), None)
             }
             Show::CharacterSets(filter) => {
                 let columns = [
-                    ("Charset", "CHARACTER_SET_NAME"), ("Description", "DESCRIPTION"),
-                    ("Default collation", "DEFAULT_COLLATE_NAME"), ("Maxlen", "MAXLEN"),
+                    ("Charset", "CHARACTER_SET_NAME"),
+                    ("Description", "DESCRIPTION"),
+                    ("Default collation", "DEFAULT_COLLATE_NAME"),
+                    ("Maxlen", "MAXLEN"),
                 ];
-                query(Query::new("information_schema.CHARACTER_SETS", &columns, "CHARACTER_SET_NAME"), filter.as_ref())
+                query(
+                    Query::new("information_schema.CHARACTER_SETS", &columns, "CHARACTER_SET_NAME"),
+                    filter.as_ref(),
+                )
             }
             Show::Collations(filter) => {
                 let columns = [
-                    ("Collation", "COLLATION_NAME"), ("Charset", "CHARACTER_SET_NAME"), ("Id", "ID"),
-                    ("Default", "IS_DEFAULT"), ("Compiled", "IS_COMPILED"), ("Sortlen", "SORTLEN"),
+                    ("Collation", "COLLATION_NAME"),
+                    ("Charset", "CHARACTER_SET_NAME"),
+                    ("Id", "ID"),
+                    ("Default", "IS_DEFAULT"),
+                    ("Compiled", "IS_COMPILED"),
+                    ("Sortlen", "SORTLEN"),
                     ("Pad_attribute", "PAD_ATTRIBUTE"),
                 ];
-                query(Query::new("information_schema.COLLATIONS", &columns, "COLLATION_NAME"), filter.as_ref())
+                query(
+                    Query::new("information_schema.COLLATIONS", &columns, "COLLATION_NAME"),
+                    filter.as_ref(),
+                )
             }
             Show::Plugins => {
                 let columns = [
-                    ("Name", "PLUGIN_NAME"), ("Status", "PLUGIN_STATUS"), ("Type", "PLUGIN_TYPE"),
-                    ("Library", "PLUGIN_LIBRARY"), ("License", "PLUGIN_LICENSE"),
+                    ("Name", "PLUGIN_NAME"),
+                    ("Status", "PLUGIN_STATUS"),
+                    ("Type", "PLUGIN_TYPE"),
+                    ("Library", "PLUGIN_LIBRARY"),
+                    ("License", "PLUGIN_LICENSE"),
                 ];
                 query(Query::new("information_schema.PLUGINS", &columns, ""), None)
             }
             Show::Triggers { filter, .. } => {
                 let columns = [
-                    ("Trigger", "TRIGGER_NAME"), ("Event", "EVENT_MANIPULATION"), ("Table", "EVENT_OBJECT_TABLE"),
-                    ("Statement", "ACTION_STATEMENT"), ("Timing", "ACTION_TIMING"), ("Created", "CREATED"),
-                    ("sql_mode", "SQL_MODE"), ("Definer", "DEFINER"), ("character_set_client", "CHARACTER_SET_CLIENT"),
-                    ("collation_connection", "COLLATION_CONNECTION"), ("Database Collation", "DATABASE_COLLATION"),
+                    ("Trigger", "TRIGGER_NAME"),
+                    ("Event", "EVENT_MANIPULATION"),
+                    ("Table", "EVENT_OBJECT_TABLE"),
+                    ("Statement", "ACTION_STATEMENT"),
+                    ("Timing", "ACTION_TIMING"),
+                    ("Created", "CREATED"),
+                    ("sql_mode", "SQL_MODE"),
+                    ("Definer", "DEFINER"),
+                    ("character_set_client", "CHARACTER_SET_CLIENT"),
+                    ("collation_connection", "COLLATION_CONNECTION"),
+                    ("Database Collation", "DATABASE_COLLATION"),
                 ];
                 query(Query::new("information_schema.TRIGGERS", &columns, ""), filter.as_ref())
             }
             Show::Events { filter, .. } => {
                 let columns = [
-                    ("Db", "EVENT_SCHEMA"), ("Name", "EVENT_NAME"), ("Definer", "DEFINER"), ("Time zone", "TIME_ZONE"),
-                    ("Type", "EVENT_TYPE"), ("Execute at", "EXECUTE_AT"), ("Interval value", "INTERVAL_VALUE"),
-                    ("Interval field", "INTERVAL_FIELD"), ("Starts", "STARTS"), ("Ends", "ENDS"), ("Status", "STATUS"),
-                    ("Originator", "ORIGINATOR"), ("character_set_client", "CHARACTER_SET_CLIENT"),
-                    ("collation_connection", "COLLATION_CONNECTION"), ("Database Collation", "DATABASE_COLLATION"),
+                    ("Db", "EVENT_SCHEMA"),
+                    ("Name", "EVENT_NAME"),
+                    ("Definer", "DEFINER"),
+                    ("Time zone", "TIME_ZONE"),
+                    ("Type", "EVENT_TYPE"),
+                    ("Execute at", "EXECUTE_AT"),
+                    ("Interval value", "INTERVAL_VALUE"),
+                    ("Interval field", "INTERVAL_FIELD"),
+                    ("Starts", "STARTS"),
+                    ("Ends", "ENDS"),
+                    ("Status", "STATUS"),
+                    ("Originator", "ORIGINATOR"),
+                    ("character_set_client", "CHARACTER_SET_CLIENT"),
+                    ("collation_connection", "COLLATION_CONNECTION"),
+                    ("Database Collation", "DATABASE_COLLATION"),
                 ];
                 query(Query::new("information_schema.EVENTS", &columns, ""), filter.as_ref())
             }
             Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) => {
                 let columns = [
-                    ("Db", "ROUTINE_SCHEMA"), ("Name", "ROUTINE_NAME"), ("Type", "ROUTINE_TYPE"), ("Definer", "DEFINER"),
-                    ("Modified", "LAST_ALTERED"), ("Created", "CREATED"), ("Security_type", "SECURITY_TYPE"),
-                    ("Comment", "ROUTINE_COMMENT"), ("character_set_client", "CHARACTER_SET_CLIENT"),
-                    ("collation_connection", "COLLATION_CONNECTION"), ("Database Collation", "DATABASE_COLLATION"),
+                    ("Db", "ROUTINE_SCHEMA"),
+                    ("Name", "ROUTINE_NAME"),
+                    ("Type", "ROUTINE_TYPE"),
+                    ("Definer", "DEFINER"),
+                    ("Modified", "LAST_ALTERED"),
+                    ("Created", "CREATED"),
+                    ("Security_type", "SECURITY_TYPE"),
+                    ("Comment", "ROUTINE_COMMENT"),
+                    ("character_set_client", "CHARACTER_SET_CLIENT"),
+                    ("collation_connection", "COLLATION_CONNECTION"),
+                    ("Database Collation", "DATABASE_COLLATION"),
                 ];
                 query(Query::new("information_schema.ROUTINES", &columns, ""), filter.as_ref())
             }
             Show::OpenTables { schema, filter } => {
-                let columns = [("Database", "TABLE_SCHEMA"), ("Table", "TABLE_NAME"), ("In_use", "0"), ("Name_locked", "0")];
+                let columns = [
+                    ("Database", "TABLE_SCHEMA"),
+                    ("Table", "TABLE_NAME"),
+                    ("In_use", "0"),
+                    ("Name_locked", "0"),
+                ];
                 let mut shown = Query::new("information_schema.TABLES", &columns, "TABLE_NAME");
                 if let Some(schema) = schema {
                     shown = shown.fixed(format!("TABLE_SCHEMA = {}", quoted(schema)));

@@ -38,7 +38,10 @@ pub enum Scope {
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     Bool,
-    Int { min: i128, max: i128 },
+    Int {
+        min: i128,
+        max: i128,
+    },
     Double,
     Text,
     /// One of the names, or its position.
@@ -99,7 +102,10 @@ impl Variable {
             Kind::Int { min, max } => Ok(number.ok_or_else(wrong_type)?.clamp(min, max).to_string().into()),
             Kind::Double => match value {
                 Value::Str(_) | Value::Bytes(_) => Err(wrong_type()),
-                _ => text.parse::<f64>().map(|number| format!("{number:.6}").into()).map_err(|_| wrong_type()),
+                _ => text
+                    .parse::<f64>()
+                    .map(|number| format!("{number:.6}").into())
+                    .map_err(|_| wrong_type()),
             },
             Kind::Text => Ok(text.into()),
             Kind::Enum(names) => {
@@ -147,10 +153,20 @@ fn parse_flags(names: &[&str], text: &str) -> Option<String> {
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         set[names.iter().position(|name| name.eq_ignore_ascii_case(word))?] = true;
         let parts: &[&str] = match word.to_ascii_uppercase().as_str() {
-            "ANSI" => &["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"],
+            "ANSI" => &[
+                "REAL_AS_FLOAT",
+                "PIPES_AS_CONCAT",
+                "ANSI_QUOTES",
+                "IGNORE_SPACE",
+                "ONLY_FULL_GROUP_BY",
+            ],
             "TRADITIONAL" => &[
-                "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE",
-                "ERROR_FOR_DIVISION_BY_ZERO", "NO_ENGINE_SUBSTITUTION",
+                "STRICT_TRANS_TABLES",
+                "STRICT_ALL_TABLES",
+                "NO_ZERO_IN_DATE",
+                "NO_ZERO_DATE",
+                "ERROR_FOR_DIVISION_BY_ZERO",
+                "NO_ENGINE_SUBSTITUTION",
             ],
             _ => &[],
         };
@@ -158,7 +174,15 @@ fn parse_flags(names: &[&str], text: &str) -> Option<String> {
             set[names.iter().position(|name| name == part)?] = true;
         }
     }
-    Some(names.iter().zip(set).filter(|(_, set)| *set).map(|(name, _)| *name).collect::<Vec<_>>().join(","))
+    Some(
+        names
+            .iter()
+            .zip(set)
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>()
+            .join(","),
+    )
 }
 
 /// The global values of a node. A change is seen by sessions that begin after it.
@@ -168,7 +192,9 @@ pub struct Globals {
 
 impl Default for Globals {
     fn default() -> Globals {
-        Globals { values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()) }
+        Globals {
+            values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
+        }
     }
 }
 
@@ -201,9 +227,15 @@ impl SessionVariables {
         let inherited = globals.all();
         let mut settings = Settings::default();
         for id in VariableId::all() {
-            settings.note(id.definition().name, &inherited[id.0]).expect("global values were checked when they were set");
+            settings
+                .note(id.definition().name, &inherited[id.0])
+                .expect("global values were checked when they were set");
         }
-        SessionVariables { inherited, own: Vec::new(), settings }
+        SessionVariables {
+            inherited,
+            own: Vec::new(),
+            settings,
+        }
     }
 
     pub fn get(&self, id: VariableId) -> Arc<str> {
@@ -227,9 +259,15 @@ impl SessionVariables {
 
     /// The collation of the handshake sets the client's character sets; an unknown one leaves the defaults.
     pub fn set_client_collation(&mut self, id: u16) -> SqlResult<()> {
-        let Some(collation) = types::CollationId::by_id(id) else { return Ok(()) };
+        let Some(collation) = types::CollationId::by_id(id) else {
+            return Ok(());
+        };
         let charset: Arc<str> = collation.charset().name().into();
-        for name in ["character_set_client", "character_set_results", "character_set_connection"] {
+        for name in [
+            "character_set_client",
+            "character_set_results",
+            "character_set_connection",
+        ] {
             self.set(find(name)?, charset.clone())?;
         }
         self.set(find("collation_connection")?, collation.name().into())
@@ -243,7 +281,9 @@ impl SessionVariables {
     /// The collation of databases that name none.
     pub fn server_collation(&self) -> types::CollationId {
         let name = find("collation_server").map(|id| self.get(id));
-        name.ok().and_then(|name| types::CollationId::by_name(&name)).unwrap_or(types::CollationId::DEFAULT)
+        name.ok()
+            .and_then(|name| types::CollationId::by_name(&name))
+            .unwrap_or(types::CollationId::DEFAULT)
     }
 
     /// Takes over the value that a session begun now would have.
@@ -279,20 +319,37 @@ mod tests {
             let variable = id.definition();
             assert_eq!(&*session.get(id), variable.default);
             if !variable.read_only && !matches!(variable.kind, Kind::Int { .. } | Kind::Double) {
-                assert_eq!(&*variable.parse(&Value::str(variable.default)).unwrap(), variable.default, "{}", variable.name);
+                assert_eq!(
+                    &*variable.parse(&Value::str(variable.default)).unwrap(),
+                    variable.default,
+                    "{}",
+                    variable.name
+                );
             }
         }
     }
 
     #[test]
     fn values_are_checked() {
-        let parse = |name: &str, value: Value| find(name).unwrap().definition().parse(&value).map(|text| text.to_string());
+        let parse = |name: &str, value: Value| {
+            find(name)
+                .unwrap()
+                .definition()
+                .parse(&value)
+                .map(|text| text.to_string())
+        };
         assert_eq!(parse("AUTOCOMMIT", Value::Int(0)).unwrap(), "OFF");
         assert_eq!(parse("autocommit", Value::Int(2)).unwrap_err().code(), 1231);
-        assert_eq!(parse("transaction_isolation", Value::str("read-committed")).unwrap(), "READ-COMMITTED");
+        assert_eq!(
+            parse("transaction_isolation", Value::str("read-committed")).unwrap(),
+            "READ-COMMITTED"
+        );
         assert_eq!(parse("max_execution_time", Value::str("x")).unwrap_err().code(), 1232);
         assert_eq!(parse("wait_timeout", Value::Int(0)).unwrap(), "1");
-        assert_eq!(parse("sql_mode", Value::str("ansi_quotes, strict_all_tables")).unwrap(), "ANSI_QUOTES,STRICT_ALL_TABLES");
+        assert_eq!(
+            parse("sql_mode", Value::str("ansi_quotes, strict_all_tables")).unwrap(),
+            "ANSI_QUOTES,STRICT_ALL_TABLES"
+        );
         assert_eq!(parse("sql_mode", Value::str("nonsense")).unwrap_err().code(), 1231);
         assert_eq!(find("no_such_thing").unwrap_err().code(), 1193);
     }
@@ -300,9 +357,16 @@ mod tests {
     #[test]
     fn a_character_set_brings_its_collation() {
         let mut session = SessionVariables::new(&Globals::default());
-        session.set(find("character_set_connection").unwrap(), "latin1".into()).unwrap();
-        assert_eq!(&*session.get(find("collation_connection").unwrap()), "latin1_swedish_ci");
-        session.set(find("collation_connection").unwrap(), "utf8mb4_bin".into()).unwrap();
+        session
+            .set(find("character_set_connection").unwrap(), "latin1".into())
+            .unwrap();
+        assert_eq!(
+            &*session.get(find("collation_connection").unwrap()),
+            "latin1_swedish_ci"
+        );
+        session
+            .set(find("collation_connection").unwrap(), "utf8mb4_bin".into())
+            .unwrap();
         assert_eq!(&*session.get(find("character_set_connection").unwrap()), "utf8mb4");
     }
 }

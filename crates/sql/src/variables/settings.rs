@@ -120,7 +120,11 @@ impl Settings {
             }
             "character_set_client" => self.client_charset = charset_by_name(value)?,
             "character_set_results" => {
-                self.results_charset = if value == "NULL" { None } else { Some(charset_by_name(value)?) };
+                self.results_charset = if value == "NULL" {
+                    None
+                } else {
+                    Some(charset_by_name(value)?)
+                };
             }
             "character_set_server" | "character_set_database" => drop(charset_by_name(value)?),
             "collation_server" | "collation_database" => drop(collation_by_name(value)?),
@@ -149,8 +153,10 @@ impl Settings {
 
 /// The other variables that change with one: a character set with its collation, old names with new ones.
 pub(super) fn companions(name: &str, value: &str) -> SqlResult<Vec<(&'static str, Arc<str>)>> {
-    let collation_of = |charset: &str| -> SqlResult<Arc<str>> { Ok(charset_by_name(charset)?.default_collation().name().into()) };
-    let charset_of = |collation: &str| -> SqlResult<Arc<str>> { Ok(collation_by_name(collation)?.charset().name().into()) };
+    let collation_of =
+        |charset: &str| -> SqlResult<Arc<str>> { Ok(charset_by_name(charset)?.default_collation().name().into()) };
+    let charset_of =
+        |collation: &str| -> SqlResult<Arc<str>> { Ok(collation_by_name(collation)?.charset().name().into()) };
     Ok(match name {
         "character_set_connection" => vec![("collation_connection", collation_of(value)?)],
         "collation_connection" => vec![("character_set_connection", charset_of(value)?)],

@@ -10,12 +10,24 @@ use super::Scope::{Both, Global, Session};
 use super::{Kind, Scope, Variable};
 
 const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'static str) -> Variable {
-    Variable { name, scope, kind, default, read_only: false }
+    Variable {
+        name,
+        scope,
+        kind,
+        default,
+        read_only: false,
+    }
 }
 
 /// A variable that tells something and cannot be set.
 const fn fixed(name: &'static str, scope: Scope, kind: Kind, value: &'static str) -> Variable {
-    Variable { name, scope, kind, default: value, read_only: true }
+    Variable {
+        name,
+        scope,
+        kind,
+        default: value,
+        read_only: true,
+    }
 }
 
 const fn int(min: i128, max: i128) -> Kind {
@@ -30,10 +42,27 @@ const ON_ONLY: Kind = Enum(&["ON"]);
 
 /// The modes of `sql_mode` that exist in MySQL 8.0, in the order of their bits.
 pub const SQL_MODES: &[&str] = &[
-    "REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION",
-    "NO_DIR_IN_CREATE", "ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES",
-    "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO",
-    "TRADITIONAL", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "TIME_TRUNCATE_FRACTIONAL",
+    "REAL_AS_FLOAT",
+    "PIPES_AS_CONCAT",
+    "ANSI_QUOTES",
+    "IGNORE_SPACE",
+    "ONLY_FULL_GROUP_BY",
+    "NO_UNSIGNED_SUBTRACTION",
+    "NO_DIR_IN_CREATE",
+    "ANSI",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_BACKSLASH_ESCAPES",
+    "STRICT_TRANS_TABLES",
+    "STRICT_ALL_TABLES",
+    "NO_ZERO_IN_DATE",
+    "NO_ZERO_DATE",
+    "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "TRADITIONAL",
+    "HIGH_NOT_PRECEDENCE",
+    "NO_ENGINE_SUBSTITUTION",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "TIME_TRUNCATE_FRACTIONAL",
     // Accepted and without effect, so that dumps of older servers load.
     "NO_AUTO_CREATE_USER",
 ];
@@ -53,7 +82,19 @@ pub static VARIABLES: &[Variable] = &[
     fixed("bind_address", Global, Text, "127.0.0.1"),
     variable("binlog_format", Both, Enum(&["MIXED", "STATEMENT", "ROW"]), "ROW"),
     variable("binlog_row_image", Both, Enum(&["FULL", "MINIMAL", "NOBLOB"]), "FULL"),
-    variable("block_encryption_mode", Both, Enum(&["aes-128-ecb", "aes-192-ecb", "aes-256-ecb", "aes-128-cbc", "aes-192-cbc", "aes-256-cbc"]), "aes-128-ecb"),
+    variable(
+        "block_encryption_mode",
+        Both,
+        Enum(&[
+            "aes-128-ecb",
+            "aes-192-ecb",
+            "aes-256-ecb",
+            "aes-128-cbc",
+            "aes-192-cbc",
+            "aes-256-cbc",
+        ]),
+        "aes-128-ecb",
+    ),
     variable("bulk_insert_buffer_size", Both, ANY, "8388608"),
     variable("character_set_client", Both, Text, "utf8mb4"),
     variable("character_set_connection", Both, Text, "utf8mb4"),
@@ -67,12 +108,22 @@ pub static VARIABLES: &[Variable] = &[
     variable("collation_connection", Both, Text, "utf8mb4_0900_ai_ci"),
     variable("collation_database", Both, Text, "utf8mb4_0900_ai_ci"),
     variable("collation_server", Both, Text, "utf8mb4_0900_ai_ci"),
-    variable("completion_type", Both, Enum(&["NO_CHAIN", "CHAIN", "RELEASE"]), "NO_CHAIN"),
+    variable(
+        "completion_type",
+        Both,
+        Enum(&["NO_CHAIN", "CHAIN", "RELEASE"]),
+        "NO_CHAIN",
+    ),
     variable("concurrent_insert", Global, Enum(&["NEVER", "AUTO", "ALWAYS"]), "AUTO"),
     variable("connect_timeout", Global, int(2, 31_536_000), "10"),
     variable("cte_max_recursion_depth", Both, U32, "1000"),
     fixed("datadir", Global, Text, "./latsdb-data/"),
-    variable("default_collation_for_utf8mb4", Both, Enum(&["utf8mb4_0900_ai_ci", "utf8mb4_general_ci"]), "utf8mb4_0900_ai_ci"),
+    variable(
+        "default_collation_for_utf8mb4",
+        Both,
+        Enum(&["utf8mb4_0900_ai_ci", "utf8mb4_general_ci"]),
+        "utf8mb4_0900_ai_ci",
+    ),
     variable("default_storage_engine", Both, Text, "InnoDB"),
     variable("default_tmp_storage_engine", Both, Text, "InnoDB"),
     variable("default_week_format", Both, int(0, 7), "0"),
@@ -123,7 +174,12 @@ pub static VARIABLES: &[Variable] = &[
     fixed("innodb_version", Global, Text, "8.0.36"),
     fixed("insert_id", Session, ANY, "0"),
     variable("interactive_timeout", Both, int(1, 31_536_000), "28800"),
-    variable("internal_tmp_mem_storage_engine", Both, Enum(&["MEMORY", "TempTable"]), "TempTable"),
+    variable(
+        "internal_tmp_mem_storage_engine",
+        Both,
+        Enum(&["MEMORY", "TempTable"]),
+        "TempTable",
+    ),
     variable("join_buffer_size", Both, ANY, "262144"),
     variable("keep_files_on_create", Both, Bool, "OFF"),
     variable("key_buffer_size", Global, ANY, "8388608"),
@@ -169,7 +225,12 @@ pub static VARIABLES: &[Variable] = &[
     variable("old_alter_table", Both, Bool, "OFF"),
     variable("optimizer_prune_level", Both, int(0, 1), "1"),
     variable("optimizer_search_depth", Both, int(0, 62), "62"),
-    variable("optimizer_switch", Both, Text, "index_merge=on,index_merge_union=on,engine_condition_pushdown=on,mrr=on,semijoin=on,materialization=on,hash_join=on"),
+    variable(
+        "optimizer_switch",
+        Both,
+        Text,
+        "index_merge=on,index_merge_union=on,engine_condition_pushdown=on,mrr=on,semijoin=on,materialization=on,hash_join=on",
+    ),
     variable("optimizer_trace", Both, Text, "enabled=off,one_line=off"),
     variable("parser_max_mem_size", Both, ANY, "18446744073709551615"),
     variable("password_history", Global, int(0, 0), "0"),
@@ -205,7 +266,12 @@ pub static VARIABLES: &[Variable] = &[
     variable("session_track_gtids", Both, OFF_ONLY, "OFF"),
     variable("session_track_schema", Both, Bool, "ON"),
     variable("session_track_state_change", Both, Bool, "OFF"),
-    variable("session_track_system_variables", Both, Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection"),
+    variable(
+        "session_track_system_variables",
+        Both,
+        Text,
+        "time_zone,autocommit,character_set_client,character_set_results,character_set_connection",
+    ),
     variable("session_track_transaction_info", Both, OFF_ONLY, "OFF"),
     variable("show_create_table_verbosity", Both, Bool, "OFF"),
     variable("show_old_temporals", Both, OFF_ONLY, "OFF"),

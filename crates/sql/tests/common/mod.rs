@@ -34,7 +34,10 @@ impl Database {
         let env = Env::simulated(SimDisk::new(1), 1);
         let config = shard::Config::new(env.clone(), "/data", MemoryBudget::new(MEMORY_BYTES));
         let shard = Arc::new(Shard::open(config).expect("an empty disk"));
-        Database { engine: Engine::open(env, shard).expect("a first start"), next_connection: 1 }
+        Database {
+            engine: Engine::open(env, shard).expect("a first start"),
+            next_connection: 1,
+        }
     }
 
     /// A session of root.
@@ -45,7 +48,9 @@ impl Database {
     /// A session of the account that `user` logs in to from localhost.
     pub fn session_as(&mut self, user: &str) -> Client {
         let catalog = self.engine.catalog();
-        let account = catalog.account_for_login(user, &["localhost"]).unwrap_or_else(|| panic!("no account for {user}"));
+        let account = catalog
+            .account_for_login(user, &["localhost"])
+            .unwrap_or_else(|| panic!("no account for {user}"));
         let options = SessionOptions {
             connection_id: self.next_connection,
             user: user.to_owned(),
@@ -58,7 +63,9 @@ impl Database {
             ..SessionOptions::default()
         };
         self.next_connection += 1;
-        Client { session: Session::new(self.engine.clone(), options).expect("a session") }
+        Client {
+            session: Session::new(self.engine.clone(), options).expect("a session"),
+        }
     }
 }
 
@@ -141,7 +148,10 @@ impl ResultSink for Lines {
     }
 
     fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
-        let values: Vec<Value> = projection.iter().map(|&column| layout.column(row, column).to_value()).collect();
+        let values: Vec<Value> = projection
+            .iter()
+            .map(|&column| layout.column(row, column).to_value())
+            .collect();
         self.row(&values)
     }
 
@@ -168,7 +178,11 @@ pub fn run_script(path: &Path) {
     let mut database = Database::open();
     let mut clients: HashMap<String, Client> = HashMap::new();
     let mut recorded = Vec::new();
-    for block in text.split("\n\n").map(str::trim_end).filter(|block| !block.trim().is_empty()) {
+    for block in text
+        .split("\n\n")
+        .map(str::trim_end)
+        .filter(|block| !block.trim().is_empty())
+    {
         let block = block.trim_start_matches('\n');
         if block.lines().all(|line| line.starts_with('#')) {
             recorded.push(block.to_owned());
@@ -178,12 +192,13 @@ pub fn run_script(path: &Path) {
             Some((statement, answer)) => (statement, Some(answer.trim_start_matches('\n'))),
             None => (block, None),
         };
-        let (directives, sql): (Vec<&str>, Vec<&str>) =
-            statement.lines().partition(|line| line.starts_with("-- "));
+        let (directives, sql): (Vec<&str>, Vec<&str>) = statement.lines().partition(|line| line.starts_with("-- "));
         let named = |word: &str| directives.iter().find_map(|line| line.strip_prefix(word));
         let user = named("-- as ").unwrap_or("root");
         let name = named("-- on ").unwrap_or(user);
-        let client = clients.entry(name.to_owned()).or_insert_with(|| database.session_as(user));
+        let client = clients
+            .entry(name.to_owned())
+            .or_insert_with(|| database.session_as(user));
         let sql = sql.join("\n");
         let answer = match client.try_run(&sql) {
             Ok(lines) => lines.join("\n"),

@@ -39,7 +39,15 @@ impl<'a> RowChanger<'a> {
         ctx: &'a EvalContext<'a>,
         ignore: bool,
     ) -> RowChanger<'a> {
-        RowChanger { table, rules, runtime, ctx, ignore, key: Vec::new(), row: Vec::new() }
+        RowChanger {
+            table,
+            rules,
+            runtime,
+            ctx,
+            ignore,
+            key: Vec::new(),
+            row: Vec::new(),
+        }
     }
 
     /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
@@ -50,9 +58,17 @@ impl<'a> RowChanger<'a> {
             mode = mode.ignoring_errors();
         }
         let zone = &self.ctx.settings.time_zone;
-        let target = Target { column: &definition.name, row: self.ctx.row_number() };
+        let target = Target {
+            column: &definition.name,
+            row: self.ctx.row_number(),
+        };
         self.ctx.with_warnings(|warnings| {
-            let mut context = Context { mode, zone, now: self.ctx.now, warnings };
+            let mut context = Context {
+                mode,
+                zone,
+                now: self.ctx.now,
+                warnings,
+            };
             cast::assign(value, &definition.ty, target, &mut context)
         })
     }
@@ -85,7 +101,8 @@ impl<'a> RowChanger<'a> {
             self.key.extend_from_slice(&id);
         }
         let (table, key, row) = (&self.table.rows, &self.key, &self.row);
-        self.runtime.with_locks(|transaction| transaction.insert(table, key, row))?;
+        self.runtime
+            .with_locks(|transaction| transaction.insert(table, key, row))?;
         Ok(())
     }
 
@@ -96,7 +113,8 @@ impl<'a> RowChanger<'a> {
             self.key.extend_from_slice(key);
         }
         let (table, new_key, row) = (&self.table.rows, &self.key, &self.row);
-        self.runtime.with_locks(|transaction| transaction.update(table, key, new_key, row))?;
+        self.runtime
+            .with_locks(|transaction| transaction.update(table, key, new_key, row))?;
         Ok(())
     }
 
@@ -145,11 +163,18 @@ pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], z
             None => text(part.column),
         })
         .collect();
-    let name = if definition.kind == IndexKind::Primary { "PRIMARY" } else { &definition.name };
+    let name = if definition.kind == IndexKind::Primary {
+        "PRIMARY"
+    } else {
+        &definition.name
+    };
     let mut entry = entry.join("-");
     // MySQL's messages hold 64 characters of a key.
     if let Some((cut, _)) = entry.char_indices().nth(64) {
         entry.truncate(cut);
     }
-    SqlError::new(ErrorKind::DupEntry, &[&entry, &format_args!("{}.{}", table.def.name, name)])
+    SqlError::new(
+        ErrorKind::DupEntry,
+        &[&entry, &format_args!("{}.{}", table.def.name, name)],
+    )
 }

@@ -19,8 +19,12 @@ pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
     let table = plan.target.table();
     let rules = WriteRules::default();
     let mut changer = RowChanger::new(table, &rules, runtime, ctx, plan.ignore);
-    let matched = plan
-        .target
-        .for_each(runtime, ctx, &mut |key, _| changer.delete(key).map_err(|error| error.into_sql(table)))?;
-    Ok(Changed { matched, affected: matched, ..Changed::default() })
+    let matched = plan.target.for_each(runtime, ctx, &mut |key, _| {
+        changer.delete(key).map_err(|error| error.into_sql(table))
+    })?;
+    Ok(Changed {
+        matched,
+        affected: matched,
+        ..Changed::default()
+    })
 }

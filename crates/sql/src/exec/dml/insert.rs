@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster::transaction::TransactionError;
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};
 use super::{Assignment, Changed};
@@ -69,12 +69,7 @@ pub enum InsertValue {
 
 impl InsertValue {
     /// The value for a column of a row that ALTER TABLE adds it to.
-    pub fn added_value(
-        &self,
-        runtime: &Runtime<'_>,
-        table: &Table,
-        ctx: &EvalContext<'_>,
-    ) -> SqlResult<Value> {
+    pub fn added_value(&self, runtime: &Runtime<'_>, table: &Table, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         Ok(match value_of(self, &[], ctx)? {
             Given::Value(value) | Given::Default(value) => value,
             Given::AutoIncrement => Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows)),
@@ -106,16 +101,23 @@ pub enum OnDuplicate {
 /// Inserts all rows of the plan.
 pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let changer = RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore);
-    let mut inserter = Inserter { plan, runtime, ctx, changer, changed: Changed::default(), values: Vec::new() };
+    let mut inserter = Inserter {
+        plan,
+        runtime,
+        ctx,
+        changer,
+        changed: Changed::default(),
+        values: Vec::new(),
+    };
     match &plan.source {
         Source::Values(rows) => {
             for row in rows {
                 inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
             }
         }
-        Source::Query(query) => {
-            query.rows(runtime, ctx, &mut |row| inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone()))))?
-        }
+        Source::Query(query) => query.rows(runtime, ctx, &mut |row| {
+            inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone())))
+        })?,
     }
     Ok(inserter.changed)
 }
@@ -211,7 +213,10 @@ impl Inserter<'_> {
                 if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
                     return Err(missing);
                 }
-                self.ctx.with_warnings(|warnings| warnings.warn(missing));
+                // Once for the statement.
+                if self.changed.matched == 1 {
+                    self.ctx.with_warnings(|warnings| warnings.warn(missing));
+                }
                 types::cast::implicit_default(&definition.ty)
             }
             Given::AutoIncrement | Given::Generated => Value::Null,
@@ -243,7 +248,8 @@ impl Inserter<'_> {
             self.values[column] = value;
             return Ok(false);
         }
-        let id = self.next_id();
+        // Behind the last id comes the last id again, which then is a duplicate.
+        let id = self.next_id().min(greatest_id(&self.plan.table.def.columns[column].ty));
         let exhausted = |_| SqlError::from(ErrorKind::AutoincReadFailed);
         self.values[column] = self.changer.assign(column, Value::UInt(id)).map_err(exhausted)?;
         Ok(true)
@@ -307,26 +313,33 @@ impl Inserter<'_> {
         if locked == Locked::Skipped {
             return Ok(None);
         }
-        Ok(self.runtime.transaction().get_current(&table.rows, key, |row| {
-            read_row(table.layout(), row)
-        }))
+        Ok(self
+            .runtime
+            .transaction()
+            .get_current(&table.rows, key, |row| read_row(table.layout(), row)))
     }
 
     /// REPLACE: removes the row in the way. True when it was the same row, so that nothing is left to do.
     fn replace_existing(&mut self, key: &[u8]) -> SqlResult<bool> {
-        let Some(old) = self.lock_existing(key)? else { return Ok(false) };
+        let Some(old) = self.lock_existing(key)? else {
+            return Ok(false);
+        };
         if old == self.values {
             self.changed.affected += 1;
             return Ok(true);
         }
-        self.changer.delete(key).map_err(|error| error.into_sql(&self.plan.table))?;
+        self.changer
+            .delete(key)
+            .map_err(|error| error.into_sql(&self.plan.table))?;
         self.changed.affected += 1;
         Ok(false)
     }
 
     /// `ON DUPLICATE KEY UPDATE`: counts 2 when the old row changed, 1 or 0 when it did not.
     fn update_existing(&mut self, key: &[u8], assignments: &[Assignment]) -> SqlResult<()> {
-        let Some(old) = self.lock_existing(key)? else { return self.write() };
+        let Some(old) = self.lock_existing(key)? else {
+            return self.write();
+        };
         let table = &self.plan.table;
         // The expressions see the old row, as changed so far, followed by the new one.
         let mut both = old.clone();
@@ -371,6 +384,18 @@ fn as_id(value: &Value) -> u64 {
         Value::Double(id) => *id as u64,
         _ => 0,
     }
+}
+
+/// The greatest id that a column can hold.
+fn greatest_id(ty: &SqlType) -> u64 {
+    let bits = match ty.kind {
+        TypeKind::TinyInt => 8,
+        TypeKind::SmallInt => 16,
+        TypeKind::MediumInt => 24,
+        TypeKind::Int => 32,
+        _ => 64,
+    };
+    u64::MAX >> (64 - bits + u32::from(!ty.unsigned))
 }
 
 fn is_zero(value: &Value) -> bool {

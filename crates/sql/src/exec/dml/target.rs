@@ -76,7 +76,13 @@ impl Target {
     }
 
     /// The primary keys of the rows that pass the conditions at the snapshot, in order.
-    fn find(&self, keys: &KeyRanges, limit: u64, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<u8>>> {
+    fn find(
+        &self,
+        keys: &KeyRanges,
+        limit: u64,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Vec<Vec<u8>>> {
         let mut found: Vec<(Vec<Value>, Vec<u8>)> = Vec::new();
         let stop_early = self.order.is_empty() || self.path.ordered;
         let mut values = Vec::new();
@@ -91,21 +97,27 @@ impl Target {
             };
             while !cursor.is_finished() {
                 let mut failed = Ok(());
-                runtime.transaction().scan(&self.table().rows, self.path.index, &mut cursor, ENTRIES_PER_BREATH, |entry| {
-                    read_columns(self.table().layout(), entry.row(), &self.needed, &mut values);
-                    match self.passes(keys.exact, &values, ctx) {
-                        Ok(false) => {}
-                        Ok(true) => match self.sort_values(&values, ctx) {
-                            Ok(order) => found.push((order, entry.primary_key().to_vec())),
+                runtime.transaction().scan(
+                    &self.table().rows,
+                    self.path.index,
+                    &mut cursor,
+                    ENTRIES_PER_BREATH,
+                    |entry| {
+                        read_columns(self.table().layout(), entry.row(), &self.needed, &mut values);
+                        match self.passes(keys.exact, &values, ctx) {
+                            Ok(false) => {}
+                            Ok(true) => match self.sort_values(&values, ctx) {
+                                Ok(order) => found.push((order, entry.primary_key().to_vec())),
+                                Err(error) => failed = Err(error),
+                            },
                             Err(error) => failed = Err(error),
-                        },
-                        Err(error) => failed = Err(error),
-                    }
-                    match failed.is_err() || (stop_early && found.len() as u64 >= limit) {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
-                    }
-                });
+                        }
+                        match failed.is_err() || (stop_early && found.len() as u64 >= limit) {
+                            true => ControlFlow::Break(()),
+                            false => ControlFlow::Continue(()),
+                        }
+                    },
+                );
                 failed?;
                 if stop_early && found.len() as u64 >= limit {
                     return Ok(found.into_iter().map(|(_, key)| key).collect());
@@ -166,4 +178,3 @@ impl Target {
         Ok(true)
     }
 }
-

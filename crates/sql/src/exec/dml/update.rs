@@ -94,18 +94,19 @@ pub fn write_changed(
 }
 
 /// `ON UPDATE CURRENT_TIMESTAMP`: sets the columns that were not assigned, once something else has changed.
-pub fn touch_timestamps(
-    table: &Table,
-    new: &mut [Value],
-    assignments: &[Assignment],
-    ctx: &EvalContext<'_>,
-) {
+pub fn touch_timestamps(table: &Table, new: &mut [Value], assignments: &[Assignment], ctx: &EvalContext<'_>) {
     for (position, column) in table.def.columns.iter().enumerate() {
         let Some(digits) = column.on_update_now else { continue };
         if assignments.iter().all(|assignment| assignment.column != position) {
             let now = ctx.settings.time_zone.to_local(ctx.now).truncate(digits);
             new[position] = match column.ty.kind {
-                TypeKind::Timestamp => Value::Timestamp(UnixTime { micros: ctx.now.micros, fsp: 6 }.truncate(digits)),
+                TypeKind::Timestamp => Value::Timestamp(
+                    UnixTime {
+                        micros: ctx.now.micros,
+                        fsp: 6,
+                    }
+                    .truncate(digits),
+                ),
                 _ => Value::DateTime(now),
             };
         }

@@ -52,7 +52,10 @@ impl TargetTable {
     fn key(&self, wide: &[Value]) -> Option<Vec<u8>> {
         let layout = self.table.rows.primary_layout()?;
         let parts = &self.table.def.primary()?.parts;
-        let values: Vec<Value> = parts.iter().map(|part| wide[self.offset + part.column].clone()).collect();
+        let values: Vec<Value> = parts
+            .iter()
+            .map(|part| wide[self.offset + part.column].clone())
+            .collect();
         let mut key = Vec::new();
         let has_null = layout.encode_values(&values, &mut key);
         (!has_null).then_some(key)
@@ -70,9 +73,12 @@ impl TargetTable {
         let locked = runtime
             .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
             .map_err(|error| error.into_sql(table))?;
-        let current =
-            runtime.transaction().get_current(&table.rows, key, |stored| read_row(table.layout(), stored));
-        let (Locked::Yes, Some(old)) = (locked, current) else { return Ok(false) };
+        let current = runtime
+            .transaction()
+            .get_current(&table.rows, key, |stored| read_row(table.layout(), stored));
+        let (Locked::Yes, Some(old)) = (locked, current) else {
+            return Ok(false);
+        };
         let Some(assignments) = &self.assignments else {
             changer.delete(key).map_err(|error| error.into_sql(table))?;
             return Ok(true);

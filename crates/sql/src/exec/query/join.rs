@@ -109,25 +109,32 @@ impl BaseAccess {
                 true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
                 false => keys.ranges[at].clone(),
             };
-            let mut cursor = if self.path.backward { Cursor::backward(range) } else { Cursor::forward(range) };
+            let mut cursor = if self.path.backward {
+                Cursor::backward(range)
+            } else {
+                Cursor::forward(range)
+            };
             // Small at first: a LIMIT or EXISTS often needs only a few rows.
             let mut chunk_rows = 8;
             while !cursor.is_finished() {
                 chunk.clear();
                 let mut rows = 0;
-                runtime.transaction().scan(&self.table.rows, self.path.index, &mut cursor, chunk_rows, |entry| {
-                    let start = chunk.len();
-                    chunk.resize(start + self.needed.len(), Value::Null);
-                    let stored = entry.row();
-                    for (place, column) in self.needed.iter().enumerate() {
-                        chunk[start + place] = self.table.layout().column(stored, *column).to_value();
-                    }
-                    rows += 1;
-                    ControlFlow::Continue(())
-                });
+                runtime
+                    .transaction()
+                    .scan(&self.table.rows, self.path.index, &mut cursor, chunk_rows, |entry| {
+                        let start = chunk.len();
+                        chunk.resize(start + self.needed.len(), Value::Null);
+                        let stored = entry.row();
+                        for (place, column) in self.needed.iter().enumerate() {
+                            chunk[start + place] = self.table.layout().column(stored, *column).to_value();
+                        }
+                        rows += 1;
+                        ControlFlow::Continue(())
+                    });
                 for at in 0..rows {
                     for (place, column) in self.needed.iter().enumerate() {
-                        row[self.offset + column] = std::mem::replace(&mut chunk[at * self.needed.len() + place], Value::Null);
+                        row[self.offset + column] =
+                            std::mem::replace(&mut chunk[at * self.needed.len() + place], Value::Null);
                     }
                     if check(row)?.is_break() {
                         return Ok(ControlFlow::Break(()));
@@ -155,7 +162,11 @@ impl BaseAccess {
         let lock = self.lock.ok_or_else(|| SqlError::internal("only locking reads lock"))?;
         let mut found: Vec<Vec<u8>> = Vec::new();
         for at in 0..ranges.len() {
-            let range = if self.path.backward { &ranges[ranges.len() - 1 - at] } else { &ranges[at] };
+            let range = if self.path.backward {
+                &ranges[ranges.len() - 1 - at]
+            } else {
+                &ranges[at]
+            };
             if self.path.index == IndexId::PRIMARY && self.path.is_point() {
                 found.push(range.from.clone());
                 continue;
@@ -165,10 +176,12 @@ impl BaseAccess {
                 false => Cursor::forward(range.clone()),
             };
             while !cursor.is_finished() {
-                runtime.transaction().scan(&self.table.rows, self.path.index, &mut cursor, CHUNK_ROWS, |entry| {
-                    found.push(entry.primary_key().to_vec());
-                    ControlFlow::Continue(())
-                });
+                runtime
+                    .transaction()
+                    .scan(&self.table.rows, self.path.index, &mut cursor, CHUNK_ROWS, |entry| {
+                        found.push(entry.primary_key().to_vec());
+                        ControlFlow::Continue(())
+                    });
             }
         }
         for key in found {
@@ -176,7 +189,9 @@ impl BaseAccess {
             let visible = runtime.transaction().get(&self.table.rows, &key, |stored| {
                 read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
             });
-            let passes = |row: &[Value]| Ok::<_, SqlError>(pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?);
+            let passes = |row: &[Value]| {
+                Ok::<_, SqlError>(pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?)
+            };
             if visible.is_some() && !passes(row)? {
                 continue;
             }
@@ -210,12 +225,18 @@ impl BaseAccess {
             let mut own = vec![Value::Null; row.len()];
             let plain = BaseAccessRows { access: self };
             plain.each(&mut own, ctx, &mut |own| {
-                let kept = self.needed.iter().map(|column| own[self.offset + column].clone()).collect();
+                let kept = self
+                    .needed
+                    .iter()
+                    .map(|column| own[self.offset + column].clone())
+                    .collect();
                 built.add(&hash.build, own, ctx, kept)
             })?;
             Ok(built)
         })?;
-        let Some(rows) = table.find(&hash.probe, row, ctx)? else { return Ok(ControlFlow::Continue(())) };
+        let Some(rows) = table.find(&hash.probe, row, ctx)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
         for kept in rows {
             for (column, value) in self.needed.iter().zip(kept.iter()) {
                 row[self.offset + column] = value.clone();
@@ -246,11 +267,17 @@ impl BaseAccessRows<'_> {
         let mut cursor = Cursor::forward(store::KeyRange::all());
         while !cursor.is_finished() {
             let mut failed = Ok(());
-            runtime.transaction().scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
-                read_columns_at(access.table.layout(), entry.row(), &access.needed, access.offset, row);
-                failed = take(row);
-                if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            });
+            runtime
+                .transaction()
+                .scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
+                    read_columns_at(access.table.layout(), entry.row(), &access.needed, access.offset, row);
+                    failed = take(row);
+                    if failed.is_ok() {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
             failed?;
             if !cursor.is_finished() {
                 runtime.breathe()?;
@@ -268,7 +295,10 @@ pub struct HashTable {
 
 impl HashTable {
     fn new(runtime: &Runtime<'_>) -> HashTable {
-        HashTable { rows: HashMap::new(), memory: runtime.query_memory() }
+        HashTable {
+            rows: HashMap::new(),
+            memory: runtime.query_memory(),
+        }
     }
 
     fn add(&mut self, build: &[Expr], row: &[Value], ctx: &EvalContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
@@ -320,7 +350,9 @@ impl DerivedAccess {
                 }
                 Ok(built)
             })?;
-            let Some(found) = table.find(&hash.probe, row, ctx)? else { return Ok(ControlFlow::Continue(())) };
+            let Some(found) = table.find(&hash.probe, row, ctx)? else {
+                return Ok(ControlFlow::Continue(()));
+            };
             for kept in found {
                 if give(row, kept)?.is_break() {
                     return Ok(ControlFlow::Break(()));

@@ -21,8 +21,8 @@ use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::runtime::Runtime;
 use super::sort::compare_keys;
-use crate::expr::{EvalContext, Expr, Services};
 use crate::expr::context::UserVariable;
+use crate::expr::{EvalContext, Expr, Services};
 use crate::plan::limit_value;
 use crate::plan::query::{Body, QueryPlan, SetPlan};
 use crate::result::{ResultSink, ServerStatus};
@@ -36,7 +36,9 @@ pub type Emit<'e> = dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>> + 'e;
 
 /// The statement's access to its transaction.
 pub fn runtime<'a>(ctx: &EvalContext<'a>) -> SqlResult<&'a Runtime<'a>> {
-    ctx.statement.runtime.ok_or_else(|| SqlError::internal("a query ran outside of a statement"))
+    ctx.statement
+        .runtime
+        .ok_or_else(|| SqlError::internal("a query ran outside of a statement"))
 }
 
 impl QueryPlan {
@@ -69,7 +71,9 @@ impl QueryPlan {
         if !started {
             sink.columns(&self.shape, status)?;
         }
-        Ok(Answer::Rows { sent: found.unwrap_or(sent) })
+        Ok(Answer::Rows {
+            sent: found.unwrap_or(sent),
+        })
     }
 
     fn store_in_variables(&self, ctx: &EvalContext<'_>) -> SqlResult<Answer> {
@@ -86,7 +90,13 @@ impl QueryPlan {
             None => ctx.with_warnings(|warnings| warnings.warn(types::ErrorKind::SpFetchNoData.into())),
             Some(row) => {
                 for ((name, value), column) in self.into.iter().zip(row).zip(&self.shape.columns) {
-                    services.set_user_variable(name, UserVariable { value, ty: column.ty.clone() });
+                    services.set_user_variable(
+                        name,
+                        UserVariable {
+                            value,
+                            ty: column.ty.clone(),
+                        },
+                    );
                 }
                 return Ok(Answer::affected(1));
             }
@@ -102,7 +112,10 @@ impl QueryPlan {
     /// The query's rows; with SQL_CALC_FOUND_ROWS also how many there were without LIMIT.
     fn counted_rows(&self, ctx: &EvalContext<'_>, emit: &mut Emit<'_>) -> SqlResult<Option<u64>> {
         let offset = self.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
-        let limit = self.limit.as_ref().map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
+        let limit = self
+            .limit
+            .as_ref()
+            .map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
         if limit == 0 && !self.count_all {
             return Ok(None);
         }
@@ -119,13 +132,21 @@ impl QueryPlan {
                 false => ControlFlow::Continue(()),
             })
         };
-        let wanted = if self.count_all || self.limit.is_none() { None } else { Some(last) };
+        let wanted = if self.count_all || self.limit.is_none() {
+            None
+        } else {
+            Some(last)
+        };
         match &self.body {
             Body::Select(select) => select.rows(ctx, wanted, &mut window)?,
             Body::Nested(query) if self.order.is_empty() => query.rows(ctx, &mut window)?,
             Body::Values(rows) if self.order.is_empty() => {
                 for row in rows {
-                    let values = converted(row, &self.shape.columns.iter().map(|column| &column.ty).collect::<Vec<_>>(), ctx)?;
+                    let values = converted(
+                        row,
+                        &self.shape.columns.iter().map(|column| &column.ty).collect::<Vec<_>>(),
+                        ctx,
+                    )?;
                     if window(&values)?.is_break() {
                         break;
                     }
@@ -147,14 +168,21 @@ impl QueryPlan {
         let types: Vec<&SqlType> = self.shape.columns.iter().map(|column| &column.ty).collect();
         let mut rows = match &self.body {
             Body::Set(set) => set_rows(set, &types, ctx)?,
-            Body::Values(rows) => rows.iter().map(|row| converted(row, &types, ctx)).collect::<SqlResult<_>>()?,
+            Body::Values(rows) => rows
+                .iter()
+                .map(|row| converted(row, &types, ctx))
+                .collect::<SqlResult<_>>()?,
             Body::Nested(query) => collect(query, ctx)?,
             Body::Select(_) => return Err(SqlError::internal("a SELECT sorts its own rows")),
         };
         if !self.order.is_empty() {
             let mut keyed = Vec::with_capacity(rows.len());
             for row in rows {
-                let keys = self.order.iter().map(|key| key.expr.eval(&row, ctx)).collect::<SqlResult<Vec<_>>>()?;
+                let keys = self
+                    .order
+                    .iter()
+                    .map(|key| key.expr.eval(&row, ctx))
+                    .collect::<SqlResult<Vec<_>>>()?;
                 keyed.push((keys, row));
             }
             keyed.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
@@ -165,7 +193,10 @@ impl QueryPlan {
 }
 
 fn converted(row: &[Expr], types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
-    row.iter().zip(types).map(|(expr, ty)| expr.eval_into(ty, &[], ctx)).collect()
+    row.iter()
+        .zip(types)
+        .map(|(expr, ty)| expr.eval_into(ty, &[], ctx))
+        .collect()
 }
 
 /// All rows of a query, under the memory budget.
@@ -182,7 +213,11 @@ pub fn collect(query: &QueryPlan, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Va
 
 /// What a kept row takes.
 pub fn row_bytes(row: &[Value]) -> usize {
-    size_of::<Vec<Value>>() + row.iter().map(|value| size_of::<Value>() + value.heap_bytes()).sum::<usize>()
+    size_of::<Vec<Value>>()
+        + row
+            .iter()
+            .map(|value| size_of::<Value>() + value.heap_bytes())
+            .sum::<usize>()
 }
 
 /// A key that two rows share when they are equal column by column (NULL equals NULL).
@@ -207,7 +242,10 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
         let mut memory = runtime(ctx)?.query_memory();
         let mut rows = Vec::new();
         query.rows(ctx, &mut |row| {
-            let same = columns.iter().zip(types).all(|(column, ty)| column.ty.kind == ty.kind && column.ty.decimals == ty.decimals);
+            let same = columns
+                .iter()
+                .zip(types)
+                .all(|(column, ty)| column.ty.kind == ty.kind && column.ty.decimals == ty.decimals);
             let row = match same {
                 true => row.to_vec(),
                 false => columns
@@ -242,7 +280,9 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
                 }
                 let keep_common = *op == SetOp::Intersect;
                 rows.retain(|row| {
-                    let Some(count) = counts.get_mut(&row_key(row, types)) else { return !keep_common };
+                    let Some(count) = counts.get_mut(&row_key(row, types)) else {
+                        return !keep_common;
+                    };
                     if *all {
                         if *count == 0 {
                             return !keep_common;

@@ -65,6 +65,9 @@ impl SelectPlan {
     /// The joined rows that pass WHERE.
     fn input_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         let mut row = vec![Value::Null; self.width];
+        if !pass(&self.gates, &row, ctx)? {
+            return Ok(());
+        }
         let Some(join) = &self.from else {
             if pass(&self.filter, &row, ctx)? {
                 let _last = next(&row)?;
@@ -97,7 +100,14 @@ struct Group {
 
 impl<'p> Groups<'p> {
     fn new(grouping: &'p Grouping, width: usize, memory: QueryMemory) -> Groups<'p> {
-        Groups { grouping, width, by_key: HashMap::new(), groups: Vec::new(), memory, key: Vec::new() }
+        Groups {
+            grouping,
+            width,
+            by_key: HashMap::new(),
+            groups: Vec::new(),
+            memory,
+            key: Vec::new(),
+        }
     }
 
     fn add(&mut self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
@@ -108,7 +118,8 @@ impl<'p> Groups<'p> {
         let at = match self.by_key.get(&self.key) {
             Some(at) => *at,
             None => {
-                self.memory.grow(self.key.len() + row_bytes(row) + 64 * self.grouping.aggregates.len() + 64)?;
+                self.memory
+                    .grow(self.key.len() + row_bytes(row) + 64 * self.grouping.aggregates.len() + 64)?;
                 self.by_key.insert(self.key.clone(), self.groups.len());
                 self.groups.push(self.start(row.to_vec()));
                 self.groups.len() - 1
@@ -122,7 +133,10 @@ impl<'p> Groups<'p> {
     }
 
     fn start(&self, row: Vec<Value>) -> Group {
-        Group { row, states: self.grouping.aggregates.iter().map(|call| call.start()).collect() }
+        Group {
+            row,
+            states: self.grouping.aggregates.iter().map(|call| call.start()).collect(),
+        }
     }
 
     /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
@@ -163,7 +177,15 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     ) -> SqlResult<Output<'p, 'c, 'e, 'f>> {
         let sorter = (!plan.order.is_empty()).then(|| Sorter::new(&plan.order, wanted));
         let memory = runtime(ctx)?.query_memory();
-        Ok(Output { plan, ctx, emit, seen: HashSet::new(), memory, sorter, row: Vec::new() })
+        Ok(Output {
+            plan,
+            ctx,
+            emit,
+            seen: HashSet::new(),
+            memory,
+            sorter,
+            row: Vec::new(),
+        })
     }
 
     fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
@@ -182,7 +204,9 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             self.memory.grow(key.len() + 48)?;
             self.seen.insert(key);
         }
-        let Some(sorter) = &mut self.sorter else { return (self.emit)(&self.row) };
+        let Some(sorter) = &mut self.sorter else {
+            return (self.emit)(&self.row);
+        };
         let mut keys = Vec::with_capacity(self.plan.order.len());
         for key in &self.plan.order {
             keys.push(key.expr.eval(wide, self.ctx)?);
@@ -242,7 +266,13 @@ impl Ord for SortedRow<'_> {
 impl<'p> Sorter<'p> {
     fn new(order: &'p [SortKey], wanted: Option<u64>) -> Sorter<'p> {
         let wanted = wanted.filter(|rows| *rows <= HEAP_ROWS).map(|rows| rows as usize);
-        Sorter { order, wanted, rows: Vec::new(), heap: BinaryHeap::new(), sequence: 0 }
+        Sorter {
+            order,
+            wanted,
+            rows: Vec::new(),
+            heap: BinaryHeap::new(),
+            sequence: 0,
+        }
     }
 
     fn add(&mut self, keys: Vec<Value>, values: &[Value], memory: &mut QueryMemory) -> SqlResult<()> {
@@ -263,7 +293,11 @@ impl<'p> Sorter<'p> {
             memory.grow(row_bytes(values) + row_bytes(&keys))?;
             let row = row(values, keys);
             self.heap.push(row);
-        } else if self.heap.peek().is_some_and(|worst| compare_keys(self.order, &keys, &worst.keys).is_lt()) {
+        } else if self
+            .heap
+            .peek()
+            .is_some_and(|worst| compare_keys(self.order, &keys, &worst.keys).is_lt())
+        {
             let row = row(values, keys);
             self.heap.pop();
             self.heap.push(row);

@@ -22,7 +22,10 @@ pub struct KeptRows {
 
 impl KeptRows {
     pub fn new(rows: Vec<Vec<Value>>) -> KeptRows {
-        KeptRows { rows, keys: std::cell::OnceCell::new() }
+        KeptRows {
+            rows,
+            keys: std::cell::OnceCell::new(),
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Vec<Value>> {
@@ -65,7 +68,11 @@ impl SubqueryPlan {
     pub fn new(plan: QueryPlan) -> SubqueryPlan {
         let types = plan.column_types();
         let deterministic = !format!("{plan:?}").contains("AssignUserVariable");
-        SubqueryPlan { plan, types, deterministic }
+        SubqueryPlan {
+            plan,
+            types,
+            deterministic,
+        }
     }
 
     fn place(&self) -> usize {
@@ -90,11 +97,7 @@ impl Subquery for SubqueryPlan {
         self.deterministic
     }
 
-    fn run(
-        &self,
-        ctx: &EvalContext<'_>,
-        row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>,
-    ) -> SqlResult<()> {
+    fn run(&self, ctx: &EvalContext<'_>, row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>) -> SqlResult<()> {
         if self.plan.correlated {
             return self.plan.rows(ctx, row);
         }
@@ -123,7 +126,11 @@ impl Subquery for SubqueryPlan {
         };
         let keys = kept.keys.get_or_init(|| {
             let first = kept.rows.iter().find_map(|row| value_kind(&row[0]))?;
-            let mut set = KeySet { keys: HashSet::with_capacity(kept.rows.len()), has_null: false, kind: first };
+            let mut set = KeySet {
+                keys: HashSet::with_capacity(kept.rows.len()),
+                has_null: false,
+                kind: first,
+            };
             for row in &kept.rows {
                 match &row[0] {
                     Value::Null => set.has_null = true,
@@ -175,6 +182,7 @@ impl RowSource for InsertSource {
             }
             return Ok(());
         }
-        self.plan.rows(ctx, &mut |row| take(row).map(|()| ControlFlow::Continue(())))
+        self.plan
+            .rows(ctx, &mut |row| take(row).map(|()| ControlFlow::Continue(())))
     }
 }

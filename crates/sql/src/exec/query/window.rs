@@ -20,10 +20,22 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
             for expr in &window.partition {
                 write_group_key(&expr.eval(row, ctx)?, expr.ty.collation, &mut partition);
             }
-            let order = window.order.iter().map(|key| key.expr.eval(row, ctx)).collect::<SqlResult<Vec<_>>>()?;
-            keyed.push(Keyed { partition, order, row: at });
+            let order = window
+                .order
+                .iter()
+                .map(|key| key.expr.eval(row, ctx))
+                .collect::<SqlResult<Vec<_>>>()?;
+            keyed.push(Keyed {
+                partition,
+                order,
+                row: at,
+            });
         }
-        keyed.sort_by(|a, b| a.partition.cmp(&b.partition).then_with(|| compare_keys(&window.order, &a.order, &b.order)));
+        keyed.sort_by(|a, b| {
+            a.partition
+                .cmp(&b.partition)
+                .then_with(|| compare_keys(&window.order, &a.order, &b.order))
+        });
         let mut start = 0;
         while start < keyed.len() {
             let same = |other: &Keyed| other.partition == keyed[start].partition;
@@ -75,7 +87,13 @@ fn partition_values(
             }
         }
         WindowKind::PercentRank => {
-            let of = |first: usize| if count == 1 { 0.0 } else { first as f64 / (count - 1) as f64 };
+            let of = |first: usize| {
+                if count == 1 {
+                    0.0
+                } else {
+                    first as f64 / (count - 1) as f64
+                }
+            };
             values.extend(peers.iter().map(|(first, _)| Value::Double(of(*first))));
         }
         WindowKind::CumeDist => {
@@ -90,11 +108,20 @@ fn partition_values(
             let (size, larger) = (count / buckets, count % buckets);
             for at in 0..count {
                 let in_larger = larger * (size + 1);
-                let bucket = if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size.max(1) };
+                let bucket = if at < in_larger {
+                    at / (size + 1)
+                } else {
+                    larger + (at - in_larger) / size.max(1)
+                };
                 values.push(number(bucket + 1));
             }
         }
-        WindowKind::Lead { value, offset, default, backwards } => {
+        WindowKind::Lead {
+            value,
+            offset,
+            default,
+            backwards,
+        } => {
             for at in 0..count {
                 let by = match offset {
                     None => 1,
@@ -141,7 +168,11 @@ fn frame_value<'r>(
         WindowKind::LastValue(value) if !frame.is_empty() => value.eval(row(frame.end - 1), ctx),
         WindowKind::NthValue(value, n) if !frame.is_empty() => {
             let n = limit_of(n, row(frame.start), ctx)?;
-            match n.checked_sub(1).map(|skip| frame.start + skip).filter(|at| *at < frame.end) {
+            match n
+                .checked_sub(1)
+                .map(|skip| frame.start + skip)
+                .filter(|at| *at < frame.end)
+            {
                 Some(at) => value.eval(row(at), ctx),
                 None if n == 0 => Err(SqlError::new(ErrorKind::WrongArguments, &[&"nth_value"])),
                 None => Ok(Value::Null),
@@ -193,8 +224,13 @@ fn frame_of(
                     let before = |value: f64| if descending { value > bound } else { value < bound };
                     let beyond = |value: f64| if descending { value < bound } else { value > bound };
                     match is_start {
-                        true => (0..count).find(|at| key(*at).is_some_and(|value| !before(value))).unwrap_or(count),
-                        false => (0..count).rev().find(|at| key(*at).is_some_and(|value| !beyond(value))).map_or(0, |at| at + 1),
+                        true => (0..count)
+                            .find(|at| key(*at).is_some_and(|value| !before(value)))
+                            .unwrap_or(count),
+                        false => (0..count)
+                            .rev()
+                            .find(|at| key(*at).is_some_and(|value| !beyond(value)))
+                            .map_or(0, |at| at + 1),
                     }
                 }
             })

@@ -220,15 +220,13 @@ impl Accumulator {
                 let sum = sum
                     .checked_add(Decimal::from_scaled(*whole, 0))
                     .map_err(|_| out_of_range(call))?;
-                let exact = if call.function == AggregateFunction::Avg {
-                    sum.div_extended(Decimal::from(*count), ctx.settings.div_precision_increment)
-                        .ok()
-                        .flatten()
-                        .ok_or_else(|| out_of_range(call))?
-                } else {
-                    sum
-                };
-                Value::Decimal(exact.round(call.ty.decimals).map_err(|_| out_of_range(call))?)
+                if call.function == AggregateFunction::Avg {
+                    // With the digits beyond those of its type, as a division.
+                    let average = sum.div_extended(Decimal::from(*count), ctx.settings.div_precision_increment);
+                    let average = average.ok().flatten().ok_or_else(|| out_of_range(call))?;
+                    return Ok(Value::Decimal(average));
+                }
+                Value::Decimal(sum.round(call.ty.decimals).map_err(|_| out_of_range(call))?)
             }
             State::Approximate { sum, count } => {
                 let result = if call.function == AggregateFunction::Avg {

@@ -58,20 +58,19 @@ impl Inference<'_> {
     }
 }
 
-/// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
 /// The type that holds the values of all of these, with the collation that they mix to: the columns of a UNION.
 pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType> {
-    let nullable = exprs.iter().any(|expr| expr.ty.nullable);
-    let merged = merge_types(exprs.iter().map(|expr| &expr.ty)).unwrap_or_else(SqlType::null);
-    let merged = SqlType { nullable, ..merged };
-    if !merged.kind.is_text() {
-        return Ok(merged);
-    }
-    let owned: Vec<Expr> = exprs.iter().map(|expr| (**expr).clone()).collect();
-    let mixed = crate::expr::collation::aggregate(&owned, ctx.settings.collation, "UNION", false)?;
-    Ok(SqlType { collation: mixed.collation, ..merged })
+    let mut args: Vec<Expr> = exprs.iter().copied().cloned().collect();
+    let mut inference = Inference {
+        name: "UNION",
+        args: &mut args,
+        ctx,
+        coercibility: None,
+    };
+    inference.common_type(0)
 }
 
+/// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
 pub fn merge_types<'t>(types: impl Iterator<Item = &'t SqlType>) -> Option<SqlType> {
     types
         .filter(|ty| ty.kind != TypeKind::Null)

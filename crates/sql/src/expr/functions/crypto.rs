@@ -17,9 +17,9 @@ use super::text_format::lower_hex;
 use super::{Function, between, exactly};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::strict("MD5", exactly(1), |i| infer_digest(i, 32), |args| digest::<Md5>(args)),
-    Function::strict("SHA1", exactly(1), |i| infer_digest(i, 40), |args| digest::<Sha1>(args)),
-    Function::strict("SHA", exactly(1), |i| infer_digest(i, 40), |args| digest::<Sha1>(args)),
+    Function::strict("MD5", exactly(1), |i| infer_digest(i, 32), digest::<Md5>),
+    Function::strict("SHA1", exactly(1), |i| infer_digest(i, 40), digest::<Sha1>),
+    Function::strict("SHA", exactly(1), |i| infer_digest(i, 40), digest::<Sha1>),
     Function::strict("SHA2", exactly(2), infer_sha2, sha2),
     Function::nullable("AES_ENCRYPT", between(2, 3), infer_aes_encrypt, aes_encrypt),
     Function::nullable("AES_DECRYPT", between(2, 3), infer_aes_decrypt, aes_decrypt),
@@ -205,7 +205,7 @@ fn aes_decrypt(args: &Args<'_>) -> SqlResult<Value> {
     let mut previous = vector(args, &mode, "aes_decrypt")?;
     let cipher = decryptor(&fold_key(&args.encoded(1), mode.key_bytes));
     let mut out = args.encoded(0).into_owned();
-    if out.is_empty() || out.len() % BLOCK != 0 {
+    if out.is_empty() || !out.len().is_multiple_of(BLOCK) {
         return Ok(Value::Null);
     }
     for chunk in out.chunks_exact_mut(BLOCK) {

@@ -114,7 +114,7 @@ fn infer_object(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// A document, then paths and values in pairs.
 fn infer_pairs(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    if inference.args.len() % 2 == 0 {
+    if inference.args.len().is_multiple_of(2) {
         return Err(SqlError::new(
             ErrorKind::WrongParamcountToNativeFct,
             &[&inference.name.to_ascii_lowercase()],

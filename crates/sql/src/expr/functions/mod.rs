@@ -58,6 +58,8 @@ pub enum Eval {
     Strict(fn(&Args<'_>) -> SqlResult<Value>),
     /// Gets its arguments computed, NULLs among them.
     Nullable(fn(&Args<'_>) -> SqlResult<Value>),
+    /// As `Strict`, and decimal arguments come with all the digits that they were computed with.
+    Exact(fn(&Args<'_>) -> SqlResult<Value>),
     /// Computes those of its arguments that it needs.
     Lazy(fn(&Expr, &[Expr], &[Value], &EvalContext<'_>) -> SqlResult<Value>),
 }
@@ -109,6 +111,15 @@ impl Function {
         eval: fn(&Args<'_>) -> SqlResult<Value>,
     ) -> Function {
         Function::new(name, arity, infer, Eval::Strict(eval))
+    }
+
+    const fn exact(
+        name: &'static str,
+        arity: Arity,
+        infer: Infer,
+        eval: fn(&Args<'_>) -> SqlResult<Value>,
+    ) -> Function {
+        Function::new(name, arity, infer, Eval::Exact(eval))
     }
 
     const fn nullable(
@@ -217,9 +228,13 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "MULTILINESTRING",
         "MULTIPOLYGON",
         "GEOMETRYCOLLECTION",
+        "GROUPING",
         "PS_CURRENT_THREAD_ID",
         "PS_THREAD_ID",
+        "ROLES_GRAPHML",
         "SOURCE_POS_WAIT",
+        "STATEMENT_DIGEST",
+        "STATEMENT_DIGEST_TEXT",
         "UPDATEXML",
         "VALIDATE_PASSWORD_STRENGTH",
         "WAIT_FOR_EXECUTED_GTID_SET",
@@ -241,9 +256,10 @@ pub fn call(
     const FEW: usize = 4;
     let eval = match function.eval {
         Eval::Lazy(eval) => return eval(expr, args, row, ctx),
-        Eval::Strict(eval) | Eval::Nullable(eval) => eval,
+        Eval::Strict(eval) | Eval::Exact(eval) | Eval::Nullable(eval) => eval,
     };
-    let strict = matches!(function.eval, Eval::Strict(_));
+    let strict = !matches!(function.eval, Eval::Nullable(_));
+    let exact = matches!(function.eval, Eval::Exact(_));
     let mut few = [const { Value::Null }; FEW];
     let mut many;
     let values: &mut [Value] = if args.len() <= FEW {
@@ -253,7 +269,11 @@ pub fn call(
         &mut many
     };
     for (slot, arg) in values.iter_mut().zip(args) {
-        *slot = arg.eval(row, ctx)?;
+        *slot = if exact {
+            arg.eval_exact(row, ctx)?
+        } else {
+            arg.eval(row, ctx)?
+        };
         if strict && slot.is_null() {
             return Ok(Value::Null);
         }

@@ -14,14 +14,14 @@ use crate::expr::context::EvalContext;
 use crate::expr::{Expr, ExprKind, convert};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::strict("ABS", exactly(1), infer_abs, abs),
-    Function::strict("CEIL", exactly(1), infer_whole, ceil),
-    Function::strict("CEILING", exactly(1), infer_whole, ceil),
-    Function::strict("FLOOR", exactly(1), infer_whole, floor),
-    Function::strict("ROUND", between(1, 2), infer_round, round::<false>),
-    Function::strict("TRUNCATE", exactly(2), infer_truncate, round::<true>),
-    Function::strict("SIGN", exactly(1), infer_sign, sign),
-    Function::strict("MOD", exactly(2), infer_mod, modulo),
+    Function::exact("ABS", exactly(1), infer_abs, abs),
+    Function::exact("CEIL", exactly(1), infer_whole, ceil),
+    Function::exact("CEILING", exactly(1), infer_whole, ceil),
+    Function::exact("FLOOR", exactly(1), infer_whole, floor),
+    Function::exact("ROUND", between(1, 2), infer_round, round::<false>),
+    Function::exact("TRUNCATE", exactly(2), infer_truncate, round::<true>),
+    Function::exact("SIGN", exactly(1), infer_sign, sign),
+    Function::exact("MOD", exactly(2), infer_mod, modulo),
     Function::strict("SQRT", exactly(1), infer_double, |args| {
         real(args, |x| (x >= 0.0).then(|| x.sqrt()))
     }),
@@ -90,7 +90,7 @@ fn infer_double(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn real(args: &Args<'_>, function: impl Fn(f64) -> Option<f64>) -> SqlResult<Value> {
     match function(args.double(0)?) {
         None => Ok(Value::Null),
-        Some(result) => arithmetic::finite(result, &|| shown("", args)),
+        Some(result) => arithmetic::finite(result, &|| shown(&args.name.to_lowercase(), args)),
     }
 }
 

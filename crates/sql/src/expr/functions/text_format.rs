@@ -71,6 +71,7 @@ fn hex(args: &Args<'_>) -> SqlResult<Value> {
         value @ (Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) | Value::Year(_)) => {
             convert::to_i128(value, args.ctx)?
         }
+        Value::Bit(bits) => i128::from(bits.value),
         _ => return Ok(args.text_result(upper_hex(&args.encoded(0)))),
     };
     let bits = bits.clamp(i128::from(i64::MIN), i128::from(u64::MAX));

@@ -55,8 +55,11 @@ pub struct Choice<'a> {
 
 /// Chooses the cheapest access path.
 pub fn choose(choice: &Choice<'_>) -> AccessPath {
-    let conditions: Vec<_> =
-        choice.conditions.iter().map(|condition| column_condition(condition, &choice.slots, choice.bound)).collect();
+    let conditions: Vec<_> = choice
+        .conditions
+        .iter()
+        .map(|condition| column_condition(condition, &choice.slots, choice.bound))
+        .collect();
     let rows = choice.table.rows.estimated_rows() as f64;
     let mut best = full_path(choice, IndexId::PRIMARY, rows);
     for index in &choice.table.def.indexes {
@@ -104,7 +107,9 @@ fn index_path(
     for &column in &columns {
         let of_column = |wanted: &dyn Fn(&ColumnTest) -> bool| {
             conditions.iter().position(|condition| {
-                condition.as_ref().is_some_and(|condition| condition.column == column && wanted(&condition.test))
+                condition
+                    .as_ref()
+                    .is_some_and(|condition| condition.column == column && wanted(&condition.test))
             })
         };
         let listed = of_column(&ColumnTest::is_single).or_else(|| of_column(&ColumnTest::is_list));
@@ -114,7 +119,9 @@ fn index_path(
             continue;
         }
         for (position, condition) in conditions.iter().enumerate() {
-            let Some(condition) = condition.as_ref().filter(|condition| condition.column == column) else { continue };
+            let Some(condition) = condition.as_ref().filter(|condition| condition.column == column) else {
+                continue;
+            };
             match then.take() {
                 None => {
                     then = Some(condition.test.clone());
@@ -134,10 +141,15 @@ fn index_path(
     let covering = index == IndexId::PRIMARY || is_covering(choice, index);
     if equal.is_empty() && then.is_none() {
         let wanted = covering || !choice.order.columns.is_empty();
-        return wanted.then(|| AccessPath { covering, ..full_path(choice, index, rows) }).map(|mut path| {
-            price(choice, &mut path, 0);
-            path
-        });
+        return wanted
+            .then(|| AccessPath {
+                covering,
+                ..full_path(choice, index, rows)
+            })
+            .map(|mut path| {
+                price(choice, &mut path, 0);
+                path
+            });
     }
     let pick = |wanted: bool| {
         let picked = choice.conditions.iter().zip(&used).filter(|(_, used)| **used == wanted);
@@ -163,10 +175,15 @@ fn index_path(
 
 /// All needed columns can be read back from the entry: they are in the index, whole and not as collation weights.
 fn is_covering(choice: &Choice<'_>, index: IndexId) -> bool {
-    let Some(layout) = choice.table.key_layout(index) else { return false };
+    let Some(layout) = choice.table.key_layout(index) else {
+        return false;
+    };
     let columns = choice.table.key_columns(index);
     choice.needed.iter().all(|needed| {
-        columns.iter().position(|column| column == needed).is_some_and(|part| layout.recoverable(part))
+        columns
+            .iter()
+            .position(|column| column == needed)
+            .is_some_and(|part| layout.recoverable(part))
     })
 }
 
@@ -206,7 +223,10 @@ fn index_order(choice: &Choice<'_>, index: IndexId, singles: usize) -> Option<bo
     let primary = choice.table.def.primary().filter(|_| index != IndexId::PRIMARY);
     let tail = primary.map(|primary| primary.parts.as_slice()).unwrap_or_default();
     let fixed: Vec<usize> = parts[..singles].iter().map(|part| part.column).collect();
-    let mut available = parts[singles..].iter().chain(tail).filter(|part| !fixed.contains(&part.column));
+    let mut available = parts[singles..]
+        .iter()
+        .chain(tail)
+        .filter(|part| !fixed.contains(&part.column));
     let mut backward = None;
     for (column, descending) in wish.iter().filter(|(column, _)| !fixed.contains(column)) {
         let part = available.next()?;
@@ -225,16 +245,20 @@ fn estimate_rows(choice: &Choice<'_>, path: &AccessPath, rows: f64) -> f64 {
     if path.is_point() {
         return 1.0;
     }
-    let RangeSpec::Prefix { equal, then } = &path.spec else { return rows };
+    let RangeSpec::Prefix { equal, then } = &path.spec else {
+        return rows;
+    };
     let mut operands = equal.iter().chain(then).flat_map(ColumnTest::operands);
     if operands.all(|operand| operand.as_literal().is_some())
         && let Ok(keys) = key_ranges(path, &[] as &[Value], choice.ctx)
     {
         // Descending into more ranges than this would cost more than a better guess can save.
         const DIVES: usize = 200;
-        let dived = keys.ranges.iter().take(DIVES).map(|range| {
-            choice.table.rows.estimated_entries(path.index, range) as f64
-        });
+        let dived = keys
+            .ranges
+            .iter()
+            .take(DIVES)
+            .map(|range| choice.table.rows.estimated_entries(path.index, range) as f64);
         let found: f64 = dived.sum();
         let scale = keys.ranges.len() as f64 / keys.ranges.len().clamp(1, DIVES) as f64;
         return (found * scale).max(0.1);

@@ -53,7 +53,10 @@ pub struct Bound {
 impl ColumnTest {
     /// One value, so that later columns of an index can be used too and rows come in their order.
     pub fn is_single(&self) -> bool {
-        matches!(self, ColumnTest::Equal(_) | ColumnTest::NullSafeEqual(_) | ColumnTest::IsNull)
+        matches!(
+            self,
+            ColumnTest::Equal(_) | ColumnTest::NullSafeEqual(_) | ColumnTest::IsNull
+        )
     }
 
     /// A list of values, each of which can be followed by tests of later columns.
@@ -85,11 +88,18 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
                 (None, Some(column)) => (column, compare.op.flipped(), &compare.left),
                 _ => return None,
             };
-            let side = if own_column(&compare.left, slots).is_some() { &compare.left } else { &compare.right };
+            let side = if own_column(&compare.left, slots).is_some() {
+                &compare.left
+            } else {
+                &compare.right
+            };
             if !is_known(operand, bound) || !compare.how.keeps_order_of(&side.ty) {
                 return None;
             }
-            Some(ColumnCondition { column, test: comparison_test(op, operand)? })
+            Some(ColumnCondition {
+                column,
+                test: comparison_test(op, operand)?,
+            })
         }
         ExprKind::Between(between) if !between.negated => {
             let column = own_column(&between.operand, slots)?;
@@ -98,31 +108,53 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
                 && is_known(&between.high, bound)
                 && between.low_how.keeps_order_of(ty)
                 && between.high_how.keeps_order_of(ty);
-            let bound = |operand: &Expr| Some(Bound { operand: operand.clone(), inclusive: true });
+            let bound = |operand: &Expr| {
+                Some(Bound {
+                    operand: operand.clone(),
+                    inclusive: true,
+                })
+            };
             usable.then(|| ColumnCondition {
                 column,
-                test: ColumnTest::Range(Interval { lower: bound(&between.low), upper: bound(&between.high) }),
+                test: ColumnTest::Range(Interval {
+                    lower: bound(&between.low),
+                    upper: bound(&between.high),
+                }),
             })
         }
         ExprKind::In(list) if !list.negated => {
             let column = own_column(&list.operand, slots)?;
             let ty = &list.operand.ty;
             let operands = match &list.list {
-                InItems::Sorted { how, values, .. } if how.keeps_order_of(ty) => {
-                    values.iter().map(|value| Expr::literal(value.clone(), ty.clone())).collect()
-                }
+                InItems::Sorted { how, values, .. } if how.keeps_order_of(ty) => values
+                    .iter()
+                    .map(|value| Expr::literal(value.clone(), ty.clone()))
+                    .collect(),
                 InItems::Each(items)
-                    if items.iter().all(|(how, item)| how.keeps_order_of(ty) && is_known(item, bound)) =>
+                    if items
+                        .iter()
+                        .all(|(how, item)| how.keeps_order_of(ty) && is_known(item, bound)) =>
                 {
                     items.iter().map(|(_, item)| item.clone()).collect()
                 }
                 _ => return None,
             };
-            Some(ColumnCondition { column, test: ColumnTest::AnyOf(operands) })
+            Some(ColumnCondition {
+                column,
+                test: ColumnTest::AnyOf(operands),
+            })
         }
-        ExprKind::Is { operand, test: parser::ast::IsTest::Null, negated } => {
+        ExprKind::Is {
+            operand,
+            test: parser::ast::IsTest::Null,
+            negated,
+        } => {
             let column = own_column(operand, slots)?;
-            let test = if *negated { ColumnTest::Range(Interval::default()) } else { ColumnTest::IsNull };
+            let test = if *negated {
+                ColumnTest::Range(Interval::default())
+            } else {
+                ColumnTest::IsNull
+            };
             Some(ColumnCondition { column, test })
         }
         ExprKind::Like(like) if !like.negated => {
@@ -131,7 +163,10 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
                 return None;
             }
             let prefix = literal_prefix(like.pattern.as_literal()?, like.escape)?;
-            Some(ColumnCondition { column, test: ColumnTest::StartsWith(prefix) })
+            Some(ColumnCondition {
+                column,
+                test: ColumnTest::StartsWith(prefix),
+            })
         }
         ExprKind::Or(alternatives) => any_of(alternatives, slots, bound),
         _ => None,
@@ -139,14 +174,31 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
 }
 
 fn comparison_test(op: CompareOp, operand: &Expr) -> Option<ColumnTest> {
-    let bound = |inclusive| Some(Bound { operand: operand.clone(), inclusive });
+    let bound = |inclusive| {
+        Some(Bound {
+            operand: operand.clone(),
+            inclusive,
+        })
+    };
     let interval = match op {
         CompareOp::Eq => return Some(ColumnTest::Equal(operand.clone())),
         CompareOp::NullSafeEq => return Some(ColumnTest::NullSafeEqual(operand.clone())),
-        CompareOp::Lt => Interval { lower: None, upper: bound(false) },
-        CompareOp::Le => Interval { lower: None, upper: bound(true) },
-        CompareOp::Gt => Interval { lower: bound(false), upper: None },
-        CompareOp::Ge => Interval { lower: bound(true), upper: None },
+        CompareOp::Lt => Interval {
+            lower: None,
+            upper: bound(false),
+        },
+        CompareOp::Le => Interval {
+            lower: None,
+            upper: bound(true),
+        },
+        CompareOp::Gt => Interval {
+            lower: bound(false),
+            upper: None,
+        },
+        CompareOp::Ge => Interval {
+            lower: bound(true),
+            upper: None,
+        },
         CompareOp::Ne => return None,
     };
     Some(ColumnTest::Range(interval))
@@ -178,8 +230,14 @@ fn any_of(alternatives: &[Expr], slots: &Range<usize>, bound: &IsBound<'_>) -> O
         ColumnTest::AnyOf(equals)
     } else {
         let point = |operand: Expr| {
-            let bound = Bound { operand, inclusive: true };
-            Interval { lower: Some(bound.clone()), upper: Some(bound) }
+            let bound = Bound {
+                operand,
+                inclusive: true,
+            };
+            Interval {
+                lower: Some(bound.clone()),
+                upper: Some(bound),
+            }
         };
         intervals.extend(equals.into_iter().map(point));
         ColumnTest::Intervals(intervals)
@@ -194,9 +252,10 @@ fn both(parts: &[Expr], slots: &Range<usize>, bound: &IsBound<'_>) -> Option<Col
         let condition = column_condition(part, slots, bound)?;
         merged = Some(match merged {
             None => condition,
-            Some(before) if before.column == condition.column => {
-                ColumnCondition { column: before.column, test: intersect(before.test, condition.test)? }
-            }
+            Some(before) if before.column == condition.column => ColumnCondition {
+                column: before.column,
+                test: intersect(before.test, condition.test)?,
+            },
             Some(_) => return None,
         });
     }
@@ -225,13 +284,17 @@ fn one_of(a: Option<Bound>, b: Option<Bound>) -> Option<Option<Bound>> {
 
 /// The position in the table of a plain column of it.
 fn own_column(expr: &Expr, slots: &Range<usize>) -> Option<usize> {
-    expr.as_column().filter(|slot| slots.contains(slot)).map(|slot| slot - slots.start)
+    expr.as_column()
+        .filter(|slot| slots.contains(slot))
+        .map(|slot| slot - slots.start)
 }
 
 /// Whether an operand has its value before the table is read: it names only columns of tables read before, and gives the
 /// same value each time.
 fn is_known(operand: &Expr, bound: &IsBound<'_>) -> bool {
-    !operand.is_volatile() && !operand.has_correlated_subquery() && operand.referenced_columns().iter().all(|slot| bound(*slot))
+    !operand.is_volatile()
+        && !operand.has_correlated_subquery()
+        && operand.referenced_columns().iter().all(|slot| bound(*slot))
 }
 
 /// The text before the first wildcard of a LIKE pattern; nothing where there is none.

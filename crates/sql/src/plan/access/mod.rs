@@ -51,13 +51,18 @@ pub enum RangeSpec {
     All,
     /// Alternatives for the first columns (an equality has one, an IN list several; all combinations are read), and then
     /// at most one column with ranges.
-    Prefix { equal: Vec<ColumnTest>, then: Option<ColumnTest> },
+    Prefix {
+        equal: Vec<ColumnTest>,
+        then: Option<ColumnTest>,
+    },
 }
 
 impl AccessPath {
     /// At most one row: every column of a unique key has one value that is not NULL.
     pub fn is_point(&self) -> bool {
-        let RangeSpec::Prefix { equal, then: None } = &self.spec else { return false };
+        let RangeSpec::Prefix { equal, then: None } = &self.spec else {
+            return false;
+        };
         let unique = self.table.is_unique(self.index);
         unique
             && equal.len() == self.table.key_columns(self.index).len()

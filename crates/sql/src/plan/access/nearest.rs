@@ -31,7 +31,11 @@ pub fn nearest(value: &Value, ty: &SqlType, zone: &TimeZone) -> Nearest {
             Some(number) if !number.is_nan() => Nearest::Exactly(Value::Double(number)),
             _ => Nearest::Incomparable,
         },
-        TypeKind::Char | TypeKind::VarChar | TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText
+        TypeKind::Char
+        | TypeKind::VarChar
+        | TypeKind::TinyText
+        | TypeKind::Text
+        | TypeKind::MediumText
         | TypeKind::LongText => match value {
             Value::Str(_) => Nearest::Exactly(value.clone()),
             _ => Nearest::Incomparable,
@@ -45,7 +49,13 @@ pub fn nearest(value: &Value, ty: &SqlType, zone: &TimeZone) -> Nearest {
         }
         TypeKind::Date => match value {
             Value::Date(_) => Nearest::Exactly(value.clone()),
-            Value::DateTime(moment) if *moment == (DateTime { fsp: moment.fsp, ..midnight(moment.date) }) => {
+            Value::DateTime(moment)
+                if *moment
+                    == (DateTime {
+                        fsp: moment.fsp,
+                        ..midnight(moment.date)
+                    }) =>
+            {
                 Nearest::Exactly(Value::Date(moment.date))
             }
             Value::DateTime(moment) => Nearest::JustAbove(Value::Date(moment.date)),
@@ -60,7 +70,10 @@ pub fn nearest(value: &Value, ty: &SqlType, zone: &TimeZone) -> Nearest {
                     Nearest::JustAbove(Value::DateTime(floor))
                 }
             }
-            Value::Date(date) => Nearest::Exactly(Value::DateTime(DateTime { fsp: ty.decimals, ..midnight(*date) })),
+            Value::Date(date) => Nearest::Exactly(Value::DateTime(DateTime {
+                fsp: ty.decimals,
+                ..midnight(*date)
+            })),
             _ => Nearest::Incomparable,
         },
         TypeKind::Timestamp => match value {
@@ -97,7 +110,11 @@ fn integer_limits(ty: &SqlType) -> (i128, i128) {
         TypeKind::Int => 32,
         _ => 64,
     };
-    if ty.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
+    if ty.unsigned {
+        (0, (1 << bits) - 1)
+    } else {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    }
 }
 
 fn nearest_integer(value: &Value, ty: &SqlType) -> Nearest {
@@ -127,7 +144,11 @@ fn nearest_integer(value: &Value, ty: &SqlType) -> Nearest {
     };
     let (least, greatest) = integer_limits(ty);
     let stored = |number: i128| {
-        if ty.unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) }
+        if ty.unsigned {
+            Value::UInt(number as u64)
+        } else {
+            Value::Int(number as i64)
+        }
     };
     match (floor, exact) {
         (floor, _) if floor < least => Nearest::BelowAll,
@@ -144,15 +165,23 @@ fn nearest_decimal(value: &Value, ty: &SqlType) -> Nearest {
         Value::Decimal(number) => *number,
         _ => return Nearest::Incomparable,
     };
-    let Ok(mut floor) = number.truncate(ty.decimals) else { return Nearest::Incomparable };
+    let Ok(mut floor) = number.truncate(ty.decimals) else {
+        return Nearest::Incomparable;
+    };
     if floor > number {
         // Truncation goes towards zero, which is up for negative numbers.
         let step = Decimal::from_scaled(1, ty.decimals);
-        let Ok(below) = floor.checked_sub(step) else { return Nearest::Incomparable };
+        let Ok(below) = floor.checked_sub(step) else {
+            return Nearest::Incomparable;
+        };
         floor = below;
     }
     if !floor.fits(ty.length as u8, ty.decimals) {
-        return if number.is_negative() { Nearest::BelowAll } else { Nearest::AboveAll };
+        return if number.is_negative() {
+            Nearest::BelowAll
+        } else {
+            Nearest::AboveAll
+        };
     }
     if floor == number {
         Nearest::Exactly(Value::Decimal(floor))
@@ -179,7 +208,10 @@ fn nearest_moment(local: DateTime, ty: &SqlType, zone: &TimeZone) -> Nearest {
 }
 
 fn midnight(date: Date) -> DateTime {
-    DateTime { date, ..DateTime::default() }
+    DateTime {
+        date,
+        ..DateTime::default()
+    }
 }
 
 fn as_double(value: &Value) -> Option<f64> {
@@ -200,13 +232,28 @@ mod tests {
     fn constants_between_and_beyond_the_integers() {
         let tiny = SqlType::integer(TypeKind::TinyInt, false);
         let decimal = |text: &str| Value::Decimal(Decimal::parse(text).unwrap());
-        assert_eq!(nearest(&Value::Int(7), &tiny, &TimeZone::UTC), Nearest::Exactly(Value::Int(7)));
-        assert_eq!(nearest(&decimal("7.5"), &tiny, &TimeZone::UTC), Nearest::JustAbove(Value::Int(7)));
-        assert_eq!(nearest(&decimal("-7.5"), &tiny, &TimeZone::UTC), Nearest::JustAbove(Value::Int(-8)));
-        assert_eq!(nearest(&Value::Double(7.0), &tiny, &TimeZone::UTC), Nearest::Exactly(Value::Int(7)));
+        assert_eq!(
+            nearest(&Value::Int(7), &tiny, &TimeZone::UTC),
+            Nearest::Exactly(Value::Int(7))
+        );
+        assert_eq!(
+            nearest(&decimal("7.5"), &tiny, &TimeZone::UTC),
+            Nearest::JustAbove(Value::Int(7))
+        );
+        assert_eq!(
+            nearest(&decimal("-7.5"), &tiny, &TimeZone::UTC),
+            Nearest::JustAbove(Value::Int(-8))
+        );
+        assert_eq!(
+            nearest(&Value::Double(7.0), &tiny, &TimeZone::UTC),
+            Nearest::Exactly(Value::Int(7))
+        );
         assert_eq!(nearest(&Value::Int(128), &tiny, &TimeZone::UTC), Nearest::AboveAll);
         assert_eq!(nearest(&Value::Int(-129), &tiny, &TimeZone::UTC), Nearest::BelowAll);
-        assert_eq!(nearest(&Value::str("7"), &tiny, &TimeZone::UTC), Nearest::Exactly(Value::Int(7)));
+        assert_eq!(
+            nearest(&Value::str("7"), &tiny, &TimeZone::UTC),
+            Nearest::Exactly(Value::Int(7))
+        );
         assert_eq!(nearest(&Value::str("7x"), &tiny, &TimeZone::UTC), Nearest::Incomparable);
     }
 
@@ -214,8 +261,14 @@ mod tests {
     fn constants_between_and_beyond_the_decimals() {
         let money = SqlType::decimal(4, 2);
         let decimal = |text: &str| Value::Decimal(Decimal::parse(text).unwrap());
-        assert_eq!(nearest(&Value::Int(7), &money, &TimeZone::UTC), Nearest::Exactly(decimal("7.00")));
-        assert_eq!(nearest(&decimal("7.125"), &money, &TimeZone::UTC), Nearest::JustAbove(decimal("7.12")));
+        assert_eq!(
+            nearest(&Value::Int(7), &money, &TimeZone::UTC),
+            Nearest::Exactly(decimal("7.00"))
+        );
+        assert_eq!(
+            nearest(&decimal("7.125"), &money, &TimeZone::UTC),
+            Nearest::JustAbove(decimal("7.12"))
+        );
         assert_eq!(nearest(&decimal("100"), &money, &TimeZone::UTC), Nearest::AboveAll);
         assert_eq!(nearest(&decimal("-100"), &money, &TimeZone::UTC), Nearest::BelowAll);
     }

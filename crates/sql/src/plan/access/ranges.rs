@@ -23,16 +23,24 @@ pub struct KeyRanges {
 
 impl KeyRanges {
     fn everything() -> KeyRanges {
-        KeyRanges { ranges: vec![KeyRange::all()], exact: false }
+        KeyRanges {
+            ranges: vec![KeyRange::all()],
+            exact: false,
+        }
     }
 }
 
 /// Evaluates the operands of a path, with the columns of tables read before in `row`.
 pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeyRanges> {
     let RangeSpec::Prefix { equal, then } = &path.spec else {
-        return Ok(KeyRanges { ranges: vec![KeyRange::all()], exact: true });
+        return Ok(KeyRanges {
+            ranges: vec![KeyRange::all()],
+            exact: true,
+        });
     };
-    let Some(layout) = path.table.key_layout(path.index) else { return Ok(KeyRanges::everything()) };
+    let Some(layout) = path.table.key_layout(path.index) else {
+        return Ok(KeyRanges::everything());
+    };
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     for (part, test) in equal.iter().enumerate() {
         let Some(values) = list_values(test, &layout.parts()[part].ty, row, ctx)? else {
@@ -46,13 +54,21 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
             layout.encode_part_to(part, value, &mut key);
             key
         };
-        prefixes = prefixes.iter().flat_map(|prefix| values.iter().map(move |value| extend(prefix, value))).collect();
+        prefixes = prefixes
+            .iter()
+            .flat_map(|prefix| values.iter().map(move |value| extend(prefix, value)))
+            .collect();
     }
     // A part with a prefix length holds only the beginning of the value.
-    let exact = layout.parts()[..equal.len() + usize::from(then.is_some())].iter().all(|part| part.prefix.is_none());
+    let exact = layout.parts()[..equal.len() + usize::from(then.is_some())]
+        .iter()
+        .all(|part| part.prefix.is_none());
     let Some(then) = then else {
         let ranges = prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect();
-        return Ok(KeyRanges { ranges: in_order(ranges), exact });
+        return Ok(KeyRanges {
+            ranges: in_order(ranges),
+            exact,
+        });
     };
     let Some(tails) = tail_ranges(then, layout, equal.len(), row, ctx)? else {
         return Ok(cut_short(prefixes, layout));
@@ -70,12 +86,18 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
         }
     }
     let exact = exact && !matches!(then, ColumnTest::StartsWith(_));
-    Ok(KeyRanges { ranges: in_order(ranges), exact })
+    Ok(KeyRanges {
+        ranges: in_order(ranges),
+        exact,
+    })
 }
 
 /// The ranges as far as the operands go, when one of them has no key.
 fn cut_short(prefixes: Vec<Vec<u8>>, _layout: &KeyLayout) -> KeyRanges {
-    KeyRanges { ranges: in_order(prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect()), exact: false }
+    KeyRanges {
+        ranges: in_order(prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect()),
+        exact: false,
+    }
 }
 
 fn as_slice(bound: &KeyBound<Vec<u8>>) -> KeyBound<&[u8]> {
@@ -190,7 +212,11 @@ fn encode_interval(
     };
     let place = |bound: &Bound| -> SqlResult<Option<Nearest>> {
         let value = bound.operand.eval(row, ctx)?;
-        Ok(if value.is_null() { None } else { Some(nearest(&value, &key_part.ty, &ctx.settings.time_zone)) })
+        Ok(if value.is_null() {
+            None
+        } else {
+            Some(nearest(&value, &key_part.ty, &ctx.settings.time_zone))
+        })
     };
     // A prefix of a string says only where the string may be.
     let loose = key_part.prefix.is_some();
@@ -214,7 +240,11 @@ fn encode_interval(
             Some(Nearest::Exactly(value) | Nearest::JustAbove(value)) => KeyBound::Included(encode(&value)),
         },
     };
-    Ok(Edge::Keys(if key_part.descending { (upper, lower) } else { (lower, upper) }))
+    Ok(Edge::Keys(if key_part.descending {
+        (upper, lower)
+    } else {
+        (lower, upper)
+    }))
 }
 
 /// The keys of the strings that begin with `prefix`; only where weights of a prefix are a prefix of the weights.

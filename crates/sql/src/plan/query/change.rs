@@ -59,9 +59,16 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         let slot = scope
             .find(&assignment.column)?
             .ok_or_else(|| crate::expr::scope::unknown_column(&assignment.column, Clause::FieldList))?;
-        let at = scope.tables.iter().position(|table| table.slots().contains(&slot)).expect("the slot of a table");
+        let at = scope
+            .tables
+            .iter()
+            .position(|table| table.slots().contains(&slot))
+            .expect("the slot of a table");
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
-            return Err(SqlError::new(ErrorKind::NonUpdatableTable, &[&scope.tables[at].alias, &"UPDATE"]));
+            return Err(SqlError::new(
+                ErrorKind::NonUpdatableTable,
+                &[&scope.tables[at].alias, &"UPDATE"],
+            ));
         };
         let column = slot - scope.tables[at].offset;
         let definition = &table.def.columns[column];
@@ -85,7 +92,10 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
             None => per_table.push((at, vec![assignment])),
         }
     }
-    let targets = per_table.into_iter().map(|(at, assignments)| (at, Some(assignments))).collect();
+    let targets = per_table
+        .into_iter()
+        .map(|(at, assignments)| (at, Some(assignments)))
+        .collect();
     finish(planner, scope, tree, update.filter.as_ref(), targets, update.ignore)
 }
 
@@ -101,7 +111,10 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
     for name in names {
         let matches = |table: &super::scope::ScopeTable| {
             table.alias == name.name.as_str()
-                && name.schema.as_ref().is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
+                && name
+                    .schema
+                    .as_ref()
+                    .is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
         };
         let at = scope.tables.iter().position(|table| matches(table));
         let at = at.ok_or_else(|| SqlError::new(ErrorKind::UnknownTable, &[&name.name.as_str(), &"MULTI DELETE"]))?;
@@ -126,7 +139,9 @@ fn finish(
         None => Vec::new(),
         Some(filter) => {
             let (ctx, options) = (planner.ctx, planner.options());
-            Binder::new(&mut scope, ctx, options).bind_condition(filter)?.into_conjuncts()
+            Binder::new(&mut scope, ctx, options)
+                .bind_condition(filter)?
+                .into_conjuncts()
         }
     };
     // Rows are changed whole, and found again by their keys.
@@ -136,20 +151,42 @@ fn finish(
     let mut changed = Vec::with_capacity(targets.len());
     for (at, assignments) in targets {
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
-            return Err(SqlError::new(ErrorKind::NonUpdatableTable, &[&scope.tables[at].alias, &"DELETE"]));
+            return Err(SqlError::new(
+                ErrorKind::NonUpdatableTable,
+                &[&scope.tables[at].alias, &"DELETE"],
+            ));
         };
         if table.def.primary().is_none() {
-            return Err(SqlError::not_supported("changes of several tables where one has no primary key"));
+            return Err(SqlError::not_supported(
+                "changes of several tables where one has no primary key",
+            ));
         }
         let privilege = if assignments.is_some() { "UPDATE" } else { "DELETE" };
-        planner.access.check_table(&table.def.database, &table.def.name, &[privilege])?;
+        planner
+            .access
+            .check_table(&table.def.database, &table.def.name, &[privilege])?;
         let offset = scope.tables[at].offset;
-        changed.push(TargetTable { rules: write_rules(planner, &table)?, table, offset, assignments });
+        changed.push(TargetTable {
+            rules: write_rules(planner, &table)?,
+            table,
+            offset,
+            assignments,
+        });
     }
     let width = scope.width();
     let locks = vec![None; scope.tables.len()];
     let order = OrderWish::default();
-    let (join, filter) = JoinPlanner { scope: &scope, order, locks }.plan(tree, conditions)?;
-    Ok(MultiTableChange { join, filter, width, targets: changed, ignore })
+    let (join, filter) = JoinPlanner {
+        scope: &scope,
+        order,
+        locks,
+    }
+    .plan(tree, conditions)?;
+    Ok(MultiTableChange {
+        join,
+        filter,
+        width,
+        targets: changed,
+        ignore,
+    })
 }
-

@@ -16,9 +16,17 @@ pub enum FromTree {
     /// A table of the scope.
     Table(usize),
     /// All of these, with conditions; in any order unless `fixed`.
-    Inner { children: Vec<FromTree>, conditions: Vec<Expr>, fixed: bool },
+    Inner {
+        children: Vec<FromTree>,
+        conditions: Vec<Expr>,
+        fixed: bool,
+    },
     /// Every row of `left`, with the rows of `right` that fulfil `on`, or NULLs.
-    Left { left: Box<FromTree>, right: Box<FromTree>, on: Vec<Expr> },
+    Left {
+        left: Box<FromTree>,
+        right: Box<FromTree>,
+        on: Vec<Expr>,
+    },
 }
 
 impl FromTree {
@@ -40,7 +48,11 @@ struct Bound {
 }
 
 /// Binds a FROM clause. Returns the joins and the slots of `*`.
-pub fn bind_from(scope: &mut QueryScope<'_, '_, '_>, from: &[TableRef], straight: bool) -> SqlResult<Option<(FromTree, Vec<usize>)>> {
+pub fn bind_from(
+    scope: &mut QueryScope<'_, '_, '_>,
+    from: &[TableRef],
+    straight: bool,
+) -> SqlResult<Option<(FromTree, Vec<usize>)>> {
     if from.is_empty() {
         return Ok(None);
     }
@@ -55,7 +67,11 @@ pub fn bind_from(scope: &mut QueryScope<'_, '_, '_>, from: &[TableRef], straight
     check_unique_names(scope)?;
     let tree = match children.len() {
         1 => children.remove(0),
-        _ => FromTree::Inner { children, conditions: Vec::new(), fixed: straight },
+        _ => FromTree::Inner {
+            children,
+            conditions: Vec::new(),
+            fixed: straight,
+        },
     };
     Ok(Some((tree, shown)))
 }
@@ -85,8 +101,16 @@ fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<B
                 children.push(bound.tree);
                 shown.extend(bound.shown);
             }
-            let tree = FromTree::Inner { children, conditions: Vec::new(), fixed: false };
-            Ok(Bound { tree, shown, tables: start..scope.tables.len() })
+            let tree = FromTree::Inner {
+                children,
+                conditions: Vec::new(),
+                fixed: false,
+            };
+            Ok(Bound {
+                tree,
+                shown,
+                tables: start..scope.tables.len(),
+            })
         }
         TableRef::Join(join) => bind_join(scope, join),
     }
@@ -94,9 +118,16 @@ fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<B
 
 fn add_table(scope: &mut QueryScope<'_, '_, '_>, table: ScopeTable) -> Bound {
     let at = scope.tables.len();
-    let shown = table.slots().filter(|slot| !table.invisible.contains(&(slot - table.offset))).collect();
+    let shown = table
+        .slots()
+        .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
+        .collect();
     scope.tables.push(table);
-    Bound { tree: FromTree::Table(at), shown, tables: at..at + 1 }
+    Bound {
+        tree: FromTree::Table(at),
+        shown,
+        tables: at..at + 1,
+    }
 }
 
 fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> SqlResult<Bound> {
@@ -113,7 +144,15 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             CommonSource::Recursive(plan) => TableSource::Recursive(plan),
         };
         let used = vec![false; columns.len()];
-        let table = ScopeTable { alias, database: None, columns, invisible: Vec::new(), offset, source, used };
+        let table = ScopeTable {
+            alias,
+            database: None,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+        };
         return Ok(add_table(scope, table));
     }
     if let Some(table) = crate::information_schema::find(scope.planner, &factor.name)? {
@@ -121,17 +160,44 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         let used = vec![false; columns.len()];
         let database = Some(table.database().to_owned());
         let source = TableSource::Virtual(table);
-        let table = ScopeTable { alias, database, columns, invisible: Vec::new(), offset, source, used };
+        let table = ScopeTable {
+            alias,
+            database,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+        };
         return Ok(add_table(scope, table));
     }
     let table = scope.planner.table(&factor.name)?;
     let columns = base_columns(&table, &alias);
-    let invisible = table.def.columns.iter().enumerate().filter(|(_, column)| column.invisible);
+    let invisible = table
+        .def
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| column.invisible);
     let invisible = invisible.map(|(position, _)| position).collect();
     let used = vec![false; columns.len()];
     let database = Some(table.def.database.clone());
-    let source = TableSource::Base { table, hints: factor.index_hints.clone() };
-    Ok(add_table(scope, ScopeTable { alias, database, columns, invisible, offset, source, used }))
+    let source = TableSource::Base {
+        table,
+        hints: factor.index_hints.clone(),
+    };
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            alias,
+            database,
+            columns,
+            invisible,
+            offset,
+            source,
+            used,
+        },
+    ))
 }
 
 fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> SqlResult<Bound> {
@@ -143,7 +209,10 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
     let plan = super::plan_in(scope.planner, &derived.query, &common, None)?;
     let shape = renamed(&plan.shape, &derived.columns, &alias)?;
     for (at, column) in shape.columns.iter().enumerate() {
-        if shape.columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
+        if shape.columns[..at]
+            .iter()
+            .any(|other| same_name(&other.name, &column.name))
+        {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
         }
     }
@@ -151,7 +220,18 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
     let used = vec![false; columns.len()];
     let source = TableSource::Derived(Arc::new(plan));
     let offset = scope.width();
-    Ok(add_table(scope, ScopeTable { alias, database: None, columns, invisible: Vec::new(), offset, source, used }))
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            alias,
+            database: None,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+        },
+    ))
 }
 
 /// Columns of a query's result as columns of a table of that alias.
@@ -190,7 +270,11 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             let mut pairs = Vec::with_capacity(names.len());
             for name in names {
                 let find = |bound: &Bound| {
-                    bound.shown.iter().copied().find(|slot| same_name(&scope.result_column(*slot).name, name))
+                    bound
+                        .shown
+                        .iter()
+                        .copied()
+                        .find(|slot| same_name(&scope.result_column(*slot).name, name))
                 };
                 let unknown = || SqlError::new(ErrorKind::BadField, &[&name.as_str(), &"from clause"]);
                 pairs.push((find(&left).ok_or_else(unknown)?, find(&right).ok_or_else(unknown)?));
@@ -201,7 +285,11 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             let mut pairs = Vec::new();
             for &slot in &left.shown {
                 let name = scope.result_column(slot).name.clone();
-                let mut same = right.shown.iter().copied().filter(|other| same_name(&scope.result_column(*other).name, &name));
+                let mut same = right
+                    .shown
+                    .iter()
+                    .copied()
+                    .filter(|other| same_name(&scope.result_column(*other).name, &name));
                 if let Some(other) = same.next() {
                     pairs.push((slot, other));
                 }
@@ -216,8 +304,16 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
         scope.make_nullable(left.tables.clone());
     }
     let tree = match (is_left, is_right) {
-        (true, _) => FromTree::Left { left: Box::new(left.tree), right: Box::new(right.tree), on },
-        (_, true) => FromTree::Left { left: Box::new(right.tree), right: Box::new(left.tree), on },
+        (true, _) => FromTree::Left {
+            left: Box::new(left.tree),
+            right: Box::new(right.tree),
+            on,
+        },
+        (_, true) => FromTree::Left {
+            left: Box::new(right.tree),
+            right: Box::new(left.tree),
+            on,
+        },
         _ => FromTree::Inner {
             children: vec![left.tree, right.tree],
             conditions: on,
@@ -248,7 +344,14 @@ fn merge(
     }
     let paired = |slot: &usize| pairs.iter().any(|(a, b)| a == slot || b == slot);
     let (first, second) = if keeps_right { (right, left) } else { (left, right) };
-    shown.extend(first.shown.iter().chain(&second.shown).copied().filter(|slot| !paired(slot)));
+    shown.extend(
+        first
+            .shown
+            .iter()
+            .chain(&second.shown)
+            .copied()
+            .filter(|slot| !paired(slot)),
+    );
     scope.merged.extend(hidden);
     Ok(shown)
 }

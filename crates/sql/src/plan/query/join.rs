@@ -27,9 +27,16 @@ pub enum Join {
     /// For every row of the first, the rows of the second.
     Nested(Box<[Join; 2]>),
     /// For every row of the first, the rows of the second that pass, or one with NULLs in `slots`.
-    Left { sides: Box<[Join; 2]>, slots: Vec<Range<usize>>, on: Vec<Expr> },
+    Left {
+        sides: Box<[Join; 2]>,
+        slots: Vec<Range<usize>>,
+        on: Vec<Expr>,
+    },
     /// Rows of the join that pass these conditions.
-    Filter { join: Box<Join>, conditions: Vec<Expr> },
+    Filter {
+        join: Box<Join>,
+        conditions: Vec<Expr>,
+    },
 }
 
 /// Rows of a stored table.
@@ -118,7 +125,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
     fn plan_tree(&self, tree: FromTree, pending: &mut Vec<Expr>, bound: &[usize]) -> SqlResult<Join> {
         match tree {
             FromTree::Table(table) => self.plan_table(table, pending, bound),
-            FromTree::Inner { children, conditions, fixed } => {
+            FromTree::Inner {
+                children,
+                conditions,
+                fixed,
+            } => {
                 pending.extend(conditions);
                 let mut parts = Vec::new();
                 flatten(children, pending, &mut parts);
@@ -139,7 +150,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let mut joined: Option<Join> = None;
         let mut rows = 1.0;
         while !parts.is_empty() {
-            let next = if fixed || parts.len() == 1 { 0 } else { self.cheapest(&parts, pending, &bound, rows, joined.is_none())? };
+            let next = if fixed || parts.len() == 1 {
+                0
+            } else {
+                self.cheapest(&parts, pending, &bound, rows, joined.is_none())?
+            };
             let part = parts.remove(next);
             let tables = part.tables();
             let inner = self.plan_tree(part, pending, &bound)?;
@@ -202,9 +217,14 @@ impl JoinPlanner<'_, '_, '_, '_> {
             // A correlated subquery may read any slot of the row: it waits until all have values.
             let everything = bound.len() == self.scope.tables.len();
             (everything || !condition.has_correlated_subquery())
-                && condition.referenced_columns().iter().all(|slot| slots.iter().any(|range| range.contains(slot)))
+                && condition
+                    .referenced_columns()
+                    .iter()
+                    .all(|slot| slots.iter().any(|range| range.contains(slot)))
         };
-        let (now, later) = std::mem::take(pending).into_iter().partition(|condition| ready(condition));
+        let (now, later) = std::mem::take(pending)
+            .into_iter()
+            .partition(|condition| ready(condition));
         *pending = later;
         now
     }
@@ -212,7 +232,10 @@ impl JoinPlanner<'_, '_, '_, '_> {
     fn filtered(&self, join: Join, pending: &mut Vec<Expr>, bound: &[usize]) -> Join {
         match self.take_ready(pending, bound) {
             conditions if conditions.is_empty() => join,
-            conditions => Join::Filter { join: Box::new(join), conditions },
+            conditions => Join::Filter {
+                join: Box::new(join),
+                conditions,
+            },
         }
     }
 
@@ -228,7 +251,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let right_slots = self.slots_of(&right_tables);
         // A WHERE condition that no row of NULLs passes makes it an inner join.
         if pending.iter().any(|condition| rejects_nulls(condition, &right_slots)) {
-            let inner = FromTree::Inner { children: vec![left, right], conditions: on, fixed: false };
+            let inner = FromTree::Inner {
+                children: vec![left, right],
+                conditions: on,
+                fixed: false,
+            };
             return self.plan_tree(inner, pending, bound);
         }
         let left_tables = left.tables();
@@ -239,13 +266,19 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let outer = self.filtered(outer, pending, &seen);
         let mut on_pending = on;
         let inner = self.plan_tree(right, &mut on_pending, &seen)?;
-        Ok(Join::Left { sides: Box::new([outer, inner]), slots: right_slots, on: on_pending })
+        Ok(Join::Left {
+            sides: Box::new([outer, inner]),
+            slots: right_slots,
+            on: on_pending,
+        })
     }
 
     /// The access path of a base table with what is known; `None` for other tables.
     fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<AccessPath>> {
         let entry = &self.scope.tables[table];
-        let TableSource::Base { table: base, hints } = &entry.source else { return Ok(None) };
+        let TableSource::Base { table: base, hints } = &entry.source else {
+            return Ok(None);
+        };
         let allowed = index_filter(base, hints)?;
         let known = self.slots_of(bound);
         let slots = entry.slots();
@@ -260,7 +293,10 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let conditions: Vec<Expr> = pending.iter().filter(ready).cloned().collect();
         let needed = self.needed(table);
         let order = match bound.is_empty() {
-            true => OrderWish { columns: self.own_order(&slots), limit: self.order.limit },
+            true => OrderWish {
+                columns: self.own_order(&slots),
+                limit: self.order.limit,
+            },
             false => OrderWish::default(),
         };
         Ok(Some(choose(&Choice {
@@ -278,11 +314,20 @@ impl JoinPlanner<'_, '_, '_, '_> {
     /// ORDER BY, if all its columns belong to the table; as positions in it.
     fn own_order(&self, slots: &Range<usize>) -> Vec<(usize, bool)> {
         let own = |(slot, descending): &(usize, bool)| slots.contains(slot).then(|| (slot - slots.start, *descending));
-        self.order.columns.iter().map(own).collect::<Option<Vec<_>>>().unwrap_or_default()
+        self.order
+            .columns
+            .iter()
+            .map(own)
+            .collect::<Option<Vec<_>>>()
+            .unwrap_or_default()
     }
 
     fn needed(&self, table: usize) -> Vec<usize> {
-        let used = self.scope.tables[table].used.iter().enumerate().filter(|(_, used)| **used);
+        let used = self.scope.tables[table]
+            .used
+            .iter()
+            .enumerate()
+            .filter(|(_, used)| **used);
         used.map(|(position, _)| position).collect()
     }
 
@@ -292,18 +337,29 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let mut seen = bound.to_vec();
         seen.push(table);
         let mut conditions = self.take_ready(pending, &seen);
-        let own = |condition: &Expr| condition.referenced_columns().iter().any(|slot| entry.slots().contains(slot));
+        let own = |condition: &Expr| {
+            condition
+                .referenced_columns()
+                .iter()
+                .any(|slot| entry.slots().contains(slot))
+        };
         let (mut own_conditions, others): (Vec<_>, Vec<_>) = conditions.drain(..).partition(own);
         // Without columns of this table: constants, and what was ready before.
         let outer_conditions = others;
         let join = match path {
             Some(mut path) => {
-                let TableSource::Base { table: base, .. } = &entry.source else { unreachable!("only base tables have paths") };
+                let TableSource::Base { table: base, .. } = &entry.source else {
+                    unreachable!("only base tables have paths")
+                };
                 let placed: Vec<Expr> = path.implied.iter().chain(&path.residual).cloned().collect();
                 own_conditions.retain(|condition| !placed.iter().any(|other| same(other, condition)));
                 path.residual.extend(own_conditions);
                 let full = matches!(path.spec, RangeSpec::All);
-                let hash = if full && !bound.is_empty() { hash_key(&mut path.residual, &entry.slots()) } else { None };
+                let hash = if full && !bound.is_empty() {
+                    hash_key(&mut path.residual, &entry.slots())
+                } else {
+                    None
+                };
                 Join::Base(Box::new(BaseAccess {
                     table: base.clone(),
                     alias: entry.alias.clone(),
@@ -322,7 +378,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Virtual(table) => DerivedSource::Virtual(table),
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
                 };
-                let hash = if bound.is_empty() { None } else { hash_key(&mut own_conditions, &entry.slots()) };
+                let hash = if bound.is_empty() {
+                    None
+                } else {
+                    hash_key(&mut own_conditions, &entry.slots())
+                };
                 Join::Derived(Box::new(DerivedAccess {
                     alias: entry.alias.clone(),
                     offset: entry.offset,
@@ -335,7 +395,10 @@ impl JoinPlanner<'_, '_, '_, '_> {
         };
         Ok(match outer_conditions.is_empty() {
             true => join,
-            false => Join::Filter { join: Box::new(join), conditions: outer_conditions },
+            false => Join::Filter {
+                join: Box::new(join),
+                conditions: outer_conditions,
+            },
         })
     }
 }
@@ -344,7 +407,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
 fn flatten(children: Vec<FromTree>, pending: &mut Vec<Expr>, parts: &mut Vec<FromTree>) {
     for child in children {
         match child {
-            FromTree::Inner { children, conditions, fixed: false } => {
+            FromTree::Inner {
+                children,
+                conditions,
+                fixed: false,
+            } => {
                 pending.extend(conditions);
                 flatten(children, pending, parts);
             }
@@ -360,7 +427,10 @@ fn same(a: &Expr, b: &Expr) -> bool {
 
 /// Takes the equalities out of `conditions` whose one side reads only this table and whose other side reads it not at all.
 fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey> {
-    let mut key = HashKey { probe: Vec::new(), build: Vec::new() };
+    let mut key = HashKey {
+        probe: Vec::new(),
+        build: Vec::new(),
+    };
     conditions.retain(|condition| {
         let ExprKind::Compare(compare) = &condition.kind else { return true };
         let hashable = matches!(compare.how, Comparison::Integer | Comparison::Bytes)
@@ -387,7 +457,10 @@ fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey>
 
 /// Whether the condition is not true when all these slots are NULL.
 fn rejects_nulls(condition: &Expr, slots: &[Range<usize>]) -> bool {
-    let is_column = |expr: &Expr| expr.as_column().is_some_and(|slot| slots.iter().any(|range| range.contains(&slot)));
+    let is_column = |expr: &Expr| {
+        expr.as_column()
+            .is_some_and(|slot| slots.iter().any(|range| range.contains(&slot)))
+    };
     match &condition.kind {
         ExprKind::Compare(compare) => {
             compare.op != CompareOp::NullSafeEq && (is_column(&compare.left) || is_column(&compare.right))
@@ -395,7 +468,11 @@ fn rejects_nulls(condition: &Expr, slots: &[Range<usize>]) -> bool {
         ExprKind::Between(between) => !between.negated && is_column(&between.operand),
         ExprKind::In(list) => is_column(&list.operand),
         ExprKind::Like(like) => is_column(&like.operand),
-        ExprKind::Is { operand, test: parser::ast::IsTest::Null, negated: true } => is_column(operand),
+        ExprKind::Is {
+            operand,
+            test: parser::ast::IsTest::Null,
+            negated: true,
+        } => is_column(operand),
         _ => false,
     }
 }
@@ -424,7 +501,13 @@ impl BaseAccess {
 
     /// Whether its ranges are made of columns of tables read before.
     pub fn depends_on_outer(&self) -> bool {
-        let RangeSpec::Prefix { equal, then } = &self.path.spec else { return false };
-        equal.iter().chain(then).flat_map(|test| test.operands()).any(|operand| !operand.referenced_columns().is_empty())
+        let RangeSpec::Prefix { equal, then } = &self.path.spec else {
+            return false;
+        };
+        equal
+            .iter()
+            .chain(then)
+            .flat_map(|test| test.operands())
+            .any(|operand| !operand.referenced_columns().is_empty())
     }
 }

@@ -152,22 +152,45 @@ fn plan_in(
     }
     let mut outer = outer;
     let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
-    let mut scope = scope::OutputScope { shape: &shape, offset: 0 };
+    let mut scope = scope::OutputScope {
+        shape: &shape,
+        offset: 0,
+    };
     let mut order = Vec::new();
     for item in &query.order_by {
         let expr = order_expr(planner, &item.expr, &mut scope, shape.columns.len())?;
-        order.push(SortKey { expr, descending: item.descending });
+        order.push(SortKey {
+            expr,
+            descending: item.descending,
+        });
     }
     let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
-    Ok(QueryPlan { shape, body, order, limit, offset, correlated, into: Vec::new(), count_all: false })
+    Ok(QueryPlan {
+        shape,
+        body,
+        order,
+        limit,
+        offset,
+        correlated,
+        into: Vec::new(),
+        count_all: false,
+    })
 }
 
 /// ORDER BY of a set operation: a position or an expression over the output.
-fn order_expr(planner: &Planner<'_>, tree: &ast::Expr, scope: &mut scope::OutputScope<'_>, width: usize) -> SqlResult<Expr> {
+fn order_expr(
+    planner: &Planner<'_>,
+    tree: &ast::Expr,
+    scope: &mut scope::OutputScope<'_>,
+    width: usize,
+) -> SqlResult<Expr> {
     if let ast::Expr::Literal(ast::Literal::Int(position)) = tree {
         let position = usize::try_from(*position).unwrap_or(0);
         if position == 0 || position > width {
-            return Err(SqlError::new(ErrorKind::BadField, &[&position, &Clause::OrderBy.name()]));
+            return Err(SqlError::new(
+                ErrorKind::BadField,
+                &[&position, &Clause::OrderBy.name()],
+            ));
         }
         let column = &scope.shape.columns[position - 1];
         return Ok(Expr::column(position - 1, column.name.as_str(), column.ty.clone()));
@@ -226,14 +249,19 @@ fn plan_values(
         if row.len() != width {
             return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
         }
-        let values = row.iter().map(|value| Binder::new(&mut scope, planner.ctx, planner.options()).bind(value));
+        let values = row
+            .iter()
+            .map(|value| Binder::new(&mut scope, planner.ctx, planner.options()).bind(value));
         bound.push(values.collect::<SqlResult<Vec<_>>>()?);
     }
     let correlated = scope.correlated();
     let mut columns = Vec::with_capacity(width);
     for at in 0..width {
         let types: Vec<&Expr> = bound.iter().map(|row| &row[at]).collect();
-        columns.push(ResultColumn::computed(format!("column_{at}"), unified(planner, &types)?));
+        columns.push(ResultColumn::computed(
+            format!("column_{at}"),
+            unified(planner, &types)?,
+        ));
     }
     Ok((Body::Values(bound), ResultShape::new(columns), correlated))
 }
@@ -266,12 +294,18 @@ fn plan_set(
             let column = &plan.shape.columns[at];
             Expr::column(at, column.name.as_str(), column.ty.clone())
         };
-        let terms: Vec<Expr> = std::iter::once(of(&first)).chain(rest.iter().map(|(_, _, plan)| of(plan))).collect();
+        let terms: Vec<Expr> = std::iter::once(of(&first))
+            .chain(rest.iter().map(|(_, _, plan)| of(plan)))
+            .collect();
         let ty = unified(planner, &terms.iter().collect::<Vec<_>>())?;
         columns.push(ResultColumn::computed(column.name.clone(), ty));
     }
     let correlated = first.correlated || rest.iter().any(|(_, _, plan)| plan.correlated);
-    Ok((Body::Set(SetPlan { first, rest }), ResultShape::new(columns), correlated))
+    Ok((
+        Body::Set(SetPlan { first, rest }),
+        ResultShape::new(columns),
+        correlated,
+    ))
 }
 
 /// The type that holds the values of all of these, as COALESCE would give it.
@@ -320,7 +354,9 @@ pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<B
             ast::IndexHintKind::Use | ast::IndexHintKind::Force => only.get_or_insert_default().extend(named),
         }
     }
-    Ok(Box::new(move |index| !never.contains(&index) && only.as_ref().is_none_or(|only| only.contains(&index))))
+    Ok(Box::new(move |index| {
+        !never.contains(&index) && only.as_ref().is_none_or(|only| only.contains(&index))
+    }))
 }
 
 /// `SELECT expr`, to evaluate an expression as a query does.
@@ -328,7 +364,11 @@ pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
     let select = ast::Select {
         hints: None,
         options: ast::SelectOptions::default(),
-        items: vec![SelectItem::Expr { expr: expr.clone(), alias: None, text: ast::SourceText::default() }],
+        items: vec![SelectItem::Expr {
+            expr: expr.clone(),
+            alias: None,
+            text: ast::SourceText::default(),
+        }],
         from: Vec::new(),
         filter: None,
         group_by: Vec::new(),
@@ -336,5 +376,7 @@ pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
         having: None,
         windows: Vec::new(),
     };
-    Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(Box::new(select))))))
+    Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(
+        Box::new(select),
+    )))))
 }

@@ -50,7 +50,11 @@ pub struct RecursivePlan {
 
 impl CommonTables {
     pub fn get(&self, name: &ast::TableName) -> Option<&CommonTable> {
-        if name.schema.is_some() { None } else { self.by_name.get(&name.name.to_lowercase()) }
+        if name.schema.is_some() {
+            None
+        } else {
+            self.by_name.get(&name.name.to_lowercase())
+        }
     }
 }
 
@@ -68,7 +72,10 @@ pub fn with_common_tables(
         } else {
             let plan = super::plan_in(planner, &table.query, &common, None)?;
             let shape = renamed(&plan.shape, &table.columns, &table.name)?;
-            CommonTable { source: CommonSource::Query(Arc::new(plan)), shape }
+            CommonTable {
+                source: CommonSource::Query(Arc::new(plan)),
+                shape,
+            }
         };
         common.by_name.insert(table.name.to_lowercase(), planned);
     }
@@ -82,11 +89,20 @@ fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &Comm
     };
     let is_recursive = |body: &ast::QueryBody| refers_to(&ast::Query::plain(body.clone()), &table.name);
     if is_recursive(&set.first) {
-        return Err(SqlError::new(ErrorKind::CteRecursiveRequiresNonrecursiveFirst, &[&name]));
+        return Err(SqlError::new(
+            ErrorKind::CteRecursiveRequiresNonrecursiveFirst,
+            &[&name],
+        ));
     }
-    let split = set.rest.iter().position(|term| is_recursive(&term.body)).unwrap_or(set.rest.len());
+    let split = set
+        .rest
+        .iter()
+        .position(|term| is_recursive(&term.body))
+        .unwrap_or(set.rest.len());
     if set.rest.iter().any(|term| term.op != ast::SetOp::Union) {
-        return Err(SqlError::not_supported("INTERSECT and EXCEPT in a recursive common table"));
+        return Err(SqlError::not_supported(
+            "INTERSECT and EXCEPT in a recursive common table",
+        ));
     }
     let combine = |first: &ast::QueryBody, rest: &[ast::SetTerm]| match rest.is_empty() {
         true => ast::Query::plain(first.clone()),
@@ -105,15 +121,27 @@ fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &Comm
     let shape = ResultShape::new(columns);
     let working = common.by_name.len() + 1;
     let mut inner = common.clone();
-    let reference = CommonTable { source: CommonSource::Working(working), shape: shape.clone() };
+    let reference = CommonTable {
+        source: CommonSource::Working(working),
+        shape: shape.clone(),
+    };
     inner.by_name.insert(table.name.to_lowercase(), reference);
     let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
     let step = super::plan_in(planner, &step_query, &inner, None)?;
     if step.shape.columns.len() != shape.columns.len() {
         return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
     }
-    let plan = RecursivePlan { seed, step, distinct, working, name };
-    Ok(CommonTable { source: CommonSource::Recursive(Arc::new(plan)), shape })
+    let plan = RecursivePlan {
+        seed,
+        step,
+        distinct,
+        working,
+        name,
+    };
+    Ok(CommonTable {
+        source: CommonSource::Recursive(Arc::new(plan)),
+        shape,
+    })
 }
 
 /// Whether a FROM clause anywhere in the query names the table.
@@ -157,7 +185,10 @@ pub struct ScopeTable {
 
 #[derive(Debug, Clone)]
 pub enum TableSource {
-    Base { table: Arc<Table>, hints: Vec<ast::IndexHint> },
+    Base {
+        table: Arc<Table>,
+        hints: Vec<ast::IndexHint>,
+    },
     Derived(Arc<QueryPlan>),
     Working(usize),
     Recursive(Arc<RecursivePlan>),
@@ -173,7 +204,17 @@ impl ScopeTable {
 
 /// The columns of a base table under an alias.
 pub fn base_columns(table: &Table, alias: &str) -> Vec<ResultColumn> {
-    (0..table.def.columns.len()).map(|position| table_column(&table.def, alias, position)).collect()
+    (0..table.def.columns.len())
+        .map(|position| table_column(&table.def, alias, position))
+        .collect()
+}
+
+/// `` `database`.`table`.`column` ``, as messages and EXPLAIN show a column.
+fn quoted_name(column: &ResultColumn) -> String {
+    let parts = [&column.database, &column.table, &column.name]
+        .into_iter()
+        .filter(|part| !part.is_empty());
+    parts.map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".")
 }
 
 /// The names of one query block.
@@ -232,7 +273,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         let (table, at) = self.position(slot);
         self.tables[table].used[at] = true;
         let column = &self.tables[table].columns[at];
-        Expr::column(slot, column.name.as_str(), column.ty.clone())
+        Expr::column(slot, quoted_name(column), column.ty.clone())
     }
 
     pub fn result_column(&self, slot: usize) -> &ResultColumn {
@@ -241,7 +282,11 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
     }
 
     fn position(&self, slot: usize) -> (usize, usize) {
-        let table = self.tables.iter().position(|table| table.slots().contains(&slot)).expect("the slot of a table");
+        let table = self
+            .tables
+            .iter()
+            .position(|table| table.slots().contains(&slot))
+            .expect("the slot of a table");
         (table, slot - self.tables[table].offset)
     }
 
@@ -268,7 +313,13 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             {
                 continue;
             }
-            let Some(at) = table.columns.iter().position(|column| same_name(&column.name, &name.name)) else { continue };
+            let Some(at) = table
+                .columns
+                .iter()
+                .position(|column| same_name(&column.name, &name.name))
+            else {
+                continue;
+            };
             let slot = table.offset + at;
             if name.table.is_none() && self.merged.contains(&slot) {
                 continue;
@@ -277,7 +328,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 return Err(ambiguous_column(name, self.clause));
             }
             // A derived table may have two columns of one name.
-            if table.columns[at + 1..].iter().any(|other| same_name(&other.name, &name.name)) {
+            if table.columns[at + 1..]
+                .iter()
+                .any(|other| same_name(&other.name, &name.name))
+            {
                 return Err(ambiguous_column(name, self.clause));
             }
             found = Some(slot);
@@ -320,22 +374,40 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         let clause = self.clause;
-        let Some(outer) = self.outer.as_mut() else { return Err(unknown_column(name, clause)) };
+        let Some(outer) = self.outer.as_mut() else {
+            return Err(unknown_column(name, clause));
+        };
         let resolved = match outer.resolve(name) {
             Err(error) if error.kind() == ErrorKind::BadField => return Err(unknown_column(name, clause)),
             resolved => resolved?,
         };
         self.correlated = true;
         Ok(match resolved {
-            Resolved::Column { slot, name, ty } => Resolved::Outer { depth: 1, slot, name, ty },
-            Resolved::Outer { depth, slot, name, ty } => Resolved::Outer { depth: depth + 1, slot, name, ty },
+            Resolved::Column { slot, name, ty } => Resolved::Outer {
+                depth: 1,
+                slot,
+                name,
+                ty,
+            },
+            Resolved::Outer { depth, slot, name, ty } => Resolved::Outer {
+                depth: depth + 1,
+                slot,
+                name,
+                ty,
+            },
             Resolved::Expr(expr) => match expr.kind {
-                ExprKind::Column(column) => {
-                    Resolved::Outer { depth: 1, slot: column.slot, name: column.name, ty: expr.ty }
-                }
-                ExprKind::Outer { depth, column } => {
-                    Resolved::Outer { depth: depth + 1, slot: column.slot, name: column.name, ty: expr.ty }
-                }
+                ExprKind::Column(column) => Resolved::Outer {
+                    depth: 1,
+                    slot: column.slot,
+                    name: column.name,
+                    ty: expr.ty,
+                },
+                ExprKind::Outer { depth, column } => Resolved::Outer {
+                    depth: depth + 1,
+                    slot: column.slot,
+                    name: column.name,
+                    ty: expr.ty,
+                },
                 ExprKind::Literal(_) => Resolved::Expr(expr),
                 _ => return Err(SqlError::not_supported("an outer alias of an expression in a subquery")),
             },
@@ -354,7 +426,10 @@ impl Scope for QueryScope<'_, '_, '_> {
         };
         let slot = base + aggregates.len();
         let expr = Expr::column(slot, call.function.name(), call.ty.clone());
-        let expr = Expr { coercibility: call.coercibility, ..expr };
+        let expr = Expr {
+            coercibility: call.coercibility,
+            ..expr
+        };
         aggregates.push(call);
         Ok(expr)
     }
@@ -376,14 +451,23 @@ pub struct OutputScope<'a> {
 
 impl Scope for OutputScope<'_> {
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
-        let at = self.shape.columns.iter().position(|column| same_name(&column.name, &name.name));
-        let at = at.filter(|_| name.table.is_none()).ok_or_else(|| unknown_column(name, Clause::OrderBy))?;
+        let at = self
+            .shape
+            .columns
+            .iter()
+            .position(|column| same_name(&column.name, &name.name));
+        let at = at
+            .filter(|_| name.table.is_none())
+            .ok_or_else(|| unknown_column(name, Clause::OrderBy))?;
         let column = &self.shape.columns[at];
-        Ok(Resolved::Column { slot: self.offset + at, name: column.name.as_str().into(), ty: column.ty.clone() })
+        Ok(Resolved::Column {
+            slot: self.offset + at,
+            name: column.name.as_str().into(),
+            ty: column.ty.clone(),
+        })
     }
 
     fn clause(&self) -> Clause {
         Clause::OrderBy
     }
 }
-

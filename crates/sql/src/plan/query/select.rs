@@ -26,6 +26,8 @@ pub struct SelectPlan {
     pub from: Option<Join>,
     /// Slots of the wide row.
     pub width: usize,
+    /// Conditions without columns: asked once, before anything is read.
+    pub gates: Vec<Expr>,
     /// Conditions that no join has taken.
     pub filter: Vec<Expr>,
     pub grouping: Option<Grouping>,
@@ -121,7 +123,11 @@ fn plan_select(
     scope.aggregates = Some(Vec::new());
     scope.windows = Some(Vec::new());
     let (mut items, columns) = bind_items(scope, &select.items, &shown)?;
-    scope.aliases = columns.iter().zip(&items).map(|(column, item)| (column.name.clone(), item.clone())).collect();
+    scope.aliases = columns
+        .iter()
+        .zip(&items)
+        .map(|(column, item)| (column.name.clone(), item.clone()))
+        .collect();
     let keys = bind_group_by(scope, &select.group_by, &items)?;
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
@@ -132,10 +138,19 @@ fn plan_select(
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
-        order.push(SortKey { expr: bind_position_or(scope, &item.expr, &items, Clause::OrderBy)?, descending: item.descending });
+        order.push(SortKey {
+            expr: bind_position_or(scope, &item.expr, &items, Clause::OrderBy)?,
+            descending: item.descending,
+        });
     }
     let aggregates = scope.aggregates.take().unwrap_or_default();
     let mut windows = scope.windows.take().unwrap_or_default();
+    if let Some(having) = &having {
+        check_having(scope, having, &items, &keys)?;
+    }
+    if select.options.distinct && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+        check_distinct_order(scope, &order, &items)?;
+    }
     let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
     if is_grouped && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         let fixed: Vec<usize> = conditions.iter().filter_map(fixed_column).collect();
@@ -144,26 +159,49 @@ fn plan_select(
     // Constants do not order anything.
     order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
     let window_offset = width + aggregates.len();
-    for expr in items.iter_mut().chain(&mut having).chain(order.iter_mut().map(|key| &mut key.expr)) {
+    for expr in items
+        .iter_mut()
+        .chain(&mut having)
+        .chain(order.iter_mut().map(|key| &mut key.expr))
+    {
         replace_windows(expr, &windows, window_offset);
     }
     for (at, window) in windows.iter_mut().enumerate() {
         window.slot = window_offset + at;
     }
-    let grouping = is_grouped.then(|| Grouping { keys, aggregates, offset: width });
+    let (gates, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
+    let grouping = is_grouped.then(|| Grouping {
+        keys,
+        aggregates,
+        offset: width,
+    });
     let plain = grouping.is_none() && windows.is_empty() && !select.options.distinct;
     let columns_of = |key: &SortKey| Some((key.expr.as_column().filter(|slot| *slot < width)?, key.descending));
     let wish = match plain {
-        true => order.iter().map(columns_of).collect::<Option<Vec<_>>>().unwrap_or_default(),
+        true => order
+            .iter()
+            .map(columns_of)
+            .collect::<Option<Vec<_>>>()
+            .unwrap_or_default(),
         false => Vec::new(),
     };
-    let wish = OrderWish { columns: wish, limit: limit.and_then(Expr::as_literal).and_then(|rows| rows.to_string().parse().ok()) };
+    let wish = OrderWish {
+        columns: wish,
+        limit: limit
+            .and_then(Expr::as_literal)
+            .and_then(|rows| rows.to_string().parse().ok()),
+    };
     let locks = table_locks(scope, &query.locks)?;
     let (from, filter) = match tree {
         None => (None, conditions),
         Some(tree) => {
             let wished = !wish.columns.is_empty();
-            let (join, filter) = JoinPlanner { scope, order: wish, locks }.plan(tree, conditions)?;
+            let (join, filter) = JoinPlanner {
+                scope,
+                order: wish,
+                locks,
+            }
+            .plan(tree, conditions)?;
             if wished && first_table(&join).is_some_and(|access| access.path.ordered) {
                 order.clear();
             }
@@ -173,6 +211,7 @@ fn plan_select(
     let plan = SelectPlan {
         from,
         width: window_offset + windows.len(),
+        gates,
         filter,
         grouping,
         having,
@@ -211,12 +250,17 @@ fn bind_items(
             SelectItem::TableWildcard(name) => {
                 let matches = |table: &super::scope::ScopeTable| {
                     table.alias == name.name.as_str()
-                        && name.schema.as_ref().is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
+                        && name
+                            .schema
+                            .as_ref()
+                            .is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
                 };
                 let table = scope.tables.iter().find(|table| matches(table));
                 let table = table.ok_or_else(|| SqlError::new(ErrorKind::BadTable, &[&name.name.as_str()]))?;
-                let slots: Vec<usize> =
-                    table.slots().filter(|slot| !table.invisible.contains(&(slot - table.offset))).collect();
+                let slots: Vec<usize> = table
+                    .slots()
+                    .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
+                    .collect();
                 for slot in slots {
                     exprs.push(scope.column(slot));
                     columns.push(scope.result_column(slot).clone());
@@ -228,9 +272,11 @@ fn bind_items(
                 let is_column = matches!(expr, ast::Expr::Column(_));
                 let column = match bound.as_column().filter(|slot| is_column && *slot < scope.width()) {
                     Some(slot) => {
-                        let column = scope.result_column(slot);
-                        let label = if matches!(item, SelectItem::Expr { alias: Some(_), .. }) { name } else { &column.name };
-                        ResultColumn { name: label.to_owned(), ..column.clone() }
+                        // Named as the statement writes it.
+                        ResultColumn {
+                            name: name.to_owned(),
+                            ..scope.result_column(slot).clone()
+                        }
                     }
                     None => ResultColumn::computed(name, bound.ty.clone()),
                 };
@@ -259,7 +305,11 @@ fn bind_position_or(
     binder(scope).bind(tree)
 }
 
-fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, group_by: &[ast::OrderItem], items: &[Expr]) -> SqlResult<Vec<Expr>> {
+fn bind_group_by(
+    scope: &mut QueryScope<'_, '_, '_>,
+    group_by: &[ast::OrderItem],
+    items: &[Expr],
+) -> SqlResult<Vec<Expr>> {
     scope.clause = Clause::GroupBy;
     scope.prefers_aliases = false;
     let (aggregates, windows) = (scope.aggregates.take(), scope.windows.take());
@@ -278,7 +328,9 @@ fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, group_by: &[ast::OrderItem]
 
 /// `column = constant`: the column has one value in every row.
 fn fixed_column(condition: &Expr) -> Option<usize> {
-    let ExprKind::Compare(compare) = &condition.kind else { return None };
+    let ExprKind::Compare(compare) = &condition.kind else {
+        return None;
+    };
     if compare.op != crate::expr::CompareOp::Eq {
         return None;
     }
@@ -306,7 +358,9 @@ fn check_full_group_by(
             return true;
         }
         scope.tables.iter().any(|table| {
-            let TableSource::Base { table: base, .. } = &table.source else { return false };
+            let TableSource::Base { table: base, .. } = &table.source else {
+                return false;
+            };
             table.slots().contains(&slot)
                 && base.def.indexes.iter().any(|index| {
                     index.is_unique()
@@ -320,16 +374,56 @@ fn check_full_group_by(
         })
     };
     for (at, item) in items.iter().enumerate() {
-        let Some(slot) = undetermined(item, &printed, &determined) else { continue };
-        let column = scope.result_column(slot);
-        let name = match column.database.is_empty() {
-            true => format!("{}.{}", column.table, column.name),
-            false => format!("{}.{}.{}", column.database, column.table, column.name),
+        let Some(slot) = undetermined(item, &printed, &determined) else {
+            continue;
         };
-        let kind = if has_group_by { ErrorKind::WrongFieldWithGroup } else { ErrorKind::MixOfGroupFuncAndFields };
+        let name = qualified_name(scope, slot);
+        let kind = if has_group_by {
+            ErrorKind::WrongFieldWithGroup
+        } else {
+            ErrorKind::MixOfGroupFuncAndFields
+        };
         return Err(SqlError::new(kind, &[&(at + 1), &"SELECT list", &name]));
     }
     Ok(())
+}
+
+/// HAVING sees the select list and the group keys, and other columns only inside aggregates.
+fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], keys: &[Expr]) -> SqlResult<()> {
+    let width = scope.width();
+    let seen: Vec<String> = items.iter().chain(keys).map(ToString::to_string).collect();
+    match undetermined(having, &seen, &|slot| {
+        slot >= width || items.iter().chain(keys).any(|seen| seen.as_column() == Some(slot))
+    }) {
+        None => Ok(()),
+        Some(slot) => Err(SqlError::new(
+            ErrorKind::BadField,
+            &[&scope.result_column(slot).name, &Clause::Having.name()],
+        )),
+    }
+}
+
+/// The rows of DISTINCT are ordered by what they show.
+fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, order: &[SortKey], items: &[Expr]) -> SqlResult<()> {
+    let width = scope.width();
+    let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
+    for (at, key) in order.iter().enumerate() {
+        let in_list = |slot| slot >= width || items.iter().any(|item| item.as_column() == Some(slot));
+        if let Some(slot) = undetermined(&key.expr, &shown, &in_list) {
+            let names: [&dyn std::fmt::Display; 3] = [&(at + 1), &qualified_name(scope, slot), &"DISTINCT"];
+            return Err(SqlError::new(ErrorKind::FieldInOrderNotSelect, &names));
+        }
+    }
+    Ok(())
+}
+
+/// A column as messages about grouping name it.
+fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
+    let column = scope.result_column(slot);
+    match column.database.is_empty() {
+        true => format!("{}.{}", column.table, column.name),
+        false => format!("{}.{}.{}", column.database, column.table, column.name),
+    }
 }
 
 /// A column of the expression that the groups do not determine.

@@ -28,7 +28,12 @@ pub enum WindowKind {
     CumeDist,
     Ntile(Expr),
     /// Value, offset, default; `LAG` looks back.
-    Lead { value: Expr, offset: Option<Expr>, default: Option<Expr>, backwards: bool },
+    Lead {
+        value: Expr,
+        offset: Option<Expr>,
+        default: Option<Expr>,
+        backwards: bool,
+    },
     FirstValue(Expr),
     LastValue(Expr),
     NthValue(Expr, Expr),
@@ -55,7 +60,10 @@ pub enum FrameEdge {
 /// Binds a call with OVER and keeps it in the scope; a placeholder stands for its value until the slots are known.
 pub fn bind_window(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<Expr> {
     let Some(mut windows) = scope.windows.take() else {
-        return Err(SqlError::new(ErrorKind::WindowInvalidUse, &[&call.to_string().split('(').next().unwrap_or_default()]));
+        return Err(SqlError::new(
+            ErrorKind::WindowInvalidUse,
+            &[&call.to_string().split('(').next().unwrap_or_default()],
+        ));
     };
     let bound = bind_call(scope, call);
     let result = bound.map(|plan| {
@@ -91,9 +99,15 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
                 return Err(SqlError::not_supported("FROM LAST"));
             }
             let mut args = bind_all(scope, &window.args)?.into_iter();
-            let mut first = || args.next().ok_or_else(|| SqlError::new(ErrorKind::WrongArguments, &[&"window function"]));
+            let mut first = || {
+                args.next()
+                    .ok_or_else(|| SqlError::new(ErrorKind::WrongArguments, &[&"window function"]))
+            };
             let count = SqlType::bigint_unsigned().not_null();
-            let nullable = |expr: &Expr| SqlType { nullable: true, ..expr.ty.clone() };
+            let nullable = |expr: &Expr| SqlType {
+                nullable: true,
+                ..expr.ty.clone()
+            };
             let (kind, ty) = match window.function {
                 WindowFn::RowNumber => (WindowKind::RowNumber, count),
                 WindowFn::Rank => (WindowKind::Rank, count),
@@ -124,7 +138,15 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
                         None => value.ty.clone(),
                     };
                     let ty = SqlType { nullable: true, ..ty };
-                    (WindowKind::Lead { value, offset, default, backwards: window.function == WindowFn::Lag }, ty)
+                    (
+                        WindowKind::Lead {
+                            value,
+                            offset,
+                            default,
+                            backwards: window.function == WindowFn::Lag,
+                        },
+                        ty,
+                    )
                 }
             };
             (kind, ty, Some(&window.over))
@@ -133,27 +155,50 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
     };
     let over = over.ok_or_else(|| SqlError::internal("a window function has an OVER clause"))?;
     let spec = resolve(scope, over)?;
-    let partition = spec.partition_by.iter().map(|item| item.expr.clone()).collect::<Vec<_>>();
+    let partition = spec
+        .partition_by
+        .iter()
+        .map(|item| item.expr.clone())
+        .collect::<Vec<_>>();
     let partition = bind_all(scope, &partition)?;
     let mut order = Vec::with_capacity(spec.order_by.len());
     for item in &spec.order_by {
         let expr = bind_all(scope, std::slice::from_ref(&item.expr))?.remove(0);
-        order.push(SortKey { expr, descending: item.descending });
+        order.push(SortKey {
+            expr,
+            descending: item.descending,
+        });
     }
-    let frame = spec.frame.as_ref().map(|frame| bind_frame(scope, frame, &order)).transpose()?;
-    Ok(WindowPlan { kind, partition, order, frame, ty, slot: 0 })
+    let frame = spec
+        .frame
+        .as_ref()
+        .map(|frame| bind_frame(scope, frame, &order))
+        .transpose()?;
+    Ok(WindowPlan {
+        kind,
+        partition,
+        order,
+        frame,
+        ty,
+        slot: 0,
+    })
 }
 
 fn bind_all(scope: &mut QueryScope<'_, '_, '_>, trees: &[ast::Expr]) -> SqlResult<Vec<Expr>> {
     let (ctx, options) = (scope.planner.ctx, scope.planner.options());
-    trees.iter().map(|tree| Binder::new(scope, ctx, options).bind(tree)).collect()
+    trees
+        .iter()
+        .map(|tree| Binder::new(scope, ctx, options).bind(tree))
+        .collect()
 }
 
 /// A window by name or as written, completed by the named one that it begins with.
 fn resolve(scope: &QueryScope<'_, '_, '_>, over: &Over) -> SqlResult<ast::WindowSpec> {
     let named = |name: &ast::Ident| {
         let found = scope.named_windows.iter().find(|(known, _)| known.is(name));
-        found.map(|(_, spec)| spec.clone()).ok_or_else(|| SqlError::new(ErrorKind::WindowNoSuchWindow, &[&name.as_str()]))
+        found
+            .map(|(_, spec)| spec.clone())
+            .ok_or_else(|| SqlError::new(ErrorKind::WindowNoSuchWindow, &[&name.as_str()]))
     };
     let mut spec = match over {
         Over::Name(name) => named(name)?,
@@ -165,8 +210,16 @@ fn resolve(scope: &QueryScope<'_, '_, '_>, over: &Over) -> SqlResult<ast::Window
         let base = named(&base)?;
         spec = ast::WindowSpec {
             base: base.base,
-            partition_by: if base.partition_by.is_empty() { spec.partition_by } else { base.partition_by },
-            order_by: if spec.order_by.is_empty() { base.order_by } else { spec.order_by },
+            partition_by: if base.partition_by.is_empty() {
+                spec.partition_by
+            } else {
+                base.partition_by
+            },
+            order_by: if spec.order_by.is_empty() {
+                base.order_by
+            } else {
+                spec.order_by
+            },
             frame: spec.frame.or(base.frame),
         };
     }
@@ -200,7 +253,11 @@ fn bind_frame(scope: &mut QueryScope<'_, '_, '_>, frame: &ast::Frame, order: &[S
     if frame.unit == FrameUnit::Range && (has_offset(&start) || has_offset(&end)) && !numeric {
         return Err(SqlError::not_supported("RANGE with an offset over this ORDER BY"));
     }
-    Ok(Frame { unit: frame.unit, start, end })
+    Ok(Frame {
+        unit: frame.unit,
+        start,
+        end,
+    })
 }
 
 /// Puts the slots of window functions in place of their placeholders.
