@@ -48,7 +48,7 @@ fn history(seed: u64) {
                         scope.spawn(move || run_session(shard, accounts, purse))
                     })
                     .collect();
-                if seed % 2 == 0 {
+                if seed.is_multiple_of(2) {
                     scope.spawn(move || {
                         while !is_over.load(Ordering::Relaxed) && shard.status().stopped.is_none() {
                             // It fails when the power goes.

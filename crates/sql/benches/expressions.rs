@@ -1,6 +1,7 @@
 //! What evaluating an expression costs for one row.
 
 #[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests print what the benchmark only evaluates")]
 mod support;
 
 use std::hint::black_box;

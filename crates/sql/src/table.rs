@@ -81,7 +81,7 @@ pub fn store_spec(def: &TableDef) -> store::TableSpec {
         id: def.id,
         columns: def.columns.iter().map(|column| column.ty.clone()).collect(),
         primary: def.primary().map(key),
-        indexes: def.secondaries().iter().map(|index| index_spec(index)).collect(),
+        indexes: def.secondaries().iter().map(index_spec).collect(),
     }
 }
 

@@ -28,6 +28,9 @@ pub fn declared_once(tree: &Tree) -> Vec<Problem> {
     });
     for (path, text) in manifests {
         let Ok(manifest) = text.parse::<Table>() else { continue }; // the layer check says so
+        if manifest.contains_key("workspace") {
+            continue; // a workspace of its own: a fuzz target
+        }
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let Some(table) = manifest.get(section).and_then(Value::as_table) else {
                 continue;

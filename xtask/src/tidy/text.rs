@@ -122,12 +122,12 @@ fn issue_reference<'a>(path: &str, line: &'a str) -> Option<&'a str> {
     })
 }
 
-/// No line ends in a space and every file ends with one newline. Test scripts may need the spaces they have.
+/// No line ends in a space and every file ends with one newline. Test scripts and recorded answers need the spaces they have.
 pub fn whitespace(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (path, text) in tree
         .iter()
-        .filter(|(path, _)| !is_generated(path) && !path.ends_with(".test") && !path.ends_with(".result"))
+        .filter(|(path, _)| !is_generated(path) && ![".test", ".result", ".txt"].iter().any(|end| path.ends_with(end)))
     {
         for (number, line) in text.lines().enumerate() {
             if line.ends_with([' ', '\t']) && !path.ends_with(".rs") {

@@ -9,6 +9,7 @@
 
 mod account;
 mod admin;
+mod aggregate;
 mod alter;
 mod column;
 mod create_table;

@@ -190,11 +190,12 @@ const MAX_VARCHAR_BYTES: u64 = 65_532;
 /// The type of a column that keeps an expression's values.
 fn stored_type(ty: &SqlType) -> SqlType {
     let bytes = u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char());
-    let long_kind = |short: TypeKind, kinds: [TypeKind; 3]| match bytes {
-        0..=MAX_VARCHAR_BYTES => short,
-        0..=65_535 => kinds[0],
-        0..=16_777_215 => kinds[1],
-        _ => kinds[2],
+    let long_kind = |short: TypeKind, kinds: [TypeKind; 3]| {
+        let sizes = [(MAX_VARCHAR_BYTES, short), (65_535, kinds[0]), (16_777_215, kinds[1])];
+        sizes
+            .into_iter()
+            .find(|(most, _)| bytes <= *most)
+            .map_or(kinds[2], |(_, kind)| kind)
     };
     match ty.kind {
         TypeKind::Null => SqlType {

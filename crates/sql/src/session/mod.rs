@@ -191,7 +191,7 @@ impl Session {
         let table = self.table(&name)?;
         let columns = table.def.columns.iter().enumerate().filter(|(_, column)| {
             pattern.is_empty()
-                || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), &column.name.as_bytes(), Some('\\'))
+                || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), column.name.as_bytes(), Some('\\'))
         });
         Ok(ResultShape::new(
             columns

@@ -158,7 +158,7 @@ impl Inserter<'_> {
     fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
         self.changed.matched += 1;
         self.ctx.set_row_number(self.changed.matched);
-        if self.changed.matched % ROWS_PER_BREATH == 0 {
+        if self.changed.matched.is_multiple_of(ROWS_PER_BREATH) {
             self.runtime.breathe()?;
         }
         let plan = self.plan;

@@ -124,7 +124,6 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    #[expect(clippy::len_without_is_empty, reason = "a count of arguments, not a collection")]
     pub fn len(&self) -> usize {
         self.values.len()
     }

@@ -181,7 +181,7 @@ fn aes_encrypt(args: &Args<'_>) -> SqlResult<Value> {
     let mut previous = vector(args, &mode, "aes_encrypt")?;
     let cipher = encryptor(&fold_key(&args.encoded(1), mode.key_bytes));
     let mut out = args.encoded(0).into_owned();
-    // PKCS #7: always at least one byte.
+    // PKCS 7: always at least one byte.
     let padding = BLOCK - out.len() % BLOCK;
     out.resize(out.len() + padding, padding as u8);
     for chunk in out.chunks_exact_mut(BLOCK) {

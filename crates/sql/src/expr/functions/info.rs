@@ -138,7 +138,7 @@ fn infer_last_insert_id(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 /// With an argument: that, which the session keeps for later.
 fn last_insert_id(args: &Args<'_>) -> SqlResult<Value> {
     let services = args.ctx.services;
-    if args.len() == 0 {
+    if args.is_empty() {
         return Ok(Value::UInt(services.last_insert_id()));
     }
     if args.is_null(0) {

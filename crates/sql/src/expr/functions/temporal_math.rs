@@ -522,7 +522,7 @@ fn infer_unix_timestamp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// Zero for what is no moment after 1970.
 fn unix_timestamp(args: &Args<'_>) -> SqlResult<Value> {
-    if args.len() == 0 {
+    if args.is_empty() {
         return Ok(Value::Int(args.ctx.now.micros.div_euclid(MICROS)));
     }
     let at = match args.datetime(0)? {

@@ -116,7 +116,7 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
                     .as_ref()
                     .is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
         };
-        let at = scope.tables.iter().position(|table| matches(table));
+        let at = scope.tables.iter().position(matches);
         let at = at.ok_or_else(|| SqlError::new(ErrorKind::UnknownTable, &[&name.name.as_str(), &"MULTI DELETE"]))?;
         if targets.iter().any(|(other, _)| *other == at) {
             return Err(SqlError::new(ErrorKind::NonUniqTable, &[&name.name.as_str()]));
