@@ -140,6 +140,9 @@ pub trait Subquery: fmt::Debug + Send + Sync {
     /// Whether its result depends on an enclosing query's row. An implementation keeps the rows of one that does not.
     fn is_correlated(&self) -> bool;
 
+    /// The planner's own type behind it, for EXPLAIN.
+    fn as_any(&self) -> &dyn std::any::Any;
+
     /// Whether its result may change from one run to the next within a statement.
     fn is_deterministic(&self) -> bool {
         true

@@ -402,6 +402,7 @@ fn target(
     });
     Ok(Target {
         path,
+        alias: alias.to_owned(),
         needed,
         order,
         limit,

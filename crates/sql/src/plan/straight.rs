@@ -19,6 +19,8 @@ use crate::table::Table;
 pub struct StraightPlan {
     pub shape: Arc<ResultShape>,
     pub path: AccessPath,
+    /// What qualifies the table's columns.
+    pub alias: String,
     pub output: Output,
     /// Columns that conditions look at.
     pub filter_columns: Vec<usize>,
@@ -142,6 +144,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     Ok(Some(StraightPlan {
         shape,
         path,
+        alias: alias.to_owned(),
         output,
         filter_columns,
         sort,

@@ -28,7 +28,7 @@ use services::SessionState;
 use transaction::SessionTransaction;
 
 pub(crate) use services::DefinitionServices;
-pub(crate) use statement::Answer;
+pub(crate) use statement::{Answer, is_planned};
 pub(crate) use transaction::commit_error;
 
 /// Who logged in, and how the client wants to be talked to.

@@ -52,7 +52,7 @@ impl Session {
                 .plan(&prepared.statement, None, &[], &BlockingHost)?
                 .shape()
                 .cloned(),
-            false => crate::show::shape_of(&prepared.statement),
+            false => self.shape_of(&prepared.statement, &BlockingHost)?,
         };
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let id = self.prepared.last_id;

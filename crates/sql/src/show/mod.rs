@@ -14,14 +14,27 @@ use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Valu
 
 use crate::host::Host;
 use crate::information_schema;
-use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
+use crate::result::{BufferedRows, ResultColumn, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
-/// The columns of a statement that is no query, for COM_STMT_PREPARE; none for one without a result set.
-pub fn shape_of(statement: &Statement) -> Option<Arc<ResultShape>> {
-    match statement {
-        Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => Some(ResultShape::new(Vec::new())),
-        _ => None,
+/// Of ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE.
+const MAINTENANCE_COLUMNS: [&str; 4] = ["Table", "Op", "Msg_type", "Msg_text"];
+
+/// `DESCRIBE table [column]` is SHOW COLUMNS.
+fn columns_of(describe: &ast::Describe) -> Show {
+    Show::Columns {
+        extended: false,
+        full: false,
+        table: describe.table.clone(),
+        filter: describe.column.clone().map(ast::ShowFilter::Like),
+    }
+}
+
+/// SQL text of the server's own.
+fn own_statement(text: &str) -> SqlResult<Arc<Statement>> {
+    match parser::parse(text.as_bytes(), parser::SqlMode::default()) {
+        Ok(parsed) => Ok(Arc::new(parsed.statement)),
+        Err(error) => Err(SqlError::internal(format!("{error} in {text}"))),
     }
 }
 
@@ -149,6 +162,29 @@ impl Session {
         }
     }
 
+    /// The columns of a statement that is no query, for COM_STMT_PREPARE; none for one without a result set.
+    pub(crate) fn shape_of(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Arc<ResultShape>>> {
+        self.check_statement(statement)?;
+        let show = match statement {
+            Statement::Show(show) => (**show).clone(),
+            Statement::Describe(describe) => columns_of(describe),
+            Statement::Explain(explain) => return self.explained_shape(explain, host).map(Some),
+            Statement::TableMaintenance(_) => {
+                let columns = MAINTENANCE_COLUMNS.iter().map(|name| text_column(name)).collect();
+                return Ok(Some(ResultShape::new(columns)));
+            }
+            _ => return Ok(None),
+        };
+        if let Some(query) = self.query_of(&show)? {
+            let query = own_statement(&query)?;
+            return Ok(self.plan(&query, None, &[], host)?.shape().cloned());
+        }
+        // The rest makes a few rows by hand, and changes nothing: its columns come before them.
+        let mut sink = BufferedRows::default();
+        self.show(&show, ServerStatus::default(), host, &mut sink)?;
+        Ok(sink.shape().cloned())
+    }
+
     /// Runs SQL text of the server's own as the client's statement.
     pub(crate) fn run_text(
         &mut self,
@@ -157,10 +193,8 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        let parsed = parser::parse(text.as_bytes(), parser::SqlMode::default())
-            .map_err(|error| SqlError::internal(format!("{error} in {text}")))?;
         let more = ServerStatus(status.0 & ServerStatus::MORE_RESULTS.0);
-        self.query_or_change(&Arc::new(parsed.statement), None, &[], more, host, sink)
+        self.query_or_change(&own_statement(text)?, None, &[], more, host, sink)
     }
 
     fn show_warnings(
@@ -210,14 +244,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        let filter = describe.column.clone().map(ast::ShowFilter::Like);
-        let show = Show::Columns {
-            extended: false,
-            full: false,
-            table: describe.table.clone(),
-            filter,
-        };
-        self.show(&show, status, host, sink)
+        self.show(&columns_of(describe), status, host, sink)
     }
 
     /// The database of SHOW … FROM; 1046 without one, 1049 for an unknown one.
@@ -272,7 +299,6 @@ impl Session {
             ast::MaintenanceAction::Checksum(_) => return Err(SqlError::not_supported("CHECKSUM TABLE")),
             _ => return Err(SqlError::not_supported("histograms")),
         };
-        let names = ["Table", "Op", "Msg_type", "Msg_text"];
         let mut rows = Vec::new();
         for name in &maintenance.tables {
             let (database, table) = self.qualified(name)?;
@@ -301,6 +327,11 @@ impl Session {
                 (Ok(_), _) => row("status", "OK"),
             }
         }
-        send(names.iter().map(|name| text_column(name)).collect(), rows, status, sink)
+        send(
+            MAINTENANCE_COLUMNS.iter().map(|name| text_column(name)).collect(),
+            rows,
+            status,
+            sink,
+        )
     }
 }

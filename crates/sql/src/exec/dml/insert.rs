@@ -10,6 +10,7 @@ use super::{Assignment, Changed};
 use crate::exec::rows::read_row;
 use crate::exec::runtime::{Locked, Runtime, StatementError};
 use crate::expr::{EvalContext, Expr};
+use crate::plan::QueryPlan;
 use crate::sql_mode::SqlMode;
 use crate::table::Table;
 
@@ -48,6 +49,12 @@ pub trait RowSource: std::fmt::Debug + Send + Sync {
         ctx: &EvalContext<'_>,
         take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
     ) -> SqlResult<()>;
+
+    /// What it runs, for EXPLAIN.
+    fn plan(&self) -> &QueryPlan;
+
+    /// Whether its rows are complete before the first is given.
+    fn is_buffered(&self) -> bool;
 }
 
 /// A value of a VALUES list.

@@ -24,6 +24,8 @@ const ENTRIES_PER_BREATH: usize = 4096;
 #[derive(Debug)]
 pub struct Target {
     pub path: AccessPath,
+    /// What qualifies the table's columns.
+    pub alias: String,
     /// Columns that the conditions and the order look at.
     pub needed: Vec<usize>,
     pub order: Vec<SortKey>,

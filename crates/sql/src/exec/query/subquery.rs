@@ -75,6 +75,10 @@ impl SubqueryPlan {
         }
     }
 
+    pub fn plan(&self) -> &QueryPlan {
+        &self.plan
+    }
+
     fn place(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
@@ -91,6 +95,10 @@ impl Subquery for SubqueryPlan {
 
     fn is_correlated(&self) -> bool {
         self.plan.correlated
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
     }
 
     fn is_deterministic(&self) -> bool {
@@ -170,6 +178,14 @@ pub struct InsertSource {
 }
 
 impl RowSource for InsertSource {
+    fn plan(&self) -> &QueryPlan {
+        &self.plan
+    }
+
+    fn is_buffered(&self) -> bool {
+        self.reads_target
+    }
+
     fn rows(
         &self,
         _runtime: &Runtime<'_>,

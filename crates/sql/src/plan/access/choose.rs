@@ -25,6 +25,8 @@ const ENTRY: f64 = 0.6;
 /// The share of rows that a range with one unknown bound, and with two, lets through.
 const HALF_OPEN_SHARE: f64 = 0.3;
 const CLOSED_SHARE: f64 = 0.05;
+/// No table counts as smaller when all of it would have to be read: plans are kept, and tables grow.
+const SMALLEST_TABLE: f64 = 50.0;
 /// Sorting costs about this much per row and doubling.
 const SORT: f64 = 0.15;
 
@@ -62,18 +64,22 @@ pub fn choose(choice: &Choice<'_>) -> AccessPath {
         .collect();
     let rows = choice.table.rows.estimated_rows() as f64;
     let mut best = full_path(choice, IndexId::PRIMARY, rows);
+    let mut possible = Vec::new();
     for index in &choice.table.def.indexes {
         if !index.visible || !(choice.allowed)(index.id) {
             continue;
         }
-        let path = index_path(choice, &conditions, index.id, rows);
-        if let Some(path) = path
-            && (path.cost < best.cost || !(choice.allowed)(best.index))
-        {
+        let Some(path) = index_path(choice, &conditions, index.id, rows) else {
+            continue;
+        };
+        if !matches!(path.spec, RangeSpec::All) {
+            possible.push(index.id);
+        }
+        if path.cost < best.cost || !(choice.allowed)(best.index) {
             best = path;
         }
     }
-    best
+    AccessPath { possible, ..best }
 }
 
 fn full_path(choice: &Choice<'_>, index: IndexId, rows: f64) -> AccessPath {
@@ -86,6 +92,7 @@ fn full_path(choice: &Choice<'_>, index: IndexId, rows: f64) -> AccessPath {
         backward: false,
         ordered: false,
         covering: index == IndexId::PRIMARY,
+        possible: Vec::new(),
         estimated_rows: rows.max(1.0),
         cost: 0.0,
     };
@@ -165,6 +172,7 @@ fn index_path(
         backward: false,
         ordered: false,
         covering,
+        possible: Vec::new(),
         estimated_rows: 1.0,
         cost: 0.0,
     };
@@ -196,7 +204,10 @@ fn price(choice: &Choice<'_>, path: &mut AccessPath, singles: usize) {
         RangeSpec::All => 1.0,
         RangeSpec::Prefix { equal, .. } => equal.iter().map(|test| test.operands().len().max(1) as f64).product(),
     };
-    let mut rows = path.estimated_rows;
+    let mut rows = match path.spec {
+        RangeSpec::All => path.estimated_rows.max(SMALLEST_TABLE),
+        RangeSpec::Prefix { .. } => path.estimated_rows,
+    };
     if let (Some(limit), true, true) = (choice.order.limit, path.ordered, path.residual.is_empty()) {
         rows = rows.min(limit as f64);
     }

@@ -40,6 +40,8 @@ pub struct AccessPath {
     pub ordered: bool,
     /// All columns the statement needs are in the index entry.
     pub covering: bool,
+    /// The indexes whose ranges the conditions could have narrowed: EXPLAIN's `possible_keys`.
+    pub possible: Vec<IndexId>,
     pub estimated_rows: f64,
     pub cost: f64,
 }
@@ -73,7 +75,7 @@ impl AccessPath {
     pub fn kind(&self) -> AccessKind {
         match &self.spec {
             _ if self.is_point() => AccessKind::Const,
-            RangeSpec::All if self.index == IndexId::PRIMARY => AccessKind::All,
+            RangeSpec::All if self.index == IndexId::PRIMARY && !self.ordered => AccessKind::All,
             RangeSpec::All => AccessKind::Index,
             RangeSpec::Prefix { equal, then: None } if equal.iter().all(ColumnTest::is_single) => AccessKind::Ref,
             RangeSpec::Prefix { .. } => AccessKind::Range,

@@ -477,13 +477,22 @@ fn rejects_nulls(condition: &Expr, slots: &[Range<usize>]) -> bool {
     }
 }
 
+/// The share of rows that this many conditions let through: each is guessed to pass a third.
+pub fn passing_share(conditions: usize) -> f64 {
+    (1.0f64 / 3.0).powi(conditions.min(4) as i32)
+}
+
+impl DerivedAccess {
+    /// A guess: what a query gives is not counted before it runs.
+    pub fn estimated_rows(&self) -> f64 {
+        100.0
+    }
+}
+
 fn estimated_rows(join: &Join) -> f64 {
     match join {
-        Join::Base(access) => {
-            // Each further condition is guessed to let a third through.
-            access.path.estimated_rows * 0.33f64.powi(access.path.residual.len().min(4) as i32)
-        }
-        Join::Derived(_) => 100.0,
+        Join::Base(access) => access.path.estimated_rows * passing_share(access.path.residual.len()),
+        Join::Derived(access) => access.estimated_rows(),
         Join::Nested(sides) => estimated_rows(&sides[0]) * estimated_rows(&sides[1]),
         Join::Left { sides, .. } => estimated_rows(&sides[0]) * estimated_rows(&sides[1]).max(1.0),
         Join::Filter { join, .. } => estimated_rows(join) * 0.5,

@@ -29,7 +29,7 @@ use crate::result::{ResultColumn, ResultShape};
 use crate::table::Table;
 
 pub use change::{MultiTableChange, TargetTable, plan_multi_delete, plan_multi_update};
-pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest};
+pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
 pub use window::{FrameEdge, WindowKind, WindowPlan};

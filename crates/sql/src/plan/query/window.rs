@@ -40,6 +40,26 @@ pub enum WindowKind {
     Aggregate(Box<AggregateCall>),
 }
 
+impl WindowKind {
+    /// As MySQL prints it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            WindowKind::RowNumber => "row_number",
+            WindowKind::Rank => "rank",
+            WindowKind::DenseRank => "dense_rank",
+            WindowKind::PercentRank => "percent_rank",
+            WindowKind::CumeDist => "cume_dist",
+            WindowKind::Ntile(_) => "ntile",
+            WindowKind::Lead { backwards: true, .. } => "lag",
+            WindowKind::Lead { .. } => "lead",
+            WindowKind::FirstValue(_) => "first_value",
+            WindowKind::LastValue(_) => "last_value",
+            WindowKind::NthValue(..) => "nth_value",
+            WindowKind::Aggregate(call) => call.function.name(),
+        }
+    }
+}
+
 /// The rows around the current one that a function looks at.
 #[derive(Debug, Clone)]
 pub struct Frame {

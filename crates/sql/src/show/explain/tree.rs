@@ -1,0 +1,278 @@
+//! FORMAT=TREE: a line per operation, what it reads from below it.
+
+use std::fmt::Write;
+
+use super::access::KeyUse;
+use super::outline::{Block, Joined, Place, SetUnit, Step, TableStep, Unit, set_word};
+use crate::plan::access::AccessKind;
+
+/// The tree, its lines ended by newlines.
+pub fn text(unit: &Unit) -> String {
+    let mut tree = Tree::default();
+    tree.unit(unit);
+    tree.text
+}
+
+#[derive(Default)]
+struct Tree {
+    text: String,
+    depth: usize,
+}
+
+/// Rows of an operation, and what they cost.
+#[derive(Clone, Copy)]
+struct Estimate {
+    rows: f64,
+    cost: f64,
+}
+
+impl Estimate {
+    fn of(step: &Step) -> Estimate {
+        match step {
+            Step::Table(table) => Estimate {
+                rows: table.rows * table.share,
+                cost: table.cost,
+            },
+            Step::Join { sides, .. } => {
+                let [outer, inner] = [Estimate::of(&sides[0]), Estimate::of(&sides[1])];
+                let times = if is_hashed(&sides[1]) { 1.0 } else { outer.rows };
+                Estimate {
+                    rows: outer.rows * inner.rows,
+                    cost: outer.cost + times * inner.cost,
+                }
+            }
+            Step::Filter { step, .. } => {
+                let all = Estimate::of(step);
+                Estimate {
+                    rows: all.rows * 0.5,
+                    cost: all.cost,
+                }
+            }
+        }
+    }
+
+    fn shown(self) -> String {
+        let rows = match self.rows {
+            rows if rows < 9.95 => format!("{rows:.3}")
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+            rows => format!("{rows:.0}"),
+        };
+        format!("  (cost={:.2} rows={rows})", self.cost)
+    }
+}
+
+fn is_hashed(step: &Step) -> bool {
+    matches!(step, Step::Table(table) if table.hash.is_some())
+}
+
+impl Tree {
+    /// One operation, and what it reads.
+    fn node(&mut self, line: &str, below: impl FnOnce(&mut Tree)) {
+        let indent = self.depth * 4;
+        writeln!(self.text, "{:indent$}-> {line}", "").expect("a String takes everything");
+        self.depth += 1;
+        below(self);
+        self.depth -= 1;
+    }
+
+    fn leaf(&mut self, line: &str) {
+        self.node(line, |_| {});
+    }
+
+    /// A node for each operation that there is, around what the last one reads.
+    fn wrapped(&mut self, operations: &[String], inner: &mut dyn FnMut(&mut Tree)) {
+        match operations {
+            [] => inner(self),
+            [first, rest @ ..] => self.node(first, |tree| tree.wrapped(rest, inner)),
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit) {
+        match unit {
+            Unit::Block(block) => self.block(block),
+            Unit::Set(set) => self.set(set),
+        }
+    }
+
+    fn set(&mut self, set: &SetUnit) {
+        let mut operations: Vec<String> = Vec::new();
+        operations.extend(set.limit.as_ref().map(|limit| limit_line(limit)));
+        operations.extend(set.sort.as_ref().map(|sort| format!("Sort: {sort}")));
+        if set.compares {
+            let word = match set.terms.last() {
+                Some((Joined::By(op), _)) => set_word(*op),
+                _ => "UNION",
+            };
+            let word = format!("{}{}", &word[..1], word[1..].to_lowercase());
+            operations.push("Table scan on <temporary>".to_owned());
+            operations.push(format!("{word} materialize with deduplication"));
+        } else if !set.recursive {
+            operations.push("Append".to_owned());
+        }
+        self.wrapped(&operations, &mut |tree| {
+            for (at, (_, term)) in set.terms.iter().enumerate() {
+                if set.recursive && at > 0 {
+                    tree.node("Repeat until convergence", |tree| tree.unit(term));
+                } else {
+                    tree.unit(term);
+                }
+            }
+        });
+    }
+
+    fn block(&mut self, block: &Block) {
+        let mut operations: Vec<String> = Vec::new();
+        if let Some(change) = &block.change {
+            let verb = match change.verb {
+                "INSERT" => "Insert into",
+                "REPLACE" => "Replace into",
+                "UPDATE" => "Update",
+                _ => "Delete from",
+            };
+            operations.push(format!("{verb} {}", change.tables.join(", ")));
+            if change.buffered {
+                operations.push("Table scan on <temporary>".to_owned());
+                operations.push("Temporary table".to_owned());
+            }
+        }
+        operations.extend(block.limit.as_ref().map(|limit| limit_line(limit)));
+        operations.extend(block.sort.as_ref().map(|sort| format!("Sort: {sort}")));
+        if block.distinct {
+            operations.push("Table scan on <temporary>".to_owned());
+            operations.push("Temporary table with deduplication".to_owned());
+        }
+        if !block.windows.is_empty() {
+            operations.push(format!(
+                "Window aggregate with buffering: {}() OVER",
+                block.windows.join("() OVER, ")
+            ));
+        }
+        operations.extend(block.having.as_ref().map(|having| format!("Filter: {having}")));
+        match &block.grouping {
+            Some(grouping) if grouping.keyed => {
+                operations.push("Table scan on <temporary>".to_owned());
+                operations.push("Aggregate using temporary table".to_owned());
+            }
+            Some(grouping) => operations.push(format!("Aggregate: {}", grouping.aggregates)),
+            None => {}
+        }
+        self.wrapped(&operations, &mut |tree| match (&block.steps, block.message) {
+            (Some(step), _) => tree.step(step),
+            (None, Some(message @ "Impossible WHERE")) => tree.leaf(&format!("Zero rows ({message})")),
+            (None, _) => tree.leaf("Rows fetched before execution"),
+        });
+        for (place, unit) in &block.subqueries {
+            let first = unit.first_block();
+            let place = match place {
+                Place::Projection => "projection",
+                Place::Condition => "condition",
+            };
+            let how = if first.dependent { "dependent" } else { "run only once" };
+            let line = format!("Select #{} (subquery in {place}; {how})", first.id);
+            self.node(&line, |tree| tree.unit(unit));
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Table(table) => self.table(table),
+            Step::Filter { condition, step: inner } => {
+                let line = format!("Filter: {condition}{}", Estimate::of(step).shown());
+                self.node(&line, |tree| tree.step(inner));
+            }
+            Step::Join { outer_join, sides, on } => {
+                let inner = &sides[1];
+                let hash = match inner {
+                    Step::Table(table) => table.hash.as_ref(),
+                    _ => None,
+                };
+                let mut line = match (hash, outer_join) {
+                    (Some(hash), false) => format!("Inner hash join {hash}"),
+                    (Some(hash), true) => format!("Left hash join {hash}"),
+                    (None, false) => "Nested loop inner join".to_owned(),
+                    (None, true) => "Nested loop left join".to_owned(),
+                };
+                if let Some(on) = on {
+                    write!(line, ", extra conditions: {on}").expect("a String takes everything");
+                }
+                line += &Estimate::of(step).shown();
+                self.node(&line, |tree| {
+                    tree.step(&sides[0]);
+                    match hash {
+                        Some(_) => tree.node("Hash", |tree| tree.step(inner)),
+                        None => tree.step(inner),
+                    }
+                });
+            }
+        }
+    }
+
+    fn table(&mut self, table: &TableStep) {
+        if let Some(condition) = &table.condition {
+            let passing = Estimate {
+                rows: table.rows * table.share,
+                cost: table.cost,
+            };
+            let line = format!("Filter: {condition}{}", passing.shown());
+            return self.node(&line, |tree| tree.access(table));
+        }
+        self.access(table);
+    }
+
+    fn access(&mut self, table: &TableStep) {
+        let line = format!(
+            "{}{}",
+            access_line(table),
+            Estimate {
+                rows: table.rows,
+                cost: table.cost
+            }
+            .shown()
+        );
+        self.node(&line, |tree| match &table.derived {
+            Some((_, Some(unit))) => tree.node("Materialize", |tree| tree.unit(unit)),
+            Some((_, None)) => tree.leaf("Materialize (query plan printed elsewhere)"),
+            None => {}
+        });
+    }
+}
+
+fn limit_line(limit: &str) -> String {
+    match limit.contains('/') {
+        true => format!("Limit/Offset: {limit}"),
+        false => format!("Limit: {limit}"),
+    }
+}
+
+fn access_line(table: &TableStep) -> String {
+    let alias = &table.alias;
+    let Some(key) = &table.key else {
+        return match table.recursive {
+            true => format!("Scan new records on {alias}"),
+            false => format!("Table scan on {alias}"),
+        };
+    };
+    let KeyUse { name, ranges, .. } = key;
+    let covering = |word: &str| match key.covering {
+        true => format!("Covering {}", word.to_lowercase()),
+        false => word.to_owned(),
+    };
+    let reverse = if key.backward { " (reverse)" } else { "" };
+    match table.kind {
+        AccessKind::Const | AccessKind::EqRef => {
+            let word = covering("Index lookup").to_lowercase();
+            format!("Single-row {word} on {alias} using {name} ({ranges})")
+        }
+        AccessKind::Ref => format!(
+            "{} on {alias} using {name} ({ranges}){reverse}",
+            covering("Index lookup")
+        ),
+        AccessKind::Range => {
+            let word = covering("Index range scan");
+            format!("{word} on {alias} using {name} over {ranges}{reverse}")
+        }
+        AccessKind::Index | AccessKind::All => format!("{} on {alias} using {name}{reverse}", covering("Index scan")),
+    }
+}
