@@ -3,7 +3,7 @@
 //! A writer does one step at a time and notes it when it was acknowledged. When the server dies, one step is on its
 //! way: afterwards the tables are those of the ledger either without that step or with all of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One transaction, or one definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,8 +144,8 @@ fn map_difference<T: PartialEq + std::fmt::Debug>(
     expected: &BTreeMap<u32, T>,
     found: &BTreeMap<u32, T>,
 ) -> Option<String> {
-    let keys = expected.keys().chain(found.keys());
-    let different = keys.filter(|&key| expected.get(key) != found.get(key));
+    let keys: BTreeSet<&u32> = expected.keys().chain(found.keys()).collect();
+    let different = keys.into_iter().filter(|&key| expected.get(key) != found.get(key));
     let first: Vec<String> = different
         .take(3)
         .map(|key| format!("{key}: expected {:?}, found {:?}", expected.get(key), found.get(key)))
