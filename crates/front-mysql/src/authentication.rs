@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   answer of the account's plugin ─────────────▶ native: granted or denied
-//!   answer of another plugin ──▶ switch ──▶ answer
+//!   answer of another plugin, or none ──▶ switch ──▶ answer
 //!   sha2 answer ──▶ digest cached ──────────────▶ granted or denied
 //!               └─▶ ask for the password ──▶ (private) password ──────▶ slow check ──▶ granted or denied
 //!                                       └──▶ public key ──▶ encrypted ──▶ slow check ──▶ …
@@ -156,13 +156,17 @@ impl Authentication {
         self.account
     }
 
-    /// Begins with what the client sent along with its name: the answer of the plugin it believes in.
-    pub fn begin(&mut self, client_plugin: Option<&[u8]>, answer: &[u8]) -> Step {
+    /// Begins with what the client sent along with its name: the answer of the plugin it believes in. A client that believes in
+    /// another than `greeting_plugin` may have no answer yet, since it shows its plugin only a nonce meant for that.
+    pub fn begin(&mut self, greeting_plugin: Plugin, client_plugin: Option<&[u8]>, answer: &[u8]) -> Step {
         self.using_password = !answer.is_empty();
         // Clients from before plugins know one.
         let client_plugin = client_plugin.unwrap_or(native::NAME.as_bytes());
+        let is_answer = !answer.is_empty() || client_plugin == greeting_plugin.name().as_bytes();
         // No password looks the same under every plugin.
-        if client_plugin == self.plugin.name().as_bytes() || (answer.is_empty() && self.has_no_password()) {
+        let is_for_account =
+            client_plugin == self.plugin.name().as_bytes() || (answer.is_empty() && self.has_no_password());
+        if is_answer && is_for_account {
             return self.check_answer(answer);
         }
         let mut packet = Vec::new();
@@ -178,7 +182,7 @@ impl Authentication {
     pub fn answered(&mut self, packet: &[u8]) -> Step {
         match self.expected {
             Expected::Answer => {
-                self.using_password = !packet.is_empty();
+                self.using_password = !packet.is_empty() && packet != [0];
                 self.check_answer(packet)
             }
             Expected::PasswordOrKeyRequest if packet == [sha2::REQUEST_PUBLIC_KEY] => {
@@ -220,6 +224,11 @@ impl Authentication {
     }
 
     fn check_answer(&mut self, answer: &[u8]) -> Step {
+        // MySQL's own library says so that there is no password.
+        let answer = match (self.plugin, answer) {
+            (Plugin::CachingSha2Password, [0]) => &[],
+            (_, answer) => answer,
+        };
         if self.has_no_password() {
             return if answer.is_empty() {
                 Step::Granted { last_words: None }
@@ -278,6 +287,7 @@ mod tests {
     use mysql_wire::handshake::decode_auth_more_data;
 
     const NONCE: Nonce = Nonce(*b"01234567890123456789");
+    const GREETED: Plugin = Plugin::MysqlNativePassword;
     const GRANTED: Step = Step::Granted { last_words: None };
 
     fn passwords() -> Arc<Passwords> {
@@ -311,23 +321,26 @@ mod tests {
     fn native_password() {
         let answer = native::answer(b"secret", &NONCE);
         assert_eq!(
-            native_attempt("secret").begin(Some(b"mysql_native_password"), &answer),
+            native_attempt("secret").begin(GREETED, Some(b"mysql_native_password"), &answer),
             GRANTED
         );
         assert_eq!(
-            native_attempt("other").begin(Some(b"mysql_native_password"), &answer),
+            native_attempt("other").begin(GREETED, Some(b"mysql_native_password"), &answer),
             Step::Denied
         );
-        assert_eq!(native_attempt("secret").begin(None, &answer), GRANTED);
+        assert_eq!(native_attempt("secret").begin(GREETED, None, &answer), GRANTED);
         let mut without = native_attempt("secret");
-        assert_eq!(without.begin(Some(b"mysql_native_password"), b""), Step::Denied);
+        assert_eq!(
+            without.begin(GREETED, Some(b"mysql_native_password"), b""),
+            Step::Denied
+        );
         assert!(!without.using_password);
     }
 
     #[test]
     fn another_plugin_is_switched_from() {
         let mut attempt = native_attempt("secret");
-        let Step::Ask(packet) = attempt.begin(Some(b"dialog"), b"whatever") else {
+        let Step::Ask(packet) = attempt.begin(GREETED, Some(b"dialog"), b"whatever") else {
             panic!("a switch")
         };
         assert_eq!(AuthSwitch::decode(&packet).unwrap().plugin, b"mysql_native_password");
@@ -339,11 +352,26 @@ mod tests {
     fn an_account_without_password_takes_no_answer_only() {
         for plugin in [Plugin::CachingSha2Password, Plugin::MysqlNativePassword] {
             let begin = |client: &[u8], answer: &[u8]| {
-                attempt(Some(account(plugin, "")), Channel::Open).begin(Some(client), answer)
+                attempt(Some(account(plugin, "")), Channel::Open).begin(GREETED, Some(client), answer)
             };
-            assert_eq!(begin(b"caching_sha2_password", b""), GRANTED);
             assert_eq!(begin(b"mysql_native_password", b""), GRANTED);
             assert_eq!(begin(plugin.name().as_bytes(), &[1; 20]), Step::Denied);
+        }
+    }
+
+    #[test]
+    fn a_client_that_was_greeted_for_another_plugin_is_asked_before_it_is_judged() {
+        for (password, answer) in [("", vec![0]), ("secret", sha2::answer(b"secret", &NONCE).to_vec())] {
+            let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, password)), Channel::Open);
+            let Step::Ask(packet) = attempt.begin(GREETED, Some(b"caching_sha2_password"), b"") else {
+                panic!("a switch")
+            };
+            assert_eq!(AuthSwitch::decode(&packet).unwrap().plugin, b"caching_sha2_password");
+            match attempt.answered(&answer) {
+                Step::Granted { .. } => assert_eq!(password, ""),
+                Step::Ask(packet) => assert_eq!(packet, more_data(sha2::FULL_AUTHENTICATION)),
+                step => panic!("{step:?}"),
+            }
         }
     }
 
@@ -355,7 +383,7 @@ mod tests {
         };
         let mut first = attempt(Some(account.clone()), Channel::Private);
         let answer = sha2::answer(b"secret", &NONCE);
-        let Step::Ask(packet) = first.begin(Some(b"caching_sha2_password"), &answer) else {
+        let Step::Ask(packet) = first.begin(GREETED, Some(b"caching_sha2_password"), &answer) else {
             panic!("full way")
         };
         assert_eq!(decode_auth_more_data(&packet), Ok(&[sha2::FULL_AUTHENTICATION][..]));
@@ -364,7 +392,8 @@ mod tests {
         };
         assert_eq!(first.checked(check.run(&passwords())), GRANTED);
 
-        let fast = attempt(Some(account.clone()), Channel::Open).begin(Some(b"caching_sha2_password"), &answer);
+        let fast =
+            attempt(Some(account.clone()), Channel::Open).begin(GREETED, Some(b"caching_sha2_password"), &answer);
         assert_eq!(
             fast,
             Step::Granted {
@@ -376,7 +405,7 @@ mod tests {
             authentication_string: sha2::authentication_string(b"new", [8; 20]),
             ..account
         };
-        let slow = attempt(Some(changed), Channel::Open).begin(Some(b"caching_sha2_password"), &answer);
+        let slow = attempt(Some(changed), Channel::Open).begin(GREETED, Some(b"caching_sha2_password"), &answer);
         assert!(
             matches!(slow, Step::Ask(_)),
             "the cache does not outlive a changed password"
@@ -391,7 +420,7 @@ mod tests {
                 ..account(Plugin::CachingSha2Password, "secret")
             };
             let mut attempt = attempt(Some(account), Channel::Open);
-            attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
+            attempt.begin(GREETED, Some(b"caching_sha2_password"), &[1; 32]);
             let Step::Ask(packet) = attempt.answered(&[sha2::REQUEST_PUBLIC_KEY]) else {
                 panic!("the key")
             };
@@ -408,23 +437,25 @@ mod tests {
     fn a_user_who_does_not_exist_goes_the_same_way() {
         let mut unknown = attempt(None, Channel::Private);
         assert!(matches!(
-            unknown.begin(Some(b"caching_sha2_password"), &[1; 32]),
+            unknown.begin(GREETED, Some(b"caching_sha2_password"), &[1; 32]),
             Step::Ask(_)
         ));
         let Step::Check(check) = unknown.answered(b"nobody's password\0") else {
             panic!("a check")
         };
         assert_eq!(unknown.checked(check.run(&passwords())), Step::Denied);
-        assert_eq!(
-            attempt(None, Channel::Open).begin(Some(b"caching_sha2_password"), b""),
-            Step::Denied
-        );
+        let mut unknown = attempt(None, Channel::Open);
+        assert!(matches!(
+            unknown.begin(GREETED, Some(b"mysql_native_password"), b""),
+            Step::Ask(_)
+        ));
+        assert_eq!(unknown.answered(b""), Step::Denied);
     }
 
     #[test]
     fn garbage_in_place_of_an_encrypted_password_is_denied() {
         let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, "secret")), Channel::Open);
-        attempt.begin(Some(b"caching_sha2_password"), &[1; 32]);
+        attempt.begin(GREETED, Some(b"caching_sha2_password"), &[1; 32]);
         let Step::Check(check) = attempt.answered(b"secret\0") else {
             panic!("a check")
         };

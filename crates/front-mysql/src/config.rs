@@ -12,7 +12,11 @@ pub struct Config {
     /// Threads that serve connections, each with its own event loop.
     pub threads: usize,
     pub server_version: String,
-    /// The plugin that the greeting proposes; an account's own plugin is switched to.
+    /// The plugin that the greeting proposes; an account's own plugin is switched to. It is the older one because every
+    /// client has it built in: MariaDB's library loads the newer one from a file, and connections that are opened at
+    /// the same time then fail.
+    pub greeting_plugin: Plugin,
+    /// The plugin of accounts that are made without naming one, and so what an unknown user is asked for.
     pub default_plugin: Plugin,
     /// Offered to clients where there is one.
     pub tls: Option<Tls>,
@@ -43,6 +47,7 @@ impl Config {
             addr,
             threads: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
             server_version: "8.0.36-LatsDB-0.1.0".into(),
+            greeting_plugin: Plugin::MysqlNativePassword,
             default_plugin: Plugin::CachingSha2Password,
             tls: None,
             connections_max: 10_000,

@@ -132,7 +132,7 @@ impl LoginDialog<'_> {
             capabilities: offered,
             collation: CollationId::UTF8MB4_0900_AI_CI as u16 as u8,
             status: Status::AUTOCOMMIT,
-            plugin: config.default_plugin.name().as_bytes(),
+            plugin: config.greeting_plugin.name().as_bytes(),
         };
         self.answer.output.packet(|out| greeting.encode(out));
         let mut packet = self.ask().await?;
@@ -153,7 +153,11 @@ impl LoginDialog<'_> {
         let is_private = self.socket.is_encrypted() || client_host.is_loopback();
         let channel = if is_private { Channel::Private } else { Channel::Open };
         let mut authentication = Authentication::new(passwords, nonce, account, plugin, channel);
-        let mut step = authentication.begin(request.plugin.as_deref(), &request.answer);
+        let mut step = authentication.begin(
+            self.shared.config.greeting_plugin,
+            request.plugin.as_deref(),
+            &request.answer,
+        );
         let last_words = loop {
             step = match step {
                 Step::Ask(packet) => {

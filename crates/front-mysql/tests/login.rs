@@ -21,7 +21,7 @@ fn the_greeting() {
     let packet = Client::bare(server.addr()).read_packet().unwrap();
     let greeting = Greeting::decode(&packet).unwrap();
     assert_eq!(greeting.server_version, b"8.0.36-LatsDB-0.1.0");
-    assert_eq!(greeting.plugin, b"caching_sha2_password");
+    assert_eq!(greeting.plugin, b"mysql_native_password");
     assert!(
         greeting
             .capabilities

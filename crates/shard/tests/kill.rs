@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use env::{Env, Random};
+use env::Env;
 use shard::{Config, Shard};
 use support::purse::{Purse, SESSIONS, opening};
 use support::{Accounts, commit};
