@@ -247,7 +247,7 @@ def five_thousand_idle_connections():
         time.sleep(0.1)
 
 
-@test(memory_mib=128)
+@test(memory_mib=192)
 def statement_of_a_gigabyte():
     """Refused with 1153 before it is buffered."""
     with raw() as connection:

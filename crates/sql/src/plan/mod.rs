@@ -58,6 +58,11 @@ impl Plan {
         )
     }
 
+    /// Whether it computes a row out of nothing.
+    pub fn is_without_tables(&self) -> bool {
+        matches!(self, Plan::Query(plan) if plan.is_without_tables())
+    }
+
     /// The tables that it changes, or reads with locks.
     pub fn changed_tables(&self) -> Vec<Arc<Table>> {
         match self {

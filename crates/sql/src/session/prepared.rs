@@ -11,6 +11,10 @@ use super::{Fetch, PreparedInfo, Session};
 use crate::host::{BlockingHost, Host};
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
 
+/// The protocol counts both in 16 bits.
+const PARAMETERS_MAX: u32 = u16::MAX as u32;
+const COLUMNS_MAX: usize = u16::MAX as usize;
+
 /// The prepared statements of a session.
 #[derive(Default)]
 pub struct PreparedStatements {
@@ -54,6 +58,9 @@ impl Session {
                 .cloned(),
             false => self.shape_of(&prepared.statement, &BlockingHost)?,
         };
+        if columns.as_ref().is_some_and(|shape| shape.columns.len() > COLUMNS_MAX) {
+            return Err(self.remember(ErrorKind::TooManyFields.into()));
+        }
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let id = self.prepared.last_id;
         let parameters = prepared.parameters;
@@ -74,6 +81,9 @@ impl Session {
         }
         if !can_be_prepared(&parsed.statement) {
             return Err(self.remember(ErrorKind::UnsupportedPs.into()));
+        }
+        if parsed.params > PARAMETERS_MAX {
+            return Err(self.remember(ErrorKind::PsManyParam.into()));
         }
         Ok(Prepared {
             statement: Arc::new(parsed.statement),

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::exec::runtime::interrupted;
 use crate::expr::Services;
 use crate::expr::context::{RandomState, UserVariable};
-use crate::host::{Host, WaitEnd};
+use crate::host::{Host, Interrupt, WaitEnd};
 use crate::variables::{self, Scope, SessionVariables};
 
 /// The part of a session that expressions can change while a statement runs.
@@ -52,6 +52,8 @@ pub struct SessionServices<'a> {
     pub host: &'a dyn Host,
     pub variables: &'a SessionVariables,
     pub database: Option<&'a str>,
+    /// Whether the statement reads no table, so that an interrupted SLEEP has a result instead of an error.
+    pub without_tables: bool,
     /// Warnings and errors of the statement before, for `@@warning_count`.
     pub warning_count: u64,
     pub error_count: u64,
@@ -148,10 +150,8 @@ impl Services for SessionServices<'_> {
         let never = std::pin::pin!(std::future::pending());
         match self.host.wait_interruptible(never, Some(duration)) {
             WaitEnd::Done | WaitEnd::TimedOut => Ok(false),
-            WaitEnd::Interrupted(interrupt) => match interrupted(interrupt) {
-                error if error.kind() == ErrorKind::QueryInterrupted => Ok(true),
-                error => Err(error),
-            },
+            WaitEnd::Interrupted(Interrupt::KillQuery | Interrupt::Timeout) if self.without_tables => Ok(true),
+            WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),
         }
     }
 

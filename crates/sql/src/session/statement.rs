@@ -402,6 +402,7 @@ impl Session {
             host,
             variables: &self.variables,
             database: self.database.as_deref(),
+            without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
         }
@@ -434,7 +435,10 @@ impl Session {
     ) -> Result<Answer, Failure> {
         self.transaction.for_statement(&self.engine, &self.variables.settings);
         let status = self.status().with(more);
-        let services = self.services(host);
+        let services = SessionServices {
+            without_tables: plan.is_without_tables(),
+            ..self.services(host)
+        };
         let settings = &self.variables.settings;
         let strictness = match plan {
             Plan::Insert(plan) if plan.ignore => Strictness::Warn,

@@ -94,6 +94,11 @@ impl QueryPlan {
         tables
     }
 
+    /// Whether it is a SELECT without FROM.
+    pub fn is_without_tables(&self) -> bool {
+        matches!(&self.body, Body::Select(select) if select.from.is_none())
+    }
+
     pub fn for_each_table(&self, visit: &mut dyn FnMut(&BaseAccess)) {
         match &self.body {
             Body::Select(select) => {
