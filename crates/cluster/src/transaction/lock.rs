@@ -96,6 +96,10 @@ impl Transaction {
         if self.locks.count() % LOCKS_PER_MEMORY_CHECK == LOCKS_PER_MEMORY_CHECK - 1 {
             self.check_memory()?;
         }
+        // Two-phase locking: whoever held the lock may have committed since the snapshot.
+        if self.options.isolation == Isolation::Serializable {
+            self.is_snapshot_old.set(true);
+        }
         match policy {
             LockPolicy::Wait => match self.locks.lock(key, mode) {
                 LockOutcome::Granted => Ok(Progress::Done),

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::transaction::{Progress, Transaction, TransactionError};
-use store::{MemoryBudget, MemoryUse, Reservation};
+use cluster::transaction::{LockPolicy, Progress, Transaction, TransactionError};
+use store::{LockMode, MemoryBudget, MemoryUse, Reservation};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
 use crate::engine::Engine;
 use crate::exec::query::{HashTable, KeptRows};
 use crate::host::{Host, Interrupt, WaitEnd};
+use crate::plan::access::{AccessPath, KeyRanges};
 use crate::table::Table;
 use crate::variables::Settings;
 
@@ -29,6 +30,7 @@ pub struct Runtime<'a> {
     pub recursion_limit: u64,
     transaction: &'a RefCell<Transaction>,
     lock_wait_timeout: Duration,
+    locks_reads: bool,
     kept: Kept,
 }
 
@@ -64,8 +66,14 @@ impl<'a> Runtime<'a> {
             recursion_limit: settings.cte_max_recursion_depth,
             transaction,
             lock_wait_timeout: settings.lock_wait_timeout,
+            locks_reads: false,
             kept: Kept::default(),
         }
+    }
+
+    /// For a statement that has to lock what it reads (SERIALIZABLE).
+    pub fn locking_reads(self, locks_reads: bool) -> Runtime<'a> {
+        Runtime { locks_reads, ..self }
     }
 
     /// The rows of a derived table or subquery, computed at the first use.
@@ -129,6 +137,7 @@ impl<'a> Runtime<'a> {
             recursion_limit: self.recursion_limit,
             transaction,
             lock_wait_timeout: self.lock_wait_timeout,
+            locks_reads: self.locks_reads,
             kept: Kept::default(),
         }
     }
@@ -186,13 +195,48 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// Refuses to read a table, or an index of it, that was made after the transaction's snapshot.
-    pub fn check_visible(&self, table: &Table, index: IndexId) -> SqlResult<()> {
+    /// What every read of a table begins with: locks, where the isolation level asks for them, and refuses a table, or an index of it,
+    /// that was made after the transaction's snapshot.
+    pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        if self.locks_reads && policy != LockPolicy::SkipLocked {
+            self.lock_read(path, keys, policy)?;
+        }
         let snapshot = self.transaction().snapshot();
-        match table.rows.readable_since(index) {
+        match path.table.rows.readable_since(path.index) {
             Some(since) if since <= snapshot => Ok(()),
             _ => Err(ErrorKind::TableDefChanged.into()),
         }
+    }
+}
+
+impl Runtime<'_> {
+    /// Keeps others from changing what a read sees: single keys, whether they exist or not; all of the table where rows could
+    /// come into a range.
+    fn lock_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        let table = &*path.table;
+        let by_key = path.index == IndexId::PRIMARY && path.is_point();
+        let mode = if by_key {
+            LockMode::IntentionShared
+        } else {
+            LockMode::Shared
+        };
+        let failed = |error: StatementError| error.into_sql(table);
+        self.with_locks(|transaction| transaction.lock_table(table.id(), mode, policy))
+            .map_err(failed)?;
+        let current = self.engine.catalog();
+        if !current
+            .table_by_id(table.id())
+            .is_some_and(|def| Arc::ptr_eq(def, &table.def))
+        {
+            return Err(ErrorKind::TableDefChanged.into());
+        }
+        for range in keys.ranges.iter().filter(|_| by_key) {
+            self.with_locks(|transaction| {
+                transaction.lock_for_read(&table.rows, &range.from, LockMode::Shared, policy)
+            })
+            .map_err(failed)?;
+        }
+        Ok(())
     }
 }
 

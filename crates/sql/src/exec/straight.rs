@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use cluster::transaction::LockPolicy;
 use store::Cursor;
 use types::decimal::Decimal;
 use types::{RowLayout, SqlResult, Value, ValueRef};
@@ -34,7 +35,7 @@ pub fn run(
         .limit
         .as_ref()
         .map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
-    runtime.check_visible(&plan.path.table, plan.path.index)?;
+    runtime.begin_read(&plan.path, &keys, LockPolicy::Wait)?;
     sink.columns(&plan.shape, status)?;
     match &plan.output {
         Output::Totals(totals) => totals_row(plan, totals, &keys, runtime, ctx, sink),

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cluster::transaction::LockPolicy;
+use cluster::transaction::{Isolation, LockPolicy};
 use parser::ast::{self, Statement};
 use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
@@ -447,7 +447,11 @@ impl Session {
         };
         let now = self.statement_time();
         let transaction = self.transaction.current().expect("begun above");
-        let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows);
+        // A lone SELECT is serializable as it is: it sees one moment, and changes nothing.
+        let is_serializable = transaction.borrow().options().isolation == Isolation::Serializable;
+        let locks_reads = is_serializable && (self.transaction.in_transaction() || plan.is_change());
+        let runtime =
+            Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows).locking_reads(locks_reads);
         let (result, warnings) = loop {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
                 .with_params(parameters)

@@ -76,8 +76,17 @@ pub struct Client {
 
 impl Client {
     pub fn try_run(&mut self, sql: &str) -> SqlResult<Vec<String>> {
+        self.try_run_on(&NoWaiting, sql)
+    }
+
+    /// Waits for locks, so that sessions need a thread each.
+    pub fn try_run_waiting(&mut self, sql: &str) -> SqlResult<Vec<String>> {
+        self.try_run_on(&BlockingHost, sql)
+    }
+
+    fn try_run_on(&mut self, host: &dyn Host, sql: &str) -> SqlResult<Vec<String>> {
         let mut sink = Lines::default();
-        self.session.query(sql.as_bytes(), &NoWaiting, &mut sink)?;
+        self.session.query(sql.as_bytes(), host, &mut sink)?;
         Ok(sink.lines)
     }
 
@@ -175,6 +184,14 @@ impl ResultSink for Lines {
 /// Runs a script against a new database; panics at the first answer that is not the script's.
 pub fn run_script(path: &Path) {
     let text = std::fs::read_to_string(path).expect("a script");
+    let recorded = run_script_text(&text, &path.display().to_string());
+    if recording() {
+        std::fs::write(path, recorded).expect("a writable script");
+    }
+}
+
+/// Runs the text of a script; returns it with the answers that it got.
+pub fn run_script_text(text: &str, name_of_script: &str) -> String {
     let mut database = Database::open();
     let mut clients: HashMap<String, Client> = HashMap::new();
     let mut recorded = Vec::new();
@@ -208,15 +225,13 @@ pub fn run_script(path: &Path) {
             Err(error) => format!("error {} {}", error.code(), error.sqlstate()),
         };
         match expected {
-            None => assert!(!answer.starts_with("error "), "{}: {sql}\n{answer}", path.display()),
-            Some(expected) if !recording() => assert_eq!(answer, expected, "{}: {sql}", path.display()),
+            None => assert!(!answer.starts_with("error "), "{name_of_script}: {sql}\n{answer}"),
+            Some(expected) if !recording() => assert_eq!(answer, expected, "{name_of_script}: {sql}"),
             Some(_) => {}
         }
         recorded.push(expected.map_or(statement.to_owned(), |_| format!("{statement}\n----\n{answer}")));
     }
-    if recording() {
-        std::fs::write(path, recorded.join("\n\n") + "\n").expect("a writable script");
-    }
+    recorded.join("\n\n") + "\n"
 }
 
 fn recording() -> bool {

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use cluster::transaction::LockPolicy;
 use store::Cursor;
 use types::{SqlResult, Value};
 
@@ -55,6 +56,7 @@ impl Target {
         if let Some(key) = self.single_key(&keys) {
             return Ok(u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?));
         }
+        runtime.begin_read(&self.path, &keys, LockPolicy::Wait)?;
         let found = self.find(&keys, limit, runtime, ctx)?;
         let mut matched = 0;
         for (at, key) in found.iter().enumerate() {

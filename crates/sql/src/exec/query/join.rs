@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use cluster::transaction::LockPolicy;
 use store::Cursor;
 use types::{IndexId, SqlError, SqlResult, Value};
 
@@ -77,7 +78,8 @@ impl BaseAccess {
             return self.hashed_rows(hash, row, ctx, next);
         }
         let keys = key_ranges(&self.path, row, ctx)?;
-        runtime.check_visible(&self.table, self.path.index)?;
+        let policy = self.lock.map_or(LockPolicy::Wait, |lock| lock.policy);
+        runtime.begin_read(&self.path, &keys, policy)?;
         let width = self.table.def.columns.len();
         if self.lock.is_some() {
             return self.locked_rows(&keys.ranges, row, ctx, next);
@@ -263,7 +265,8 @@ impl BaseAccessRows<'_> {
     ) -> SqlResult<()> {
         let runtime = runtime(ctx)?;
         let access = self.access;
-        runtime.check_visible(&access.table, access.path.index)?;
+        let keys = key_ranges(&access.path, row, ctx)?;
+        runtime.begin_read(&access.path, &keys, LockPolicy::Wait)?;
         let mut cursor = Cursor::forward(store::KeyRange::all());
         while !cursor.is_finished() {
             let mut failed = Ok(());
