@@ -5,7 +5,7 @@
 //! an UPDATE and the inner side of a join.
 //!
 //! * [`conditions`]: what a condition says about a column;
-//! * [`choose`]: the cheapest index for a set of conditions;
+//! * [`mod@choose`]: the cheapest index for a set of conditions;
 //! * [`ranges`]: at execution, operands into encoded key ranges.
 
 pub mod choose;
