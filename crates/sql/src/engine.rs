@@ -35,6 +35,7 @@ pub struct Engine {
     plans: PlanCache,
     processes: OnceLock<Arc<dyn Processes>>,
     prepared_statements: AtomicI64,
+    write_locks: AtomicI64,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
 }
@@ -68,6 +69,7 @@ impl Engine {
             plans: PlanCache::default(),
             processes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
+            write_locks: AtomicI64::new(0),
             started_at_micros,
             next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
         };
@@ -149,6 +151,15 @@ impl Engine {
 
     pub(crate) fn count_prepared(&self, change: i64) {
         self.prepared_statements.fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// Whether a session has locked tables against reading (`LOCK TABLES … WRITE`): then readers have to ask for a lock.
+    pub(crate) fn has_write_locked_tables(&self) -> bool {
+        self.write_locks.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn count_write_locks(&self, change: i64) {
+        self.write_locks.fetch_add(change, Ordering::AcqRel);
     }
 
     /// `max_prepared_stmt_count`

@@ -104,3 +104,19 @@ fn innodb_lock_wait_timeout_undoes_the_statement_alone() {
     b.run("COMMIT");
     assert_eq!(a.run("SELECT value FROM t WHERE id = 3")[1], "31");
 }
+
+#[test]
+fn a_closed_or_reset_session_gives_up_its_table_locks() {
+    let mut database = Database::open();
+    accounts(&mut database);
+    let (mut a, mut b) = (database.session(), database.session());
+    a.run("LOCK TABLES t WRITE");
+    assert_eq!(b.error("SELECT * FROM t"), 1205);
+    drop(a);
+    assert_eq!(b.run("SELECT COUNT(*) FROM t")[1], "3");
+    let mut c = database.session();
+    c.run("FLUSH TABLES WITH READ LOCK");
+    assert_eq!(b.error("DELETE FROM t"), 1205);
+    c.session.reset();
+    assert_eq!(b.run("DELETE FROM t")[0], "ok, 3 affected");
+}

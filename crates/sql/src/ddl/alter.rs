@@ -20,7 +20,7 @@ use crate::exec::dml::{RowChanger, WriteRules, duplicate_error};
 use crate::exec::rows::read_row;
 use crate::expr::StatementContext;
 use crate::host::Host;
-use crate::session::{Answer, DefinitionServices, Session};
+use crate::session::{Answer, DefinitionServices, Session, TableLocks};
 use crate::table::{Table, store_spec};
 
 /// Rows of a rebuild that are committed together.
@@ -525,6 +525,7 @@ impl SchemaChange<'_> {
             ctx: ctx.eval(),
             params: &[],
             access: &crate::accounts::access::Access::EVERYTHING,
+            table_locks: &TableLocks::default(),
         };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;

@@ -53,7 +53,8 @@ impl Session {
         self.transaction.check_writable(&self.variables.settings)?;
         let engine = self.engine.clone();
         let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), Options::default()));
-        let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false);
+        let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false)
+            .waiting(self.variables.settings.metadata_lock_wait_timeout);
         lock(&runtime, SYSTEM_TABLE)?;
         let before = engine.catalog();
         let mut change = SchemaChange {
@@ -71,6 +72,10 @@ impl Session {
 
     /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
     pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
+        self.define_locked(statement, host, |session| session.define(statement, host))
+    }
+
+    fn define(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
         match statement {
             Statement::CreateDatabase(create) => {
                 return self

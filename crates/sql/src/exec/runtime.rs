@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::exec::query::{HashTable, KeptRows};
 use crate::host::{Host, Interrupt, WaitEnd};
 use crate::plan::access::{AccessPath, KeyRanges};
+use crate::session::TableLocks;
 use crate::table::Table;
 use crate::variables::Settings;
 
@@ -31,6 +32,8 @@ pub struct Runtime<'a> {
     transaction: &'a RefCell<Transaction>,
     lock_wait_timeout: Duration,
     locks_reads: bool,
+    /// Tables that the session has locked already.
+    table_locks: Option<&'a TableLocks>,
     kept: Kept,
 }
 
@@ -67,6 +70,7 @@ impl<'a> Runtime<'a> {
             transaction,
             lock_wait_timeout: settings.lock_wait_timeout,
             locks_reads: false,
+            table_locks: None,
             kept: Kept::default(),
         }
     }
@@ -74,6 +78,27 @@ impl<'a> Runtime<'a> {
     /// For a statement that has to lock what it reads (SERIALIZABLE).
     pub fn locking_reads(self, locks_reads: bool) -> Runtime<'a> {
         Runtime { locks_reads, ..self }
+    }
+
+    /// For a statement of a session that holds table locks.
+    pub fn under(self, table_locks: &'a TableLocks) -> Runtime<'a> {
+        Runtime {
+            table_locks: Some(table_locks),
+            ..self
+        }
+    }
+
+    /// With another limit on waits for locks than `innodb_lock_wait_timeout`.
+    pub fn waiting(self, lock_wait_timeout: Duration) -> Runtime<'a> {
+        Runtime {
+            lock_wait_timeout,
+            ..self
+        }
+    }
+
+    /// Whether LOCK TABLES has locked the table for this session.
+    pub fn holds(&self, table: &Table) -> bool {
+        self.table_locks.is_some_and(|locks| locks.holds(table))
     }
 
     /// The rows of a derived table or subquery, computed at the first use.
@@ -138,6 +163,7 @@ impl<'a> Runtime<'a> {
             transaction,
             lock_wait_timeout: self.lock_wait_timeout,
             locks_reads: self.locks_reads,
+            table_locks: self.table_locks,
             kept: Kept::default(),
         }
     }
@@ -198,8 +224,12 @@ impl<'a> Runtime<'a> {
     /// What every read of a table begins with: locks, where the isolation level asks for them, and refuses a table, or an index of it,
     /// that was made after the transaction's snapshot.
     pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
-        if self.locks_reads && policy != LockPolicy::SkipLocked {
-            self.lock_read(path, keys, policy)?;
+        let shares = self.locks_reads && policy != LockPolicy::SkipLocked;
+        if (shares || self.engine.has_write_locked_tables()) && !self.holds(&path.table) {
+            self.lock_table_for_read(path, shares, policy)?;
+        }
+        if shares && is_key_read(path) {
+            self.lock_keys_for_read(&path.table, keys, policy)?;
         }
         let snapshot = self.transaction().snapshot();
         match path.table.rows.readable_since(path.index) {
@@ -209,32 +239,39 @@ impl<'a> Runtime<'a> {
     }
 }
 
+/// Whether a path reads single keys, which can be locked whether they exist or not.
+fn is_key_read(path: &AccessPath) -> bool {
+    path.index == IndexId::PRIMARY && path.is_point()
+}
+
 impl Runtime<'_> {
-    /// Keeps others from changing what a read sees: single keys, whether they exist or not; all of the table where rows could
-    /// come into a range.
-    fn lock_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+    /// Waits for whoever has locked the table, and with `shares` keeps others from changing what a read sees: all of the
+    /// table, where rows could come into a range.
+    fn lock_table_for_read(&self, path: &AccessPath, shares: bool, policy: LockPolicy) -> SqlResult<()> {
         let table = &*path.table;
-        let by_key = path.index == IndexId::PRIMARY && path.is_point();
-        let mode = if by_key {
-            LockMode::IntentionShared
-        } else {
-            LockMode::Shared
+        let mode = match shares && !is_key_read(path) {
+            true => LockMode::Shared,
+            false => LockMode::IntentionShared,
         };
-        let failed = |error: StatementError| error.into_sql(table);
+        let policy = match policy {
+            LockPolicy::NoWait => LockPolicy::NoWait,
+            LockPolicy::Wait | LockPolicy::SkipLocked => LockPolicy::Wait,
+        };
         self.with_locks(|transaction| transaction.lock_table(table.id(), mode, policy))
-            .map_err(failed)?;
+            .map_err(|error| error.into_sql(table))?;
         let current = self.engine.catalog();
-        if !current
-            .table_by_id(table.id())
-            .is_some_and(|def| Arc::ptr_eq(def, &table.def))
-        {
-            return Err(ErrorKind::TableDefChanged.into());
+        match current.table_by_id(table.id()) {
+            Some(def) if Arc::ptr_eq(def, &table.def) => Ok(()),
+            _ => Err(ErrorKind::TableDefChanged.into()),
         }
-        for range in keys.ranges.iter().filter(|_| by_key) {
+    }
+
+    fn lock_keys_for_read(&self, table: &Table, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        for range in &keys.ranges {
             self.with_locks(|transaction| {
                 transaction.lock_for_read(&table.rows, &range.from, LockMode::Shared, policy)
             })
-            .map_err(failed)?;
+            .map_err(|error| error.into_sql(table))?;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertVerb::Insert if insert.on_duplicate.is_empty() => &["INSERT"],
         InsertVerb::Insert => &["INSERT", "UPDATE"],
     };
-    let table = planner.table_for(&insert.table, privileges)?;
+    let table = planner.table_for(&insert.table, None, privileges)?;
     let columns = insert_columns(&table, insert)?;
     let mut defaults = Vec::new();
     for (position, _) in table
@@ -302,7 +302,11 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     if update.with.is_some() {
         return Err(SqlError::not_supported("WITH in UPDATE"));
     }
-    let table = planner.table_for(&factor.name, reads_and(&["UPDATE", "SELECT"], &update.filter))?;
+    let table = planner.table_for(
+        &factor.name,
+        factor.alias.as_ref(),
+        reads_and(&["UPDATE", "SELECT"], &update.filter),
+    )?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList);
     let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
@@ -345,7 +349,7 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     if delete.with.is_some() {
         return Err(SqlError::not_supported("WITH in DELETE"));
     }
-    let table = planner.table_for(name, reads_and(&["DELETE", "SELECT"], &delete.filter))?;
+    let table = planner.table_for(name, alias.as_ref(), reads_and(&["DELETE", "SELECT"], &delete.filter))?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
     Ok(DeletePlan {

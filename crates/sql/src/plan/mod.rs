@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::exec::dml::{DeletePlan, InsertPlan, UpdatePlan};
 use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
+use crate::session::TableLocks;
 use crate::table::Table;
 
 pub use dml::{added_values, write_rules};
@@ -88,6 +89,8 @@ pub struct Planner<'a> {
     pub params: &'a [SqlType],
     /// What whoever asks may do.
     pub access: &'a Access,
+    /// What LOCK TABLES lets the session use.
+    pub table_locks: &'a TableLocks,
 }
 
 impl<'a> Planner<'a> {
@@ -116,17 +119,24 @@ impl<'a> Planner<'a> {
     }
 
     /// A table to read; 1046 without a database, 1142 where that is not allowed, 1049 and 1146 where there is none.
-    pub fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
-        self.table_for(name, &["SELECT"])
+    pub fn table(&self, name: &ast::TableName, alias: Option<&ast::Ident>) -> SqlResult<Arc<Table>> {
+        self.table_for(name, alias, &["SELECT"])
     }
 
     /// A table for which these privileges are needed.
-    pub fn table_for(&self, name: &ast::TableName, privileges: &[&str]) -> SqlResult<Arc<Table>> {
+    pub fn table_for(
+        &self,
+        name: &ast::TableName,
+        alias: Option<&ast::Ident>,
+        privileges: &[&str],
+    ) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {
             Some(schema) => schema.as_str(),
             None => self.database.ok_or(ErrorKind::NoDb)?,
         };
         self.access.check_table(database, &name.name, privileges)?;
+        self.table_locks
+            .check_use(database, &name.name, alias.unwrap_or(&name.name))?;
         let missing = || crate::names::missing_table(self.catalog, database, &name.name);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)

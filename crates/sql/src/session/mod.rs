@@ -4,12 +4,14 @@
 //! * [`statement`]: one statement, from its tree to its answer;
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
+//! * [`table_locks`]: LOCK TABLES;
 //! * [`services`]: what functions ask of the session.
 
 mod prepared;
 mod services;
 mod set;
 mod statement;
+mod table_locks;
 mod transaction;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use transaction::SessionTransaction;
 
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::{Answer, is_planned};
+pub use table_locks::TableLocks;
 pub(crate) use transaction::commit_error;
 
 /// Who logged in, and how the client wants to be talked to.
@@ -85,6 +88,7 @@ pub struct Session {
     pub(crate) warnings: Warnings,
     /// What it may do, by the catalog of this version.
     pub(crate) access: Option<(u64, Access)>,
+    pub(crate) table_locks: TableLocks,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -104,6 +108,7 @@ impl Session {
             prepared: PreparedStatements::default(),
             warnings: Warnings::default(),
             access: None,
+            table_locks: TableLocks::default(),
             ends: false,
             options,
         };
@@ -177,6 +182,7 @@ impl Session {
     /// `COM_RESET_CONNECTION`: rolls back, forgets variables, prepared statements, locks; keeps the database and the user.
     pub fn reset(&mut self) {
         self.transaction = SessionTransaction::default();
+        self.table_locks = TableLocks::default();
         self.engine.named_locks().release_all(self.options.connection_id);
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);

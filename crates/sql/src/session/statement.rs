@@ -193,6 +193,7 @@ impl Session {
         let status = self.status().with(more);
         match &**statement {
             Statement::Begin(begin) => {
+                self.give_up_locked_tables(host)?;
                 self.transaction
                     .start(begin, &self.engine, &self.variables.settings, host)?;
                 Ok(Answer::done())
@@ -224,6 +225,8 @@ impl Session {
             Statement::Describe(describe) => self.describe(describe, status, host, sink),
             Statement::Explain(explain) => self.explain(explain, parameters, status, host, sink),
             Statement::Kill(kill) => self.kill(kill, host),
+            Statement::LockTables(tables) => self.lock_tables(tables, host).map(|()| Answer::done()),
+            Statement::UnlockTables => self.unlock_tables(host).map(|()| Answer::done()),
             _ => self.administer(statement, status, host, sink),
         }
     }
@@ -303,6 +306,7 @@ impl Session {
             let plan = self.plan(statement, text, parameters, host)?;
             if plan.is_change() {
                 self.transaction.check_writable(&self.variables.settings)?;
+                self.table_locks.check_change(&plan.changed_tables())?;
             }
             let time_limit = self.variables.settings.max_execution_time.filter(|_| !plan.is_change());
             if let Some(limit) = time_limit {
@@ -336,7 +340,8 @@ impl Session {
     ) -> SqlResult<Arc<Plan>> {
         let access = self.access();
         // A shared plan says nothing of who may run it.
-        let text = text.filter(|_| access.is_unlimited());
+        let table_locks = Some(&self.table_locks).filter(|locks| !locks.is_empty());
+        let text = text.filter(|_| access.is_unlimited() && table_locks.is_none());
         let settings = &self.variables.settings;
         let types: Vec<SqlType> = parameters
             .iter()
@@ -364,6 +369,7 @@ impl Session {
                 ctx: ctx.eval(),
                 params: &types,
                 access: &access,
+                table_locks: &session.table_locks,
             };
             planner.plan(statement)
         })?;
@@ -450,8 +456,9 @@ impl Session {
         // A lone SELECT is serializable as it is: it sees one moment, and changes nothing.
         let is_serializable = transaction.borrow().options().isolation == Isolation::Serializable;
         let locks_reads = is_serializable && (self.transaction.in_transaction() || plan.is_change());
-        let runtime =
-            Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows).locking_reads(locks_reads);
+        let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
+            .locking_reads(locks_reads)
+            .under(&self.table_locks);
         let (result, warnings) = loop {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
                 .with_params(parameters)
@@ -509,7 +516,8 @@ fn lock_tables(
     catalog_version: u64,
     engine: &crate::engine::Engine,
 ) -> Result<(), Failure> {
-    let tables = plan.changed_tables();
+    let mut tables = plan.changed_tables();
+    tables.retain(|table| !runtime.holds(table));
     for table in &tables {
         runtime
             .with_locks(|transaction| {

@@ -42,6 +42,8 @@ pub struct Settings {
     /// What expressions look at: sql_mode, time zone, collation, …
     pub expressions: expr::Settings,
     pub lock_wait_timeout: Duration,
+    /// `lock_wait_timeout`: for locks of tables as a whole.
+    pub metadata_lock_wait_timeout: Duration,
     /// `None`: without limit.
     pub max_execution_time: Option<Duration>,
     pub client_charset: CharsetId,
@@ -69,6 +71,7 @@ impl Default for Settings {
             snapshot_isolation: true,
             expressions: expr::Settings::default(),
             lock_wait_timeout: Duration::from_secs(50),
+            metadata_lock_wait_timeout: Duration::from_secs(31_536_000),
             max_execution_time: None,
             client_charset: CharsetId::UTF8MB4,
             results_charset: Some(CharsetId::UTF8MB4),
@@ -110,6 +113,7 @@ impl Settings {
                 self.expressions.time_zone = TimeZone::from_name(value).ok_or_else(unknown)?;
             }
             "innodb_lock_wait_timeout" => self.lock_wait_timeout = Duration::from_secs(number(value)),
+            "lock_wait_timeout" => self.metadata_lock_wait_timeout = Duration::from_secs(number(value)),
             "max_execution_time" => {
                 let milliseconds = number(value);
                 self.max_execution_time = (milliseconds > 0).then(|| Duration::from_millis(milliseconds));

@@ -171,7 +171,7 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         };
         return Ok(add_table(scope, table));
     }
-    let table = scope.planner.table(&factor.name)?;
+    let table = scope.planner.table(&factor.name, factor.alias.as_ref())?;
     let columns = base_columns(&table, &alias);
     let invisible = table
         .def

@@ -1,0 +1,297 @@
+//! `LOCK TABLES`, `FLUSH TABLES WITH READ LOCK` and `UNLOCK TABLES`.
+//!
+//! The locks live until they are given up, however many transactions pass meanwhile. So a transaction of their own holds
+//! them, apart from those of the session's statements, which leave out the table locks that are held here. READ keeps other
+//! sessions' changes away. WRITE also makes their reads wait: these take no lock otherwise, and take one while the node counts
+//! a table locked for writing ([`Engine::has_write_locked_tables`]).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cluster::catalog::SYSTEM_TABLE;
+use cluster::transaction::{LockPolicy, Options, Transaction};
+use parser::ast::{self, Statement, TableLockMode};
+use store::LockMode;
+use types::{ErrorKind, SqlError, SqlResult, TableId};
+
+use super::Session;
+use crate::engine::Engine;
+use crate::exec::Runtime;
+use crate::host::Host;
+use crate::table::Table;
+
+/// The locks that a session holds beside its transaction.
+#[derive(Default)]
+pub struct TableLocks {
+    tables: Option<LockedTables>,
+    /// `FLUSH TABLES WITH READ LOCK`: nobody changes anything.
+    everything: Option<Transaction>,
+}
+
+struct LockedTables {
+    list: Vec<LockedTable>,
+    /// Holds the locks; dropping it gives them up.
+    _holder: Transaction,
+    _count: WriteLockCount,
+}
+
+#[derive(Clone)]
+struct LockedTable {
+    database: String,
+    name: String,
+    /// The only name by which statements may use it.
+    alias: String,
+    writes: bool,
+    id: TableId,
+}
+
+/// Counts the session among those that make readers look for locks.
+struct WriteLockCount(Option<Arc<Engine>>);
+
+impl WriteLockCount {
+    fn new(engine: &Arc<Engine>, writes: bool) -> WriteLockCount {
+        if writes {
+            engine.count_write_locks(1);
+        }
+        WriteLockCount(writes.then(|| engine.clone()))
+    }
+}
+
+impl Drop for WriteLockCount {
+    fn drop(&mut self) {
+        if let Some(engine) = &self.0 {
+            engine.count_write_locks(-1);
+        }
+    }
+}
+
+impl TableLocks {
+    /// Whether plans have to be looked at before they run.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_none() && self.everything.is_none()
+    }
+
+    /// Whether statements of the session need no table lock of their own.
+    pub fn holds(&self, table: &Table) -> bool {
+        let is_listed = |locked: &LockedTables| locked.list.iter().any(|known| known.id == table.id());
+        self.everything.is_some() || self.tables.as_ref().is_some_and(is_listed)
+    }
+
+    /// 1100 for a table that is not among the locked ones, under the name that the statement gives it.
+    pub fn check_use(&self, database: &str, name: &str, alias: &str) -> SqlResult<()> {
+        let Some(locked) = &self.tables else { return Ok(()) };
+        let is_it = |known: &LockedTable| known.database == database && known.name == name && known.alias == alias;
+        match locked.list.iter().any(is_it) {
+            true => Ok(()),
+            false => Err(SqlError::new(ErrorKind::TableNotLocked, &[&alias])),
+        }
+    }
+
+    /// 1099 for a change of what is locked to be read, 1223 under the lock of everything.
+    pub fn check_change(&self, tables: &[Arc<Table>]) -> SqlResult<()> {
+        if self.everything.is_some() {
+            return Err(ErrorKind::CantUpdateWithReadlock.into());
+        }
+        let Some(locked) = &self.tables else { return Ok(()) };
+        let may_write = |table: &Arc<Table>| {
+            let mut known = locked.list.iter().filter(|known| known.id == table.id());
+            known.any(|known| known.writes)
+        };
+        match tables.iter().find(|table| !may_write(table)) {
+            Some(table) => Err(SqlError::new(ErrorKind::TableNotLockedForWrite, &[&table.def.name])),
+            None => Ok(()),
+        }
+    }
+
+    fn check_definition(&self, session: &Session, statement: &Statement) -> SqlResult<()> {
+        if self.everything.is_some() {
+            return Err(ErrorKind::CantUpdateWithReadlock.into());
+        }
+        let Some(locked) = &self.tables else { return Ok(()) };
+        let check = |name: &ast::TableName| {
+            let (database, name) = session.qualified(name)?;
+            let mut known = locked
+                .list
+                .iter()
+                .filter(|known| known.database == database && known.name == name)
+                .peekable();
+            if known.peek().is_none() {
+                return Err(SqlError::new(ErrorKind::TableNotLocked, &[&name]));
+            }
+            match known.any(|known| known.writes) {
+                true => Ok(()),
+                false => Err(SqlError::new(ErrorKind::TableNotLockedForWrite, &[&name])),
+            }
+        };
+        match statement {
+            Statement::CreateTable(create) => check(&create.name),
+            Statement::DropTable(drop) => drop.names.iter().try_for_each(check),
+            Statement::RenameTable(renames) => renames.iter().try_for_each(|rename| check(&rename.from)),
+            Statement::Truncate(name) => check(name),
+            Statement::CreateIndex(create) => check(&create.table),
+            Statement::DropIndex(drop) => check(&drop.table),
+            Statement::AlterTable(alter) => check(&alter.table),
+            Statement::CreateDatabase(_) | Statement::DropDatabase(_) | Statement::AlterDatabase(_) => {
+                Err(ErrorKind::LockOrActiveTransaction.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Session {
+    /// `LOCK TABLES`: commits, gives up what was locked, and locks anew.
+    pub(super) fn lock_tables(&mut self, wanted: &[ast::LockTable], host: &dyn Host) -> SqlResult<()> {
+        self.transaction.commit(host)?;
+        self.table_locks.tables = None;
+        let mut list = Vec::with_capacity(wanted.len());
+        for lock in wanted {
+            let (database, name) = self.qualified(&lock.table)?;
+            let table = self.table(&lock.table)?;
+            let alias = lock
+                .alias
+                .as_ref()
+                .map_or(name.clone(), |alias| alias.as_str().to_owned());
+            if list
+                .iter()
+                .any(|known: &LockedTable| known.alias == alias && known.database == database)
+            {
+                return Err(SqlError::new(ErrorKind::NonUniqTable, &[&alias]));
+            }
+            list.push(LockedTable {
+                database,
+                name,
+                alias,
+                writes: lock.mode == TableLockMode::Write,
+                id: table.id(),
+            });
+        }
+        if self.table_locks.everything.is_some() && list.iter().any(|table| table.writes) {
+            return Err(ErrorKind::CantUpdateWithReadlock.into());
+        }
+        self.table_locks.tables = Some(self.locked(list, host)?);
+        Ok(())
+    }
+
+    /// Takes the locks in the order of the tables' ids, so that two such statements cannot wait for each other.
+    fn locked(&self, list: Vec<LockedTable>, host: &dyn Host) -> SqlResult<LockedTables> {
+        // Counted before the locks are there: from now on, readers look.
+        let count = WriteLockCount::new(&self.engine, list.iter().any(|table| table.writes));
+        let mut order: Vec<&LockedTable> = list.iter().collect();
+        order.sort_by_key(|table| (table.id, !table.writes));
+        order.dedup_by_key(|table| table.id);
+        let wanted = order.iter().map(|table| (table.id, table.writes)).collect::<Vec<_>>();
+        let holder = self.hold(&wanted, host)?;
+        Ok(LockedTables {
+            list,
+            _holder: holder,
+            _count: count,
+        })
+    }
+
+    /// A transaction that does nothing but hold these locks.
+    fn hold(&self, wanted: &[(TableId, bool)], host: &dyn Host) -> SqlResult<Transaction> {
+        let holder = RefCell::new(Transaction::begin(
+            self.engine.participant().clone(),
+            Options::default(),
+        ));
+        let runtime = Runtime::new(&self.engine, host, &holder, &self.variables.settings, false)
+            .waiting(self.variables.settings.metadata_lock_wait_timeout);
+        for (table, writes) in wanted {
+            let mode = if *writes { LockMode::Exclusive } else { LockMode::Shared };
+            runtime
+                .with_locks(|transaction| transaction.lock_table(*table, mode, LockPolicy::Wait))
+                .map_err(|error| error.into_sql_named("table"))?;
+        }
+        drop(runtime);
+        Ok(holder.into_inner())
+    }
+
+    /// `UNLOCK TABLES`: commits, where tables were locked.
+    pub(super) fn unlock_tables(&mut self, host: &dyn Host) -> SqlResult<()> {
+        self.table_locks.everything = None;
+        self.give_up_locked_tables(host)
+    }
+
+    /// `START TRANSACTION` gives up what LOCK TABLES holds, but not the lock of everything.
+    pub(super) fn give_up_locked_tables(&mut self, host: &dyn Host) -> SqlResult<()> {
+        match self.table_locks.tables.take() {
+            Some(_) => self.transaction.commit(host),
+            None => Ok(()),
+        }
+    }
+
+    /// `FLUSH TABLES …`: there is nothing to close; WITH READ LOCK and FOR EXPORT lock tables, or everything.
+    pub(crate) fn flush_tables(
+        &mut self,
+        tables: &[ast::TableName],
+        mode: ast::FlushTables,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
+        if mode == ast::FlushTables::Close {
+            return tables.iter().try_for_each(|name| self.table(name).map(drop));
+        }
+        if self.table_locks.tables.is_some() {
+            return Err(ErrorKind::LockOrActiveTransaction.into());
+        }
+        if !tables.is_empty() {
+            let locks = tables.iter().map(|name| ast::LockTable {
+                table: name.clone(),
+                alias: None,
+                mode: TableLockMode::Read,
+            });
+            return self.lock_tables(&locks.collect::<Vec<_>>(), host);
+        }
+        self.transaction.commit(host)?;
+        self.table_locks.everything = None;
+        // The first lock keeps the list of tables as it is.
+        let mut holder = self.hold(&[(SYSTEM_TABLE, false)], host)?;
+        loop {
+            let catalog = self.engine.catalog();
+            let mut all: Vec<TableId> = catalog
+                .databases()
+                .flat_map(|database| database.tables.values().map(|table| table.id))
+                .collect();
+            all.push(SYSTEM_TABLE);
+            all.sort_unstable();
+            let wanted: Vec<_> = all.into_iter().map(|id| (id, false)).collect();
+            let complete = self.hold(&wanted, host)?;
+            drop(std::mem::replace(&mut holder, complete));
+            if Arc::ptr_eq(&catalog, &self.engine.catalog()) {
+                break;
+            }
+        }
+        self.table_locks.everything = Some(holder);
+        Ok(())
+    }
+
+    /// Runs a change of the schema under LOCK TABLES: it takes the place of the session's own locks, which are taken again, on the
+    /// tables that are still there.
+    pub(crate) fn define_locked<R>(
+        &mut self,
+        statement: &Statement,
+        host: &dyn Host,
+        define: impl FnOnce(&mut Session) -> SqlResult<R>,
+    ) -> SqlResult<R> {
+        if self.table_locks.is_empty() {
+            return define(self);
+        }
+        self.table_locks.check_definition(self, statement)?;
+        let Some(locked) = self.table_locks.tables.take() else {
+            return define(self);
+        };
+        let mut list = locked.list.clone();
+        drop(locked);
+        let result = define(self);
+        let catalog = self.engine.catalog();
+        list.retain_mut(|table| match catalog.table(&table.database, &table.name) {
+            None => false,
+            Some(def) => {
+                table.id = def.id;
+                true
+            }
+        });
+        self.table_locks.tables = Some(self.locked(list, host)?);
+        result
+    }
+}
