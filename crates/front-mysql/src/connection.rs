@@ -183,6 +183,11 @@ impl Connection {
     fn run_packets(&mut self, suspender: &Suspender) -> Next {
         let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
         let host = FiberHost::new(suspender, &handle, &socket);
+        // What comes after a KILL is not run.
+        if let Some(interrupt @ (Interrupt::KillConnection | Interrupt::Shutdown)) = handle.interrupted() {
+            self.say_why(SocketEnd::Interrupted(interrupt));
+            return Next::Close;
+        }
         loop {
             let frames = match scan(self.input.pending(), 0, self.packet_len_max) {
                 Ok(Scan::Complete(frames)) => frames,

@@ -150,7 +150,7 @@ impl LoginDialog<'_> {
         let client_host = ClientHost(self.handle.peer.ip());
         let account = self.shared.backend.find_account(&request.user, &client_host);
         let (passwords, plugin) = (self.shared.passwords.clone(), self.shared.config.default_plugin);
-        let is_private = self.socket.is_encrypted() || client_host.is_loopback();
+        let is_private = self.socket.encryption().is_some() || client_host.is_loopback();
         let channel = if is_private { Channel::Private } else { Channel::Open };
         let mut authentication = Authentication::new(passwords, nonce, account, plugin, channel);
         let mut step = authentication.begin(
@@ -213,6 +213,7 @@ impl LoginDialog<'_> {
             multi_statements: has(Capabilities::MULTI_STATEMENTS),
             ignore_space: has(Capabilities::IGNORE_SPACE),
             interactive: has(Capabilities::INTERACTIVE),
+            encryption: self.socket.encryption(),
         })
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql::host::Interrupt;
+use sql::session::Encryption;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -19,7 +20,7 @@ use crate::input::Input;
 use crate::pool;
 use crate::registry::Handle;
 use crate::stream::Stream;
-use crate::tls::Tls;
+use crate::tls::{self, Tls};
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -219,8 +220,12 @@ impl Socket {
         }
     }
 
-    pub fn is_encrypted(&self) -> bool {
-        matches!(*self.stream.borrow(), Stream::Encrypted(_))
+    /// How the bytes travel; none where they do as they are.
+    pub fn encryption(&self) -> Option<Encryption> {
+        match &*self.stream.borrow() {
+            Stream::Encrypted(stream) => Some(tls::encryption_of(stream.get_ref().1)),
+            Stream::Plain(_) | Stream::Gone => None,
+        }
     }
 
     /// Ready once the client has closed its side. Looked at while a statement waits, so that nobody's locks outlive him.

@@ -6,10 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
+use sql::session::Encryption;
 use tokio_rustls::TlsAcceptor;
 
 const CERTIFICATE_FILE: &str = "server-cert.pem";
@@ -53,6 +54,34 @@ impl Tls {
     }
 }
 
+/// OpenSSL's names for what was agreed on.
+pub(crate) fn encryption_of(connection: &ServerConnection) -> Encryption {
+    let version = match connection.protocol_version() {
+        Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+        _ => "TLSv1.3",
+    };
+    let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
+    let name = suite.and_then(|suite| suite.as_str()).unwrap_or_default();
+    Encryption {
+        version: version.to_owned(),
+        cipher: openssl_name(name),
+    }
+}
+
+/// `TLS13_AES_128_GCM_SHA256` as `TLS_AES_128_GCM_SHA256`, and `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`, which is of TLS 1.2,
+/// as `ECDHE-RSA-AES128-GCM-SHA256`.
+fn openssl_name(name: &str) -> String {
+    match name.strip_prefix("TLS13_") {
+        Some(suite) => format!("TLS_{suite}"),
+        None => name
+            .trim_start_matches("TLS_")
+            .replace("_WITH_", "_")
+            .replace("AES_", "AES")
+            .replace("POLY1305_SHA256", "POLY1305")
+            .replace('_', "-"),
+    }
+}
+
 fn generate(certificate: &Path, key: &Path) -> io::Result<()> {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
@@ -80,6 +109,21 @@ fn in_file(path: &Path, error: impl std::fmt::Display) -> io::Error {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn ciphers_have_openssls_names() {
+        for (name, expected) in [
+            ("TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+            ("TLS13_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+            (
+                "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+                "ECDHE-ECDSA-CHACHA20-POLY1305",
+            ),
+        ] {
+            assert_eq!(openssl_name(name), expected);
+        }
+    }
 
     #[test]
     fn the_certificate_is_made_once_and_the_key_is_private() {

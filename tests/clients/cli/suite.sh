@@ -68,6 +68,10 @@ rm -f "${TMPDIR:-/tmp}/client-cli-$$.sql"
 for plugin in mysql_native_password caching_sha2_password; do
     if [ "$mariadb" = 1 ]; then how='BY'; else how="WITH $plugin BY"; fi
     sql -e "DROP USER IF EXISTS cli@'%'; CREATE USER cli@'%' IDENTIFIED $how 'pass word'; GRANT ALL ON $DATABASE.* TO cli@'%'"
+    if [ "$mariadb" != 1 ]; then
+        check "account_${plugin}_encrypted" TLSv1.3 "$(MYSQL_PWD='pass word' sql --ssl -u cli -BN -e "SHOW STATUS LIKE 'Ssl_version'" 2>&1 | cut -f2)"
+        check "account_${plugin}_wrong" 'ERROR 1045 (28000)' "$(MYSQL_PWD='pass' sql --ssl -u cli -e 'SELECT 1' 2>&1 | cut -d: -f1)"
+    fi
     check "account_$plugin" cli "$(MYSQL_PWD='pass word' sql -u cli -BN $DATABASE -e "SELECT SUBSTRING_INDEX(USER(), '@', 1)" 2>&1)"
     [ "$mariadb" = 1 ] && break
 done

@@ -319,6 +319,27 @@ def test_caching_sha2_account():
     admin.close()
 
 
+def test_tls():
+    admin = connect()
+    if is_mariadb(admin):
+        return
+    for plugin, password in (("mysql_native_password", "päss"), ("caching_sha2_password", "päss"), ("caching_sha2_password", "")):
+        query(admin, "DROP USER IF EXISTS tls@'%'")
+        query(admin, f"CREATE USER tls@'%' IDENTIFIED WITH {plugin} BY '{password}'")
+        query(admin, f"GRANT ALL ON {DATABASE}.* TO tls@'%'")
+        for _ in range(2):
+            connection = connect(user="tls", password=password, ssl_disabled=False)
+            cipher = query(connection, "SHOW STATUS LIKE 'Ssl_cipher'")[0][1]
+            assert cipher, f"{plugin}: not encrypted"
+            equal(prepared(connection, "SELECT CURRENT_USER(), ?", (1,)), [("tls@%", 1)])
+            connection.cmd_change_user(username="tls", password=password, database=DATABASE)
+            equal(query(connection, "SELECT DATABASE()"), [(DATABASE,)])
+            connection.close()
+        fails(1045, ("28000",), connect, user="tls", password="wrong", ssl_disabled=False)
+        query(admin, "DROP USER tls@'%'")
+    admin.close()
+
+
 def main():
     connection = connect(database=None)
     query(connection, f"DROP DATABASE IF EXISTS {DATABASE}")

@@ -1,5 +1,6 @@
 """PyMySQL: a pure-Python driver that speaks the text protocol and builds statements on the client."""
 
+import ssl
 import threading
 import warnings
 
@@ -14,7 +15,7 @@ MIB = 1 << 20
 
 def connect(**options):
     settings = dict(host=HOST, port=PORT, user=USER, password=PASSWORD, database=DATABASE, charset="utf8mb4",
-                    autocommit=True, max_allowed_packet=64 * MIB)
+                    autocommit=True, max_allowed_packet=64 * MIB, ssl_disabled="ssl" not in options)
     return pymysql.connect(**(settings | options))
 
 
@@ -36,6 +37,15 @@ def fails(connection, number, sql, args=None):
         equal(error.args[0], number, f"error number of {sql[:80]!r} ({error.args[1]})")
         return error.args[1]
     raise AssertionError(f"{sql[:200]!r} did not fail with {number}")
+
+
+def turned_away(number, **options):
+    try:
+        connect(**options).close()
+    except pymysql.MySQLError as error:
+        equal(error.args[0], number, f"login with {options}")
+    else:
+        raise AssertionError(f"{options} was let in")
 
 
 def is_mariadb(connection):
@@ -391,11 +401,39 @@ def test_kill():
             raise AssertionError("a killed connection still answers")
 
 
+def test_an_interrupted_query_has_no_rows():
+    with connect() as victim, connect() as killer:
+        execute(victim, "CREATE TABLE IF NOT EXISTS slept (id INT PRIMARY KEY)")
+        execute(victim, "REPLACE INTO slept VALUES (1), (2), (3)")
+        if not is_mariadb(victim):
+            equal(query(victim, "SELECT /*+ MAX_EXECUTION_TIME(50) */ SLEEP(30)"), ((1,),))
+            execute(victim, "SET max_execution_time = 50")
+            fails(victim, 3024, "SELECT id FROM slept WHERE SLEEP(30)")
+            execute(victim, "SET max_execution_time = 0")
+        killed = []
+
+        def sleeps():
+            try:
+                killed.append(query(victim, "SELECT id FROM slept WHERE SLEEP(30)"))
+            except pymysql.MySQLError as error:
+                killed.append(error.args[0])
+
+        thread = threading.Thread(target=sleeps)
+        thread.start()
+        running = "SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = %s AND INFO LIKE '%%SLEEP%%'"
+        while not query(killer, running, (victim.thread_id(),)):
+            pass
+        execute(killer, f"KILL QUERY {victim.thread_id()}")
+        thread.join(10)
+        equal(killed, [1317])
+
+
 def accounts(connection):
     """(user, password, plugin) of accounts made for this test."""
     made = [("py_native", "s3cret'\\", "mysql_native_password"), ("py_empty", "", "mysql_native_password")]
     if not is_mariadb(connection):
         made.append(("py_sha2", "p" * 40, "caching_sha2_password"))
+        made.append(("py_sha2_empty", "", "caching_sha2_password"))
     for user, password, plugin in made:
         execute(connection, f"DROP USER IF EXISTS {user}@'%'")
         if is_mariadb(connection):
@@ -412,13 +450,58 @@ def test_accounts_of_both_plugins():
             for _ in range(2):  # the second time may take caching_sha2's fast path
                 with connect(user=user, password=password) as connection:
                     equal(query(connection, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"), ((user,),))
-            try:
-                connect(user=user, password=password + "!").close()
-            except pymysql.MySQLError as error:
-                equal(error.args[0], 1045, plugin)
-            else:
-                raise AssertionError(f"{plugin}: a wrong password was taken")
+            turned_away(1045, user=user, password=password + "!")
             execute(admin, f"DROP USER {user}@'%'")
+
+
+def test_tls():
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with connect() as admin:
+        if is_mariadb(admin):
+            raise Skipped("this server has no certificate")
+        equal(query(admin, "SHOW STATUS LIKE 'Ssl_cipher'"), (("Ssl_cipher", ""),))
+        for user, password, plugin in accounts(admin):
+            for _ in range(2):
+                with connect(user=user, password=password, ssl=anybody) as connection:
+                    equal(query(connection, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"), ((user,),))
+                    cipher, version, _ = connection._sock.cipher()
+                    equal(query(connection, "SHOW STATUS LIKE 'Ssl_cipher'"), (("Ssl_cipher", cipher),))
+                    equal(query(connection, "SHOW STATUS LIKE 'Ssl_version'"), (("Ssl_version", version),))
+                    equal(len(query(connection, "SELECT REPEAT('x', 3000000)")[0][0]), 3_000_000)
+            turned_away(1045, user=user, password=password + "!", ssl=anybody)
+            execute(admin, f"DROP USER {user}@'%'")
+
+
+def test_privileges():
+    with connect() as admin:
+        execute(admin, "CREATE TABLE IF NOT EXISTS secret (id INT PRIMARY KEY)")
+        execute(admin, "CREATE TABLE IF NOT EXISTS public (id INT PRIMARY KEY, n INT)")
+        execute(admin, "REPLACE INTO public VALUES (1, 1)")
+        execute(admin, "DROP USER IF EXISTS reader@'%'")
+        execute(admin, "CREATE USER reader@'%' IDENTIFIED BY 'r'")
+        fails(admin, 1396, "CREATE USER reader@'%' IDENTIFIED BY 'r'")
+        fails(connect(user="reader", password="r", database=None), 1044, f"USE {DATABASE}")
+        execute(admin, f"GRANT SELECT ON {DATABASE}.public TO reader@'%'")
+        with connect(user="reader", password="r") as reader:
+            equal(query(reader, "SELECT n FROM public"), ((1,),))
+            fails(reader, 1142, "SELECT * FROM secret")
+            fails(reader, 1142, "UPDATE public SET n = 2")
+            fails(reader, 1142, "DROP TABLE public")
+            fails(reader, 1142, "CREATE TABLE mine (id INT)")
+            equal(query(reader, "SHOW TABLES"), (("public",),))
+            execute(admin, f"GRANT UPDATE ON {DATABASE}.* TO reader@'%'")
+            execute(reader, "UPDATE public SET n = 2 WHERE id = 1")  # what is granted holds at once
+            execute(admin, f"REVOKE UPDATE ON {DATABASE}.* FROM reader@'%'")
+            fails(reader, 1142, "UPDATE public SET n = 3")
+            execute(admin, "ALTER USER reader@'%' IDENTIFIED BY 'other'")
+            equal(query(reader, "SELECT n FROM public"), ((2,),), "an open session lives on")
+        turned_away(1045, user="reader", password="r")
+        connect(user="reader", password="other").close()
+        execute(admin, "ALTER USER reader@'%' ACCOUNT LOCK")
+        turned_away(4151 if is_mariadb(admin) else 3118, user="reader", password="other")
+        execute(admin, "DROP USER reader@'%'")
+        fails(admin, 1396, "DROP USER reader@'%'")
 
 
 def test_connection_attributes():

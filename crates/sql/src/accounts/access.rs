@@ -92,18 +92,42 @@ impl Access {
 
     /// 1044 where nothing in the database may be touched: what USE asks for.
     pub fn check_enter(&self, database: &str) -> SqlResult<()> {
-        let Some(account) = &self.account else { return Ok(()) };
-        let may_enter = is_virtual_database(database)
-            || !self.on(&Level::Database(database.to_owned())).is_empty()
-            || account
-                .table_privileges
-                .iter()
-                .any(|(granted, _, _)| granted == database);
-        if may_enter {
-            Ok(())
-        } else {
-            Err(self.database_denied(database))
+        match self.sees_database(database) {
+            true => Ok(()),
+            false => Err(self.database_denied(database)),
         }
+    }
+
+    /// Whether anything in the database may be touched; only then it is shown.
+    pub fn sees_database(&self, database: &str) -> bool {
+        let Some(account) = &self.account else { return true };
+        let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
+        let mut granted = account.table_privileges.iter();
+        is_public
+            || !self.on(&Level::Database(database.to_owned())).is_empty()
+            || granted.any(|(granted, _, _)| granted == database)
+    }
+
+    /// Whether anything may be done with the table; only then it is shown.
+    pub fn sees_table(&self, database: &str, table: &str) -> bool {
+        self.is_unlimited() || !self.on(&Level::Table(database.to_owned(), table.to_owned())).is_empty()
+    }
+
+    /// Whether the grants of this account are shown.
+    pub fn sees_account(&self, account: &AccountDef) -> bool {
+        self.account
+            .as_ref()
+            .is_none_or(|own| (&own.user, &own.host) == (&account.user, &account.host))
+            || self.check_database("mysql", "SELECT").is_ok()
+    }
+
+    /// Whether the session of this user is shown, and may be ended.
+    pub fn sees_session_of(&self, user: &str) -> bool {
+        self.user == user || has(self.on(&Level::Global), "PROCESS")
+    }
+
+    pub fn may_kill_session_of(&self, user: &str) -> bool {
+        self.user == user || has(self.on(&Level::Global), "SUPER")
     }
 }
 

@@ -67,6 +67,16 @@ pub trait Services {
     /// `DATABASE()`
     fn database(&self) -> Option<String>;
 
+    /// How the client's connection is encrypted, where it is.
+    fn encryption(&self) -> Option<&crate::session::Encryption> {
+        None
+    }
+
+    /// What the session may do; none where there is no session.
+    fn access(&self) -> Option<&crate::accounts::access::Access> {
+        None
+    }
+
     /// `VERSION()`
     fn version(&self) -> String;
 

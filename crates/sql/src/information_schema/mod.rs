@@ -12,6 +12,7 @@ pub use schema::default_text;
 use parser::ast;
 use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
+use crate::accounts::access::Access;
 use crate::exec::Runtime;
 use crate::expr::EvalContext;
 use crate::plan::Planner;
@@ -68,6 +69,8 @@ impl ColumnKind {
 pub struct Source<'a> {
     pub runtime: &'a Runtime<'a>,
     pub ctx: &'a EvalContext<'a>,
+    /// Who reads: rows tell nobody of what he may not touch.
+    pub access: &'a Access,
 }
 
 /// A table that is made up when it is read.
@@ -100,7 +103,12 @@ impl VirtualTable {
 
     /// Its rows as of now.
     pub fn rows(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        let rows = (self.rows)(&Source { runtime, ctx });
+        let access = ctx
+            .statement
+            .services
+            .access()
+            .ok_or_else(|| SqlError::not_supported("information_schema in a table's definition"))?;
+        let rows = (self.rows)(&Source { runtime, ctx, access });
         debug_assert!(
             rows.iter().all(|row| row.len() == self.columns.len()),
             "{} has rows of another width",
@@ -123,7 +131,12 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
         .iter()
         .find(|table| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name));
     match found {
-        Some(table) => Ok(Some(table)),
+        Some(table) => {
+            if table.database == "mysql" {
+                planner.access.check_table(table.database, table.name, &["SELECT"])?;
+            }
+            Ok(Some(table))
+        }
         None if database.eq_ignore_ascii_case("information_schema") => Err(SqlError::new(
             ErrorKind::UnknownTable,
             &[&name.name.as_str(), &"information_schema"],

@@ -1,5 +1,7 @@
 //! Rows that describe databases, tables, columns and indexes.
 
+use std::sync::Arc;
+
 use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
@@ -21,11 +23,13 @@ pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
     };
     let mut rows: Vec<_> = VIRTUAL
         .iter()
+        .filter(|name| source.access.sees_database(name))
         .map(|name| row(name, CollationId::UTF8MB3_GENERAL_CI))
         .collect();
     rows.extend(
         catalog
             .databases()
+            .filter(|database| source.access.sees_database(&database.def.name))
             .map(|database| row(&database.def.name, database.def.collation)),
     );
     rows.sort_by(|a, b| a[1].to_string().cmp(&b[1].to_string()));
@@ -51,7 +55,8 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         rows.push(row);
     }
     for database in catalog.databases() {
-        for def in database.tables.values() {
+        let seen = |def: &&Arc<TableDef>| source.access.sees_table(&def.database, &def.name);
+        for def in database.tables.values().filter(seen) {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
             let row_bytes: u64 = 100;
@@ -98,7 +103,8 @@ fn moment(seconds: i64, source: &Source<'_>) -> Value {
 fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
     let catalog = source.runtime.engine.catalog();
     for database in catalog.databases() {
-        database.tables.values().for_each(|table| visit(table));
+        let seen = |def: &&Arc<TableDef>| source.access.sees_table(&def.database, &def.name);
+        database.tables.values().filter(seen).for_each(|table| visit(table));
     }
 }
 

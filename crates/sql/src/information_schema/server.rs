@@ -70,7 +70,8 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
             process.statement.map_or(Value::Null, text),
         ]
     };
-    processes.list().into_iter().map(row).collect()
+    let seen = |process: &crate::processes::Process| source.access.sees_session_of(&process.user);
+    processes.list().into_iter().filter(seen).map(row).collect()
 }
 
 pub fn plugins(_: &Source<'_>) -> Vec<Vec<Value>> {
@@ -108,7 +109,8 @@ fn privilege_names(privileges: Privileges) -> Vec<&'static str> {
 
 pub fn user_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for account in source.runtime.engine.catalog().accounts() {
+    let catalog = source.runtime.engine.catalog();
+    for account in catalog.accounts().filter(|account| source.access.sees_account(account)) {
         let grantable = yes_no(account.privileges.contains(Privileges::GRANT_OPTION));
         for name in privilege_names(account.privileges) {
             rows.push(vec![grantee(account), text("def"), text(name), grantable.clone()]);
@@ -119,7 +121,8 @@ pub fn user_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for account in source.runtime.engine.catalog().accounts() {
+    let catalog = source.runtime.engine.catalog();
+    for account in catalog.accounts().filter(|account| source.access.sees_account(account)) {
         for (database, privileges) in &account.database_privileges {
             let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
             for name in privilege_names(*privileges) {
@@ -192,7 +195,9 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .iter()
         .map(|(name, value)| vec![text(name), text(value.to_string())])
         .collect();
-    rows.push(vec![text("Ssl_cipher"), text("")]);
-    rows.push(vec![text("Ssl_version"), text("")]);
+    let encryption = source.ctx.statement.services.encryption();
+    let (cipher, version) = encryption.map_or(("", ""), |used| (&used.cipher, &used.version));
+    rows.push(vec![text("Ssl_cipher"), text(cipher)]);
+    rows.push(vec![text("Ssl_version"), text(version)]);
     rows
 }

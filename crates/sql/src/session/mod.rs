@@ -7,6 +7,7 @@
 //! * [`table_locks`]: LOCK TABLES;
 //! * [`services`]: what functions ask of the session.
 
+mod hints;
 mod prepared;
 mod services;
 mod set;
@@ -55,6 +56,17 @@ pub struct SessionOptions {
     pub ignore_space: bool,
     /// CLIENT_INTERACTIVE: `interactive_timeout` in place of `wait_timeout`.
     pub interactive: bool,
+    /// Where the connection is encrypted.
+    pub encryption: Option<Encryption>,
+}
+
+/// How a connection is encrypted, in OpenSSL's words: clients compare them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encryption {
+    /// As `TLSv1.3`.
+    pub version: String,
+    /// As `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
 }
 
 /// What `COM_STMT_PREPARE` answers.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-use super::SessionOptions;
+use super::{Encryption, SessionOptions};
+use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::runtime::interrupted;
 use crate::expr::Services;
@@ -27,6 +28,7 @@ pub struct SessionState {
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     random: RandomState,
+    encryption: Option<Encryption>,
 }
 
 impl SessionState {
@@ -41,6 +43,7 @@ impl SessionState {
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
             random: RandomState::new(seed >> 32, seed & 0xffff_ffff),
+            encryption: options.encryption.clone(),
         }
     }
 }
@@ -52,6 +55,8 @@ pub struct SessionServices<'a> {
     pub host: &'a dyn Host,
     pub variables: &'a SessionVariables,
     pub database: Option<&'a str>,
+    /// By the catalog that the statement was planned with.
+    pub access: Option<&'a Access>,
     /// Whether the statement reads no table, so that an interrupted SLEEP has a result instead of an error.
     pub without_tables: bool,
     /// Warnings and errors of the statement before, for `@@warning_count`.
@@ -74,6 +79,14 @@ impl Services for SessionServices<'_> {
 
     fn database(&self) -> Option<String> {
         self.database.map(str::to_owned)
+    }
+
+    fn access(&self) -> Option<&Access> {
+        self.access
+    }
+
+    fn encryption(&self) -> Option<&Encryption> {
+        self.state.encryption.as_ref()
     }
 
     fn version(&self) -> String {

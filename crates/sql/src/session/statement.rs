@@ -257,11 +257,19 @@ impl Session {
             self.ends |= !kill.query;
             return Err(ErrorKind::QueryInterrupted.into());
         }
-        match self
-            .engine
-            .processes()
-            .is_some_and(|processes| processes.kill(number, what))
-        {
+        let access = self.access();
+        let processes = self.engine.processes().ok_or_else(unknown)?;
+        if !access.is_unlimited() {
+            let list = processes.list();
+            let user = list
+                .iter()
+                .find(|process| process.id == number)
+                .map(|process| &process.user);
+            if user.is_some_and(|user| !access.may_kill_session_of(user)) {
+                return Err(SqlError::new(ErrorKind::KillDenied, &[&number]));
+            }
+        }
+        match processes.kill(number, what) {
             true => Ok(Answer::done()),
             false => Err(unknown()),
         }
@@ -308,7 +316,9 @@ impl Session {
                 self.transaction.check_writable(&self.variables.settings)?;
                 self.table_locks.check_change(&plan.changed_tables())?;
             }
-            let time_limit = self.variables.settings.max_execution_time.filter(|_| !plan.is_change());
+            let time_limit = super::hints::time_limit(statement)
+                .or(self.variables.settings.max_execution_time)
+                .filter(|_| !plan.is_change());
             if let Some(limit) = time_limit {
                 host.set_deadline(Some(Instant::now() + limit));
             }
@@ -408,6 +418,7 @@ impl Session {
             host,
             variables: &self.variables,
             database: self.database.as_deref(),
+            access: self.access.as_ref().map(|(_, access)| access),
             without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
