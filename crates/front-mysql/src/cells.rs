@@ -56,6 +56,9 @@ fn append_text(out: &mut Vec<u8>, value: ValueRef, ty: &SqlType, results: Option
     let label = |out: &mut Vec<u8>, text: &str| out.extend_from_slice(&results.unwrap_or(ty.charset()).encode(text));
     match value {
         ValueRef::Null => {}
+        ValueRef::Decimal(_) | ValueRef::Float(_) | ValueRef::Double(_) if ty.zerofill => {
+            value.write_typed_text(ty, out)
+        }
         ValueRef::Int(n) if n >= 0 && ty.zerofill => append_zerofilled(out, n as u64, ty.length),
         ValueRef::Int(n) => put::decimal_i64(out, n),
         ValueRef::UInt(n) if ty.zerofill => append_zerofilled(out, n, ty.length),

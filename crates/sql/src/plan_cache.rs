@@ -23,6 +23,10 @@ pub struct PlanKey {
     pub database: Option<Arc<str>>,
     pub sql_mode: SqlMode,
     pub collation: types::CollationId,
+    /// Gives the scale of quotients and averages.
+    pub div_precision_increment: u8,
+    /// Gives the length of GROUP_CONCAT's result.
+    pub group_concat_max_len: u64,
     /// Kind and sign of every parameter.
     pub parameters: Box<[ParameterType]>,
 }

@@ -6,7 +6,7 @@ use types::{SqlType, Value};
 pub fn column_text(value: &Value, ty: &SqlType) -> String {
     match value {
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        value if ty.zerofill => format!("{:0>width$}", value.to_string(), width = ty.length as usize),
+        value if ty.zerofill => format!("{:0>width$}", value.to_string(), width = ty.display_length(1) as usize),
         value => value.to_string(),
     }
 }

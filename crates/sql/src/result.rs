@@ -217,43 +217,6 @@ pub fn table_column(table: &TableDef, alias: &str, position: usize) -> ResultCol
     }
 }
 
-/// A sink that gives each row to a function: for queries of the server's own.
-pub struct RowTaker<'a> {
-    take: &'a mut dyn FnMut(&[Value]) -> Result<(), SqlError>,
-}
-
-impl<'a> RowTaker<'a> {
-    pub fn new(take: &'a mut dyn FnMut(&[Value]) -> Result<(), SqlError>) -> RowTaker<'a> {
-        RowTaker { take }
-    }
-}
-
-impl ResultSink for RowTaker<'_> {
-    fn columns(&mut self, _shape: &Arc<ResultShape>, _status: ServerStatus) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, values: &[Value]) -> Result<(), SqlError> {
-        (self.take)(values)
-    }
-
-    fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
-        let values: Vec<Value> = projection
-            .iter()
-            .map(|&column| layout.column(row, column).to_value())
-            .collect();
-        (self.take)(&values)
-    }
-
-    fn end(&mut self, _end: ResultEnd) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn ok(&mut self, _done: Done) -> Result<(), SqlError> {
-        Ok(())
-    }
-}
-
 /// A sink that keeps all rows: behind a cursor.
 #[derive(Debug, Default)]
 pub struct BufferedRows {

@@ -320,16 +320,18 @@ impl Parser<'_> {
         let expr = self.expr()?;
         let end = self.prev_end;
         let alias = self.opt_select_alias()?;
-        let text = match (&alias, &expr) {
-            (Some(_), _) | (None, Expr::Column(_)) => SourceText::default(),
-            (None, Expr::Literal(Literal::String(value))) => {
-                SourceText(Some(String::from_utf8_lossy(self.first_piece(start, value)).into()))
+        let shown = match (&alias, &expr) {
+            (Some(_), _) | (None, Expr::Column(_)) => None,
+            (None, Expr::Literal(Literal::String(value))) => Some(self.first_piece(start, value)),
+            (None, Expr::Literal(Literal::Introduced(string))) if string.form == IntroducedForm::Text => {
+                Some(&string.value[..])
             }
-            _ => {
-                let text = &self.text[start.start as usize..end as usize];
-                SourceText(Some(String::from_utf8_lossy(text).into()))
+            (None, expr) if is_signed_literal(expr) => {
+                Some(bare_literal(&self.text[start.start as usize..end as usize]))
             }
+            _ => Some(&self.text[start.start as usize..end as usize]),
         };
+        let text = SourceText(shown.map(|text| String::from_utf8_lossy(text).into()));
         Ok(SelectItem::Expr { expr, alias, text })
     }
 
@@ -598,4 +600,24 @@ fn is_plain(query: &Query) -> bool {
         && query.limit.is_none()
         && query.locks.is_empty()
         && query.into.is_none()
+}
+
+/// A literal, with plus signs or none.
+fn is_signed_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(_) => true,
+        Expr::Unary(unary) if unary.op == UnaryOp::Plus => is_signed_literal(&unary.operand),
+        _ => false,
+    }
+}
+
+/// A literal as the name of its column: without the parentheses and plus signs around it.
+fn bare_literal(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = text.trim_ascii();
+        text = match text {
+            [b'(', inner @ .., b')'] | [b'+', inner @ ..] => inner,
+            bare => return bare,
+        };
+    }
 }

@@ -86,7 +86,8 @@ impl Access {
         }
     }
 
-    fn database_denied(&self, database: &str) -> SqlError {
+    /// 1044
+    pub fn database_denied(&self, database: &str) -> SqlError {
         SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.host, &database])
     }
 

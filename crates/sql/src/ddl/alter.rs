@@ -72,7 +72,19 @@ impl Session {
             let names: [&dyn std::fmt::Display; 3] = [&algorithm, &reason, &"ALGORITHM=COPY"];
             return Err(SqlError::new(ErrorKind::AlterOperationNotSupportedReason, &names));
         }
-        let counts = copies || needs_copy.is_some();
+        let ordered = alter
+            .actions
+            .iter()
+            .any(|action| matches!(action, AlterAction::OrderBy(_)));
+        if ordered && def.primary().is_some() {
+            let name = &table.def.name;
+            let ignored = format!("ORDER BY ignored as there is a user-defined clustered index in the table '{name}'");
+            self.warnings.push(
+                types::Severity::Warning,
+                SqlError::new(ErrorKind::UnknownError, &[&ignored]),
+            );
+        }
+        let counts = copies || ordered || needs_copy.is_some();
         let (sources, auto_increment) = (altered.sources, altered.auto_increment);
         let (copied, warnings) = {
             let services_time = self.engine.clock_micros();
@@ -120,8 +132,8 @@ impl Session {
             })?;
             (copied, warnings)
         };
-        let warning_count = warnings.count();
         self.warnings.append(warnings);
+        let warning_count = self.warnings.count();
         // A change of the name alone counts no records.
         if matches!(alter.actions[..], [AlterAction::RenameTable(_)]) {
             return Ok(Answer::done());
@@ -276,8 +288,10 @@ impl Altered {
             AlterAction::ConvertTo { charset, collation } => {
                 self.convert_to(charset.as_deref(), collation.as_deref())?
             }
-            // Rows are always in key order and indexes always kept up: nothing to do.
-            AlterAction::Keys { .. } | AlterAction::OrderBy(_) => {}
+            // Indexes are always kept up: nothing to do.
+            AlterAction::Keys { .. } => {}
+            // Rows are always in key order; the rest of what MySQL does is to copy them.
+            AlterAction::OrderBy(_) => self.rebuild = true,
             AlterAction::Force => self.rebuild = true,
             AlterAction::Option(option) => {
                 let options = super::table_options(std::slice::from_ref(option))?;

@@ -12,19 +12,19 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::{TableBuilder, check_name, table_def, unknown_database};
 use crate::host::Host;
-use crate::result::{ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use crate::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
 impl Session {
-    /// Creates the table, then puts in the rows in one transaction; without them the table is gone again. Returns how many
-    /// rows there were.
+    /// Creates the table, then puts in the rows in one transaction; without them the table is gone again. The
+    /// answer is that of INSERT … SELECT.
     pub(super) fn create_table_as(
         &mut self,
         name: &ast::TableName,
         definition: &ast::TableDefinition,
         collation: CollationId,
         host: &dyn Host,
-    ) -> SqlResult<u64> {
+    ) -> SqlResult<Answer> {
         let (database, table) = self.qualified(name)?;
         let query = definition
             .query
@@ -58,8 +58,12 @@ impl Session {
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         match filled {
-            Ok(Answer::Done(done) | Answer::Changed { done, .. }) => Ok(done.affected_rows),
-            Ok(Answer::Rows { .. }) => Ok(0),
+            Ok(Answer::Done(done) | Answer::Changed { done, .. }) => Ok(Answer::Done(Done {
+                affected_rows: done.affected_rows,
+                info: done.info,
+                ..Done::default()
+            })),
+            Ok(rows) => Ok(rows),
             Err(error) => {
                 self.transaction.rollback();
                 self.change_schema(host, |change| {

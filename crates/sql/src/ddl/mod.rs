@@ -92,7 +92,7 @@ impl Session {
                     .map(|tables| Some(Answer::affected(tables)));
             }
             Statement::CreateTable(create) => {
-                return self.create_table(create, host).map(|rows| Some(Answer::affected(rows)));
+                return self.create_table(create, host).map(Some);
             }
             Statement::DropTable(drop) => self.drop_table(drop, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
@@ -182,8 +182,7 @@ impl Session {
         Ok(dropped)
     }
 
-    /// Returns how many rows `AS SELECT` has put in.
-    fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<u64> {
+    fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<Answer> {
         if create.temporary {
             return Err(SqlError::not_supported("CREATE TEMPORARY TABLE"));
         }
@@ -192,7 +191,7 @@ impl Session {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
             if create.if_not_exists {
                 self.warnings.note(exists);
-                return Ok(0);
+                return Ok(Answer::done());
             }
             return Err(exists);
         }
@@ -231,7 +230,7 @@ impl Session {
             change.create_table(def, options.auto_increment);
             Ok(())
         })?;
-        Ok(0)
+        Ok(Answer::done())
     }
 
     fn drop_table(&mut self, drop: &ast::DropTable, host: &dyn Host) -> SqlResult<()> {

@@ -284,6 +284,12 @@ impl TableBuilder {
     pub fn default_of(&self, name: &str, written: &ast::ColumnDefault, ty: &SqlType) -> SqlResult<ColumnDefault> {
         let is_lob = ty.kind.is_lob() || ty.kind == TypeKind::Json;
         Ok(match written {
+            ast::ColumnDefault::Now(digits @ 7..) => {
+                return Err(SqlError::new(
+                    ErrorKind::TooBigPrecision,
+                    &[digits, &"CURRENT_TIMESTAMP", &6],
+                ));
+            }
             ast::ColumnDefault::Now(digits) => {
                 let fits =
                     matches!(ty.kind, TypeKind::Timestamp | TypeKind::DateTime) && *digits == u32::from(ty.decimals);

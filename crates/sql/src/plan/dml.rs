@@ -44,23 +44,13 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         defaults.push((position, default_value(planner, &table, position)?));
     }
     let source = match &insert.source {
-        InsertSource::Values(rows) => {
-            let mut bound = Vec::with_capacity(rows.len());
-            for (at, row) in rows.iter().enumerate() {
-                if row.is_empty() && (insert.columns.is_none() || columns.is_empty()) {
-                    bound.push(Vec::new());
-                    continue;
-                }
-                if row.len() != columns.len() {
-                    return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
-                }
-                bound.push(insert_row(planner, &table, &columns, row)?);
-            }
-            Source::Values(bound)
-        }
+        InsertSource::Values(rows) => value_rows(planner, &table, &columns, insert, rows)?,
         InsertSource::Set(assignments) => {
             let row: Vec<_> = assignments.iter().map(|assignment| assignment.value.clone()).collect();
             Source::Values(vec![insert_row(planner, &table, &columns, &row)?])
+        }
+        InsertSource::Query(query) if let Some(rows) = bare_values(query) => {
+            value_rows(planner, &table, &columns, insert, rows)?
         }
         InsertSource::Query(query) => {
             Source::Query(super::query::plan_insert_source(planner, query, columns.len(), &table)?)
@@ -126,6 +116,36 @@ fn insert_columns(table: &Table, insert: &ast::Insert) -> SqlResult<Vec<usize>> 
         columns.push(column);
     }
     Ok(columns)
+}
+
+/// The rows of `VALUES ROW(..), ..` alone, which are a VALUES list.
+fn bare_values(query: &ast::Query) -> Option<&[Vec<ast::Expr>]> {
+    let bare = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
+    match &query.body {
+        ast::QueryBody::Values(rows) if bare => Some(rows),
+        _ => None,
+    }
+}
+
+fn value_rows(
+    planner: &Planner<'_>,
+    table: &Arc<Table>,
+    columns: &[usize],
+    insert: &ast::Insert,
+    rows: &[Vec<ast::Expr>],
+) -> SqlResult<Source> {
+    let mut bound = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        if row.is_empty() && (insert.columns.is_none() || columns.is_empty()) {
+            bound.push(Vec::new());
+            continue;
+        }
+        if row.len() != columns.len() {
+            return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
+        }
+        bound.push(insert_row(planner, table, columns, row)?);
+    }
+    Ok(Source::Values(bound))
 }
 
 /// One row of a VALUES list.

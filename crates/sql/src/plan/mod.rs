@@ -64,6 +64,16 @@ impl Plan {
         matches!(self, Plan::Query(plan) if plan.is_without_tables())
     }
 
+    /// Whether it changes what a whole table holds: an UPDATE or DELETE without LIMIT whose conditions use no index.
+    pub fn changes_without_key(&self) -> bool {
+        let target = match self {
+            Plan::Update(plan) => &plan.target,
+            Plan::Delete(plan) => &plan.target,
+            Plan::Straight(_) | Plan::Query(_) | Plan::Insert(_) | Plan::Multi(_) => return false,
+        };
+        target.limit.is_none() && target.path.reads_all()
+    }
+
     /// The tables that it changes, or reads with locks.
     pub fn changed_tables(&self) -> Vec<Arc<Table>> {
         match self {
@@ -137,6 +147,9 @@ impl<'a> Planner<'a> {
         self.access.check_table(database, &name.name, privileges)?;
         self.table_locks
             .check_use(database, &name.name, alias.unwrap_or(&name.name))?;
+        if crate::information_schema::is_virtual_database(database) && privileges != ["SELECT"] {
+            return Err(self.access.database_denied(database));
+        }
         let missing = || crate::names::missing_table(self.catalog, database, &name.name);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)

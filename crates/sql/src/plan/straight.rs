@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use parser::ast::{self, QueryBody, SelectItem, TableRef};
-use types::{ErrorKind, SqlResult, TypeKind};
+use types::{ErrorKind, SqlResult, TypeKind, Value};
 
 use super::access::{AccessPath, Choice, OrderWish, RangeSpec, choose};
 use super::{Planner, TableScope};
@@ -88,7 +88,11 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
             .bind_condition(filter)?
             .into_conjuncts(),
     };
-    if conditions.iter().any(Expr::has_subquery) {
+    // What has no columns is asked once, not per row.
+    if conditions
+        .iter()
+        .any(|condition| condition.has_subquery() || (condition.is_constant() && !is_number(condition)))
+    {
         return Ok(None);
     }
     let filter_columns = scope.used;
@@ -154,6 +158,14 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     }))
 }
 
+/// A number or NULL, whose truth costs nothing to ask for.
+fn is_number(condition: &Expr) -> bool {
+    matches!(
+        condition.as_literal(),
+        Some(Value::Int(_) | Value::UInt(_) | Value::Null)
+    )
+}
+
 /// The output, if it is plain columns or simple totals.
 fn output(
     planner: &Planner<'_>,
@@ -184,9 +196,8 @@ fn output(
                     return Ok(None);
                 };
                 let mut column = table_column(&table.def, alias, position);
-                if let Some(label) = label {
-                    column.name = label.as_str().to_owned();
-                }
+                // Named as the statement writes it.
+                column.name = label.as_ref().unwrap_or(&name.name).as_str().to_owned();
                 columns.push(position);
                 shape.push(column);
             }

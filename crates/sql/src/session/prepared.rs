@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use super::statement::{Answer, is_planned};
+use super::statement::{Answer, is_planned, keeps_warnings};
 use super::{Fetch, PreparedInfo, Session};
 use crate::host::{BlockingHost, Host};
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
@@ -41,7 +41,6 @@ struct Cursor {
 impl Session {
     /// `COM_STMT_PREPARE`.
     pub fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo> {
-        self.warnings.clear();
         let open = self.engine.prepared_count();
         if open >= self.engine.max_prepared() {
             return Err(self.remember(SqlError::new(
@@ -50,12 +49,15 @@ impl Session {
             )));
         }
         let prepared = self.parse_prepared(text)?;
+        if !keeps_warnings(&prepared.statement) {
+            self.warnings.clear();
+        }
         let columns = match is_planned(&prepared.statement) {
             // Without values for the parameters: the columns are known, the plan is made when the values' types are.
-            true => self
-                .plan(&prepared.statement, None, &[], &BlockingHost)?
-                .shape()
-                .cloned(),
+            true => match self.plan(&prepared.statement, None, &[], &BlockingHost) {
+                Ok(plan) => plan.shape().cloned(),
+                Err(error) => return Err(self.remember(error)),
+            },
             false => self.shape_of(&prepared.statement, &BlockingHost)?,
         };
         if columns.as_ref().is_some_and(|shape| shape.columns.len() > COLUMNS_MAX) {

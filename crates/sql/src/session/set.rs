@@ -8,13 +8,14 @@ use crate::expr::Services;
 use crate::expr::context::UserVariable;
 use crate::host::Host;
 use crate::names::{charset_by_name, collation_by_name};
+use crate::sql_mode::SqlMode;
 use crate::variables::{self, Isolation, Scope, VariableId};
 
 /// One assignment whose value is known.
 enum Assignment {
     User {
         name: String,
-        value: Value,
+        value: UserVariable,
     },
     System {
         scope: Option<VarScope>,
@@ -36,6 +37,7 @@ impl Session {
         for item in items {
             let assignment = self.assignment(item, parameters, host)?;
             self.check(&assignment)?;
+            self.warn_of_range(&assignment)?;
             assignments.push(assignment);
         }
         for assignment in assignments {
@@ -48,7 +50,7 @@ impl Session {
         Ok(match item {
             SetItem::UserVar { name, value } => Assignment::User {
                 name: name.to_lowercase(),
-                value: self.evaluate(value, parameters, host)?,
+                value: self.evaluate_typed(value, parameters, host)?,
             },
             SetItem::Variable {
                 scope,
@@ -121,6 +123,11 @@ impl Session {
                     Scope::Global if !global => {
                         return Err(SqlError::new(ErrorKind::GlobalVariable, &[&variable.name]));
                     }
+                    // A session's buffers have the size that they were made with.
+                    Scope::Both if !global && matches!(variable.name, "max_allowed_packet" | "net_buffer_length") => {
+                        let names: [&dyn std::fmt::Display; 3] = [&"SESSION", &variable.name, &"SET GLOBAL"];
+                        return Err(SqlError::new(ErrorKind::VariableIsReadonly, &names));
+                    }
                     Scope::Session if global => {
                         return Err(SqlError::new(ErrorKind::LocalVariable, &[&variable.name]));
                     }
@@ -141,11 +148,31 @@ impl Session {
         }
     }
 
+    /// 1292 for a number beyond a variable's range; 1231 where `sql_mode` takes no such numbers.
+    fn warn_of_range(&mut self, assignment: &Assignment) -> SqlResult<()> {
+        let Assignment::System {
+            id, value: Some(value), ..
+        } = assignment
+        else {
+            return Ok(());
+        };
+        let variable = id.definition();
+        if !variable.clamps(value) {
+            return Ok(());
+        }
+        let names: [&dyn std::fmt::Display; 2] = [&variable.name, value];
+        if self.variables.settings.sql_mode().has(SqlMode::STRICT_ALL_TABLES) {
+            return Err(SqlError::new(ErrorKind::WrongValueForVar, &names));
+        }
+        let warning = SqlError::new(ErrorKind::TruncatedWrongValue, &names);
+        self.warnings.push(types::Severity::Warning, warning);
+        Ok(())
+    }
+
     fn apply(&mut self, assignment: Assignment, host: &dyn Host) -> SqlResult<()> {
         match assignment {
             Assignment::User { name, value } => {
-                let ty = crate::expr::type_of_value(&value, self.variables.settings.expressions.collation);
-                self.services(host).set_user_variable(&name, UserVariable { value, ty });
+                self.services(host).set_user_variable(&name, value);
                 Ok(())
             }
             Assignment::Names { charset, collation } => {

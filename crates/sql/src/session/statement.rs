@@ -21,12 +21,12 @@ use super::transaction::End;
 use crate::exec::dml::{self, Changed};
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
-use crate::expr::context::Strictness;
+use crate::expr::context::{Strictness, UserVariable};
 use crate::host::Host;
 use crate::plan::{Plan, Planner};
 use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
 use crate::processes::Kill;
-use crate::result::{Done, ResultEnd, ResultSink, ServerStatus};
+use crate::result::{BufferedRows, Done, ResultEnd, ResultSink, ServerStatus};
 use crate::table::Table;
 
 /// What a statement did, before its answer is written.
@@ -277,26 +277,32 @@ impl Session {
 
     /// Evaluates an expression without tables.
     pub(crate) fn evaluate(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<Value> {
-        let select = crate::plan::query::select_of(tree);
-        let mut value = Value::Null;
-        self.internal_query(&select, parameters, host, &mut |row| {
-            value = row[0].clone();
-            Ok(())
-        })?;
-        Ok(value)
+        self.evaluate_typed(tree, parameters, host).map(|result| result.value)
     }
 
-    /// Runs a query for the server's own use, within the session's transaction.
-    pub(crate) fn internal_query(
+    /// Evaluates an expression without tables, for a variable that keeps its type; text keeps its collation.
+    pub(super) fn evaluate_typed(
         &mut self,
-        query: &Arc<Statement>,
+        tree: &ast::Expr,
         parameters: &[Value],
         host: &dyn Host,
-        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
-    ) -> SqlResult<()> {
-        let mut sink = crate::result::RowTaker::new(take);
-        self.query_or_change(query, None, parameters, ServerStatus::default(), host, &mut sink)?;
-        Ok(())
+    ) -> SqlResult<UserVariable> {
+        let select = crate::plan::query::select_of(tree);
+        let mut rows = BufferedRows::default();
+        self.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows)?;
+        let value = if rows.is_empty() {
+            Value::Null
+        } else {
+            rows.row(0)[0].clone()
+        };
+        let mut ty = crate::expr::type_of_value(&value, self.variables.settings.expressions.collation);
+        if let Some(column) = rows.shape().map(|shape| &shape.columns[0].ty)
+            && column.kind.is_text()
+            && ty.kind.is_text()
+        {
+            ty.collation = column.collation;
+        }
+        Ok(UserVariable { value, ty })
     }
 
     /// Plans and runs a query or a change in the session's transaction, or in one of its own.
@@ -315,6 +321,9 @@ impl Session {
             if plan.is_change() {
                 self.transaction.check_writable(&self.variables.settings)?;
                 self.table_locks.check_change(&plan.changed_tables())?;
+                if self.variables.settings.safe_updates && plan.changes_without_key() {
+                    return Err(SqlError::new(ErrorKind::UpdateWithoutKeyInSafeMode, &[&""]));
+                }
             }
             let time_limit = super::hints::time_limit(statement)
                 .or(self.variables.settings.max_execution_time)
@@ -362,6 +371,8 @@ impl Session {
             database: self.database.clone(),
             sql_mode: settings.sql_mode(),
             collation: settings.expressions.collation,
+            div_precision_increment: settings.expressions.div_precision_increment,
+            group_concat_max_len: settings.expressions.group_concat_max_len,
             parameters: types.iter().map(ParameterType::of).collect(),
         });
         let catalog_version = self.engine.catalog_version();
@@ -614,7 +625,7 @@ pub(crate) fn is_planned(statement: &Statement) -> bool {
 }
 
 /// Statements that look at the diagnostics of the one before.
-fn keeps_warnings(statement: &Statement) -> bool {
+pub(super) fn keeps_warnings(statement: &Statement) -> bool {
     match statement {
         Statement::Show(show) => matches!(
             **show,

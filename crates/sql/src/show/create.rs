@@ -33,8 +33,8 @@ pub fn create_database(database: &DatabaseDef, if_not_exists: bool) -> String {
     )
 }
 
-/// `CREATE TABLE` as MySQL 8.0 prints it.
-pub fn create_table(table: &TableDef) -> String {
+/// `CREATE TABLE` as MySQL 8.0 prints it; `next_id` is the automatic id that the next row gets.
+pub fn create_table(table: &TableDef, next_id: u64) -> String {
     let mut lines: Vec<String> = table
         .columns
         .iter()
@@ -53,6 +53,9 @@ pub fn create_table(table: &TableDef) -> String {
         name(&table.name),
         lines.join(",\n  ")
     );
+    if table.auto_increment().is_some() && next_id > 1 {
+        let _ = write!(text, " AUTO_INCREMENT={next_id}");
+    }
     let charset = table.collation.charset();
     let _ = write!(text, " DEFAULT CHARSET={}", charset.name());
     if table.collation != charset.default_collation() || charset.name() == "utf8mb4" {
@@ -72,11 +75,8 @@ fn column_type(ty: &SqlType, table: CollationId) -> String {
     let mut text = ty.to_string();
     let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     if is_text && ty.collation != table {
-        let charset = ty.collation.charset();
-        let _ = write!(text, " CHARACTER SET {}", charset.name());
-        if ty.collation != charset.default_collation() || charset.name() == "utf8mb4" {
-            let _ = write!(text, " COLLATE {}", ty.collation.name());
-        }
+        let (charset, collation) = (ty.collation.charset().name(), ty.collation.name());
+        let _ = write!(text, " CHARACTER SET {charset} COLLATE {collation}");
     }
     text
 }
@@ -98,13 +98,7 @@ fn column_line(column: &ColumnDef, table: CollationId) -> String {
     }
     match &column.default {
         Some(ColumnDefault::Null) => line += " DEFAULT NULL",
-        None if column.nullable
-            && column.generated.is_none()
-            && !column.ty.kind.is_lob()
-            && column.ty.kind != TypeKind::Json =>
-        {
-            line += " DEFAULT NULL";
-        }
+        None if column.nullable && column.generated.is_none() && !column.ty.kind.is_lob() => line += " DEFAULT NULL",
         None => {}
         Some(ColumnDefault::Expression(expression)) => {
             let _ = write!(line, " DEFAULT ({expression})");

@@ -81,7 +81,7 @@ impl Session {
                 let columns = vec![text_column("Table"), text_column("Create Table")];
                 let row = vec![
                     Value::str(&table.def.name),
-                    Value::from(create::create_table(&table.def)),
+                    Value::from(create::create_table(&table.def, table.rows.next_auto_increment())),
                 ];
                 send(columns, vec![row], status, sink)
             }

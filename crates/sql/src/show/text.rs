@@ -10,6 +10,14 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
+/// The name of a column of names, with the pattern that it was filtered by.
+fn label(name: &str, filter: Option<&ShowFilter>) -> String {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => format!("{name} ({})", String::from_utf8_lossy(pattern)),
+        _ => name.to_owned(),
+    }
+}
+
 /// `SELECT columns FROM source WHERE fixed` with a LIKE on the first column or a WHERE over the shown columns.
 struct Query {
     /// Shown name and expression of each column.
@@ -65,26 +73,20 @@ impl Session {
     pub(super) fn query_of(&self, show: &Show) -> SqlResult<Option<String>> {
         let query = |query: Query, filter: Option<&ShowFilter>| Ok(Some(query.text(filter)));
         match show {
-            Show::Databases(filter) => query(
-                Query::new(
-                    "information_schema.SCHEMATA",
-                    &[("Database", "SCHEMA_NAME")],
-                    "SCHEMA_NAME",
-                ),
-                filter.as_ref(),
-            ),
+            Show::Databases(filter) => {
+                let label = label("Database", filter.as_ref());
+                query(
+                    Query::new("information_schema.SCHEMATA", &[(&label, "SCHEMA_NAME")], "SCHEMA_NAME"),
+                    filter.as_ref(),
+                )
+            }
             Show::Tables {
                 full, schema, filter, ..
             } => {
                 let database = self.shown_database(schema.as_ref())?;
                 let mut shown = Query::new("information_schema.TABLES", &[], "TABLE_NAME")
                     .fixed(format!("TABLE_SCHEMA = {}", quoted(&database)));
-                let label = match filter {
-                    Some(ShowFilter::Like(pattern)) => {
-                        format!("Tables_in_{database} ({})", String::from_utf8_lossy(pattern))
-                    }
-                    _ => format!("Tables_in_{database}"),
-                };
+                let label = label(&format!("Tables_in_{database}"), filter.as_ref());
                 shown.columns.push((label, "TABLE_NAME"));
                 if *full {
                     shown.columns.push(("Table_type".to_owned(), "TABLE_TYPE"));

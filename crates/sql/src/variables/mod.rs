@@ -38,6 +38,8 @@ pub enum Scope {
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     Bool,
+    /// A switch that has one position here.
+    Only(&'static str),
     Int {
         min: i128,
         max: i128,
@@ -93,10 +95,15 @@ impl Variable {
             Value::UInt(number) => Some(i128::from(*number)),
             _ => None,
         };
+        let switch = || match (number, text.to_ascii_uppercase().as_str()) {
+            (Some(1), _) | (None, "ON" | "TRUE") => Ok("ON"),
+            (Some(0), _) | (None, "OFF" | "FALSE") => Ok("OFF"),
+            _ => Err(wrong_value()),
+        };
         match self.kind {
-            Kind::Bool => match (number, text.to_ascii_uppercase().as_str()) {
-                (Some(1), _) | (None, "ON" | "TRUE") => Ok("ON".into()),
-                (Some(0), _) | (None, "OFF" | "FALSE") => Ok("OFF".into()),
+            Kind::Bool => switch().map(Arc::from),
+            Kind::Only(position) => match switch()? {
+                wanted if wanted == position => Ok(position.into()),
                 _ => Err(wrong_value()),
             },
             Kind::Int { min, max } => Ok(number.ok_or_else(wrong_type)?.clamp(min, max).to_string().into()),
@@ -125,10 +132,19 @@ impl Variable {
         }
     }
 
+    /// Whether a number is beyond the variable's range, so that [`Variable::parse`] takes the nearest one within.
+    pub fn clamps(&self, value: &Value) -> bool {
+        match (self.kind, value) {
+            (Kind::Int { min, max }, Value::Int(number)) => !(min..=max).contains(&i128::from(*number)),
+            (Kind::Int { min, max }, Value::UInt(number)) => !(min..=max).contains(&i128::from(*number)),
+            _ => false,
+        }
+    }
+
     /// The value as an expression sees it.
     pub fn value(&self, text: &str) -> Value {
         match self.kind {
-            Kind::Bool => Value::Int(i64::from(text == "ON")),
+            Kind::Bool | Kind::Only(_) => Value::Int(i64::from(text == "ON")),
             Kind::Int { .. } => text.parse().map_or(Value::Null, Value::UInt),
             Kind::Double => text.parse().map_or(Value::Null, Value::Double),
             Kind::Text if text == "NULL" => Value::Null,
@@ -139,7 +155,7 @@ impl Variable {
     /// The type of `@@name`.
     pub fn sql_type(&self) -> SqlType {
         match self.kind {
-            Kind::Bool => SqlType::boolean(),
+            Kind::Bool | Kind::Only(_) => SqlType::boolean(),
             Kind::Int { .. } => SqlType::bigint_unsigned(),
             Kind::Double => SqlType::double(),
             Kind::Text | Kind::Enum(_) | Kind::Flags(_) => SqlType::varchar(1024, types::CollationId::DEFAULT),

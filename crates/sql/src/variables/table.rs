@@ -37,8 +37,10 @@ const fn int(min: i128, max: i128) -> Kind {
 const ANY: Kind = int(0, u64::MAX as i128);
 const U32: Kind = int(0, u32::MAX as i128);
 const ISOLATION: Kind = Enum(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
-const OFF_ONLY: Kind = Enum(&["OFF"]);
-const ON_ONLY: Kind = Enum(&["ON"]);
+/// The only name of several in MySQL that stands for nothing being done.
+const NAMED_OFF: Kind = Enum(&["OFF"]);
+const OFF_ONLY: Kind = Kind::Only("OFF");
+const ON_ONLY: Kind = Kind::Only("ON");
 
 /// The modes of `sql_mode` that exist in MySQL 8.0, in the order of their bits.
 pub const SQL_MODES: &[&str] = &[
@@ -131,10 +133,10 @@ pub static VARIABLES: &[Variable] = &[
     fixed("disabled_storage_engines", Global, Text, ""),
     variable("div_precision_increment", Both, int(0, 30), "4"),
     variable("end_markers_in_json", Both, Bool, "OFF"),
-    variable("enforce_gtid_consistency", Global, OFF_ONLY, "OFF"),
+    variable("enforce_gtid_consistency", Global, NAMED_OFF, "OFF"),
     variable("eq_range_index_dive_limit", Both, U32, "200"),
     fixed("error_count", Session, ANY, "0"),
-    variable("event_scheduler", Global, OFF_ONLY, "OFF"),
+    variable("event_scheduler", Global, NAMED_OFF, "OFF"),
     variable("explicit_defaults_for_timestamp", Both, ON_ONLY, "ON"),
     fixed("external_user", Session, Text, ""),
     variable("flush", Global, Bool, "OFF"),
@@ -144,7 +146,7 @@ pub static VARIABLES: &[Variable] = &[
     variable("general_log", Global, OFF_ONLY, "OFF"),
     variable("general_log_file", Global, Text, ""),
     variable("group_concat_max_len", Both, int(4, u64::MAX as i128), "1024"),
-    variable("gtid_mode", Global, OFF_ONLY, "OFF"),
+    variable("gtid_mode", Global, NAMED_OFF, "OFF"),
     variable("gtid_next", Session, Enum(&["AUTOMATIC"]), "AUTOMATIC"),
     fixed("have_compress", Global, Text, "NO"),
     fixed("have_dynamic_loading", Global, Text, "NO"),
@@ -263,7 +265,7 @@ pub static VARIABLES: &[Variable] = &[
     fixed("secure_file_priv", Global, Text, "NULL"),
     fixed("server_id", Global, ANY, "1"),
     fixed("server_uuid", Global, Text, "00000000-0000-0000-0000-000000000001"),
-    variable("session_track_gtids", Both, OFF_ONLY, "OFF"),
+    variable("session_track_gtids", Both, NAMED_OFF, "OFF"),
     variable("session_track_schema", Both, Bool, "ON"),
     variable("session_track_state_change", Both, Bool, "OFF"),
     variable(
@@ -272,7 +274,7 @@ pub static VARIABLES: &[Variable] = &[
         Text,
         "time_zone,autocommit,character_set_client,character_set_results,character_set_connection",
     ),
-    variable("session_track_transaction_info", Both, OFF_ONLY, "OFF"),
+    variable("session_track_transaction_info", Both, NAMED_OFF, "OFF"),
     variable("show_create_table_verbosity", Both, Bool, "OFF"),
     variable("show_old_temporals", Both, OFF_ONLY, "OFF"),
     fixed("skip_external_locking", Global, Bool, "ON"),

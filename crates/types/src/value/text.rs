@@ -51,8 +51,9 @@ impl<'a> ValueRef<'a> {
             other => other.write_text(out),
         }
         let printed = out.len() - start;
-        if ty.zerofill && printed < ty.length as usize && !matches!(self, ValueRef::Year(_) | ValueRef::Null) {
-            let zeros = ty.length as usize - printed;
+        let width = ty.display_length(1) as usize;
+        if ty.zerofill && printed < width && !matches!(self, ValueRef::Year(_) | ValueRef::Null) {
+            let zeros = width - printed;
             out.splice(start..start, std::iter::repeat_n(b'0', zeros));
         }
     }

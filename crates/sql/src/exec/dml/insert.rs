@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster::transaction::TransactionError;
-use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};
 use super::{Assignment, Changed};
@@ -286,7 +286,7 @@ impl Inserter<'_> {
                 }
                 Err(error) => error,
             };
-            let StatementError::Transaction(TransactionError::DuplicateKey { existing, .. }) = &error else {
+            let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
                 return Err(self.changer.error(error, &self.values));
             };
             self.changed.duplicates += 1;
@@ -294,7 +294,7 @@ impl Inserter<'_> {
             match &plan.on_duplicate {
                 OnDuplicate::Update(assignments) => return self.update_existing(&existing.clone(), assignments),
                 OnDuplicate::Replace => {
-                    if self.replace_existing(&existing.clone())? {
+                    if self.replace_existing(&existing.clone(), *index)? {
                         return Ok(());
                     }
                 }
@@ -327,11 +327,14 @@ impl Inserter<'_> {
     }
 
     /// REPLACE: removes the row in the way. True when it was the same row, so that nothing is left to do.
-    fn replace_existing(&mut self, key: &[u8]) -> SqlResult<bool> {
+    fn replace_existing(&mut self, key: &[u8], index: IndexId) -> SqlResult<bool> {
+        let mut unique = self.plan.table.def.indexes.iter().filter(|index| index.is_unique());
+        let last_unique = unique.next_back().is_some_and(|last| last.id == index);
         let Some(old) = self.lock_existing(key)? else {
             return Ok(false);
         };
-        if old == self.values {
+        // MySQL finds a row unchanged only where it would update it: where no other unique key may have a conflict too.
+        if old == self.values && last_unique {
             self.changed.affected += 1;
             return Ok(true);
         }

@@ -49,12 +49,13 @@ impl Binder<'_> {
         })
     }
 
+    /// An exact number, or a DOUBLE where it has more digits than a DECIMAL.
     fn decimal(&self, text: &str) -> SqlResult<Expr> {
         let parsed = Decimal::parse_prefix(text.as_bytes());
-        if parsed.overflow {
-            self.ctx.warn(convert::truncated("DECIMAL", text.as_bytes()))?;
+        match parsed.overflow {
+            true => float(text),
+            false => Ok(decimal_literal(parsed.value)),
         }
-        Ok(decimal_literal(parsed.value))
     }
 
     /// Text of the client's character set; bytes that are no text of it stay bytes, as they may be on their way into a BLOB.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use types::sql_type::NOT_FIXED_DECIMALS;
-use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Inference, printed_chars, string_type};
 use super::{Function, at_least, between, exactly};
@@ -67,7 +67,12 @@ pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType
         ctx,
         coercibility: None,
     };
-    inference.common_type(0)
+    let ty = inference.common_type(0)?;
+    match inference.coercibility {
+        // Equal rows could not be told.
+        Some(Coercibility::None) => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&inference.name])),
+        _ => Ok(ty),
+    }
 }
 
 /// The common type; `None` when all are NULL. For text the collation is the caller's to decide.

@@ -73,8 +73,20 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict(
         "YEAR",
         exactly(1),
-        |_| Ok(SqlType::year()),
-        |args| Ok(date(args, 0)?.map_or(Value::Null, |date| Value::Year(date.year))),
+        // A number of the type YEAR: a zero date's is 0, not 0000.
+        |_| {
+            Ok(SqlType {
+                zerofill: false,
+                ..SqlType::year()
+            })
+        },
+        |args| {
+            Ok(match date(args, 0)? {
+                None => Value::Null,
+                Some(Date { year: 0, .. }) => Value::UInt(0),
+                Some(date) => Value::Year(date.year),
+            })
+        },
     ),
     Function::strict(
         "MONTH",
@@ -268,22 +280,34 @@ fn curtime(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_time(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    Ok(SqlType::time(fraction_digits(inference, 0)))
+    Ok(SqlType::time(time_digits(inference, 0)))
 }
 
 /// The fraction digits of an argument as a time: those of its type, or of the literal, or six for text.
+pub(super) fn time_digits(inference: &Inference<'_>, arg: usize) -> u8 {
+    digits_of(inference, arg, |text| {
+        Time::parse(text)
+            .map(|parsed| parsed.value.fsp)
+            .or_else(|| datetime_digits(text))
+    })
+}
+
+/// [`time_digits`] where the argument is a date with a time, if it can be one.
 pub(super) fn fraction_digits(inference: &Inference<'_>, arg: usize) -> u8 {
-    let expr = &inference.args[arg];
+    digits_of(inference, arg, |text| {
+        datetime_digits(text).or_else(|| Time::parse(text).map(|parsed| parsed.value.fsp))
+    })
+}
+
+fn digits_of(inference: &Inference<'_>, arg: usize, of_text: impl Fn(&str) -> Option<u8>) -> u8 {
     match inference.literal(arg) {
-        Some(value @ (Value::Str(_) | Value::Bytes(_))) => {
-            let text = convert::to_text(value);
-            let datetime = DateTime::parse(&text, DateRules::RELAXED).map(|parsed| parsed.value.fsp);
-            datetime
-                .or_else(|| Time::parse(&text).map(|parsed| parsed.value.fsp))
-                .unwrap_or(6)
-        }
-        _ => arithmetic::decimals_of(&expr.ty).min(6),
+        Some(value @ (Value::Str(_) | Value::Bytes(_))) => of_text(&convert::to_text(value)).unwrap_or(6),
+        _ => arithmetic::decimals_of(&inference.args[arg].ty).min(6),
     }
+}
+
+fn datetime_digits(text: &str) -> Option<u8> {
+    DateTime::parse(text, DateRules::RELAXED).map(|parsed| parsed.value.fsp)
 }
 
 /// The argument as a date, zero parts allowed.

@@ -9,7 +9,7 @@ use types::time::{
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
-use super::temporal::{date, fraction_digits, unit};
+use super::temporal::{date, fraction_digits, time_digits, unit};
 use super::{Function, between, exactly};
 use crate::expr::{arithmetic, convert};
 
@@ -368,9 +368,7 @@ fn datediff(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_timediff(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    Ok(SqlType::time(
-        fraction_digits(inference, 0).max(fraction_digits(inference, 1)),
-    ))
+    Ok(SqlType::time(time_digits(inference, 0).max(time_digits(inference, 1))))
 }
 
 /// Both times or both dates with times; NULL otherwise.

@@ -60,6 +60,11 @@ pub enum RangeSpec {
 }
 
 impl AccessPath {
+    /// Whether no condition narrows what is read.
+    pub fn reads_all(&self) -> bool {
+        matches!(self.spec, RangeSpec::All)
+    }
+
     /// At most one row: every column of a unique key has one value that is not NULL.
     pub fn is_point(&self) -> bool {
         let RangeSpec::Prefix { equal, then: None } = &self.spec else {

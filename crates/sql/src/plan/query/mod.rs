@@ -24,6 +24,7 @@ use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType};
 
 use super::Planner;
 use crate::exec::sort::SortKey;
+use crate::expr::collation::Coercibility;
 use crate::expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
 use crate::result::{ResultColumn, ResultShape};
 use crate::table::Table;
@@ -74,6 +75,22 @@ impl QueryPlan {
 
     pub fn column_types(&self) -> Vec<SqlType> {
         self.shape.columns.iter().map(|column| column.ty.clone()).collect()
+    }
+
+    /// The standing of an output column's collation, where a set operation mixes it with others.
+    fn coercibility(&self, column: usize) -> Coercibility {
+        match &self.body {
+            Body::Select(select) => select.items[column].coercibility,
+            Body::Values(rows) => {
+                let standings = rows.iter().map(|row| row[column].coercibility);
+                standings.min().unwrap_or(Coercibility::Ignorable)
+            }
+            Body::Set(set) => {
+                let rest = set.rest.iter().map(|(_, _, term)| term.coercibility(column));
+                rest.fold(set.first.coercibility(column), Coercibility::min)
+            }
+            Body::Nested(query) => query.coercibility(column),
+        }
     }
 
     /// Base tables that are read with row locks.
@@ -297,7 +314,10 @@ fn plan_set(
     for (at, column) in first.shape.columns.iter().enumerate() {
         let of = |plan: &QueryPlan| {
             let column = &plan.shape.columns[at];
-            Expr::column(at, column.name.as_str(), column.ty.clone())
+            Expr {
+                coercibility: plan.coercibility(at),
+                ..Expr::column(at, column.name.as_str(), column.ty.clone())
+            }
         };
         let terms: Vec<Expr> = std::iter::once(of(&first))
             .chain(rest.iter().map(|(_, _, plan)| of(plan)))

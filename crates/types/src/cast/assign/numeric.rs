@@ -30,7 +30,9 @@ pub(super) fn integer(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
     let wide = whole_number(value, target, cx)?;
     let (min, max) = integer_range(ty);
     let clamped = wide.clamp(min, max);
-    if clamped != wide {
+    // A negative number is out of range even where rounding makes it zero.
+    let negative = ty.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
+    if clamped != wide || negative {
         cx.complain(out_of_range(target))?;
     }
     Ok(if ty.unsigned {
@@ -90,9 +92,10 @@ pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
             lost_digits = parsed.truncated;
             parsed.value
         }
-        // An infinite loss of a huge double is found by the range below.
         other => to_decimal(other, &mut Warnings::with_limit(0)),
     };
+    // A double beyond every decimal has become the greatest one, which may be the column's greatest value.
+    let beyond = matches!(value, ValueRef::Double(v) if v.abs() >= 1e65);
     let limit = Decimal::max(precision, scale);
     let lowest = if ty.unsigned {
         Decimal::from_scaled(0, scale)
@@ -103,7 +106,8 @@ pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
         .round(scale)
         .unwrap_or(if exact.is_negative() { lowest } else { limit });
     let clamped = rounded.clamp(lowest, limit);
-    if clamped != rounded || exact.integer_digits() > precision - scale {
+    let negative = ty.unsigned && exact.is_negative();
+    if clamped != rounded || negative || beyond || exact.integer_digits() > precision - scale {
         cx.complain(out_of_range(target))?;
     } else if lost_digits || rounded != exact {
         cx.warnings.note(data_truncated(target));
