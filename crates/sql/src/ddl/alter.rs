@@ -59,6 +59,10 @@ impl Session {
             def.database = database;
             def.name = name;
         }
+        let loses_key = def.primary().is_none() && table.def.primary().is_some();
+        if self.variables.settings.require_primary_key && loses_key {
+            return Err(ErrorKind::TableWithoutPk.into());
+        }
         self.check_expressions(&def, host)?;
         let copies = alter.online.algorithm == Some(ast::AlterAlgorithm::Copy);
         let must_rebuild = copies || altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);

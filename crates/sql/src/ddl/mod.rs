@@ -50,6 +50,7 @@ impl Session {
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         self.transaction.commit(host)?;
+        self.check_server_writable()?;
         self.transaction.check_writable(&self.variables.settings)?;
         let engine = self.engine.clone();
         let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), Options::default()));

@@ -29,6 +29,8 @@ pub struct Runtime<'a> {
     pub auto_increment: (u64, u64),
     /// `cte_max_recursion_depth`
     pub recursion_limit: u64,
+    /// `sql_select_limit`: the most rows of a query without a LIMIT of its own.
+    pub select_limit: u64,
     transaction: &'a RefCell<Transaction>,
     lock_wait_timeout: Duration,
     locks_reads: bool,
@@ -67,6 +69,7 @@ impl<'a> Runtime<'a> {
             found_rows,
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
             recursion_limit: settings.cte_max_recursion_depth,
+            select_limit: settings.select_limit,
             transaction,
             lock_wait_timeout: settings.lock_wait_timeout,
             locks_reads: false,
@@ -160,6 +163,7 @@ impl<'a> Runtime<'a> {
             found_rows: self.found_rows,
             auto_increment: self.auto_increment,
             recursion_limit: self.recursion_limit,
+            select_limit: self.select_limit,
             transaction,
             lock_wait_timeout: self.lock_wait_timeout,
             locks_reads: self.locks_reads,

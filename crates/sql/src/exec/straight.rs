@@ -34,10 +34,11 @@ pub fn run(
     let limit = plan
         .limit
         .as_ref()
-        .map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
+        .map_or(Ok(runtime.select_limit), |limit| limit_value(limit, ctx))?;
     runtime.begin_read(&plan.path, &keys, LockPolicy::Wait)?;
     sink.columns(&plan.shape, status)?;
     match &plan.output {
+        Output::Totals(_) if limit == 0 => Ok(0),
         Output::Totals(totals) => totals_row(plan, totals, &keys, runtime, ctx, sink),
         Output::Columns(columns) if plan.sort.is_empty() => {
             let window = Window { offset, limit };

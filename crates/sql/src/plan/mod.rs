@@ -64,14 +64,23 @@ impl Plan {
         matches!(self, Plan::Query(plan) if plan.is_without_tables())
     }
 
-    /// Whether it changes what a whole table holds: an UPDATE or DELETE without LIMIT whose conditions use no index.
+    /// Whether it finds the rows to change without the help of a key, nor is held to a number of them: what `sql_safe_updates`
+    /// refuses.
     pub fn changes_without_key(&self) -> bool {
-        let target = match self {
-            Plan::Update(plan) => &plan.target,
-            Plan::Delete(plan) => &plan.target,
-            Plan::Straight(_) | Plan::Query(_) | Plan::Insert(_) | Plan::Multi(_) => return false,
-        };
-        target.limit.is_none() && target.path.reads_all()
+        let all = access::AccessPath::reads_all;
+        match self {
+            Plan::Straight(_) | Plan::Query(_) | Plan::Insert(_) => false,
+            Plan::Update(plan) => plan.target.limit.is_none() && all(&plan.target.path),
+            Plan::Delete(plan) => plan.target.limit.is_none() && all(&plan.target.path),
+            Plan::Multi(plan) => {
+                let mut found = false;
+                plan.join.for_each_table(&mut |access| {
+                    let changes = plan.targets.iter().any(|target| target.offset == access.offset);
+                    found |= changes && all(&access.path);
+                });
+                found
+            }
+        }
     }
 
     /// The tables that it changes, or reads with locks.

@@ -207,8 +207,7 @@ impl Session {
                 None => variable.default.into(),
                 Some(value) => variable.parse(&value)?,
             };
-            self.engine.globals().set(id, text);
-            return Ok(());
+            return self.engine.globals().set(id, text);
         }
         // `SET @@transaction_isolation = …` without SESSION is for the next transaction only.
         if scope.is_none()
@@ -266,7 +265,7 @@ impl Session {
                     ("transaction_read_only", read_only),
                 ] {
                     if let Some(value) = value {
-                        self.engine.globals().set(variables::find(name)?, value.into());
+                        self.engine.globals().set(variables::find(name)?, value.into())?;
                     }
                 }
                 Ok(())

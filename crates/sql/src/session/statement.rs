@@ -28,6 +28,7 @@ use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
 use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultEnd, ResultSink, ServerStatus};
 use crate::table::Table;
+use crate::variables::WriteBarrier;
 
 /// What a statement did, before its answer is written.
 pub(crate) enum Answer {
@@ -289,7 +290,11 @@ impl Session {
     ) -> SqlResult<UserVariable> {
         let select = crate::plan::query::select_of(tree);
         let mut rows = BufferedRows::default();
-        self.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows)?;
+        // The client's limit is for the client's queries.
+        let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
+        let answer = self.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows);
+        self.variables.settings.select_limit = client_limit;
+        answer?;
         let value = if rows.is_empty() {
             Value::Null
         } else {
@@ -319,6 +324,7 @@ impl Session {
             let catalog_version = self.engine.catalog_version();
             let plan = self.plan(statement, text, parameters, host)?;
             if plan.is_change() {
+                self.check_server_writable()?;
                 self.transaction.check_writable(&self.variables.settings)?;
                 self.table_locks.check_change(&plan.changed_tables())?;
                 if self.variables.settings.safe_updates && plan.changes_without_key() {
@@ -347,6 +353,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// 1290 for a change while the node takes none from this account (`read_only`, `super_read_only`).
+    pub(crate) fn check_server_writable(&mut self) -> SqlResult<()> {
+        let option = match self.engine.globals().write_barrier() {
+            WriteBarrier::None => return Ok(()),
+            WriteBarrier::ReadOnly if self.require_global("SUPER").is_ok() => return Ok(()),
+            WriteBarrier::ReadOnly => "--read-only",
+            WriteBarrier::SuperReadOnly => "--super-read-only",
+        };
+        Err(SqlError::new(ErrorKind::OptionPreventsStatement, &[&option]))
     }
 
     /// The plan of a statement: shared by text where there is one.

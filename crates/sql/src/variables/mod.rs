@@ -7,6 +7,7 @@ mod settings;
 mod table;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::RwLock;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
@@ -204,12 +205,25 @@ fn parse_flags(names: &[&str], text: &str) -> Option<String> {
 /// The global values of a node. A change is seen by sessions that begin after it.
 pub struct Globals {
     values: RwLock<Arc<[Arc<str>]>>,
+    /// `read_only` and `super_read_only`, for every change to look at.
+    write_barrier: AtomicU8,
+}
+
+/// Who may change anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteBarrier {
+    None,
+    /// Only who has SUPER.
+    ReadOnly,
+    /// Nobody.
+    SuperReadOnly,
 }
 
 impl Default for Globals {
     fn default() -> Globals {
         Globals {
             values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
+            write_barrier: AtomicU8::new(0),
         }
     }
 }
@@ -219,11 +233,33 @@ impl Globals {
         self.values.read()[id.0].clone()
     }
 
-    pub fn set(&self, id: VariableId, value: Arc<str>) {
+    /// Sets a value that [`Variable::parse`] has given, with the variables that go with it.
+    pub fn set(&self, id: VariableId, value: Arc<str>) -> SqlResult<()> {
+        let name = id.definition().name;
         let mut values = self.values.write();
         let mut changed = values.to_vec();
+        for (other, value) in settings::companions(name, &value)? {
+            changed[find(other)?.0] = value;
+        }
+        match (name, &*value) {
+            ("super_read_only", "ON") => changed[find("read_only")?.0] = value.clone(),
+            ("read_only", "OFF") => changed[find("super_read_only")?.0] = value.clone(),
+            _ => {}
+        }
         changed[id.0] = value;
+        let is_on = |name: &str| find(name).is_ok_and(|id| &*changed[id.0] == "ON");
+        let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
         *values = changed.into();
+        self.write_barrier.store(barrier, Ordering::Release);
+        Ok(())
+    }
+
+    pub fn write_barrier(&self) -> WriteBarrier {
+        match self.write_barrier.load(Ordering::Acquire) {
+            0 => WriteBarrier::None,
+            1 => WriteBarrier::ReadOnly,
+            _ => WriteBarrier::SuperReadOnly,
+        }
     }
 
     fn all(&self) -> Arc<[Arc<str>]> {

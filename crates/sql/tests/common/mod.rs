@@ -84,7 +84,7 @@ impl Client {
         self.try_run_on(&BlockingHost, sql)
     }
 
-    fn try_run_on(&mut self, host: &dyn Host, sql: &str) -> SqlResult<Vec<String>> {
+    pub fn try_run_on(&mut self, host: &dyn Host, sql: &str) -> SqlResult<Vec<String>> {
         let mut sink = Lines::default();
         self.session.query(sql.as_bytes(), host, &mut sink)?;
         Ok(sink.lines)

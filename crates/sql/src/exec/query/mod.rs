@@ -55,7 +55,14 @@ impl QueryPlan {
         }
         let mut sent = 0;
         let mut started = false;
+        let most = match self.limit {
+            Some(_) => u64::MAX,
+            None => runtime.select_limit,
+        };
         let found = self.counted_rows(ctx, &mut |row| {
+            if sent == most {
+                return Ok(ControlFlow::Break(()));
+            }
             // An error before the first row is the whole answer.
             if !started {
                 sink.columns(&self.shape, status)?;
