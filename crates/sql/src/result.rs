@@ -113,6 +113,10 @@ impl ColumnFlags {
         ColumnFlags(self.0 | other.0)
     }
 
+    pub fn without(self, other: ColumnFlags) -> ColumnFlags {
+        ColumnFlags(self.0 & !other.0)
+    }
+
     pub fn contains(self, other: ColumnFlags) -> bool {
         self.0 & other.0 == other.0
     }

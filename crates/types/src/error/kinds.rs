@@ -129,6 +129,7 @@ errors! {
     WrongDbName = 1102 "42000" "Incorrect database name '%'";
     WrongTableName = 1103 "42000" "Incorrect table name '%'";
     TooBigSelect = 1104 "42000" "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or SET MAX_JOIN_SIZE=# if the SELECT is okay";
+    FieldInGroupingNotGroupBy = 3602 "HY000" "Argument #% of GROUPING function is not in GROUP BY";
     VariableIsReadonly = 1621 "HY000" "% variable '%' is read-only. Use % to assign the value";
     UnknownError = 1105 "HY000" "%";
     UnknownProcedure = 1106 "42000" "Unknown procedure '%'";

@@ -9,7 +9,7 @@ use types::{SqlResult, Value};
 use super::join::pass;
 use super::{Emit, row_bytes, runtime};
 use crate::exec::runtime::QueryMemory;
-use crate::exec::sort::{SortKey, compare_keys};
+use crate::exec::sort::{SortKey, compare_keys, compare_values};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{Accumulator, EvalContext};
 use crate::plan::query::{Grouping, SelectPlan};
@@ -90,6 +90,8 @@ struct Groups<'p> {
     groups: Vec<Group>,
     memory: QueryMemory,
     key: Vec<u8>,
+    /// The values of the keys in the current row.
+    values: Vec<Value>,
 }
 
 struct Group {
@@ -107,13 +109,31 @@ impl<'p> Groups<'p> {
             groups: Vec::new(),
             memory,
             key: Vec::new(),
+            values: Vec::new(),
         }
     }
 
     fn add(&mut self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
-        self.key.clear();
+        self.values.clear();
         for key in &self.grouping.keys {
-            write_group_key(&key.eval(row, ctx)?, key.ty.collation, &mut self.key);
+            self.values.push(key.eval(row, ctx)?);
+        }
+        if self.grouping.rollup.is_some() {
+            for kept in 0..self.values.len() {
+                self.add_to(kept, row, ctx)?;
+            }
+        }
+        self.add_to(self.values.len(), row, ctx)
+    }
+
+    /// Adds a row to its group by the first `kept` keys.
+    fn add_to(&mut self, kept: usize, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        self.key.clear();
+        if self.grouping.rollup.is_some() {
+            self.key.extend((kept as u32).to_be_bytes());
+        }
+        for (key, value) in self.grouping.keys.iter().zip(&self.values).take(kept) {
+            write_group_key(value, key.ty.collation, &mut self.key);
         }
         let at = match self.by_key.get(&self.key) {
             Some(at) => *at,
@@ -121,7 +141,11 @@ impl<'p> Groups<'p> {
                 self.memory
                     .grow(self.key.len() + row_bytes(row) + 64 * self.grouping.aggregates.len() + 64)?;
                 self.by_key.insert(self.key.clone(), self.groups.len());
-                self.groups.push(self.start(row.to_vec()));
+                let mut first = row.to_vec();
+                if let Some(rollup) = self.grouping.rollup {
+                    rollup.fill(&mut first, &self.grouping.keys, &self.values, kept);
+                }
+                self.groups.push(self.start(first));
                 self.groups.len() - 1
             }
         };
@@ -139,12 +163,31 @@ impl<'p> Groups<'p> {
         }
     }
 
+    /// The order of a rollup: by the keys, each sum behind what it sums up.
+    fn sort_rollup(&mut self) {
+        let Some(rollup) = self.grouping.rollup else { return };
+        let keys = &self.grouping.keys;
+        self.groups.sort_by(|a, b| {
+            for (at, key) in keys.iter().enumerate() {
+                let (mark, slot) = (rollup.mark_slot(at), rollup.value_slot(at));
+                let marks = compare_values(a.row[mark].as_ref(), b.row[mark].as_ref(), key.ty.collation);
+                let values = || compare_values(a.row[slot].as_ref(), b.row[slot].as_ref(), key.ty.collation);
+                let order = marks.then_with(values);
+                if order.is_ne() {
+                    return order;
+                }
+            }
+            Ordering::Equal
+        });
+    }
+
     /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
     fn finish(mut self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         if self.groups.is_empty() && self.grouping.keys.is_empty() {
             let empty = self.start(vec![Value::Null; self.width]);
             self.groups.push(empty);
         }
+        self.sort_rollup();
         for mut group in std::mem::take(&mut self.groups) {
             for (at, (call, state)) in self.grouping.aggregates.iter().zip(&group.states).enumerate() {
                 group.row[self.grouping.offset + at] = call.finish(state, ctx)?;

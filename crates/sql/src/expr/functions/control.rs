@@ -25,6 +25,17 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(Value::from(args.is_null(0)))
     }),
     Function::nullable("ANY_VALUE", exactly(1), infer_same, |args| Ok(args.value(0).clone())),
+    // Its arguments are whether a row sums over each of the keys: a bit per key, the last one lowest.
+    Function::strict(
+        "GROUPING",
+        at_least(1),
+        |_| Ok(SqlType::bigint().not_null()),
+        |args| {
+            let bits = (0..args.len()).try_fold(0, |bits, at| args.int(at).map(|bit| bits << 1 | bit));
+            bits.map(Value::Int)
+        },
+    )
+    .volatile(),
     Function::lazy(
         "NAME_CONST",
         exactly(2),

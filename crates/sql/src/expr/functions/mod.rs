@@ -228,7 +228,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "MULTILINESTRING",
         "MULTIPOLYGON",
         "GEOMETRYCOLLECTION",
-        "GROUPING",
         "PS_CURRENT_THREAD_ID",
         "PS_THREAD_ID",
         "ROLES_GRAPHML",

@@ -13,6 +13,7 @@
 mod change;
 mod from;
 mod join;
+mod rollup;
 mod scope;
 mod select;
 mod window;

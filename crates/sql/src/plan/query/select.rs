@@ -9,6 +9,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
+use super::rollup::{Rollup, check_no_grouping};
 use super::scope::{CommonTables, QueryScope, TableSource};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
@@ -16,7 +17,7 @@ use crate::exec::sort::SortKey;
 use crate::expr::{AggregateCall, Binder, Clause, Expr, ExprKind, Scope};
 use crate::plan::Planner;
 use crate::plan::access::OrderWish;
-use crate::result::{ResultColumn, ResultShape};
+use crate::result::{ColumnFlags, ResultColumn, ResultShape};
 use crate::sql_mode::SqlMode;
 
 /// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
@@ -46,6 +47,8 @@ pub struct Grouping {
     pub aggregates: Vec<AggregateCall>,
     /// The slot of the first aggregate.
     pub offset: usize,
+    /// WITH ROLLUP.
+    pub rollup: Option<Rollup>,
 }
 
 /// Plans a query whose body is a SELECT or a TABLE.
@@ -102,9 +105,6 @@ fn plan_select(
     query: &ast::Query,
     limit: Option<&Expr>,
 ) -> SqlResult<(SelectPlan, Arc<ResultShape>)> {
-    if select.rollup {
-        return Err(SqlError::not_supported("WITH ROLLUP"));
-    }
     let from = bind_from(scope, &select.from, select.options.straight_join)?;
     let conditions = match &select.filter {
         None => Vec::new(),
@@ -122,7 +122,7 @@ fn plan_select(
     scope.clause = Clause::FieldList;
     scope.aggregates = Some(Vec::new());
     scope.windows = Some(Vec::new());
-    let (mut items, columns) = bind_items(scope, &select.items, &shown)?;
+    let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
     scope.aliases = columns
         .iter()
         .zip(&items)
@@ -158,7 +158,24 @@ fn plan_select(
     }
     // Constants do not order anything.
     order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
-    let window_offset = width + aggregates.len();
+    let rollup = select.rollup.then(|| Rollup::new(keys.len(), width + aggregates.len()));
+    for expr in items
+        .iter_mut()
+        .chain(&mut having)
+        .chain(order.iter_mut().map(|key| &mut key.expr))
+    {
+        match rollup {
+            Some(rollup) => rollup.replace_keys(expr, &keys)?,
+            None => check_no_grouping(expr)?,
+        }
+    }
+    if rollup.is_some() {
+        for (column, item) in columns.iter_mut().zip(&items) {
+            column.ty.nullable = item.ty.nullable;
+            column.flags = column.flags.without(ColumnFlags::NOT_NULL);
+        }
+    }
+    let window_offset = width + aggregates.len() + rollup.map_or(0, Rollup::width);
     for expr in items
         .iter_mut()
         .chain(&mut having)
@@ -174,6 +191,7 @@ fn plan_select(
         keys,
         aggregates,
         offset: width,
+        rollup,
     });
     let plain = grouping.is_none() && windows.is_empty() && !select.options.distinct;
     let columns_of = |key: &SortKey| Some((key.expr.as_column().filter(|slot| *slot < width)?, key.descending));
@@ -435,7 +453,7 @@ fn undetermined(expr: &Expr, keys: &[String], determined: &dyn Fn(usize) -> bool
         return None;
     }
     if let ExprKind::Call(call) = &expr.kind
-        && call.function.name.eq_ignore_ascii_case("any_value")
+        && matches!(call.function.name, "ANY_VALUE" | "GROUPING")
     {
         return None;
     }
