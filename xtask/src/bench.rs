@@ -25,7 +25,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<()> {
-    let context = Context::new(Default::default())?;
+    let context = Context::optimised()?;
     build_server(&context)?;
     let mut build = Command::new(env!("CARGO"));
     build

@@ -16,6 +16,16 @@ pub const WRITERS: u32 = 6;
 const LIFE_MIN_MS: u64 = 20;
 const LIFE_MAX_MS: u64 = 400;
 
+/// After so many kills it is stopped.
+const STOP_EVERY: u32 = 10;
+
+/// How a server's life ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Kill,
+    Stop,
+}
+
 /// A writer's memory, which outlives the server.
 struct Memory {
     writer: Writer,
@@ -45,13 +55,19 @@ pub fn run(setup: &Setup, times: u32, seed: u64) -> Result<()> {
     let mut slowest = Duration::ZERO;
     for number in 1..=times {
         let life = Duration::from_millis(LIFE_MIN_MS + random.below(LIFE_MAX_MS - LIFE_MIN_MS));
-        // Now and then it is stopped in the proper way, which must lose nothing either.
-        let graceful = number % 10 == 0;
-        live_and_die(server, &mut memories, life, graceful).with_context(|| format!("before kill {number}"))?;
+        live_and_die(server, &mut memories, life, End::Kill).with_context(|| format!("before kill {number}"))?;
         let started = Instant::now();
         server = setup.start()?;
         slowest = slowest.max(started.elapsed());
         verify(&server, &mut memories).with_context(|| format!("after kill {number} of {times}, seed {seed}"))?;
+        // Now and then it is stopped in the proper way, which must lose nothing either.
+        if number % STOP_EVERY == 0 {
+            live_and_die(server, &mut memories, life, End::Stop)
+                .with_context(|| format!("stop after kill {number}"))?;
+            server = setup.start()?;
+            verify(&server, &mut memories)
+                .with_context(|| format!("after the stop behind kill {number}, seed {seed}"))?;
+        }
     }
     let acknowledged: u64 = memories.iter().map(|memory| memory.acknowledged).sum();
     ensure!(
@@ -65,7 +81,7 @@ pub fn run(setup: &Setup, times: u32, seed: u64) -> Result<()> {
     Ok(())
 }
 
-fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, graceful: bool) -> Result<()> {
+fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, end: End) -> Result<()> {
     let is_dying = AtomicBool::new(false);
     let pid = server.pid();
     let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
@@ -77,7 +93,10 @@ fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, gracefu
         // The moment is the test's random choice.
         std::thread::sleep(life);
         is_dying.store(true, Ordering::SeqCst);
-        let signal = if graceful { "-TERM" } else { "-KILL" };
+        let signal = match end {
+            End::Kill => "-KILL",
+            End::Stop => "-TERM",
+        };
         let killed = std::process::Command::new("kill")
             .arg(signal)
             .arg(pid.to_string())
@@ -90,10 +109,13 @@ fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, gracefu
         outcomes
     });
     outcomes.into_iter().collect::<Result<()>>()?;
-    if graceful {
-        server.stop().map(|_| ())
-    } else {
-        server.kill()
+    match end {
+        End::Kill => server.kill(),
+        End::Stop => {
+            let status = server.stop()?;
+            ensure!(status.success(), "stopped with {status}");
+            Ok(())
+        }
     }
 }
 

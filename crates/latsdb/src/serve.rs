@@ -6,7 +6,7 @@
 //! ```
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,9 +162,18 @@ fn banner(config: &Config) -> String {
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         format_bytes(config.memory_limit_bytes),
-        mysql.ip(),
+        reachable(mysql.ip()),
         port.replace("-P", "--port"),
     )
+}
+
+/// Where this machine's clients find a server that listens on `ip`.
+fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
 }
 
 /// SIGTERM and SIGINT mean the same.
@@ -207,5 +216,11 @@ mod tests {
         let text = banner(&config);
         assert!(text.contains("mariadb -h 127.0.0.1 -P 3500 -u root\n"), "{text}");
         assert!(text.contains("latsdb sql --port 3500\n"), "{text}");
+        config.mysql_addr.set_ip(Ipv4Addr::UNSPECIFIED.into());
+        let text = banner(&config);
+        assert!(
+            text.contains("MySQL   0.0.0.0:3500    mariadb -h 127.0.0.1 -P 3500"),
+            "{text}"
+        );
     }
 }

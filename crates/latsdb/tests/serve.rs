@@ -1,5 +1,7 @@
 //! The binary as an operator meets it: start, questions over HTTP, refusals, stop.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -31,9 +31,9 @@ pub struct Options {
     /// Test this server instead of starting LatsDB: HOST:PORT:USER:PASSWORD
     #[arg(long)]
     server: Option<String>,
-    /// Use the unoptimised build
+    /// Use the optimised build; the other one checks its invariants and its arithmetic
     #[arg(long)]
-    debug: bool,
+    release: bool,
     /// Show passed tests, too
     #[arg(long)]
     verbose: bool,
@@ -51,6 +51,14 @@ pub struct Context {
 }
 
 impl Context {
+    /// For measuring.
+    pub fn optimised() -> Result<Self> {
+        Self::new(Options {
+            release: true,
+            ..Options::default()
+        })
+    }
+
     pub fn new(options: Options) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
@@ -66,7 +74,7 @@ impl Context {
     }
 
     pub fn server_binary(&self) -> PathBuf {
-        self.target(if self.options.debug { "debug" } else { "release" })
+        self.target(if self.options.release { "release" } else { "debug" })
             .join("latsdb")
     }
 }

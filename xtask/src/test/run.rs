@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -98,10 +99,21 @@ pub fn build_server(context: &Context) -> Result<()> {
     command
         .args(["build", "--quiet", "--package", "latsdb"])
         .current_dir(&context.root);
-    if !context.options.debug {
+    if context.options.release {
         command.arg("--release");
     }
     done(command)
+}
+
+/// A port that nobody listens on, as nobody does on the next one.
+pub fn free_ports() -> Result<u16> {
+    for _ in 0..100 {
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        if first < u16::MAX && TcpListener::bind((Ipv4Addr::LOCALHOST, first + 1)).is_ok() {
+            return Ok(first);
+        }
+    }
+    bail!("no two neighbouring ports are free")
 }
 
 /// Runs a preparing command to its end; an error shows what it said.

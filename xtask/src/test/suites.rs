@@ -154,9 +154,10 @@ pub const SUITES: &[Suite] = &[
                 .arg(debug.join("latsdb"))
                 .arg("--dir")
                 .arg(context.target("test-data/crash/data"));
+            crash.arg("--port").arg(run::free_ports()?.to_string());
             crash.arg("all").current_dir(&context.root);
             if !context.options.long {
-                crash.args(["--kills", "15", "--flips", "10"]);
+                crash.args(["--flips", "10"]);
             }
             Ok(crash)
         },
