@@ -93,25 +93,28 @@ impl Access {
 
     /// 1044 where nothing in the database may be touched: what USE asks for.
     pub fn check_enter(&self, database: &str) -> SqlResult<()> {
-        match self.sees_database(database) {
+        let may_touch = |account: &AccountDef| {
+            let held = self.on(&Level::Database(database.to_owned()));
+            has_any(held, DATABASE_PRIVILEGES) || has_any(held, TABLE_PRIVILEGES) || has_tables_in(account, database)
+        };
+        let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
+        match is_public || self.account.as_deref().is_none_or(may_touch) {
             true => Ok(()),
             false => Err(self.database_denied(database)),
         }
     }
 
-    /// Whether anything in the database may be touched; only then it is shown.
+    /// Whether there is any privilege on the database; only then it is shown. Every global privilege counts as one.
     pub fn sees_database(&self, database: &str) -> bool {
         let Some(account) = &self.account else { return true };
         let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
-        let mut granted = account.table_privileges.iter();
-        is_public
-            || !self.on(&Level::Database(database.to_owned())).is_empty()
-            || granted.any(|(granted, _, _)| granted == database)
+        is_public || !self.on(&Level::Database(database.to_owned())).is_empty() || has_tables_in(account, database)
     }
 
     /// Whether anything may be done with the table; only then it is shown.
     pub fn sees_table(&self, database: &str, table: &str) -> bool {
-        self.is_unlimited() || !self.on(&Level::Table(database.to_owned(), table.to_owned())).is_empty()
+        let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
+        self.is_unlimited() || has_any(held, TABLE_PRIVILEGES)
     }
 
     /// Whether the grants of this account are shown.
@@ -130,6 +133,41 @@ impl Access {
     pub fn may_kill_session_of(&self, user: &str) -> bool {
         self.user == user || has(self.on(&Level::Global), "SUPER")
     }
+}
+
+/// The privileges that have a meaning for a table, and further ones that have one for a database.
+const TABLE_PRIVILEGES: &[&str] = &[
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "REFERENCES",
+    "INDEX",
+    "ALTER",
+    "CREATE VIEW",
+    "SHOW VIEW",
+    "TRIGGER",
+];
+const DATABASE_PRIVILEGES: &[&str] = &[
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
+    "EXECUTE",
+    "CREATE ROUTINE",
+    "ALTER ROUTINE",
+    "EVENT",
+];
+
+fn has_any(held: Privileges, names: &[&str]) -> bool {
+    names.iter().any(|name| has(held, name))
+}
+
+fn has_tables_in(account: &AccountDef, database: &str) -> bool {
+    account
+        .table_privileges
+        .iter()
+        .any(|(granted, _, _)| granted == database)
 }
 
 fn has(held: Privileges, name: &str) -> bool {
@@ -209,6 +247,16 @@ impl Session {
                 None => session.database.as_deref().ok_or(ErrorKind::NoDb)?,
             };
             access.check_table(database, &name.name, privileges)
+        };
+        // What a table is made of is told to whoever may do anything with it; who may not is told of SELECT.
+        let seen = |session: &Session, name: &ast::TableName| {
+            let database = name.schema.as_deref().or(session.database.as_deref());
+            let database = database.ok_or(ErrorKind::NoDb)?;
+            let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
+            match is_public || access.sees_table(database, &name.name) {
+                true => Ok(()),
+                false => access.check_table(database, &name.name, &["SELECT"]),
+            }
         };
         let is_self = |session: &Session, account: &Account| {
             let own = (
@@ -296,8 +344,36 @@ impl Session {
             Statement::SetTransaction(set) if set.scope.is_some_and(|scope| scope == ast::VarScope::Global) => {
                 self.require_global("SUPER")
             }
+            Statement::TableMaintenance(maintenance) => {
+                let privileges: &[&str] = match maintenance.action {
+                    ast::MaintenanceAction::Check(_) | ast::MaintenanceAction::Checksum(_) => &["SELECT"],
+                    _ => &["SELECT", "INSERT"],
+                };
+                maintenance
+                    .tables
+                    .iter()
+                    .try_for_each(|name| on(self, name, privileges))
+            }
             Statement::Show(show) => match &**show {
-                ast::Show::CreateTable(name) => on(self, name, &["SELECT"]),
+                ast::Show::CreateTable(name)
+                | ast::Show::Columns { table: name, .. }
+                | ast::Show::Indexes { table: name, .. } => seen(self, name),
+                ast::Show::Tables { schema, .. }
+                | ast::Show::TableStatus { schema, .. }
+                | ast::Show::OpenTables { schema, .. }
+                | ast::Show::Triggers { schema, .. }
+                | ast::Show::Events { schema, .. } => match schema.as_deref().or(self.database.as_deref()) {
+                    Some(database) => access.check_enter(database),
+                    None => Ok(()),
+                },
+                ast::Show::CreateDatabase { name, .. } => access.check_enter(name),
+                ast::Show::Engine { .. } => self.require_global("PROCESS"),
+                ast::Show::BinaryLogs | ast::Show::BinaryLogStatus | ast::Show::ReplicaStatus { .. } => {
+                    self.require_global("REPLICATION CLIENT")
+                }
+                ast::Show::Replicas | ast::Show::BinlogEvents { .. } | ast::Show::RelayLogEvents { .. } => {
+                    self.require_global("REPLICATION SLAVE")
+                }
                 ast::Show::Grants {
                     account: Some(account), ..
                 }
@@ -308,7 +384,7 @@ impl Session {
                 }
                 _ => Ok(()),
             },
-            Statement::Describe(describe) => on(self, &describe.table, &["SELECT"]),
+            Statement::Describe(describe) => seen(self, &describe.table),
             _ => Ok(()),
         }
     }

@@ -1,0 +1,69 @@
+//! Who sees and ends whose connections.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::Database;
+use sql::processes::{Kill, Process, Processes};
+
+/// Two connections, and a list of what was done to them.
+#[derive(Default)]
+struct Connections {
+    killed: Mutex<Vec<(u32, Kill)>>,
+}
+
+impl Processes for Connections {
+    fn list(&self) -> Vec<Process> {
+        let process = |id, user: &str| Process {
+            id,
+            user: user.to_owned(),
+            host: "localhost:1".to_owned(),
+            database: None,
+            command: "Sleep",
+            seconds: 0,
+            state: "",
+            statement: None,
+        };
+        vec![process(101, "root"), process(102, "reader"), process(103, "watcher")]
+    }
+
+    fn kill(&self, connection_id: u32, what: Kill) -> bool {
+        self.killed.lock().expect("one thread").push((connection_id, what));
+        (101..=103).contains(&connection_id)
+    }
+}
+
+#[test]
+fn a_session_sees_and_ends_those_of_its_own_user() {
+    let mut database = Database::open();
+    let connections = Arc::new(Connections::default());
+    database.engine.set_processes(connections.clone());
+    let mut root = database.session();
+    root.run("CREATE USER reader@localhost, watcher@localhost");
+    root.run("GRANT PROCESS ON *.* TO watcher@localhost");
+    let ids = |client: &mut common::Client| client.run("SELECT id FROM information_schema.processlist")[1..].join(",");
+    let (mut reader, mut watcher) = (database.session_as("reader"), database.session_as("watcher"));
+    assert_eq!(ids(&mut root), "101,102,103");
+    assert_eq!(ids(&mut reader), "102");
+    assert_eq!(ids(&mut watcher), "101,102,103");
+
+    assert_eq!(reader.error("KILL 101"), 1095);
+    assert_eq!(watcher.error("KILL QUERY 102"), 1095);
+    assert_eq!(reader.error("KILL 999"), 1094);
+    assert!(
+        connections
+            .killed
+            .lock()
+            .expect("one thread")
+            .iter()
+            .all(|(id, _)| *id == 999)
+    );
+    reader.run("KILL QUERY 102");
+    root.run("KILL 103");
+    let killed = connections.killed.lock().expect("one thread");
+    assert_eq!(
+        killed[killed.len() - 2..],
+        [(102, Kill::Query), (103, Kill::Connection)]
+    );
+}
