@@ -82,8 +82,8 @@ impl Transaction {
         }
     }
 
-    /// Whether writes are held against the snapshot.
-    fn must_be_unchanged(&self) -> bool {
+    /// Whether writes are held against the snapshot: then the rows to write are those of the snapshot, too.
+    pub fn must_be_unchanged(&self) -> bool {
         self.options.isolation == Isolation::RepeatableRead && self.options.write_rule == WriteRule::FirstCommitterWins
     }
 

@@ -5,7 +5,7 @@ use super::overlay::{TableChanges, entries_in};
 use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::ops::ControlFlow;
-use store::{Cursor, Direction, Entry, IndexId, Table};
+use store::{Cursor, Direction, Entry, IndexId, Snapshot, Table};
 
 impl Transaction {
     /// The row under a primary key, as this transaction sees it.
@@ -38,12 +38,36 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
+        self.scan_at(&self.reading_at(), table, index, cursor, most, visit);
+    }
+
+    /// As [`scan`](Self::scan), of the newest committed rows: how locking reads, and writes that are not held against the snapshot, find
+    /// their rows. Nothing keeps these from changing before they are locked: then look at each again.
+    pub fn scan_newest(
+        &self,
+        table: &Table,
+        index: IndexId,
+        cursor: &mut Cursor,
+        most: usize,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) {
+        self.scan_at(&self.store().snapshot(), table, index, cursor, most, visit);
+    }
+
+    fn scan_at(
+        &self,
+        snapshot: &Snapshot,
+        table: &Table,
+        index: IndexId,
+        cursor: &mut Cursor,
+        most: usize,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) {
         let Some(changes) = self.overlay.table(table.id()) else {
-            return table.scan(index, cursor, &self.reading_at(), most, visit);
+            return table.scan(index, cursor, snapshot, most, visit);
         };
         let range = cursor.rest().clone();
         let direction = cursor.direction();
-        let snapshot = self.reading_at();
         if index == IndexId::PRIMARY {
             let own = changes.rows(&range, direction).map(|(key, row)| Own {
                 key,
@@ -51,9 +75,7 @@ impl Transaction {
                 row,
             });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| {
-                table.scan(index, cursor, &snapshot, most, visit)
-            });
+            merge.run(cursor, |cursor, visit| table.scan(index, cursor, snapshot, most, visit));
         } else {
             let entries = changes.entries(table, index);
             let own = entries_in(&entries, &range, direction).map(|(key, primary_key)| {
@@ -65,9 +87,7 @@ impl Transaction {
                 }
             });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| {
-                table.scan(index, cursor, &snapshot, most, visit)
-            });
+            merge.run(cursor, |cursor, visit| table.scan(index, cursor, snapshot, most, visit));
         }
     }
 

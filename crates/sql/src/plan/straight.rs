@@ -88,11 +88,11 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
             .bind_condition(filter)?
             .into_conjuncts(),
     };
-    // What has no columns is asked once, not per row.
-    if conditions
-        .iter()
-        .any(|condition| condition.has_subquery() || (condition.is_constant() && !is_number(condition)))
-    {
+    // What has no columns is asked once, not per row; what may wait is asked between chunks of rows.
+    let is_plain = |condition: &Expr| {
+        !condition.has_subquery() && !condition.is_volatile() && (!condition.is_constant() || is_number(condition))
+    };
+    if !conditions.iter().all(is_plain) {
         return Ok(None);
     }
     let filter_columns = scope.used;

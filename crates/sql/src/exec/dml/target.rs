@@ -1,7 +1,8 @@
 //! The rows that an UPDATE or DELETE of one table changes.
 //!
 //! Rows are found first and changed afterwards, so that no row is met twice because a change moved it in the index that is being
-//! read. A row found at the snapshot is locked, read again as it is now, and looked at again before it is changed.
+//! read. They are found at the snapshot where writes are held against it, and as they are now otherwise. A row found is
+//! locked, read again as it is now, and looked at again before it is changed.
 
 use std::ops::ControlFlow;
 
@@ -79,7 +80,7 @@ impl Target {
         }
     }
 
-    /// The primary keys of the rows that pass the conditions at the snapshot, in order.
+    /// The primary keys of the rows that pass the conditions, in order.
     fn find(
         &self,
         keys: &KeyRanges,
@@ -87,9 +88,25 @@ impl Target {
         runtime: &Runtime<'_>,
         ctx: &EvalContext<'_>,
     ) -> SqlResult<Vec<Vec<u8>>> {
-        let mut found: Vec<(Vec<Value>, Vec<u8>)> = Vec::new();
-        let stop_early = self.order.is_empty() || self.path.ordered;
+        let mut found = Found {
+            target: self,
+            exact: keys.exact,
+            most: match self.order.is_empty() || self.path.ordered {
+                true => limit,
+                false => u64::MAX,
+            },
+            rows: Vec::new(),
+        };
+        // What asks a subquery, or may sleep, is looked at between chunks: it reads, locks and waits itself.
+        let may_wait = self
+            .path
+            .implied
+            .iter()
+            .chain(&self.path.residual)
+            .chain(self.order.iter().map(|key| &key.expr))
+            .any(|expr| expr.has_subquery() || expr.is_volatile());
         let mut values = Vec::new();
+        let mut chunk: Vec<(Vec<u8>, Vec<Value>)> = Vec::new();
         let ranges: Box<dyn Iterator<Item = _>> = match self.path.backward {
             true => Box::new(keys.ranges.iter().rev()),
             false => Box::new(keys.ranges.iter()),
@@ -99,40 +116,41 @@ impl Target {
                 true => Cursor::backward(range.clone()),
                 false => Cursor::forward(range.clone()),
             };
-            while !cursor.is_finished() {
+            while !cursor.is_finished() && !found.is_complete() {
                 let mut failed = Ok(());
-                runtime.transaction().scan(
-                    &self.table().rows,
-                    self.path.index,
-                    &mut cursor,
-                    ENTRIES_PER_BREATH,
-                    |entry| {
-                        read_columns(self.table().layout(), entry.row(), &self.needed, &mut values);
-                        match self.passes(keys.exact, &values, ctx) {
-                            Ok(false) => {}
-                            Ok(true) => match self.sort_values(&values, ctx) {
-                                Ok(order) => found.push((order, entry.primary_key().to_vec())),
-                                Err(error) => failed = Err(error),
-                            },
-                            Err(error) => failed = Err(error),
-                        }
-                        match failed.is_err() || (stop_early && found.len() as u64 >= limit) {
-                            true => ControlFlow::Break(()),
-                            false => ControlFlow::Continue(()),
-                        }
-                    },
-                );
+                let visit = |entry: store::Entry<'_>| {
+                    read_columns(self.table().layout(), entry.row(), &self.needed, &mut values);
+                    if may_wait {
+                        chunk.push((entry.primary_key().to_vec(), values.clone()));
+                    } else {
+                        failed = found.look_at(entry.primary_key(), &values, ctx);
+                    }
+                    match failed.is_err() || found.is_complete() {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                };
+                let transaction = runtime.transaction();
+                let (rows, index) = (&self.table().rows, self.path.index);
+                match transaction.must_be_unchanged() {
+                    true => transaction.scan(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit),
+                    false => transaction.scan_newest(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit),
+                }
+                drop(transaction);
                 failed?;
-                if stop_early && found.len() as u64 >= limit {
-                    return Ok(found.into_iter().map(|(_, key)| key).collect());
+                for (key, values) in chunk.drain(..) {
+                    if !found.is_complete() {
+                        found.look_at(&key, &values, ctx)?;
+                    }
                 }
                 runtime.breathe()?;
             }
         }
-        if !stop_early {
-            found.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
+        let mut rows = found.rows;
+        if !self.path.ordered {
+            rows.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
         }
-        Ok(found.into_iter().map(|(_, key)| key).collect())
+        Ok(rows.into_iter().map(|(_, key)| key).collect())
     }
 
     fn sort_values(&self, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
@@ -180,5 +198,28 @@ impl Target {
         }
         change(key, values)?;
         Ok(true)
+    }
+}
+
+/// The rows that pass, with what they are sorted by.
+struct Found<'t> {
+    target: &'t Target,
+    /// The ranges hold exactly what the path's implied conditions let through.
+    exact: bool,
+    /// Further rows are not wanted.
+    most: u64,
+    rows: Vec<(Vec<Value>, Vec<u8>)>,
+}
+
+impl Found<'_> {
+    fn is_complete(&self) -> bool {
+        self.rows.len() as u64 >= self.most
+    }
+
+    fn look_at(&mut self, key: &[u8], values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        if self.target.passes(self.exact, values, ctx)? {
+            self.rows.push((self.target.sort_values(values, ctx)?, key.to_vec()));
+        }
+        Ok(())
     }
 }

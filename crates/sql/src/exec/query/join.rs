@@ -15,7 +15,7 @@ use crate::exec::runtime::{Locked, Runtime};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{EvalContext, Expr};
 use crate::plan::access::ranges::key_ranges;
-use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, RecursivePlan};
+use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, RecursivePlan};
 
 /// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
 const CHUNK_ROWS: usize = 256;
@@ -152,7 +152,7 @@ impl BaseAccess {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// FOR UPDATE, FOR SHARE: rows are found at the snapshot, locked, and seen as they are now.
+    /// FOR UPDATE, FOR SHARE: rows are found, locked and seen as they are now, whatever the snapshot.
     fn locked_rows(
         &self,
         ranges: &[store::KeyRange],
@@ -170,47 +170,75 @@ impl BaseAccess {
                 &ranges[at]
             };
             if self.path.index == IndexId::PRIMARY && self.path.is_point() {
-                found.push(range.from.clone());
+                if self.locked_row(lock, &range.from, row, ctx, next)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 continue;
             }
             let mut cursor = match self.path.backward {
                 true => Cursor::backward(range.clone()),
                 false => Cursor::forward(range.clone()),
             };
+            // Small at first: who takes the first job of a queue needs one row.
+            let mut chunk_rows = 8;
             while !cursor.is_finished() {
-                runtime
-                    .transaction()
-                    .scan(&self.table.rows, self.path.index, &mut cursor, CHUNK_ROWS, |entry| {
+                found.clear();
+                runtime.transaction().scan_newest(
+                    &self.table.rows,
+                    self.path.index,
+                    &mut cursor,
+                    chunk_rows,
+                    |entry| {
                         found.push(entry.primary_key().to_vec());
                         ControlFlow::Continue(())
-                    });
-            }
-        }
-        for key in found {
-            // A row that cannot pass is not locked, as far as the snapshot tells.
-            let visible = runtime.transaction().get(&self.table.rows, &key, |stored| {
-                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
-            });
-            let passes = |row: &[Value]| {
-                Ok::<_, SqlError>(pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?)
-            };
-            if visible.is_some() && !passes(row)? {
-                continue;
-            }
-            let locked = runtime
-                .with_locks(|transaction| transaction.lock_for_read(&self.table.rows, &key, lock.mode, lock.policy))
-                .map_err(|error| error.into_sql(&self.table))?;
-            if locked == Locked::Skipped {
-                continue;
-            }
-            let current = runtime.transaction().get_current(&self.table.rows, &key, |stored| {
-                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
-            });
-            if current.is_some() && passes(row)? && next(row)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+                    },
+                );
+                for key in &found {
+                    if self.locked_row(lock, key, row, ctx, next)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                if !cursor.is_finished() && chunk_rows == CHUNK_ROWS {
+                    runtime.breathe()?;
+                }
+                chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Locks one row, if it passes the conditions, and gives it to `next` as it is then.
+    fn locked_row(
+        &self,
+        lock: LockRequest,
+        key: &[u8],
+        row: &mut Vec<Value>,
+        ctx: &EvalContext<'_>,
+        next: &mut Next<'_>,
+    ) -> SqlResult<ControlFlow<()>> {
+        let runtime = runtime(ctx)?;
+        let read = |row: &mut Vec<Value>| -> SqlResult<Option<bool>> {
+            let found = runtime.transaction().get_current(&self.table.rows, key, |stored| {
+                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+            });
+            match found {
+                None => Ok(None),
+                Some(()) => Ok(Some(
+                    pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?,
+                )),
+            }
+        };
+        // A row that does not pass is not locked.
+        if read(row)? == Some(false) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let locked = runtime
+            .with_locks(|transaction| transaction.lock_for_read(&self.table.rows, key, lock.mode, lock.policy))
+            .map_err(|error| error.into_sql(&self.table))?;
+        match locked == Locked::Yes && read(row)? == Some(true) {
+            true => next(row),
+            false => Ok(ControlFlow::Continue(())),
+        }
     }
 
     fn hashed_rows(
