@@ -1,7 +1,7 @@
 //! What all sessions of a node share: the schema, the rows, global variables, cached plans.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cluster::catalog::{
@@ -9,7 +9,7 @@ use cluster::catalog::{
 };
 use cluster::transaction::{Options, Participant, Transaction};
 use env::Env;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
 use store::{Cursor, KeyColumn, KeyRange, TableSpec};
 use types::collation::CollationId;
@@ -20,6 +20,7 @@ use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::statistics::Statistics;
 use crate::table::Table;
+use crate::temporary::temporary_number;
 use crate::variables;
 use crate::variables::Globals;
 
@@ -36,6 +37,10 @@ pub struct Engine {
     processes: OnceLock<Arc<dyn Processes>>,
     prepared_statements: AtomicI64,
     write_locks: AtomicI64,
+    temporary_tables: AtomicU32,
+    /// Temporary tables of sessions that have ended.
+    abandoned: Mutex<Vec<TableId>>,
+    has_abandoned: AtomicBool,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
 }
@@ -70,10 +75,18 @@ impl Engine {
             processes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             write_locks: AtomicI64::new(0),
+            temporary_tables: AtomicU32::new(0),
+            abandoned: Mutex::default(),
+            has_abandoned: AtomicBool::new(false),
             started_at_micros,
             next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
         };
         engine.drop_orphans();
+        let tables = engine.participant.store().tables();
+        let left = tables.iter().filter_map(|table| temporary_number(table.id())).max();
+        engine
+            .temporary_tables
+            .store(left.map_or(0, |last| last + 1), Ordering::Relaxed);
         Ok(Arc::new(engine))
     }
 
@@ -160,6 +173,28 @@ impl Engine {
 
     pub(crate) fn count_write_locks(&self, change: i64) {
         self.write_locks.fetch_add(change, Ordering::AcqRel);
+    }
+
+    /// A number for a temporary table, which none before had.
+    pub(crate) fn next_temporary(&self) -> u32 {
+        self.temporary_tables.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps tables that nobody uses any more until a statement can drop them.
+    pub(crate) fn abandon_tables(&self, ids: Vec<TableId>) {
+        if !ids.is_empty() {
+            self.abandoned.lock().extend(ids);
+            self.has_abandoned.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn has_abandoned_tables(&self) -> bool {
+        self.has_abandoned.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_abandoned_tables(&self) -> Vec<TableId> {
+        self.has_abandoned.store(false, Ordering::Release);
+        std::mem::take(&mut self.abandoned.lock())
     }
 
     /// `max_prepared_stmt_count`

@@ -35,6 +35,7 @@ pub mod show;
 pub mod sql_mode;
 pub mod statistics;
 pub mod table;
+mod temporary;
 pub mod variables;
 
 /// What clients are told; drivers branch on the number.

@@ -273,15 +273,21 @@ impl Session {
                 None => Ok(()),
             },
             Statement::CreateTable(create) => {
-                on(self, &create.name, &["CREATE"])?;
+                match create.name.schema.as_deref().or(self.database.as_deref()) {
+                    Some(database) if create.temporary => {
+                        access.check_database(database, "CREATE TEMPORARY TABLES")?;
+                    }
+                    _ => on(self, &create.name, &["CREATE"])?,
+                }
                 match &create.body {
                     ast::CreateTableBody::Like(other) => on(self, other, &["SELECT"]),
-                    ast::CreateTableBody::Definition(body) if body.query.is_some() => {
+                    ast::CreateTableBody::Definition(body) if body.query.is_some() && !create.temporary => {
                         on(self, &create.name, &["INSERT"])
                     }
                     ast::CreateTableBody::Definition(_) => Ok(()),
                 }
             }
+            Statement::DropTable(drop) if drop.temporary => Ok(()),
             Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
             Statement::Truncate(name) => on(self, name, &["DROP"]),
             Statement::AlterTable(alter) => {

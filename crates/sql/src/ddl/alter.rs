@@ -544,6 +544,7 @@ impl SchemaChange<'_> {
             params: &[],
             access: &crate::accounts::access::Access::EVERYTHING,
             table_locks: &TableLocks::default(),
+            temporary: None,
         };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;

@@ -12,8 +12,14 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::{TableBuilder, check_name, table_def, unknown_database};
 use crate::host::Host;
-use crate::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use crate::result::{ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
+
+/// Where the rows come from.
+pub(super) struct Source {
+    pub shape: Arc<ResultShape>,
+    pub query: ast::Query,
+}
 
 impl Session {
     /// Creates the table, then puts in the rows in one transaction; without them the table is gone again. The
@@ -26,16 +32,12 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<Answer> {
         let (database, table) = self.qualified(name)?;
-        let query = definition
-            .query
-            .clone()
-            .ok_or_else(|| SqlError::internal("the caller saw a query"))?;
-        let as_statement = Arc::new(Statement::Query(Box::new(query.clone())));
-        let plan = self.plan(&as_statement, None, &[], host)?;
-        let shape = plan
-            .shape()
-            .ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?
-            .clone();
+        if self.temporary_table(name).is_some() {
+            return Err(SqlError::not_supported(
+                "CREATE TABLE ... SELECT with the name of a temporary table",
+            ));
+        }
+        let Source { shape, query } = self.source_of(definition, host)?;
         let (mut def, auto_increment) =
             self.definition_with_columns(&database, &table, definition, collation, &shape)?;
         if self.variables.settings.require_primary_key && def.primary().is_none() {
@@ -58,12 +60,7 @@ impl Session {
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         match filled {
-            Ok(Answer::Done(done) | Answer::Changed { done, .. }) => Ok(Answer::Done(Done {
-                affected_rows: done.affected_rows,
-                info: done.info,
-                ..Done::default()
-            })),
-            Ok(rows) => Ok(rows),
+            Ok(answer) => Ok(answer.without_ids()),
             Err(error) => {
                 self.transaction.rollback();
                 self.change_schema(host, |change| {
@@ -78,7 +75,22 @@ impl Session {
         }
     }
 
-    fn definition_with_columns(
+    /// The query of the definition, and its columns.
+    pub(super) fn source_of(&mut self, definition: &ast::TableDefinition, host: &dyn Host) -> SqlResult<Source> {
+        let query = definition
+            .query
+            .clone()
+            .ok_or_else(|| SqlError::internal("the caller saw a query"))?;
+        let statement = Arc::new(Statement::Query(Box::new(query.clone())));
+        let plan = self.plan(&statement, None, &[], host)?;
+        let shape = plan
+            .shape()
+            .ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?
+            .clone();
+        Ok(Source { shape, query })
+    }
+
+    pub(super) fn definition_with_columns(
         &self,
         database: &str,
         name: &str,
@@ -124,7 +136,7 @@ impl Session {
 }
 
 /// `INSERT INTO name (columns) query`
-fn insert_of(
+pub(super) fn insert_of(
     name: &ast::TableName,
     duplicates: Option<OnDuplicateRow>,
     shape: &ResultShape,
@@ -242,7 +254,7 @@ fn implicit_default(ty: &SqlType) -> Option<ColumnDefault> {
 }
 
 /// Takes the answer of the INSERT, which is not the statement's.
-struct NoAnswer;
+pub(super) struct NoAnswer;
 
 impl ResultSink for NoAnswer {
     fn columns(&mut self, _shape: &Arc<ResultShape>, _status: ServerStatus) -> SqlResult<()> {

@@ -10,6 +10,7 @@ mod create_as;
 mod default_value;
 mod expressions;
 mod table_def;
+mod temporary;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -73,6 +74,9 @@ impl Session {
 
     /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
     pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
+        if let Some(answer) = self.define_temporary(statement, host)? {
+            return Ok(Some(answer));
+        }
         self.define_locked(statement, host, |session| session.define(statement, host))
     }
 
@@ -184,9 +188,6 @@ impl Session {
     }
 
     fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<Answer> {
-        if create.temporary {
-            return Err(SqlError::not_supported("CREATE TEMPORARY TABLE"));
-        }
         let (database, name) = self.qualified(&create.name)?;
         if self.engine.catalog().table(&database, &name).is_some() {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
@@ -250,7 +251,7 @@ impl Session {
             absent.map(|(database, name)| format!("{database}.{name}")).collect()
         };
         let absent = missing(&self.engine.catalog());
-        if !absent.is_empty() && (!drop.if_exists || drop.temporary) {
+        if !absent.is_empty() && !drop.if_exists {
             return Err(SqlError::new(ErrorKind::BadTable, &[&absent.join(",")]));
         }
         for name in &absent {

@@ -77,6 +77,11 @@ pub trait Services {
         None
     }
 
+    /// The session's own tables; none where there is no session.
+    fn temporary_tables(&self) -> Option<&crate::temporary::TemporaryTables> {
+        None
+    }
+
     /// `VERSION()`
     fn version(&self) -> String;
 

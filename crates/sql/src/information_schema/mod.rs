@@ -17,6 +17,7 @@ use crate::exec::Runtime;
 use crate::expr::EvalContext;
 use crate::plan::Planner;
 use crate::result::ResultColumn;
+use crate::table::Table;
 
 /// Databases that exist without being stored.
 const VIRTUAL: [&str; 3] = ["information_schema", "performance_schema", "mysql"];
@@ -71,6 +72,14 @@ pub struct Source<'a> {
     pub ctx: &'a EvalContext<'a>,
     /// Who reads: rows tell nobody of what he may not touch.
     pub access: &'a Access,
+}
+
+impl Source<'_> {
+    /// The session's own tables.
+    fn temporary_tables(&self) -> impl Iterator<Item = &Table> {
+        let own = self.ctx.statement.services.temporary_tables();
+        own.into_iter().flat_map(|tables| tables.iter()).map(|table| &**table)
+    }
 }
 
 /// A table that is made up when it is read.

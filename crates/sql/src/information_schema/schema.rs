@@ -6,6 +6,7 @@ use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexK
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VIRTUAL, number, tables::TABLES, text, yes_no};
+use crate::table::Table;
 
 const CATALOG: &str = "def";
 
@@ -123,21 +124,30 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
             ));
         }
     }
-    each_table(source, &mut |table| {
-        for (at, column) in table.columns.iter().enumerate() {
-            let key = column_key(table, at);
-            rows.push(column_row(
-                &table.database,
-                &table.name,
-                at,
-                &column.name,
-                &column.ty,
-                Some(column),
-                key,
-            ));
-        }
-    });
+    each_table(source, &mut |table| rows.extend(columns_of(table)));
     rows
+}
+
+pub fn temporary_columns(source: &Source<'_>) -> Vec<Vec<Value>> {
+    source
+        .temporary_tables()
+        .flat_map(|table| columns_of(&table.def).collect::<Vec<_>>())
+        .collect()
+}
+
+fn columns_of(table: &TableDef) -> impl Iterator<Item = Vec<Value>> {
+    table.columns.iter().enumerate().map(|(at, column)| {
+        let (key, definition) = (column_key(table, at), Some(column));
+        column_row(
+            &table.database,
+            &table.name,
+            at,
+            &column.name,
+            &column.ty,
+            definition,
+            key,
+        )
+    })
 }
 
 fn column_row(
@@ -337,39 +347,50 @@ pub fn statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = engine.catalog();
     each_table(source, &mut |table| {
         let stored = catalog.table_by_id(table.id).and_then(|def| engine.table(def));
-        for index in &table.indexes {
-            let distinct = stored
-                .as_ref()
-                .map(|stored| stored.rows.estimated_distinct(index.id))
-                .unwrap_or_default();
-            for (at, part) in index.parts.iter().enumerate() {
-                let column = &table.columns[part.column];
-                rows.push(vec![
-                    text(CATALOG),
-                    text(&table.database),
-                    text(&table.name),
-                    Value::Int(i64::from(!index.is_unique())),
-                    text(&table.database),
-                    text(&index.name),
-                    number(at as u64 + 1),
-                    text(&column.name),
-                    text(if part.descending { "D" } else { "A" }),
-                    distinct
-                        .get(at)
-                        .map_or(Value::Int(0), |count| Value::Int(*count as i64)),
-                    part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
-                    Value::Null,
-                    text(if column.nullable { "YES" } else { "" }),
-                    text("BTREE"),
-                    text(""),
-                    text(&index.comment),
-                    yes_no(index.visible),
-                    Value::Null,
-                ]);
-            }
-        }
+        statistics_of(table, stored.as_deref(), &mut rows);
     });
     rows
+}
+
+pub fn temporary_statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in source.temporary_tables() {
+        statistics_of(&table.def, Some(table), &mut rows);
+    }
+    rows
+}
+
+fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Value>>) {
+    for index in &table.indexes {
+        let distinct = stored
+            .map(|stored| stored.rows.estimated_distinct(index.id))
+            .unwrap_or_default();
+        for (at, part) in index.parts.iter().enumerate() {
+            let column = &table.columns[part.column];
+            rows.push(vec![
+                text(CATALOG),
+                text(&table.database),
+                text(&table.name),
+                Value::Int(i64::from(!index.is_unique())),
+                text(&table.database),
+                text(&index.name),
+                number(at as u64 + 1),
+                text(&column.name),
+                text(if part.descending { "D" } else { "A" }),
+                distinct
+                    .get(at)
+                    .map_or(Value::Int(0), |count| Value::Int(*count as i64)),
+                part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
+                Value::Null,
+                text(if column.nullable { "YES" } else { "" }),
+                text("BTREE"),
+                text(""),
+                text(&index.comment),
+                yes_no(index.visible),
+                Value::Null,
+            ]);
+        }
+    }
 }
 
 pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {

@@ -26,6 +26,22 @@ const fn of_schema(
     }
 }
 
+const COLUMNS: &[VirtualColumn] = columns![
+    "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+    "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
+    "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
+    "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
+    "COLUMN_TYPE" LongText, "COLUMN_KEY" Text(3), "EXTRA" Text(256), "PRIVILEGES" Text(154),
+    "COLUMN_COMMENT" LongText, "GENERATION_EXPRESSION" LongText, "SRS_ID" Number,
+];
+
+const STATISTICS: &[VirtualColumn] = columns![
+    "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "NON_UNIQUE" Signed,
+    "INDEX_SCHEMA" Text(64), "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
+    "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
+    "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
+];
+
 const VARIABLES: &[VirtualColumn] = columns!["VARIABLE_NAME" Text(64), "VARIABLE_VALUE" Text(1024)];
 
 pub static TABLES: &[VirtualTable] = &[
@@ -48,28 +64,11 @@ pub static TABLES: &[VirtualTable] = &[
         ],
         schema::tables,
     ),
-    of_schema(
-        "COLUMNS",
-        columns![
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
-            "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
-            "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
-            "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
-            "COLUMN_TYPE" LongText, "COLUMN_KEY" Text(3), "EXTRA" Text(256), "PRIVILEGES" Text(154),
-            "COLUMN_COMMENT" LongText, "GENERATION_EXPRESSION" LongText, "SRS_ID" Number,
-        ],
-        schema::columns,
-    ),
-    of_schema(
-        "STATISTICS",
-        columns![
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "NON_UNIQUE" Signed,
-            "INDEX_SCHEMA" Text(64), "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
-            "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
-            "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
-        ],
-        schema::statistics,
-    ),
+    of_schema("COLUMNS", COLUMNS, schema::columns),
+    of_schema("STATISTICS", STATISTICS, schema::statistics),
+    // What SHOW reads of the session's temporary tables, which the others do not list.
+    of_schema("TEMPORARY_COLUMNS", COLUMNS, schema::temporary_columns),
+    of_schema("TEMPORARY_STATISTICS", STATISTICS, schema::temporary_statistics),
     of_schema(
         "KEY_COLUMN_USAGE",
         columns![

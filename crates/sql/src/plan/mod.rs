@@ -22,6 +22,7 @@ use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
 use crate::session::TableLocks;
 use crate::table::Table;
+use crate::temporary::TemporaryTables;
 
 pub use dml::{added_values, write_rules};
 pub use query::QueryPlan;
@@ -110,6 +111,8 @@ pub struct Planner<'a> {
     pub access: &'a Access,
     /// What LOCK TABLES lets the session use.
     pub table_locks: &'a TableLocks,
+    /// The session's own tables.
+    pub temporary: Option<&'a TemporaryTables>,
 }
 
 impl<'a> Planner<'a> {
@@ -153,6 +156,9 @@ impl<'a> Planner<'a> {
             Some(schema) => schema.as_str(),
             None => self.database.ok_or(ErrorKind::NoDb)?,
         };
+        if let Some(table) = self.temporary.and_then(|tables| tables.get(database, &name.name)) {
+            return Ok(table.clone());
+        }
         self.access.check_table(database, &name.name, privileges)?;
         self.table_locks
             .check_use(database, &name.name, alias.unwrap_or(&name.name))?;

@@ -26,6 +26,7 @@ use crate::host::Host;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
 use crate::variables::SessionVariables;
 
+use crate::temporary::TemporaryTables;
 use prepared::PreparedStatements;
 use services::SessionState;
 use transaction::SessionTransaction;
@@ -101,6 +102,7 @@ pub struct Session {
     /// What it may do, by the catalog of this version.
     pub(crate) access: Option<(u64, Access)>,
     pub(crate) table_locks: TableLocks,
+    pub(crate) temporary: TemporaryTables,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -112,7 +114,6 @@ impl Session {
         variables.set_client_collation(options.collation_id)?;
         let state = SessionState::new(&options, engine.env().random.next_u64());
         let mut session = Session {
-            engine,
             database: None,
             variables,
             transaction: SessionTransaction::default(),
@@ -121,8 +122,10 @@ impl Session {
             warnings: Warnings::default(),
             access: None,
             table_locks: TableLocks::default(),
+            temporary: TemporaryTables::new(engine.clone()),
             ends: false,
             options,
+            engine,
         };
         if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
             session.use_database(&database)?;
@@ -195,6 +198,7 @@ impl Session {
     pub fn reset(&mut self) {
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
+        self.temporary = TemporaryTables::new(self.engine.clone());
         self.engine.named_locks().release_all(self.options.connection_id);
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);

@@ -14,6 +14,7 @@ use crate::exec::runtime::interrupted;
 use crate::expr::Services;
 use crate::expr::context::{RandomState, UserVariable};
 use crate::host::{Host, Interrupt, WaitEnd};
+use crate::temporary::TemporaryTables;
 use crate::variables::{self, Scope, SessionVariables};
 
 /// The part of a session that expressions can change while a statement runs.
@@ -57,6 +58,7 @@ pub struct SessionServices<'a> {
     pub database: Option<&'a str>,
     /// By the catalog that the statement was planned with.
     pub access: Option<&'a Access>,
+    pub temporary: &'a TemporaryTables,
     /// Whether the statement reads no table, so that an interrupted SLEEP has a result instead of an error.
     pub without_tables: bool,
     /// Warnings and errors of the statement before, for `@@warning_count`.
@@ -83,6 +85,10 @@ impl Services for SessionServices<'_> {
 
     fn access(&self) -> Option<&Access> {
         self.access
+    }
+
+    fn temporary_tables(&self) -> Option<&TemporaryTables> {
+        Some(self.temporary)
     }
 
     fn encryption(&self) -> Option<&Encryption> {

@@ -28,6 +28,7 @@ use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
 use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultEnd, ResultSink, ServerStatus};
 use crate::table::Table;
+use crate::temporary::is_temporary;
 use crate::variables::WriteBarrier;
 
 /// What a statement did, before its answer is written.
@@ -66,6 +67,18 @@ impl Answer {
         })
     }
 
+    /// As the answer of a statement that makes rows, but no automatic ids.
+    pub fn without_ids(self) -> Answer {
+        match self {
+            Answer::Rows { .. } => Answer::done(),
+            Answer::Done(done) | Answer::Changed { done, .. } => Answer::Done(Done {
+                affected_rows: done.affected_rows,
+                info: done.info,
+                ..Done::default()
+            }),
+        }
+    }
+
     fn with_info(info: &str) -> Answer {
         Answer::Done(Done {
             info: info.to_owned(),
@@ -84,6 +97,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        self.drop_unused_tables(host);
         self.answer(statement, more, sink, |session, sink| {
             session.dispatch(statement, parameters, more, host, sink)
         })
@@ -99,6 +113,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let more = ServerStatus::default();
+        self.drop_unused_tables(host);
         self.answer(statement, more, sink, |session, sink| match is_planned(statement) {
             true => session.query_or_change(statement, Some(text), parameters, more, host, sink),
             false => session.dispatch(statement, parameters, more, host, sink),
@@ -324,9 +339,13 @@ impl Session {
             let catalog_version = self.engine.catalog_version();
             let plan = self.plan(statement, text, parameters, host)?;
             if plan.is_change() {
-                self.check_server_writable()?;
-                self.transaction.check_writable(&self.variables.settings)?;
-                self.table_locks.check_change(&plan.changed_tables())?;
+                let mut changed = plan.changed_tables();
+                changed.retain(|table| !is_temporary(table.id()));
+                if !changed.is_empty() {
+                    self.check_server_writable()?;
+                    self.transaction.check_writable(&self.variables.settings)?;
+                    self.table_locks.check_change(&changed)?;
+                }
                 if self.variables.settings.safe_updates && plan.changes_without_key() {
                     return Err(SqlError::new(ErrorKind::UpdateWithoutKeyInSafeMode, &[&""]));
                 }
@@ -375,9 +394,9 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<Arc<Plan>> {
         let access = self.access();
-        // A shared plan says nothing of who may run it.
-        let table_locks = Some(&self.table_locks).filter(|locks| !locks.is_empty());
-        let text = text.filter(|_| access.is_unlimited() && table_locks.is_none());
+        // A shared plan says nothing of who may run it, and knows no session's own tables.
+        let shares = access.is_unlimited() && self.table_locks.is_empty() && self.temporary.is_empty();
+        let text = text.filter(|_| shares);
         let settings = &self.variables.settings;
         let types: Vec<SqlType> = parameters
             .iter()
@@ -408,6 +427,7 @@ impl Session {
                 params: &types,
                 access: &access,
                 table_locks: &session.table_locks,
+                temporary: Some(&session.temporary),
             };
             planner.plan(statement)
         })?;
@@ -447,6 +467,7 @@ impl Session {
             variables: &self.variables,
             database: self.database.as_deref(),
             access: self.access.as_ref().map(|(_, access)| access),
+            temporary: &self.temporary,
             without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
@@ -534,6 +555,9 @@ impl Session {
             Some(schema) => schema.as_str(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
         };
+        if let Some(table) = self.temporary.get(database, &name.name) {
+            return Ok(table.clone());
+        }
         let catalog = self.engine.catalog();
         let missing = || crate::names::missing_table(&catalog, database, &name.name);
         let def = catalog.table(database, &name.name).ok_or_else(missing)?;

@@ -6,6 +6,7 @@ use cluster::catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, Ind
 use types::{CollationId, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
+use crate::temporary::is_temporary;
 
 /// A name in backticks.
 pub fn name(name: &str) -> String {
@@ -48,8 +49,9 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         }
         lines.push(line);
     }
+    let temporary = if is_temporary(table.id) { "TEMPORARY " } else { "" };
     let mut text = format!(
-        "CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB",
+        "CREATE {temporary}TABLE {} (\n  {}\n) ENGINE=InnoDB",
         name(&table.name),
         lines.join(",\n  ")
     );

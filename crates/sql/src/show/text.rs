@@ -151,7 +151,11 @@ impl Session {
                     quoted(&database),
                     quoted(&table.name)
                 );
-                let shown = Query::new("information_schema.COLUMNS", columns, "ORDINAL_POSITION").fixed(named);
+                let source = match self.temporary_table(table) {
+                    None => "information_schema.COLUMNS",
+                    Some(_) => "information_schema.TEMPORARY_COLUMNS",
+                };
+                let shown = Query::new(source, columns, "ORDINAL_POSITION").fixed(named);
                 query(shown, filter.as_ref())
             }
             Show::Indexes { table, filter, .. } => {
@@ -179,7 +183,11 @@ impl Session {
                     quoted(&database),
                     quoted(&table.name)
                 );
-                let shown = Query::new("information_schema.STATISTICS", &columns, "").fixed(named);
+                let source = match self.temporary_table(table) {
+                    None => "information_schema.STATISTICS",
+                    Some(_) => "information_schema.TEMPORARY_STATISTICS",
+                };
+                let shown = Query::new(source, &columns, "").fixed(named);
                 query(shown, filter.clone().map(ShowFilter::Where).as_ref())
             }
             Show::Variables { scope, filter } => {
