@@ -65,7 +65,6 @@ impl Column {
             BinaryValue::Null => return None,
             BinaryValue::Bytes(bytes) => bytes.to_vec(),
             BinaryValue::Int(n) => self.padded(n.to_string()).into_bytes(),
-            BinaryValue::UInt(n) if self.ty == ColumnType::Year => format!("{n:04}").into_bytes(),
             BinaryValue::UInt(n) => self.padded(n.to_string()).into_bytes(),
             BinaryValue::Float(n) if self.decimals < 31 => format!("{n:.*}", usize::from(self.decimals)).into_bytes(),
             BinaryValue::Double(n) if self.decimals < 31 => format!("{n:.*}", usize::from(self.decimals)).into_bytes(),

@@ -1,6 +1,6 @@
 //! What a running statement works with: its transaction, its host, the node.
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub struct Runtime<'a> {
     pub found_rows: bool,
     /// `auto_increment_increment` and `auto_increment_offset`.
     pub auto_increment: (u64, u64),
+    /// `insert_id`, until it is used.
+    pub insert_id: Cell<Option<u64>>,
     /// `cte_max_recursion_depth`
     pub recursion_limit: u64,
     /// `sql_select_limit`: the most rows of a query without a LIMIT of its own.
@@ -68,6 +70,7 @@ impl<'a> Runtime<'a> {
             host,
             found_rows,
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
+            insert_id: Cell::new(settings.insert_id),
             recursion_limit: settings.cte_max_recursion_depth,
             select_limit: settings.select_limit,
             transaction,
@@ -162,6 +165,7 @@ impl<'a> Runtime<'a> {
             host: self.host,
             found_rows: self.found_rows,
             auto_increment: self.auto_increment,
+            insert_id: Cell::new(None),
             recursion_limit: self.recursion_limit,
             select_limit: self.select_limit,
             transaction,

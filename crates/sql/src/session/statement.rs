@@ -29,7 +29,7 @@ use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultEnd, ResultSink, ServerStatus};
 use crate::table::Table;
 use crate::temporary::is_temporary;
-use crate::variables::WriteBarrier;
+use crate::variables::{self, WriteBarrier};
 
 /// What a statement did, before its answer is written.
 pub(crate) enum Answer {
@@ -359,6 +359,9 @@ impl Session {
             let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
             if time_limit.is_some() {
                 host.set_deadline(None);
+            }
+            if self.variables.settings.insert_id.is_some() && matches!(*plan, Plan::Insert(_)) {
+                self.variables.set(variables::find("insert_id")?, "0".into())?;
             }
             match outcome {
                 Ok(answer) => {

@@ -58,6 +58,8 @@ pub struct Settings {
     pub require_primary_key: bool,
     pub safe_updates: bool,
     pub sql_notes: bool,
+    /// `SET insert_id = …`: the first automatic id of the next INSERT.
+    pub insert_id: Option<u64>,
     /// `SET timestamp = …`: what NOW() returns, in seconds.
     pub fixed_timestamp: Option<f64>,
 }
@@ -84,6 +86,7 @@ impl Default for Settings {
             require_primary_key: false,
             safe_updates: false,
             sql_notes: true,
+            insert_id: None,
             fixed_timestamp: None,
         }
     }
@@ -146,6 +149,7 @@ impl Settings {
             "sql_require_primary_key" => self.require_primary_key = on,
             "sql_safe_updates" => self.safe_updates = on,
             "sql_notes" => self.sql_notes = on,
+            "insert_id" => self.insert_id = Some(number(value)).filter(|id| *id > 0),
             "timestamp" => {
                 self.fixed_timestamp = value.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
             }

@@ -174,7 +174,7 @@ pub static VARIABLES: &[Variable] = &[
     variable("innodb_strict_mode", Both, Bool, "ON"),
     variable("innodb_table_locks", Both, Bool, "ON"),
     fixed("innodb_version", Global, Text, "8.0.36"),
-    fixed("insert_id", Session, ANY, "0"),
+    variable("insert_id", Session, ANY, "0"),
     variable("interactive_timeout", Both, int(1, 31_536_000), "28800"),
     variable(
         "internal_tmp_mem_storage_engine",

@@ -267,6 +267,10 @@ impl Inserter<'_> {
         let table = &self.plan.table.rows;
         let (step, offset) = self.runtime.auto_increment;
         let mut transaction = self.runtime.transaction_mut();
+        if let Some(id) = self.runtime.insert_id.take() {
+            transaction.note_auto_increment(table, id);
+            return id;
+        }
         let next = transaction.next_auto_increment(table);
         if step <= 1 {
             return next;
