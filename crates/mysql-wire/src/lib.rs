@@ -11,7 +11,7 @@
 //! 2. [`Reader`] and [`put`] read and write the protocol's integers and strings.
 //! 3. [`handshake`]: greeting, login, plugin switch; [`auth`]: what the two password plugins compute.
 //! 4. [`command`]: what a client may ask; [`statement`]: prepared statements and their parameters.
-//! 5. [`response`]: OK, ERR, EOF; [`column`] and [`row`]: result sets, text and binary; [`value`]: the binary
+//! 5. [`response`]: OK, ERR, EOF; [`mod@column`] and [`row`]: result sets, text and binary; [`value`]: the binary
 //!    form of one value, the same in a parameter and in a row.
 //!
 //! Source of the formats: the MySQL Internals documentation, "Client/Server Protocol".

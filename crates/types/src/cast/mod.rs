@@ -3,7 +3,7 @@
 //! * [`to_f64`], [`to_decimal`], [`to_integer`], [`to_datetime`], ...: what an operand is in a numeric or temporal *context*. They never
 //!   fail: a bad string gives the nearest value and warning 1292.
 //! * [`cast`]: `CAST(... AS ...)`, the same rules with a target type.
-//! * [`assign`]: storing into a column, where strict mode makes errors of bad values.
+//! * [`mod@assign`]: storing into a column, where strict mode makes errors of bad values.
 
 mod assign;
 mod explicit;

@@ -28,7 +28,7 @@ const NO_PAGE: u16 = 0xFFFF;
 
 /// The two highest bits of an entry say what it is.
 const KIND: u32 = 0xC000_0000;
-/// One element, in the form of [`element`].
+/// One element, in the form that [`weight_of`] takes apart.
 const SINGLE: u32 = 0;
 /// Several: their number in six bits, and where they are in 24 bits.
 const SEVERAL: u32 = 0x8000_0000;
