@@ -145,7 +145,10 @@ def prepare(load, arguments):
     code, output = sysbench("oltp_read_write", "prepare", [*size, "--threads=2", *load.options()])
     if code:
         return [f"prepare failed: {output[-800:]}"]
-    tables = Tables.read(arguments.tables)
+    try:
+        tables = Tables.read(arguments.tables)
+    except pymysql.MySQLError as error:
+        return [f"prepare said nothing, and then: {error}"]  # it ends well when one of its threads does not
     if (tables.rows, tables.ids) != (arguments.tables * arguments.table_size, (arguments.table_size, 1, arguments.table_size)):
         tables.complaints.append(f"{tables.rows} rows, the last table's ids are {tables.ids} after prepare")
     return tables.complaints
