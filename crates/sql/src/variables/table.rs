@@ -74,6 +74,7 @@ pub const DEFAULT_SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZE
 /// In the order of their names, by which they are found and listed.
 pub static VARIABLES: &[Variable] = &[
     variable("activate_all_roles_on_login", Global, Bool, "OFF"),
+    fixed("authentication_policy", Global, Text, "*,,"),
     variable("auto_increment_increment", Both, int(1, 65_535), "1"),
     variable("auto_increment_offset", Both, int(1, 65_535), "1"),
     variable("autocommit", Both, Bool, "ON"),
@@ -120,6 +121,7 @@ pub static VARIABLES: &[Variable] = &[
     variable("connect_timeout", Global, int(2, 31_536_000), "10"),
     variable("cte_max_recursion_depth", Both, U32, "1000"),
     fixed("datadir", Global, Text, "./latsdb-data/"),
+    fixed("default_authentication_plugin", Global, Text, "caching_sha2_password"),
     variable(
         "default_collation_for_utf8mb4",
         Both,
