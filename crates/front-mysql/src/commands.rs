@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mysql_wire::command::{Command, SetOption};
+use mysql_wire::command::{Command, SetOption, refresh};
 use mysql_wire::statement::{Execute, Prepared};
 use sql::result::{Done, ResultEnd, ServerStatus};
 use sql::session::Fetch;
@@ -91,6 +91,10 @@ impl Dialog {
         match command {
             Command::StmtExecute(execute) => return self.execute(&execute, host),
             Command::Query(text) => return self.query(text, host),
+            Command::Refresh(flags) => {
+                let statement = flush_statement(flags).ok_or(ErrorKind::UnknownCom)?;
+                return self.query(statement.as_bytes(), host);
+            }
             Command::ProcessInfo => return self.query(b"SHOW PROCESSLIST", host),
             Command::ProcessKill(id) => return self.query(format!("KILL {id}").as_bytes(), host),
             Command::StmtFetch { statement_id, rows } => return self.fetch(statement_id, rows, host),
@@ -278,3 +282,41 @@ fn next_after(sink: &Sink, outcome: SqlResult<()>) -> SqlResult<Next> {
 }
 
 const _: () = assert!(ServerStatus::CURSOR_EXISTS.0 == mysql_wire::Status::CURSOR_EXISTS.0);
+
+/// COM_REFRESH as a statement; none for flags that mean nothing here.
+fn flush_statement(flags: u8) -> Option<String> {
+    if flags == refresh::TABLES {
+        return Some("FLUSH TABLES".to_owned());
+    }
+    let known = [
+        (refresh::PRIVILEGES, "PRIVILEGES"),
+        (refresh::LOGS, "LOGS"),
+        // Go with the others in `mysqladmin refresh`; there are no tables to close, and no threads are kept.
+        (refresh::TABLES, ""),
+        (refresh::THREADS, ""),
+        (refresh::HOSTS, "HOSTS"),
+        (refresh::STATUS, "STATUS"),
+    ];
+    let meant = known.iter().fold(0, |meant, (flag, _)| meant | flag);
+    let targets: Vec<&str> = known
+        .iter()
+        .filter(|(flag, name)| flags & flag != 0 && !name.is_empty())
+        .map(|(_, name)| *name)
+        .collect();
+    (flags & !meant == 0 && !targets.is_empty()).then(|| format!("FLUSH {}", targets.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refresh_is_a_flush_of_what_its_flags_say() {
+        assert_eq!(flush_statement(refresh::LOGS).as_deref(), Some("FLUSH LOGS"));
+        assert_eq!(flush_statement(refresh::TABLES).as_deref(), Some("FLUSH TABLES"));
+        let both = refresh::PRIVILEGES | refresh::TABLES | refresh::STATUS;
+        assert_eq!(flush_statement(both).as_deref(), Some("FLUSH PRIVILEGES, STATUS"));
+        assert_eq!(flush_statement(0), None);
+        assert_eq!(flush_statement(64), None);
+    }
+}

@@ -30,6 +30,16 @@ pub mod code {
     pub const RESET_CONNECTION: u8 = 0x1f;
 }
 
+/// The flags of COM_REFRESH.
+pub mod refresh {
+    pub const PRIVILEGES: u8 = 1;
+    pub const LOGS: u8 = 2;
+    pub const TABLES: u8 = 4;
+    pub const HOSTS: u8 = 8;
+    pub const STATUS: u8 = 16;
+    pub const THREADS: u8 = 32;
+}
+
 /// One command, borrowing from its packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command<'a> {
@@ -40,6 +50,8 @@ pub enum Command<'a> {
         table: &'a [u8],
         wildcard: &'a [u8],
     },
+    /// The flags of what to flush: see [`refresh`].
+    Refresh(u8),
     Statistics,
     ProcessInfo,
     ProcessKill(u32),
@@ -110,6 +122,7 @@ impl<'a> Command<'a> {
                 table: reader.nul_bytes("table")?,
                 wildcard: reader.take_rest(),
             },
+            code::REFRESH => Command::Refresh(reader.u8("what to refresh")?),
             code::STATISTICS => Command::Statistics,
             code::PROCESS_INFO => Command::ProcessInfo,
             code::PROCESS_KILL => Command::ProcessKill(reader.u32("connection id")?),
@@ -135,6 +148,7 @@ impl<'a> Command<'a> {
                 put::nul_bytes(out, table);
                 out.extend_from_slice(wildcard);
             }
+            Command::Refresh(flags) => out.extend_from_slice(&[code::REFRESH, *flags]),
             Command::Statistics => out.push(code::STATISTICS),
             Command::ProcessInfo => out.push(code::PROCESS_INFO),
             Command::ProcessKill(connection_id) => with_id(out, code::PROCESS_KILL, *connection_id),
@@ -243,6 +257,7 @@ mod tests {
                 table: b"t",
                 wildcard: b"%",
             },
+            Command::Refresh(refresh::LOGS),
             Command::Statistics,
             Command::ProcessInfo,
             Command::ProcessKill(7),

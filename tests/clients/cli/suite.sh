@@ -64,6 +64,20 @@ check script_of_5000_statements $'5000\t12502500' "$(sql -BN $DATABASE -e 'SELEC
 check statement_of_20_mb 20971520 "$(sql -BN --max-allowed-packet=64M < "${TMPDIR:-/tmp}/client-cli-$$.sql")"
 rm -f "${TMPDIR:-/tmp}/client-cli-$$.sql"
 
+# Dumps that load again, with the locks and flushes that they ask for.
+dump() { mariadb-dump --no-defaults --protocol=tcp -h "$DB_HOST" -P "$DB_PORT" -u "$DB_USER" "$@"; }
+sums='SELECT COUNT(*), SUM(id), SUM(LENGTH(s)) FROM big'
+for how in --lock-tables --lock-all-tables '--single-transaction --flush-logs'; do
+    # shellcheck disable=SC2086 # the options are words
+    dump $how $DATABASE big > "${TMPDIR:-/tmp}/client-cli-$$.sql"
+    sql -e "DROP DATABASE IF EXISTS ${DATABASE}_copy; CREATE DATABASE ${DATABASE}_copy"
+    sql "${DATABASE}_copy" < "${TMPDIR:-/tmp}/client-cli-$$.sql"
+    check "dump $how" "$(sql -BN $DATABASE -e "$sums")" "$(sql -BN "${DATABASE}_copy" -e "$sums")"
+done
+sql -e "DROP DATABASE ${DATABASE}_copy"
+check dump_of_all_databases 0 "$(dump --all-databases > "${TMPDIR:-/tmp}/client-cli-$$.sql" 2>&1; echo $?)"
+rm -f "${TMPDIR:-/tmp}/client-cli-$$.sql"
+
 # Accounts.
 for plugin in mysql_native_password caching_sha2_password; do
     if [ "$mariadb" = 1 ]; then how='BY'; else how="WITH $plugin BY"; fi

@@ -50,6 +50,7 @@ impl Session {
         host: &dyn Host,
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
+        self.table_locks.check_schema_change()?;
         self.transaction.commit(host)?;
         self.check_server_writable()?;
         self.transaction.check_writable(&self.variables.settings)?;

@@ -103,10 +103,15 @@ impl TableLocks {
         }
     }
 
-    fn check_definition(&self, session: &Session, statement: &Statement) -> SqlResult<()> {
-        if self.everything.is_some() {
-            return Err(ErrorKind::CantUpdateWithReadlock.into());
+    /// 1223 for a change of the schema or of accounts under the lock of everything.
+    pub fn check_schema_change(&self) -> SqlResult<()> {
+        match self.everything {
+            Some(_) => Err(ErrorKind::CantUpdateWithReadlock.into()),
+            None => Ok(()),
         }
+    }
+
+    fn check_definition(&self, session: &Session, statement: &Statement) -> SqlResult<()> {
         let Some(locked) = &self.tables else { return Ok(()) };
         let check = |name: &ast::TableName| {
             let (database, name) = session.qualified(name)?;
@@ -273,7 +278,7 @@ impl Session {
         host: &dyn Host,
         define: impl FnOnce(&mut Session) -> SqlResult<R>,
     ) -> SqlResult<R> {
-        if self.table_locks.is_empty() {
+        if self.table_locks.tables.is_none() || !defines_tables(statement) {
             return define(self);
         }
         self.table_locks.check_definition(self, statement)?;
@@ -294,4 +299,21 @@ impl Session {
         self.table_locks.tables = Some(self.locked(list, host)?);
         result
     }
+}
+
+/// Whether a statement changes the definition of tables.
+fn defines_tables(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::DropTable(_)
+            | Statement::RenameTable(_)
+            | Statement::Truncate(_)
+            | Statement::CreateIndex(_)
+            | Statement::DropIndex(_)
+            | Statement::AlterTable(_)
+            | Statement::CreateDatabase(_)
+            | Statement::DropDatabase(_)
+            | Statement::AlterDatabase(_)
+    )
 }
