@@ -112,7 +112,7 @@ fn live_and_die(server: Server, memories: &mut [Memory], life: Duration, end: En
     match end {
         End::Kill => server.kill(),
         End::Stop => {
-            let status = server.stop()?;
+            let status = server.ended()?;
             ensure!(status.success(), "stopped with {status}");
             Ok(())
         }
