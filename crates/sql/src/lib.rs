@@ -12,6 +12,7 @@
 //! * [`exec`]: running plans: straight reads, queries, changes;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
+//! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 mod accounts;
