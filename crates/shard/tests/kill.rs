@@ -8,6 +8,7 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use env::Env;
@@ -73,8 +74,9 @@ fn spawn_child(dir: &Path) -> Child {
         .unwrap()
 }
 
-/// What the child told until it ended: the newest acknowledged transfer of each session, and its last words.
-fn listen(child: &mut Child, mut acknowledged: Vec<i64>) -> (Vec<i64>, Vec<String>) {
+/// What the child told until it ended: the newest acknowledged transfer of each session, and its last words. `at_work` hears of
+/// every acknowledgement.
+fn listen(child: &mut Child, mut acknowledged: Vec<i64>, at_work: &Sender<()>) -> (Vec<i64>, Vec<String>) {
     let mut errors = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
@@ -85,6 +87,8 @@ fn listen(child: &mut Child, mut acknowledged: Vec<i64>) -> (Vec<i64>, Vec<Strin
         } else if let Some(("ACK", numbers)) = line.split_once(' ') {
             let (session, transfers) = numbers.split_once(' ').unwrap();
             acknowledged[session.parse::<usize>().unwrap()] = transfers.parse().unwrap();
+            // Nobody may want to know any more.
+            let _ = at_work.send(());
         }
     }
     (acknowledged, errors)
@@ -121,12 +125,16 @@ fn killed_at_random_moments_it_loses_nothing() {
         let mut child = spawn_child(&dir);
         let life = Duration::from_millis(30 + random.next_u64() % 170);
         let pid = child.id();
+        let (at_work, works) = channel();
         let killer = std::thread::spawn(move || {
-            // The moment is what is random here; nothing is waited for.
+            // Every other child dies at any moment of its life, also while it starts; the others, when they are at work.
+            if round % 2 == 1 {
+                let _ = works.recv_timeout(Duration::from_secs(30));
+            }
             std::thread::sleep(life);
             Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
         });
-        let (told, errors) = listen(&mut child, acknowledged);
+        let (told, errors) = listen(&mut child, acknowledged, &at_work);
         acknowledged = told;
         killer.join().unwrap();
         child.wait().unwrap();
@@ -152,7 +160,7 @@ fn a_failing_sync_of_real_files_stops_commits_and_loses_nothing() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (mut acknowledged, errors) = listen(&mut child, vec![0; SESSIONS as usize]);
+        let (mut acknowledged, errors) = listen(&mut child, vec![0; SESSIONS as usize], &channel().0);
         child.wait().unwrap();
         assert_eq!(errors.len() as i64, SESSIONS, "every session was told: {errors:?}");
         assert!(errors.iter().all(|error| error.contains("sync of ")), "{errors:?}");
