@@ -331,6 +331,20 @@ pub struct Aggregate {
     pub over: Option<Over>,
 }
 
+impl Aggregate {
+    /// Without what only `GROUP_CONCAT` has, over the rows of a group.
+    pub fn of(function: AggregateFn, distinct: bool, args: Vec<Expr>) -> Aggregate {
+        Aggregate {
+            function,
+            distinct,
+            args,
+            order_by: Vec::new(),
+            separator: None,
+            over: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WindowFn {
     RowNumber,

@@ -26,14 +26,7 @@ impl Parser<'_> {
             self.eat(Kw::ALL);
             args.push(self.expr()?);
         }
-        self.aggregate_end(Box::new(Aggregate {
-            function,
-            distinct,
-            args,
-            order_by: Vec::new(),
-            separator: None,
-            over: None,
-        }))
+        self.aggregate_end(Box::new(Aggregate::of(function, distinct, args)))
     }
 
     #[inline(never)]
@@ -56,15 +49,7 @@ impl Parser<'_> {
                 }
             }
         };
-        let function = AggregateFn::Count;
-        self.aggregate_end(Box::new(Aggregate {
-            function,
-            distinct,
-            args,
-            order_by: Vec::new(),
-            separator: None,
-            over: None,
-        }))
+        self.aggregate_end(Box::new(Aggregate::of(AggregateFn::Count, distinct, args)))
     }
 
     #[inline(never)]
@@ -79,14 +64,10 @@ impl Parser<'_> {
         } else {
             None
         };
-        let function = AggregateFn::GroupConcat;
         self.aggregate_end(Box::new(Aggregate {
-            function,
-            distinct,
-            args,
             order_by,
             separator,
-            over: None,
+            ..Aggregate::of(AggregateFn::GroupConcat, distinct, args)
         }))
     }
 

@@ -10,7 +10,7 @@ use cluster::catalog::{AccountDef, Privileges};
 use parser::ast::{self, Account, Statement};
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::grants::Level;
+use super::grants::{Level, ON_DATABASES_ALONE, ON_TABLES};
 use crate::information_schema::is_virtual_database;
 use crate::session::Session;
 
@@ -95,7 +95,7 @@ impl Access {
     pub fn check_enter(&self, database: &str) -> SqlResult<()> {
         let may_touch = |account: &AccountDef| {
             let held = self.on(&Level::Database(database.to_owned()));
-            has_any(held, DATABASE_PRIVILEGES) || has_any(held, TABLE_PRIVILEGES) || has_tables_in(account, database)
+            has_any(held, &ON_DATABASES_ALONE) || has_any(held, &ON_TABLES) || has_tables_in(account, database)
         };
         let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
         match is_public || self.account.as_deref().is_none_or(may_touch) {
@@ -114,7 +114,7 @@ impl Access {
     /// Whether anything may be done with the table; only then it is shown.
     pub fn sees_table(&self, database: &str, table: &str) -> bool {
         let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
-        self.is_unlimited() || has_any(held, TABLE_PRIVILEGES)
+        self.is_unlimited() || has_any(held, &ON_TABLES)
     }
 
     /// Whether the grants of this account are shown.
@@ -134,30 +134,6 @@ impl Access {
         self.user == user || has(self.on(&Level::Global), "SUPER")
     }
 }
-
-/// The privileges that have a meaning for a table, and further ones that have one for a database.
-const TABLE_PRIVILEGES: &[&str] = &[
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "CREATE",
-    "DROP",
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
-    "CREATE VIEW",
-    "SHOW VIEW",
-    "TRIGGER",
-];
-const DATABASE_PRIVILEGES: &[&str] = &[
-    "CREATE TEMPORARY TABLES",
-    "LOCK TABLES",
-    "EXECUTE",
-    "CREATE ROUTINE",
-    "ALTER ROUTINE",
-    "EVENT",
-];
 
 fn has_any(held: Privileges, names: &[&str]) -> bool {
     names.iter().any(|name| has(held, name))

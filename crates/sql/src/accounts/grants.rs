@@ -17,27 +17,16 @@ pub enum Level {
     Table(String, String),
 }
 
-const ON_DATABASES: [&str; 18] = [
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "CREATE",
-    "DROP",
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
+/// What a database can be granted beyond what its tables can.
+pub(super) const ON_DATABASES_ALONE: [&str; 6] = [
     "CREATE TEMPORARY TABLES",
     "LOCK TABLES",
     "EXECUTE",
-    "CREATE VIEW",
-    "SHOW VIEW",
     "CREATE ROUTINE",
     "ALTER ROUTINE",
     "EVENT",
-    "TRIGGER",
 ];
-const ON_TABLES: [&str; 12] = [
+pub(super) const ON_TABLES: [&str; 12] = [
     "SELECT",
     "INSERT",
     "UPDATE",
@@ -61,7 +50,7 @@ impl Level {
         };
         match self {
             Level::Global => Privileges::ALL,
-            Level::Database(_) => set(&ON_DATABASES),
+            Level::Database(_) => set(&ON_TABLES).with(set(&ON_DATABASES_ALONE)),
             Level::Table(..) => set(&ON_TABLES),
         }
     }

@@ -91,10 +91,7 @@ impl Session {
             new.into_iter().for_each(|account| change.edit.put_account(account));
             Ok(existing)
         })?;
-        for name in existing {
-            self.warnings
-                .note(SqlError::new(ErrorKind::UserAlreadyExists, &[&quoted(&name)]));
-        }
+        self.note_accounts(ErrorKind::UserAlreadyExists, &existing);
         Ok(())
     }
 
@@ -125,10 +122,7 @@ impl Session {
             }
             Ok(missing)
         })?;
-        for name in missing {
-            self.warnings
-                .note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
-        }
+        self.note_accounts(ErrorKind::UserDoesNotExist, &missing);
         Ok(())
     }
 
@@ -167,11 +161,15 @@ impl Session {
             }
             Ok(missing)
         })?;
-        for name in missing {
-            self.warnings
-                .note(SqlError::new(ErrorKind::UserDoesNotExist, &[&quoted(&name)]));
-        }
+        self.note_accounts(ErrorKind::UserDoesNotExist, &missing);
         Ok(())
+    }
+
+    /// What IF EXISTS and IF NOT EXISTS passed over.
+    fn note_accounts(&mut self, kind: ErrorKind, names: &[AccountName]) {
+        for name in names {
+            self.warnings.note(SqlError::new(kind, &[&quoted(name)]));
+        }
     }
 
     fn rename_user(&mut self, renames: &[(Account, Account)], host: &dyn Host) -> SqlResult<()> {

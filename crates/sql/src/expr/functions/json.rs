@@ -429,7 +429,8 @@ fn editable(args: &Args<'_>) -> SqlResult<Option<Node>> {
     Ok(Some(document(args, 0)?.as_ref().to_node()))
 }
 
-fn place(args: &Args<'_>, placement: Placement) -> SqlResult<Value> {
+/// Puts the value of each pair into the document where its path leads.
+fn edit_pairs(args: &Args<'_>, mut put: impl FnMut(&mut Node, &JsonPath, Node) -> SqlResult<()>) -> SqlResult<Value> {
     let Some(mut tree) = editable(args)? else {
         return Ok(Value::Null);
     };
@@ -437,37 +438,30 @@ fn place(args: &Args<'_>, placement: Placement) -> SqlResult<Value> {
         let Some(path) = exact_path(args, i)? else {
             return Ok(Value::Null);
         };
-        tree.place(&path, node(args.value(i + 1), &args.exprs[i + 1]), placement);
+        put(&mut tree, &path, node(args.value(i + 1), &args.exprs[i + 1]))?;
     }
     finish(&tree)
+}
+
+fn place(args: &Args<'_>, placement: Placement) -> SqlResult<Value> {
+    edit_pairs(args, |tree, path, value| {
+        tree.place(path, value, placement);
+        Ok(())
+    })
 }
 
 fn array_append(args: &Args<'_>) -> SqlResult<Value> {
-    let Some(mut tree) = editable(args)? else {
-        return Ok(Value::Null);
-    };
-    for i in (1..args.len()).step_by(2) {
-        let Some(path) = exact_path(args, i)? else {
-            return Ok(Value::Null);
-        };
-        tree.array_append(&path, node(args.value(i + 1), &args.exprs[i + 1]));
-    }
-    finish(&tree)
+    edit_pairs(args, |tree, path, value| {
+        tree.array_append(path, value);
+        Ok(())
+    })
 }
 
 fn array_insert(args: &Args<'_>) -> SqlResult<Value> {
-    let Some(mut tree) = editable(args)? else {
-        return Ok(Value::Null);
-    };
-    for i in (1..args.len()).step_by(2) {
-        let Some(path) = exact_path(args, i)? else {
-            return Ok(Value::Null);
-        };
-        if !tree.array_insert(&path, node(args.value(i + 1), &args.exprs[i + 1])) {
-            return Err(ErrorKind::InvalidJsonPathArrayCell.into());
-        }
-    }
-    finish(&tree)
+    edit_pairs(args, |tree, path, value| match tree.array_insert(path, value) {
+        true => Ok(()),
+        false => Err(ErrorKind::InvalidJsonPathArrayCell.into()),
+    })
 }
 
 fn remove(args: &Args<'_>) -> SqlResult<Value> {
