@@ -6,10 +6,10 @@ use super::{Problem, Tree};
 
 /// The layers, lowest first: a crate depends on lower layers only. `docs/` and every crate's README speak of these.
 const LAYERS: &[&[&str]] = &[
-    &["types", "env"],
+    &["types", "env", "lab-results"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
-    &["shard", "mysql-client"],
-    &["cluster"],
+    &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
+    &["cluster", "lab"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
@@ -18,6 +18,10 @@ const LAYERS: &[&[&str]] = &[
 
 fn layer_of(name: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&name))
+}
+
+fn is_lab(name: &str) -> bool {
+    name == "lab" || name.starts_with("lab-")
 }
 
 /// No crate depends on a sibling or on a layer above it, in tests neither.
@@ -40,6 +44,15 @@ pub fn layers(tree: &Tree) -> Vec<Problem> {
             }
         };
         for dependency in dependencies_of(&manifest) {
+            if is_lab(name) && layer_of(&dependency).is_some() && !is_lab(&dependency) && dependency != "mysql-wire" {
+                problems.push(Problem::in_file(
+                    &path,
+                    format!(
+                        "the lab measures any database from outside: `{name}` may not depend on `{dependency}`; of the \
+                         database's crates only `mysql-wire` is shared"
+                    ),
+                ));
+            }
             match layer_of(&dependency) {
                 Some(other) if other >= layer => problems.push(Problem::in_file(
                     &path,
@@ -132,6 +145,17 @@ mod tests {
             "[dependencies]\nfront-mysql.workspace = true\n",
         )]);
         assert_eq!(layers(&tree).len(), 1);
+    }
+
+    #[test]
+    fn the_lab_knows_no_database() {
+        let tree = Tree::of(&[(
+            "crates/lab-driver/Cargo.toml",
+            "[dependencies]\nmysql-wire.workspace = true\nlab-results.workspace = true\ntypes.workspace = true\n",
+        )]);
+        let found = messages(&layers(&tree));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("may not depend on `types`"), "{found:?}");
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! Machines: what the probes found before a series and what each second of it looked like.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Latency, UnixMicros};
+
+/// One node's part of `probes.json`. What could not be probed is absent and named in `problems`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeProbes {
+    pub node: String,
+    pub identity: Identity,
+    pub cpu: Option<CpuProbe>,
+    pub memory: Option<MemoryProbe>,
+    pub disk: Option<DiskProbe>,
+    /// To other nodes, by their names; loopback is `self`.
+    pub network: BTreeMap<String, NetworkProbe>,
+    pub wakeup: Option<WakeupProbe>,
+    pub stalls: Option<StallProbe>,
+    /// This node's clock minus the coordinator's, and half the round trip it was taken over.
+    pub clock_offset_us: Option<(i64, u64)>,
+    /// What well-known tools say of the same thing, where they are installed.
+    pub cross_checks: Vec<CrossCheck>,
+    pub problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    pub cpu_model: String,
+    pub bogomips: f64,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    pub kernel: String,
+    pub distribution: String,
+    pub governor: Option<String>,
+    pub transparent_huge_pages: Option<String>,
+    pub hypervisor: Option<String>,
+    pub nic_driver: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuProbe {
+    /// Prime loops to 10,000 per second on one thread: `sysbench cpu`'s events/s.
+    pub events_per_s: f64,
+    /// The same on all cores at once.
+    pub events_per_s_all_cores: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryProbe {
+    /// Writes of 1 KiB blocks by one thread: `sysbench memory`'s MiB/s.
+    pub write_1k_mib_per_s: f64,
+    pub sequential_read_mib_per_s: f64,
+    pub random_read_ns: f64,
+}
+
+/// Of a file beside the data, never of a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskProbe {
+    pub path: String,
+    pub filesystem: String,
+    /// Sequential 4 KiB writes with O_DIRECT and O_SYNC one after the other: what `ioping -WWW` times.
+    pub sync_write: Latency,
+    pub sync_write_mdev_us: f64,
+    /// 4 KiB write and fdatasync: what a commit costs.
+    pub write_fdatasync: Latency,
+    pub random_write_fdatasync: Latency,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkProbe {
+    /// Round trips of 1, 120 and 12,000 bytes, by size.
+    pub round_trips: BTreeMap<u32, Latency>,
+    pub bytes_per_s: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WakeupProbe {
+    /// From one thread's wake to the other's first instruction, on the same core and on another.
+    pub same_core: Latency,
+    pub other_core: Latency,
+    /// How much longer than asked a sleep of 50 µs takes.
+    pub sleep_overshoot: Latency,
+}
+
+/// A thread that only looks at the clock: gaps over 1 ms are time that the machine did not give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StallProbe {
+    pub watched_s: f64,
+    pub stalls: Latency,
+    pub longest_us: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// `ioping`, `fio`, `sysbench cpu`, …
+    pub tool: String,
+    pub what: String,
+    pub unit: String,
+    pub ours: f64,
+    pub theirs: f64,
+}
+
+/// A line of `samples.jsonl`: one node, one second. Rates are of that second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeSample {
+    pub node: String,
+    /// End of the second, by the coordinator's clock.
+    pub at: Option<UnixMicros>,
+    pub cpu: CpuSample,
+    /// Busy share (0..=1) of each core.
+    pub cores: Vec<f64>,
+    pub pressure: PressureSample,
+    /// By interface.
+    pub network: BTreeMap<String, NetworkSample>,
+    /// By device.
+    pub disks: BTreeMap<String, DiskSample>,
+    pub context_switches: u64,
+    pub runnable: u32,
+    pub memory_available_bytes: u64,
+    pub tcp_retransmits: u64,
+    /// Processes asked for by name or pid: processor seconds within the second.
+    pub processes: BTreeMap<String, f64>,
+    /// Counters that say that a cloud's limit was met (`bw_out_allowance_exceeded`, …), increase within the second.
+    pub allowances: BTreeMap<String, u64>,
+}
+
+/// Shares of all cores together, 0..=1.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuSample {
+    pub user: f64,
+    pub system: f64,
+    pub softirq: f64,
+    pub iowait: f64,
+    pub steal: f64,
+    pub idle: f64,
+}
+
+/// Share of the second (0..=1) in which some task waited, from /proc/pressure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PressureSample {
+    pub cpu: Option<f64>,
+    pub io: Option<f64>,
+    pub memory: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSample {
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    pub rx_packets: u64,
+    pub tx_packets: u64,
+    pub drops: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskSample {
+    pub reads: u64,
+    pub writes: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub flushes: u64,
+    /// Share of the second with something in flight.
+    pub busy: f64,
+    /// Mean time of a write within the second.
+    pub write_ms: f64,
+}

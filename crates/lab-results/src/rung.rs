@@ -1,0 +1,138 @@
+//! One rung: one workload at one load against one target, for one measured interval.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Event, Load};
+use crate::{Latency, UnixMicros};
+
+/// `rung.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rung {
+    pub schema: u32,
+    /// Place in the series, from 1: the order in which the rungs really ran.
+    pub index: u32,
+    pub target: String,
+    pub workload: String,
+    pub load: Load,
+    /// From 1.
+    pub repeat: u32,
+    /// Start and length of the measured interval, without warm-up.
+    pub started: UnixMicros,
+    pub measured_s: f64,
+    pub totals: Totals,
+    /// Sums over the measured interval per statement kind (`point_select`, `index_update`, …).
+    pub statements: BTreeMap<String, StatementTotals>,
+    /// Whole transactions, restarts after ignored errors included, as sysbench counts them.
+    pub latency: Latency,
+    /// Open loop only: from the moment a transaction was sent, so that the time in the queue can be told apart.
+    pub service_latency: Option<Latency>,
+    pub errors: Vec<ErrorCount>,
+    /// What each node spent in the interval; the node that drove the load is among them.
+    pub costs: BTreeMap<String, NodeCost>,
+    pub verdict: Option<Verdict>,
+    pub events: Vec<Event>,
+    /// Why the figures of this rung are not to be used, if so.
+    pub void: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub transactions: u64,
+    /// Statements that were answered, BEGIN and COMMIT among them, as sysbench's "queries".
+    pub queries: u64,
+    /// Rows received.
+    pub rows: u64,
+    /// Keys that were looked up by IN lists and point selects.
+    pub key_lookups: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Transactions that were started again after an ignored error.
+    pub retries: u64,
+    /// Time spent in attempts that were thrown away.
+    pub wasted_us: u64,
+    pub reconnects: u64,
+    /// Open loop: transactions whose turn had come and that no thread was free to send when the interval ended.
+    pub backlog: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementTotals {
+    pub count: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub latency: Latency,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// MySQL's error number; 0 for what the client saw by itself (a refused connection, a broken packet).
+    pub code: u16,
+    pub sqlstate: String,
+    /// The first message of this code, as an example.
+    pub message: String,
+    /// Statement kind in which it came.
+    pub statement: String,
+    pub count: u64,
+}
+
+/// What a node spent during the measured interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeCost {
+    /// Processor seconds, all cores together.
+    pub cpu_s: f64,
+    /// Of these, the measured process alone (the load generator on its node, the server where its process is known).
+    pub process_cpu_s: Option<f64>,
+    pub context_switches: u64,
+    pub net_bytes: u64,
+    pub net_packets: u64,
+    pub disk_writes: u64,
+    pub disk_bytes_written: u64,
+    /// Cache flushes that the disk was asked for.
+    pub disk_flushes: Option<u64>,
+}
+
+/// What held the rate back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub bottleneck: Bottleneck,
+    /// The node it was seen on.
+    pub node: Option<String>,
+    /// 0..=1: how clearly the evidence speaks.
+    pub confidence: f64,
+    /// Each a sentence with the figure and the limit it is held against.
+    pub evidence: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// Voids the rung: the figure is the client's, not the server's.
+    LoadGenerator,
+    SqlCpu,
+    DataCpu,
+    NetworkBandwidth,
+    NetworkPackets,
+    Disk,
+    Locks,
+    /// Nothing was exhausted: waiting for round trips, or too few clients.
+    None,
+}
+
+/// A line of `seconds.jsonl`: what was answered within one second of the interval, warm-up (negative) included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Seconds since the measured interval began; warm-up is negative.
+    pub second: i64,
+    pub transactions: u64,
+    pub queries: u64,
+    pub errors: u64,
+    pub retries: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub latency: Latency,
+    /// By statement kind.
+    pub statements: BTreeMap<String, Latency>,
+}
