@@ -32,6 +32,9 @@ pub struct Rung {
     /// What each node spent in the interval; the node that drove the load is among them.
     pub costs: BTreeMap<String, NodeCost>,
     pub verdict: Option<Verdict>,
+    /// Of rungs with one thread per server at most: what the latency is made of, by the probes.
+    #[serde(default)]
+    pub explanation: Option<LatencyExplanation>,
     pub events: Vec<Event>,
     /// Why the figures of this rung are not to be used, if so.
     pub void: Option<String>,
@@ -135,4 +138,23 @@ pub struct Second {
     pub latency: Latency,
     /// By statement kind.
     pub statements: BTreeMap<String, Latency>,
+}
+
+/// The mean latency of one thread's transaction, added up from what the probes found. What the parts leave
+/// unexplained is the difference to the measured mean, which may be negative.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyExplanation {
+    pub parts: Vec<LatencyPart>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyPart {
+    /// `network`, `wake-ups`, `client CPU`, `server CPU`, `log write`, …
+    pub what: String,
+    /// How often it happens in a transaction (messages, wake-ups, …).
+    pub per_transaction: f64,
+    /// What it takes each time.
+    pub each_us: f64,
+    /// Which probe says so, in a few words.
+    pub source: String,
 }
