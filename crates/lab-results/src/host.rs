@@ -60,11 +60,12 @@ pub struct MemoryProbe {
 pub struct DiskProbe {
     pub path: String,
     pub filesystem: String,
-    /// Sequential 4 KiB writes with O_DIRECT and O_SYNC one after the other: what `ioping -WWW` times.
+    /// Sequential 4 KiB writes with O_DIRECT and O_SYNC one after the other: fio's `--direct=1 --sync=1`.
     pub sync_write: Latency,
-    pub sync_write_mdev_us: f64,
-    /// 4 KiB write and fdatasync: what a commit costs.
+    /// Sequential 4 KiB write and fdatasync, over a file that has its blocks: what a commit costs, and what `ioping -WWW` times.
     pub write_fdatasync: Latency,
+    /// Their standard deviation, as ioping prints it.
+    pub write_fdatasync_mdev_us: f64,
     pub random_write_fdatasync: Latency,
 }
 
@@ -72,7 +73,12 @@ pub struct DiskProbe {
 pub struct NetworkProbe {
     /// Round trips of 1, 120 and 12,000 bytes, by size.
     pub round_trips: BTreeMap<u32, Latency>,
+    /// Of all streams together, as the receiver counted them.
     pub bytes_per_s: f64,
+    /// TCP streams at once that `bytes_per_s` took.
+    pub streams: u32,
+    /// Small datagrams that arrived: what the way carries when packets, not bytes, are the limit.
+    pub packets_per_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,8 +114,14 @@ pub struct NodeSample {
     pub node: String,
     /// End of the second, by the coordinator's clock.
     pub at: Option<UnixMicros>,
+    /// Seconds that the counts below cover: 1, or more where the machine kept the watcher waiting.
+    pub span_s: f64,
     pub cpu: CpuSample,
-    /// Busy share (0..=1) of each core.
+    /// Cores that the shares in `cpu` are of: the machine's, or a container's quota.
+    pub cpu_limit: f64,
+    /// Containers only: share of the second (0..=1) in which the quota was used up and the container stood still.
+    pub throttled: Option<f64>,
+    /// Busy share (0..=1) of each core of the machine.
     pub cores: Vec<f64>,
     pub pressure: PressureSample,
     /// By interface.

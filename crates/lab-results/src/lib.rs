@@ -27,6 +27,6 @@ pub use rung::{Rung, Second};
 pub const SCHEMA: u32 = 1;
 
 /// Microseconds since the Unix epoch, UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct UnixMicros(pub u64);

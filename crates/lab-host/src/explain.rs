@@ -1,0 +1,89 @@
+//! What one thread's latency is made of: messages × round trips, wake-ups, CPU, and the disk's syncs.
+//!
+//! A client that waits for each answer pays every step one after the other, so the steps can be added up; with more clients
+//! they overlap, and the sum says nothing.
+
+use lab_results::host::NodeProbes;
+use lab_results::rung::{LatencyExplanation, LatencyPart};
+
+/// A transaction with one client, as the load generator and the watch saw it.
+#[derive(Debug, Clone, Default)]
+pub struct OneThread<'a> {
+    /// Probes of the load node, with the network probe to the server's node (`server` names it; `self` for the same machine).
+    pub load: Option<&'a NodeProbes>,
+    pub server_name: &'a str,
+    pub server: Option<&'a NodeProbes>,
+    /// Requests per transaction, each answered before the next.
+    pub round_trips_per_tx: f64,
+    /// Mean bytes of an answer: which of the probed sizes comes closest.
+    pub answer_bytes: f64,
+    /// Processor time per transaction, µs.
+    pub client_cpu_us: f64,
+    pub server_cpu_us: f64,
+    /// Waits for the disk per transaction, one after the other (flushes / transactions is a fair guess).
+    pub syncs_per_tx: f64,
+    /// Wake-ups from thread to thread within the server, per transaction (two per commit that another thread writes).
+    pub hand_overs_per_tx: f64,
+}
+
+/// A transaction's steps, and the names of those that belong to it but whose probe is missing.
+pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, Vec<String>) {
+    let mut parts = Vec::new();
+    let mut missing = Vec::new();
+    let mut add = |what: &str, per_transaction: f64, each_us: Option<f64>, source: String| match each_us {
+        Some(each_us) if per_transaction > 0.0 => parts.push(LatencyPart {
+            what: what.to_owned(),
+            per_transaction,
+            each_us,
+            source,
+        }),
+        Some(_) => {}
+        None if per_transaction > 0.0 => missing.push(what.to_owned()),
+        None => {}
+    };
+
+    let network = transaction
+        .load
+        .and_then(|load| load.network.get(transaction.server_name));
+    let round_trip = network.and_then(|network| {
+        network.round_trips.iter().min_by(|a, b| {
+            let distance = |size: u32| (f64::from(size).ln() - transaction.answer_bytes.max(1.0).ln()).abs();
+            distance(*a.0).total_cmp(&distance(*b.0))
+        })
+    });
+    // A probed round trip holds the wake-ups of both ends already: its echo sleeps in its read as a server does.
+    add(
+        "network",
+        transaction.round_trips_per_tx,
+        round_trip
+            .and_then(|(_, latency)| latency.quantile_us(0.5))
+            .map(|us| us as f64),
+        round_trip.map_or_else(String::new, |(size, _)| {
+            format!("median round trip of {size} bytes, both ends' wake-ups in it")
+        }),
+    );
+    add(
+        "wake-ups",
+        transaction.hand_overs_per_tx,
+        transaction
+            .server
+            .and_then(|server| server.wakeup.as_ref())
+            .and_then(|wakeup| wakeup.other_core.quantile_us(0.5))
+            .map(|us| us as f64),
+        "median wake-up of a thread on another core".to_owned(),
+    );
+    let cpu = "processor time per transaction in this rung".to_owned();
+    add("client CPU", 1.0, Some(transaction.client_cpu_us), cpu.clone());
+    add("server CPU", 1.0, Some(transaction.server_cpu_us), cpu);
+    add(
+        "log write",
+        transaction.syncs_per_tx,
+        transaction
+            .server
+            .and_then(|server| server.disk.as_ref())
+            .and_then(|disk| disk.write_fdatasync.quantile_us(0.5))
+            .map(|us| us as f64),
+        "median 4 KiB write and fdatasync".to_owned(),
+    );
+    (LatencyExplanation { parts }, missing)
+}
