@@ -1,0 +1,137 @@
+//! Single statements whose answers are read whole: preflight, prepare, checks. Never part of a measured interval.
+
+use mysql_wire::column::ColumnDefinition;
+use mysql_wire::command::Command;
+use mysql_wire::response::{EOF, ERR, EofPacket, OK, OkPacket};
+use mysql_wire::row::text_values;
+use mysql_wire::{Capabilities, Reader, Status};
+
+use super::link::Link;
+use crate::DriverError;
+use crate::error::LinkError;
+use crate::target::Target;
+
+/// A connection that waits for each answer.
+pub struct Control {
+    link: Link,
+    server: String,
+}
+
+/// What a statement gave; without rows, `columns` is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub columns: Vec<String>,
+    /// Values as the text protocol writes them, invalid UTF-8 replaced; `None` is NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+    pub affected: u64,
+    pub last_insert_id: u64,
+    pub warnings: u16,
+}
+
+impl Control {
+    /// Connects to `server` (`host:port`) as the target's user, in the target's database.
+    pub fn connect(target: &Target, server: &str) -> Result<Control, DriverError> {
+        Control::open(target, server, Some(&target.database))
+    }
+
+    /// As [`Control::connect`], in no database: it may not exist yet.
+    pub fn connect_without_database(target: &Target, server: &str) -> Result<Control, DriverError> {
+        Control::open(target, server, None)
+    }
+
+    fn open(target: &Target, server: &str, database: Option<&str>) -> Result<Control, DriverError> {
+        Ok(Control {
+            link: Link::open(target, server, 0, database)?,
+            server: server.to_owned(),
+        })
+    }
+
+    /// `host:port` as it was given.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// What the server called itself in its greeting.
+    pub fn server_version(&self) -> &str {
+        &self.link.server_version
+    }
+
+    /// Runs one statement; an ERR is [`DriverError::Server`], after which the connection is still good.
+    pub fn query(&mut self, sql: &str) -> Result<Answer, DriverError> {
+        self.exchange(sql.as_bytes())
+            .map_err(|error| error.at(&self.server, sql))
+    }
+
+    /// The first column of the first row, if there is one and it is not NULL.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, DriverError> {
+        let answer = self.query(sql)?;
+        Ok(answer
+            .rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+            .flatten())
+    }
+
+    fn exchange(&mut self, sql: &[u8]) -> Result<Answer, LinkError> {
+        self.link.command(&Command::Query(sql))?;
+        loop {
+            let (answer, status) = self.result()?;
+            if !status.contains(Status::MORE_RESULTS_EXISTS) {
+                return Ok(answer);
+            }
+        }
+    }
+
+    fn result(&mut self) -> Result<(Answer, Status), LinkError> {
+        let packet = self.link.receive()?;
+        match packet.first() {
+            Some(&ERR) => return Err(LinkError::refused(&packet)),
+            Some(&OK) => {
+                let (ok, _) = OkPacket::decode(&packet)?;
+                let answer = Answer {
+                    affected: ok.affected_rows,
+                    last_insert_id: ok.last_insert_id,
+                    warnings: ok.warnings,
+                    ..Answer::default()
+                };
+                return Ok((answer, ok.status));
+            }
+            _ => {}
+        }
+        let deprecate_eof = self.link.capabilities.contains(Capabilities::DEPRECATE_EOF);
+        let mut answer = Answer::default();
+        for _ in 0..Reader::new(&packet).lenenc_int("column count")? {
+            let packet = self.link.receive()?;
+            let column = ColumnDefinition::decode(&packet)?;
+            answer.columns.push(String::from_utf8_lossy(column.name).into_owned());
+        }
+        if !deprecate_eof {
+            self.link.receive()?;
+        }
+        loop {
+            let packet = self.link.receive()?;
+            match packet.first() {
+                Some(&ERR) => return Err(LinkError::refused(&packet)),
+                // A row that begins with 0xFE has a value of 16 MiB or more.
+                Some(&EOF) if packet.len() < 0xFF_FFFF => {
+                    let status;
+                    (answer.warnings, status) = if deprecate_eof {
+                        let (ok, _) = OkPacket::decode(&packet)?;
+                        (ok.warnings, ok.status)
+                    } else {
+                        let eof = EofPacket::decode(&packet)?;
+                        (eof.warnings, eof.status)
+                    };
+                    return Ok((answer, status));
+                }
+                _ => {
+                    let row = text_values(&packet)
+                        .map(|value| Ok(value?.map(|bytes| String::from_utf8_lossy(bytes).into_owned())))
+                        .collect::<Result<_, LinkError>>()?;
+                    answer.rows.push(row);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Why the driver cannot go on. Errors that the workload lives with are counted in the outcome instead.
+
+use std::io;
+
+use mysql_wire::Malformed;
+use mysql_wire::frame::FrameError;
+use mysql_wire::response::ErrPacket;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    #[error("cannot connect to {server}: {source}: is it up, and is the address right?")]
+    Connect { server: String, source: io::Error },
+    #[error("{server}: no such name: {source}")]
+    Resolve { server: String, source: io::Error },
+    #[error("{server}: the connection broke: {source}")]
+    Io { server: String, source: io::Error },
+    #[error("{server} closed the connection")]
+    Closed { server: String },
+    #[error("{server} sent something that is not the MySQL protocol: {what}")]
+    Protocol { server: String, what: String },
+    /// A statement was refused; `statement` is its beginning.
+    #[error("{server}: error {code} ({sqlstate}): {message} [{statement}]")]
+    Server {
+        server: String,
+        code: u16,
+        sqlstate: String,
+        message: String,
+        statement: String,
+    },
+    #[error(
+        "{server}: the account uses `{plugin}`; the driver speaks mysql_native_password and caching_sha2_password: make an account with one of these"
+    )]
+    Plugin { server: String, plugin: String },
+    #[error("{server}: the server's public key is not one for RSA")]
+    PublicKey { server: String },
+    #[error("no server is given")]
+    NoServer,
+    #[error("{0}")]
+    Workload(#[from] crate::WorkloadError),
+    /// The rung or its parts ask for something impossible.
+    #[error("{0}")]
+    Spec(String),
+    /// The operating system refused what a loop needs (epoll, timer, thread).
+    #[error("the system refused: {0}")]
+    System(io::Error),
+    #[error("sysbench: {0}")]
+    Sysbench(String),
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What went wrong on one connection, before it is known which server that was.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinkError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("closed")]
+    Closed,
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("error {} ({}): {}", .0.code, .0.sqlstate, .0.message)]
+    Refused(Refusal),
+    #[error("plugin {0}")]
+    Plugin(String),
+    #[error("public key")]
+    PublicKey,
+}
+
+/// A server's ERR packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub code: u16,
+    pub sqlstate: String,
+    pub message: String,
+}
+
+impl Refusal {
+    pub fn decode(packet: &[u8]) -> Result<Refusal, Malformed> {
+        let error = ErrPacket::decode(packet)?;
+        Ok(Refusal {
+            code: error.code,
+            sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
+            message: String::from_utf8_lossy(error.message).into_owned(),
+        })
+    }
+}
+
+/// How much of a statement an error shows.
+const STATEMENT_SHOWN: usize = 80;
+
+impl LinkError {
+    pub fn refused(packet: &[u8]) -> LinkError {
+        match Refusal::decode(packet) {
+            Ok(refusal) => LinkError::Refused(refusal),
+            Err(malformed) => LinkError::Malformed(malformed),
+        }
+    }
+
+    /// With the server's address and the statement that was being run.
+    pub fn at(self, server: &str, statement: &str) -> DriverError {
+        let server = server.to_owned();
+        match self {
+            LinkError::Io(source) => DriverError::Io { server, source },
+            LinkError::Closed => DriverError::Closed { server },
+            LinkError::Malformed(what) => DriverError::Protocol {
+                server,
+                what: what.to_string(),
+            },
+            LinkError::Frame(what) => DriverError::Protocol {
+                server,
+                what: what.to_string(),
+            },
+            LinkError::Refused(refusal) => DriverError::Server {
+                server,
+                code: refusal.code,
+                sqlstate: refusal.sqlstate,
+                message: refusal.message,
+                statement: statement.chars().take(STATEMENT_SHOWN).collect(),
+            },
+            LinkError::Plugin(plugin) => DriverError::Plugin { server, plugin },
+            LinkError::PublicKey => DriverError::PublicKey { server },
+        }
+    }
+}
