@@ -9,6 +9,7 @@
 //!     rung.json        the interval's sums   rung::Rung
 //!     seconds.jsonl    each second           rung::Second
 //!     samples.jsonl    each node's seconds   host::NodeSample
+//!   availability.json  only of `lab availability`: [availability::Availability]
 //!   summary.json, report.md, report.html     made from these by `lab report`
 //! ```
 //!
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{NodeProbes, NodeSample, Run, Rung, SCHEMA, Second};
+use crate::{Availability, NodeProbes, NodeSample, Run, Rung, SCHEMA, Second};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -94,6 +95,17 @@ impl Folder {
         } else {
             Ok(Vec::new())
         }
+    }
+
+    /// One of each target.
+    pub fn write_availability(&self, targets: &[Availability]) -> Result<(), FolderError> {
+        write_json(&self.0.join("availability.json"), targets)
+    }
+
+    /// Empty if the series was not about availability.
+    pub fn availability(&self) -> Result<Vec<Availability>, FolderError> {
+        let path = self.0.join("availability.json");
+        if path.exists() { read_json(&path) } else { Ok(Vec::new()) }
     }
 
     /// Writes a text file of the series (`plan.toml`, `report.html`, …) as a whole.

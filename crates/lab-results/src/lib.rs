@@ -6,17 +6,20 @@
 //! 2. [`rung`]: one workload at one load against one target: counts, errors, latencies, costs, verdict (`rung.json`),
 //!    and its seconds (`seconds.jsonl`).
 //! 3. [`host`]: what the probes found of a machine (`probes.json`) and what it did each second (`samples.jsonl`).
-//! 4. [`latency`]: histograms, as the files hold them.
-//! 5. [`folder`]: where each of these lives.
+//! 4. [`availability`]: what became of a target that lost servers (`availability.json`).
+//! 5. [`latency`]: histograms, as the files hold them.
+//! 6. [`folder`]: where each of these lives.
 //!
 //! Readers refuse files of a newer [`SCHEMA`]; unknown fields of the same schema are ignored.
 
+pub mod availability;
 pub mod folder;
 pub mod host;
 pub mod latency;
 pub mod run;
 pub mod rung;
 
+pub use availability::Availability;
 pub use folder::{Folder, FolderError, RungFolder};
 pub use host::{NodeProbes, NodeSample};
 pub use latency::Latency;

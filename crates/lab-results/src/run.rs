@@ -23,6 +23,9 @@ pub struct Run {
     pub workloads: Vec<Workload>,
     pub plan: LoadPlan,
     pub slo: Option<Slo>,
+    /// The highest rate that held the service level, by target and workload, where the plan asked for it.
+    #[serde(default)]
+    pub slo_rates: Vec<SloRate>,
     /// What the plan asked for and the series did not give, with the reason.
     pub not_run: Vec<NotRun>,
     /// What happened to the series as a whole: a target crashed, a node went away, the user stopped it.
@@ -136,6 +139,19 @@ pub enum Arrivals {
 pub struct Slo {
     pub quantile: f64,
     pub latency_ms: f64,
+}
+
+/// What the search for the highest rate within the service level found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SloRate {
+    pub target: String,
+    pub workload: String,
+    /// The highest rate that held it, transactions per second; 0 if not even the lowest one tried did.
+    pub rate_per_s: f64,
+    /// At that rate, the quantile of the service level.
+    pub latency_ms: Option<f64>,
+    /// The lowest rate that did not hold it; the truth lies between. Absent if every rate tried held it.
+    pub broken_at_per_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

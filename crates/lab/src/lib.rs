@@ -1,0 +1,22 @@
+//! The lab: measures any MySQL-compatible database, from a plan to a report, in one command.
+//!
+//! ```text
+//!   plan.toml ──▶ Plan ──▶ preflight ──▶ probes ──▶ series ──▶ results/<name>/ ──▶ report
+//!                                                     │
+//!                             schedule: which rung next, which again
+//!                             lab-driver: the load      lab-host: the machines, the verdict
+//! ```
+//!
+//! In reading order:
+//!
+//! 1. [`cli`]: the commands; [`plan`]: what a plan can say.
+//! 2. `series`: the coordinator; `schedule`: the order of rungs; `interrupt`: how it ends early.
+//! 3. [`servers`]: databases that the lab starts by itself.
+
+pub mod cli;
+mod interrupt;
+pub mod plan;
+mod schedule;
+pub mod servers;
+
+pub use cli::{command, run};

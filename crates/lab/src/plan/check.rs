@@ -1,0 +1,332 @@
+//! What types cannot say of a plan: names that must exist, numbers that must make sense, sections that need each other.
+
+use std::collections::BTreeSet;
+
+use lab_driver::WorkloadError;
+
+use super::{Availability, Fault, Ladder, OpenLoop, Plan, Slo, Target};
+
+/// A finding: where in the plan (`target.0.hosts`), and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub path: String,
+    pub message: String,
+}
+
+struct Findings(Vec<Problem>);
+
+impl Findings {
+    fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Problem {
+            path: path.into(),
+            message: message.into(),
+        });
+    }
+
+    fn require(&mut self, holds: bool, path: &str, message: &str) {
+        if !holds {
+            self.add(path, message);
+        }
+    }
+}
+
+const ROLES: &[&str] = &["load", "sql", "data", "manager"];
+const TERMS: &[&str] = &["on-demand", "reserved-1y", "reserved-3y", "spot"];
+/// More threads than this in one process measure the machine's scheduler.
+const THREADS_MAX: u32 = 16_384;
+
+pub fn problems(plan: &Plan) -> Vec<Problem> {
+    let mut findings = Findings(Vec::new());
+    findings.require(
+        is_name(&plan.name),
+        "name",
+        "is a folder's name: use letters, digits, `-`, `_` and `.`",
+    );
+    nodes(plan, &mut findings);
+    targets(plan, &mut findings);
+    workloads(plan, &mut findings);
+    findings.require(
+        plan.ladder.is_some() || plan.open_loop.is_some() || plan.soak.is_some() || plan.availability.is_some(),
+        "ladder",
+        "there is no load in this plan: add a section [ladder], [open_loop], [soak] or [availability]",
+    );
+    if let Some(ladder) = &plan.ladder {
+        self::ladder(ladder, &mut findings);
+    }
+    if let Some(open) = &plan.open_loop {
+        open_loop(open, plan.ladder.is_some(), &mut findings);
+    }
+    if let Some(slo) = &plan.slo {
+        self::slo(slo, plan, &mut findings);
+    }
+    if let Some(soak) = &plan.soak {
+        threads(soak.threads_per_server, "soak.threads_per_server", &mut findings);
+    }
+    if let Some(prices) = &plan.prices {
+        findings.require(
+            TERMS.contains(&prices.terms.as_str()),
+            "prices.terms",
+            "is one of `on-demand`, `reserved-1y`, `reserved-3y`, `spot`",
+        );
+    }
+    if let Some(availability) = &plan.availability {
+        self::availability(availability, plan, &mut findings);
+    }
+    findings.0
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.len() <= 100
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+fn unique<'a>(section: &str, names: impl Iterator<Item = &'a str>, findings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        let path = format!("{section}.{index}.name");
+        if !is_name(name) {
+            findings.add(&path, "a name is made of letters, digits, `-`, `_` and `.`");
+        }
+        if !seen.insert(name) {
+            findings.add(&path, format!("there is a {section} `{name}` already: names are unique"));
+        }
+    }
+}
+
+fn nodes(plan: &Plan, findings: &mut Findings) {
+    unique("node", plan.nodes.iter().map(|node| node.name.as_str()), findings);
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let path = format!("node.{index}.roles");
+        findings.require(!node.roles.is_empty(), &path, "name at least one of `load`, `sql`, `data`, `manager`");
+        for role in node.roles.iter().filter(|role| !ROLES.contains(&role.as_str())) {
+            findings.add(&path, format!("`{role}` is not a role: use `load`, `sql`, `data` or `manager`"));
+        }
+        if node.ssh.is_some() && node.agent.is_some() {
+            findings.add(
+                format!("node.{index}.agent"),
+                "a node is reached either by `ssh` or by `agent`: remove one (neither means this machine)",
+            );
+        }
+        if node.roles.iter().any(|role| role == "load") && !node.is_local() {
+            findings.add(
+                path,
+                "load from another machine is not in this version: run the lab on the load machine itself",
+            );
+        }
+    }
+}
+
+fn targets(plan: &Plan, findings: &mut Findings) {
+    findings.require(
+        !plan.targets.is_empty(),
+        "target",
+        "there is no [[target]]: add at least one with `name` and `hosts`",
+    );
+    unique("target", plan.targets.iter().map(|target| target.name.as_str()), findings);
+    for (index, target) in plan.targets.iter().enumerate() {
+        target_addresses(target, index, findings);
+        let path = |key: &str| format!("target.{index}.{key}");
+        if target.password.is_some() {
+            findings.add(
+                path("password"),
+                "the plan is copied into the results, a password must not be: put it into a variable and write \
+                 `password_env = \"ITS_NAME\"`, or into a file and write `password_file`",
+            );
+        }
+        if target.password_env.is_some() && target.password_file.is_some() {
+            findings.add(path("password_file"), "is given beside `password_env`: remove one");
+        }
+        for node in &target.nodes {
+            if !plan.nodes.iter().any(|known| known.name == *node) {
+                findings.add(path("nodes"), format!("there is no [[node]] named `{node}`"));
+            }
+        }
+        findings.require(
+            !target.database.is_empty() && target.database.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+            &path("database"),
+            "is made of letters, digits and `_`",
+        );
+    }
+}
+
+fn target_addresses(target: &Target, index: usize, findings: &mut Findings) {
+    let hosts = format!("target.{index}.hosts");
+    match (&target.balanced, target.hosts.is_empty()) {
+        (None, true) => findings.add(
+            hosts,
+            "name the servers (`hosts = [\"10.0.0.1:3306\"]`) or one address for all (`balanced = \"sql.internal:3306\"`)",
+        ),
+        (Some(_), false) => findings.add(hosts, "is given beside `balanced`: remove one"),
+        (balanced, _) => {
+            let key = if balanced.is_some() { "balanced" } else { "hosts" };
+            for address in target.addresses() {
+                let valid = address
+                    .rsplit_once(':')
+                    .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
+                if !valid {
+                    findings.add(
+                        format!("target.{index}.{key}"),
+                        format!("`{address}` is not `host:port`: write for example \"{}:3306\"", host_of(&address)),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn host_of(address: &str) -> &str {
+    match address.split(':').next() {
+        Some(host) if !host.is_empty() => host,
+        _ => "127.0.0.1",
+    }
+}
+
+fn workloads(plan: &Plan, findings: &mut Findings) {
+    unique("workload", plan.workloads.iter().map(|workload| workload.name.as_str()), findings);
+    for (index, workload) in plan.workloads.iter().enumerate() {
+        if let Err(error) = workload.to_driver() {
+            let key = match &error {
+                WorkloadError::Kind(_) => "kind",
+                WorkloadError::Option { option, .. } | WorkloadError::Value { option, .. } => option,
+            };
+            findings.add(format!("workload.{index}.{key}"), error.to_string());
+        }
+    }
+    let needed = plan.ladder.is_some() || plan.open_loop.is_some() || plan.soak.is_some();
+    findings.require(
+        !(needed && plan.workloads.is_empty()),
+        "workload",
+        "there is no [[workload]]: add one with `name` and `kind = \"oltp_read_write\"`",
+    );
+}
+
+fn threads(threads: u32, path: &str, findings: &mut Findings) {
+    findings.require(
+        (1..=THREADS_MAX).contains(&threads),
+        path,
+        "is between 1 and 16384 threads",
+    );
+}
+
+fn ladder(ladder: &Ladder, findings: &mut Findings) {
+    let path = "ladder.threads_per_server";
+    findings.require(!ladder.threads_per_server.is_empty(), path, "give at least one rung, such as [1, 8, 32]");
+    for count in &ladder.threads_per_server {
+        threads(*count, path, findings);
+    }
+    let rising = ladder.threads_per_server.windows(2).all(|pair| pair[0] < pair[1]);
+    findings.require(rising, path, "rungs rise: sort them and name each once");
+    findings.require(
+        ladder.measure.as_secs_f64() >= 1.0,
+        "ladder.measure",
+        "is at least one second, the length of a sample",
+    );
+    findings.require((1..=100).contains(&ladder.repeats), "ladder.repeats", "is between 1 and 100");
+    if let Some(max) = ladder.repeats_max {
+        findings.require(
+            (ladder.repeats..=100).contains(&max),
+            "ladder.repeats_max",
+            "is at least `repeats` and at most 100",
+        );
+    }
+    findings.require(
+        ladder.spread > 0.0 && ladder.spread < 1.0,
+        "ladder.spread",
+        "is a share between 0 and 1, such as 0.03",
+    );
+    if let Some(errors) = ladder.stop.errors {
+        findings.require((0.0..=1.0).contains(&errors), "ladder.stop.errors", "is a share between 0 and 1");
+    }
+    if let Some(gain) = ladder.stop.gain {
+        findings.require((0.0..10.0).contains(&gain), "ladder.stop.gain", "is a factor such as 0.9 or 1.02");
+    }
+}
+
+fn open_loop(open: &OpenLoop, with_ladder: bool, findings: &mut Findings) {
+    findings.require(
+        !(open.rates.is_empty() && open.shares.is_empty()),
+        "open_loop.rates",
+        "give transactions per second (`rates = [500, 1000]`) or shares of the ladder's best (`shares = [0.5, 0.9]`)",
+    );
+    findings.require(
+        open.shares.is_empty() || with_ladder,
+        "open_loop.shares",
+        "are of the ladder's best: add a [ladder], or give `rates`",
+    );
+    let positive = |values: &[f64], limit: f64| values.iter().all(|value| *value > 0.0 && *value <= limit);
+    findings.require(positive(&open.rates, 1e8), "open_loop.rates", "are transactions per second above 0");
+    findings.require(positive(&open.shares, 2.0), "open_loop.shares", "are shares above 0, up to 2");
+    threads(open.threads_per_server, "open_loop.threads_per_server", findings);
+}
+
+fn slo(slo: &Slo, plan: &Plan, findings: &mut Findings) {
+    findings.require(
+        slo.quantile > 0.0 && slo.quantile < 1.0,
+        "slo.quantile",
+        "is a share such as 0.95 or 0.99",
+    );
+    findings.require(slo.latency.0.as_micros() > 0, "slo.latency", "is above zero, such as \"20ms\"");
+    findings.require(
+        (0.005..=0.5).contains(&slo.precision),
+        "slo.precision",
+        "is a share between 0.005 and 0.5",
+    );
+    findings.require(
+        !slo.search || slo.rate_max.is_some() || plan.ladder.is_some(),
+        "slo.search",
+        "starts from the ladder's best: add a [ladder], or give `rate_max`",
+    );
+    if let Some(rate) = slo.rate_max {
+        findings.require(rate > 0.0, "slo.rate_max", "is above zero");
+    }
+}
+
+fn availability(availability: &Availability, plan: &Plan, findings: &mut Findings) {
+    threads(availability.writers, "availability.writers", findings);
+    threads(availability.threads_per_server, "availability.threads_per_server", findings);
+    if let Some(name) = &availability.workload
+        && !plan.workloads.iter().any(|workload| workload.name == *name)
+    {
+        findings.add("availability.workload", format!("there is no [[workload]] named `{name}`"));
+    }
+    for (index, fault) in availability.faults.iter().enumerate() {
+        self::fault(fault, index, availability, plan, findings);
+    }
+}
+
+fn fault(fault: &Fault, index: usize, availability: &Availability, plan: &Plan, findings: &mut Findings) {
+    let path = |key: &str| format!("availability.fault.{index}.{key}");
+    let kinds = [
+        fault.kill.is_some(),
+        fault.pause.is_some(),
+        fault.cut.is_some(),
+        fault.command.is_some(),
+    ];
+    if kinds.iter().filter(|given| **given).count() != 1 {
+        findings.add(
+            path("command"),
+            "a fault is exactly one of `kill` and `pause` (a file with the process id), `cut` (a port) and `command`",
+        );
+    }
+    if (fault.pause.is_some() || fault.cut.is_some()) && fault.restore_after.is_none() {
+        findings.add(path("restore_after"), "say when the pause or cut ends, such as \"5s\"");
+    }
+    if fault.restore.is_some() != fault.restore_after.is_some() && (fault.kill.is_some() || fault.command.is_some()) {
+        findings.add(path("restore"), "`restore` (a command) and `restore_after` (a time) belong together");
+    }
+    if fault.at >= availability.measure {
+        findings.add(path("at"), "lies after the end of `measure`");
+    }
+    if let Some(name) = &fault.node {
+        match plan.nodes.iter().find(|node| node.name == *name) {
+            None => findings.add(path("node"), format!("there is no [[node]] named `{name}`")),
+            Some(node) if node.agent.is_some() => findings.add(
+                path("node"),
+                format!("`{name}` is reached by an agent, which measures and runs no commands: give it `ssh`"),
+            ),
+            Some(_) => {}
+        }
+    }
+}
