@@ -105,7 +105,11 @@ impl Folder {
     /// Empty if the series was not about availability.
     pub fn availability(&self) -> Result<Vec<Availability>, FolderError> {
         let path = self.0.join("availability.json");
-        if path.exists() { read_json(&path) } else { Ok(Vec::new()) }
+        if path.exists() {
+            read_json(&path)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// Writes a text file of the series (`plan.toml`, `report.html`, …) as a whole.

@@ -86,7 +86,11 @@ fn quick() -> Command {
                 .default_value("5")
                 .help("Measured seconds of each rung"),
         )
-        .arg(path("results", "DIR", "Where results go").long("results").default_value("results"))
+        .arg(
+            path("results", "DIR", "Where results go")
+                .long("results")
+                .default_value("results"),
+        )
 }
 
 fn agent() -> Command {
@@ -96,7 +100,11 @@ fn agent() -> Command {
         .arg(text("listen", "HOST:PORT", "Listen for coordinators that know the token").conflicts_with("stdio"))
         .arg(text("token-env", "VARIABLE", "Variable that holds the token").default_value("LAB_AGENT_TOKEN"))
         .arg(switch("allow-commands", "Run commands that the coordinator asks for"))
-        .arg(text("cgroup", "PATH", "The node is this control group, not the machine"))
+        .arg(text(
+            "cgroup",
+            "PATH",
+            "The node is this control group, not the machine",
+        ))
 }
 
 fn import_sysbench() -> Command {

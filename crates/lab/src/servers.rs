@@ -74,13 +74,23 @@ impl Server {
             .arg("--no-defaults")
             .arg(format!("--datadir={}", data.display()))
             .arg(format!("--port={port}"))
-            .args(["--bind-address=127.0.0.1", "--socket=mariadb.sock", "--skip-name-resolve"])
+            .args([
+                "--bind-address=127.0.0.1",
+                "--socket=mariadb.sock",
+                "--skip-name-resolve",
+            ])
             .args(["--max-connections=2000", "--max-prepared-stmt-count=1000000"])
             .args(as_root());
         Server::start("mariadb", command, dir, port, interrupt)
     }
 
-    fn start(name: &'static str, mut command: Command, dir: PathBuf, port: u16, interrupt: &Interrupt) -> Result<Server> {
+    fn start(
+        name: &'static str,
+        mut command: Command,
+        dir: PathBuf,
+        port: u16,
+        interrupt: &Interrupt,
+    ) -> Result<Server> {
         let log_path = dir.join("log");
         let log = File::create(&log_path).with_context(|| format!("cannot write {}", log_path.display()))?;
         // A group of its own: Ctrl-C in the terminal is for the lab, which then stops its servers in order.

@@ -82,7 +82,10 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
     let test = take("SYSBENCH_TEST").unwrap_or_else(|| "oltp_rw".to_owned());
     let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == test) else {
         let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-        bail!("SYSBENCH_TEST=\"{test}\" has no counterpart; there is one for {}", known.join(", "));
+        bail!(
+            "SYSBENCH_TEST=\"{test}\" has no counterpart; there is one for {}",
+            known.join(", ")
+        );
     };
     let port = take("SERVER_PORT").unwrap_or_else(|| "3306".to_owned());
     let port = port.split(';').next().unwrap_or("3306").to_owned();
@@ -97,7 +100,12 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
     let threads: Vec<u32> = threads
         .split([';', ','])
         .filter(|count| !count.trim().is_empty())
-        .map(|count| count.trim().parse().with_context(|| format!("THREAD_COUNTS_TO_RUN: `{count}` is not a number")))
+        .map(|count| {
+            count
+                .trim()
+                .parse()
+                .with_context(|| format!("THREAD_COUNTS_TO_RUN: `{count}` is not a number"))
+        })
         .collect::<Result<_>>()?;
     let seconds = take("MAX_TIME").unwrap_or_else(|| "60".to_owned());
     let repeats = take("NUM_TEST_RUNS").unwrap_or_else(|| "1".to_owned());
@@ -112,10 +120,17 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
     if let Some(seed) = seed {
         writeln!(plan, "seed = {seed}")?;
     }
-    writeln!(plan, "\n[[target]]\nname = \"imported\"\nhosts = [{}]", hosts.join(", "))?;
+    writeln!(
+        plan,
+        "\n[[target]]\nname = \"imported\"\nhosts = [{}]",
+        hosts.join(", ")
+    )?;
     writeln!(plan, "user = \"{user}\"")?;
     if has_password {
-        writeln!(plan, "password_env = \"MYSQL_PASSWORD\"       # export it: a plan holds no password")?;
+        writeln!(
+            plan,
+            "password_env = \"MYSQL_PASSWORD\"       # export it: a plan holds no password"
+        )?;
     }
     writeln!(plan, "\n[[workload]]\nname = \"{test}\"\nkind = \"{kind}\"")?;
     if let Some(engine) = engine {
@@ -132,8 +147,14 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
         )?;
     }
     writeln!(plan, "\n[ladder]\nthreads_per_server = {threads:?}")?;
-    writeln!(plan, "warmup = \"5s\"                # the scripts had none\nmeasure = \"{seconds}s\"")?;
-    writeln!(plan, "cooldown = \"{pause}s\"\nrepeats = {repeats}\norder = \"sequential\"")?;
+    writeln!(
+        plan,
+        "warmup = \"5s\"                # the scripts had none\nmeasure = \"{seconds}s\""
+    )?;
+    writeln!(
+        plan,
+        "cooldown = \"{pause}s\"\nrepeats = {repeats}\norder = \"sequential\""
+    )?;
     if !given.is_empty() {
         writeln!(plan, "\n# These have no counterpart here and do not hold:")?;
         for (name, value) in &given {
@@ -207,7 +228,10 @@ TASKSET="taskset"
         assert_eq!(workload.kind, "oltp_read_write");
         assert_eq!(option("table_size"), Some("1000"));
         assert_eq!(option("filter"), Some("true"));
-        assert_eq!((option("in_list"), option("in_keys")), (Some("100"), Some("consecutive")));
+        assert_eq!(
+            (option("in_list"), option("in_keys")),
+            (Some("100"), Some("consecutive"))
+        );
         assert_eq!(option("distinct_ranges"), Some("0"));
         let ladder = plan.ladder.unwrap();
         assert_eq!(ladder.threads_per_server, [1, 2, 4]);

@@ -90,7 +90,10 @@ fn unique<'a>(section: &str, names: impl Iterator<Item = &'a str>, findings: &mu
             findings.add(&path, "a name is made of letters, digits, `-`, `_` and `.`");
         }
         if !seen.insert(name) {
-            findings.add(&path, format!("there is a {section} `{name}` already: names are unique"));
+            findings.add(
+                &path,
+                format!("there is a {section} `{name}` already: names are unique"),
+            );
         }
     }
 }
@@ -99,9 +102,16 @@ fn nodes(plan: &Plan, findings: &mut Findings) {
     unique("node", plan.nodes.iter().map(|node| node.name.as_str()), findings);
     for (index, node) in plan.nodes.iter().enumerate() {
         let path = format!("node.{index}.roles");
-        findings.require(!node.roles.is_empty(), &path, "name at least one of `load`, `sql`, `data`, `manager`");
+        findings.require(
+            !node.roles.is_empty(),
+            &path,
+            "name at least one of `load`, `sql`, `data`, `manager`",
+        );
         for role in node.roles.iter().filter(|role| !ROLES.contains(&role.as_str())) {
-            findings.add(&path, format!("`{role}` is not a role: use `load`, `sql`, `data` or `manager`"));
+            findings.add(
+                &path,
+                format!("`{role}` is not a role: use `load`, `sql`, `data` or `manager`"),
+            );
         }
         if node.ssh.is_some() && node.agent.is_some() {
             findings.add(
@@ -124,7 +134,11 @@ fn targets(plan: &Plan, findings: &mut Findings) {
         "target",
         "there is no [[target]]: add at least one with `name` and `hosts`",
     );
-    unique("target", plan.targets.iter().map(|target| target.name.as_str()), findings);
+    unique(
+        "target",
+        plan.targets.iter().map(|target| target.name.as_str()),
+        findings,
+    );
     for (index, target) in plan.targets.iter().enumerate() {
         target_addresses(target, index, findings);
         let path = |key: &str| format!("target.{index}.{key}");
@@ -184,7 +198,11 @@ fn host_of(address: &str) -> &str {
 }
 
 fn workloads(plan: &Plan, findings: &mut Findings) {
-    unique("workload", plan.workloads.iter().map(|workload| workload.name.as_str()), findings);
+    unique(
+        "workload",
+        plan.workloads.iter().map(|workload| workload.name.as_str()),
+        findings,
+    );
     for (index, workload) in plan.workloads.iter().enumerate() {
         if let Err(error) = workload.to_driver() {
             let key = match &error {
@@ -212,7 +230,11 @@ fn threads(threads: u32, path: &str, findings: &mut Findings) {
 
 fn ladder(ladder: &Ladder, findings: &mut Findings) {
     let path = "ladder.threads_per_server";
-    findings.require(!ladder.threads_per_server.is_empty(), path, "give at least one rung, such as [1, 8, 32]");
+    findings.require(
+        !ladder.threads_per_server.is_empty(),
+        path,
+        "give at least one rung, such as [1, 8, 32]",
+    );
     for count in &ladder.threads_per_server {
         threads(*count, path, findings);
     }
@@ -223,7 +245,11 @@ fn ladder(ladder: &Ladder, findings: &mut Findings) {
         "ladder.measure",
         "is at least one second, the length of a sample",
     );
-    findings.require((1..=100).contains(&ladder.repeats), "ladder.repeats", "is between 1 and 100");
+    findings.require(
+        (1..=100).contains(&ladder.repeats),
+        "ladder.repeats",
+        "is between 1 and 100",
+    );
     if let Some(max) = ladder.repeats_max {
         findings.require(
             (ladder.repeats..=100).contains(&max),
@@ -237,10 +263,18 @@ fn ladder(ladder: &Ladder, findings: &mut Findings) {
         "is a share between 0 and 1, such as 0.03",
     );
     if let Some(errors) = ladder.stop.errors {
-        findings.require((0.0..=1.0).contains(&errors), "ladder.stop.errors", "is a share between 0 and 1");
+        findings.require(
+            (0.0..=1.0).contains(&errors),
+            "ladder.stop.errors",
+            "is a share between 0 and 1",
+        );
     }
     if let Some(gain) = ladder.stop.gain {
-        findings.require((0.0..10.0).contains(&gain), "ladder.stop.gain", "is a factor such as 0.9 or 1.02");
+        findings.require(
+            (0.0..10.0).contains(&gain),
+            "ladder.stop.gain",
+            "is a factor such as 0.9 or 1.02",
+        );
     }
 }
 
@@ -256,8 +290,16 @@ fn open_loop(open: &OpenLoop, with_ladder: bool, findings: &mut Findings) {
         "are of the ladder's best: add a [ladder], or give `rates`",
     );
     let positive = |values: &[f64], limit: f64| values.iter().all(|value| *value > 0.0 && *value <= limit);
-    findings.require(positive(&open.rates, 1e8), "open_loop.rates", "are transactions per second above 0");
-    findings.require(positive(&open.shares, 2.0), "open_loop.shares", "are shares above 0, up to 2");
+    findings.require(
+        positive(&open.rates, 1e8),
+        "open_loop.rates",
+        "are transactions per second above 0",
+    );
+    findings.require(
+        positive(&open.shares, 2.0),
+        "open_loop.shares",
+        "are shares above 0, up to 2",
+    );
     threads(open.threads_per_server, "open_loop.threads_per_server", findings);
 }
 
@@ -267,7 +309,11 @@ fn slo(slo: &Slo, plan: &Plan, findings: &mut Findings) {
         "slo.quantile",
         "is a share such as 0.95 or 0.99",
     );
-    findings.require(slo.latency.0.as_micros() > 0, "slo.latency", "is above zero, such as \"20ms\"");
+    findings.require(
+        slo.latency.0.as_micros() > 0,
+        "slo.latency",
+        "is above zero, such as \"20ms\"",
+    );
     findings.require(
         (0.005..=0.5).contains(&slo.precision),
         "slo.precision",
@@ -285,11 +331,18 @@ fn slo(slo: &Slo, plan: &Plan, findings: &mut Findings) {
 
 fn availability(availability: &Availability, plan: &Plan, findings: &mut Findings) {
     threads(availability.writers, "availability.writers", findings);
-    threads(availability.threads_per_server, "availability.threads_per_server", findings);
+    threads(
+        availability.threads_per_server,
+        "availability.threads_per_server",
+        findings,
+    );
     if let Some(name) = &availability.workload
         && !plan.workloads.iter().any(|workload| workload.name == *name)
     {
-        findings.add("availability.workload", format!("there is no [[workload]] named `{name}`"));
+        findings.add(
+            "availability.workload",
+            format!("there is no [[workload]] named `{name}`"),
+        );
     }
     for (index, fault) in availability.faults.iter().enumerate() {
         self::fault(fault, index, availability, plan, findings);
@@ -314,7 +367,10 @@ fn fault(fault: &Fault, index: usize, availability: &Availability, plan: &Plan, 
         findings.add(path("restore_after"), "say when the pause or cut ends, such as \"5s\"");
     }
     if fault.restore.is_some() != fault.restore_after.is_some() && (fault.kill.is_some() || fault.command.is_some()) {
-        findings.add(path("restore"), "`restore` (a command) and `restore_after` (a time) belong together");
+        findings.add(
+            path("restore"),
+            "`restore` (a command) and `restore_after` (a time) belong together",
+        );
     }
     if fault.at >= availability.measure {
         findings.add(path("at"), "lies after the end of `measure`");

@@ -46,7 +46,9 @@ fn from_seconds(seconds: f64) -> Result<Span, String> {
     if (0.0..=LONGEST_S).contains(&seconds) {
         Ok(Span(Duration::from_secs_f64(seconds)))
     } else {
-        Err(format!("{seconds} seconds is not a length of time between 0 and 7 days"))
+        Err(format!(
+            "{seconds} seconds is not a length of time between 0 and 7 days"
+        ))
     }
 }
 

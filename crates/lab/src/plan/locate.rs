@@ -43,7 +43,11 @@ mod tests {
         assert_eq!(line(text, "name"), Some(1));
         assert_eq!(line(text, "target.1.name"), Some(7));
         assert_eq!(line(text, "target.1.hosts.0"), Some(9));
-        assert_eq!(line(text, "target.1.user"), Some(6), "the table, where the key is missing");
+        assert_eq!(
+            line(text, "target.1.user"),
+            Some(6),
+            "the table, where the key is missing"
+        );
         assert_eq!(line(text, "ladder"), None);
     }
 }

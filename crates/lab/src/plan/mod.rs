@@ -98,12 +98,21 @@ impl Target {
     /// The password, read now; it lives in memory only.
     pub fn password(&self) -> Result<String> {
         if let Some(variable) = &self.password_env {
-            return std::env::var(variable)
-                .with_context(|| format!("target `{}`: the variable {variable} is not set: export it first", self.name));
+            return std::env::var(variable).with_context(|| {
+                format!(
+                    "target `{}`: the variable {variable} is not set: export it first",
+                    self.name
+                )
+            });
         }
         if let Some(path) = &self.password_file {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("target `{}`: cannot read the password from {}", self.name, path.display()))?;
+            let text = std::fs::read_to_string(path).with_context(|| {
+                format!(
+                    "target `{}`: cannot read the password from {}",
+                    self.name,
+                    path.display()
+                )
+            })?;
             return Ok(text.trim_end_matches(['\n', '\r']).to_owned());
         }
         Ok(String::new())
@@ -139,7 +148,11 @@ pub struct Node {
 impl Workload {
     /// As the driver knows it, with every option checked.
     pub fn to_driver(&self) -> Result<lab_driver::Workload, lab_driver::WorkloadError> {
-        let options = self.options.iter().map(|(name, fact)| (name.clone(), fact.0.clone())).collect();
+        let options = self
+            .options
+            .iter()
+            .map(|(name, fact)| (name.clone(), fact.0.clone()))
+            .collect();
         lab_driver::Workload::new(&self.kind, &options)
     }
 }
@@ -438,8 +451,12 @@ fn recovery_limit() -> Span {
 
 /// Reads and checks the plan in `path`.
 pub fn read(path: &Path) -> Result<(Plan, String)> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the plan {} (`lab init > plan.toml` makes one)", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "cannot read the plan {} (`lab init > plan.toml` makes one)",
+            path.display()
+        )
+    })?;
     let plan = parse(&text).with_context(|| format!("{}", path.display()))?;
     Ok((plan, text))
 }
