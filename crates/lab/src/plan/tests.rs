@@ -10,18 +10,19 @@ fn the_printed_plan_is_a_plan() {
 /// Every commented key of the template, taken literally, is one that the plan knows.
 #[test]
 fn what_the_printed_plan_shows_in_comments_exists() {
+    let is_shown = |bare: &str| {
+        let key = bare.split(" = ").next().unwrap_or_default();
+        bare.starts_with('[') || (bare.contains(" = ") && key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+    };
+    // Keys that exclude one that is shown before them.
+    let alternatives = ["password_file", "agent ="];
     let mut text = String::new();
     for line in template::TEMPLATE.lines() {
         let bare = line.trim_start_matches("# ");
-        let is_key = bare.contains(" = ") || bare.starts_with('[');
-        text.push_str(if line.starts_with("# ") && is_key { bare } else { line });
+        let shown = is_shown(bare) && !alternatives.iter().any(|key| bare.starts_with(key));
+        text.push_str(if shown { bare } else { line });
         text.push('\n');
     }
-    // Alternatives that exclude each other, and a file that is not there.
-    let text = text
-        .replace("\npassword_file", "\n# password_file")
-        .replace("\nagent = ", "\n# agent = ")
-        .replace("# Lines that begin with", "#");
     parse(&text).unwrap();
 }
 
@@ -34,7 +35,7 @@ fn refusals_say_where_and_what_to_do() {
         let (text, _) = case.split_once("\n----\n").unwrap();
         let said = match parse(text) {
             Ok(_) => "accepted".to_owned(),
-            Err(error) => format!("{error:#}"),
+            Err(error) => without_lists(&format!("{error:#}")),
         };
         found.push(format!("{text}\n----\n{said}"));
     }
@@ -44,6 +45,16 @@ fn refusals_say_where_and_what_to_do() {
     } else {
         assert!(found == golden, "UPDATE_GOLDEN=1 rewrites the file; found:\n{found}");
     }
+}
+
+/// What the driver has is the driver's to say.
+fn without_lists(said: &str) -> String {
+    let lines: Vec<&str> = said
+        .lines()
+        .map(|line| line.split("; there are ").next().unwrap_or(line))
+        .map(|line| line.split("; it has ").next().unwrap_or(line))
+        .collect();
+    lines.join("\n")
 }
 
 #[test]
