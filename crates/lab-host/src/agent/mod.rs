@@ -36,3 +36,18 @@ pub fn serve_tcp(
         why: "the agent is not built yet".into(),
     })
 }
+
+/// Bytes that nobody can guess.
+pub(crate) fn random_bytes() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes)
+}
+
+/// Compares in a time that does not tell where the first difference is.
+pub(crate) fn same_bytes(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |different, (a, b)| different | (a ^ b)) == 0
+}
