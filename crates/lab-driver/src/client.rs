@@ -1,9 +1,13 @@
-//! Connections: [`link`] is a socket with whole packets, [`login`] the conversation that opens it, [`Control`] runs single
-//! statements and waits; [`session`] is the one that carries load.
+//! Connections. [`link`] is a socket with whole packets and [`login`] the conversation that opens it; [`Control`] runs single
+//! statements and waits. [`session`] carries the load, and [`scan`] reads its answers.
 
 mod control;
 mod link;
 mod login;
+mod scan;
+mod session;
 
 pub use control::{Answer, Control};
-pub(crate) use link::Link;
+pub use scan::Kept;
+pub(crate) use scan::Summary;
+pub(crate) use session::{OpenLimits, Sent, Session};

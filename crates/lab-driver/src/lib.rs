@@ -20,11 +20,14 @@
 pub mod client;
 mod error;
 pub mod prepare;
+mod recorder;
 pub mod run;
+mod statement;
 pub mod stop;
 pub mod sysbench;
 pub mod target;
 pub mod verify;
+mod worker;
 pub mod workload;
 
 pub use client::{Answer, Control};

@@ -1,12 +1,20 @@
 //! A rung: connections opened, warm-up, the measured interval, what it gave.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lab_results::run::{Event, Load};
 use lab_results::rung::{ErrorCount, Second, StatementTotals, Totals};
 use lab_results::{Latency, UnixMicros};
 
+use crate::client::Session;
+use crate::recorder::Part;
+use crate::statement::Catalog;
+use crate::worker::{self, Job, Message, Opened, Shared};
 use crate::{DriverError, Stop, Target, Workload};
 
 #[derive(Debug, Clone)]
@@ -111,6 +119,239 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Second),
 ) -> Result<Outcome, DriverError> {
-    let _ = (target, workload, spec, stop, progress);
-    Err(DriverError::Spec("the loops are not there yet".into()))
+    let (connections, workers) = size(spec)?;
+    let catalog = workload.catalog();
+    if target.servers.is_empty() {
+        return Err(DriverError::NoServer);
+    }
+    let shared = Shared {
+        target,
+        workload,
+        catalog: &catalog,
+        spec,
+        connections,
+        workers,
+        stop,
+        end: AtomicI64::new(spec.measure.as_nanos() as i64),
+    };
+    thread::scope(|scope| {
+        let (messages, inbox) = mpsc::channel();
+        let (jobs, job_queue) = mpsc::channel();
+        let job_queue = Arc::new(Mutex::new(job_queue));
+        let (mut starts, mut opened_by_worker) = (Vec::new(), Vec::new());
+        for number in 0..workers {
+            let (start, started) = mpsc::channel();
+            let (opened_sender, opened) = mpsc::channel();
+            starts.push(start);
+            opened_by_worker.push(opened_sender);
+            let (shared, messages) = (&shared, messages.clone());
+            let jobs = spec.survive.map(|_| jobs.clone());
+            spawn(scope, format!("load-{number}"), move || {
+                worker::work(shared, number, messages, jobs, opened, started);
+            })?;
+        }
+        drop((messages, jobs));
+        if spec.survive.is_some() {
+            for number in 0..connections.min(CONNECTORS_MOST) {
+                let (shared, job_queue, opened) = (&shared, job_queue.clone(), opened_by_worker.clone());
+                spawn(scope, format!("connect-{number}"), move || {
+                    connect_again(shared, &job_queue, &opened);
+                })?;
+            }
+        }
+        drop(opened_by_worker);
+        for _ in 0..workers {
+            match inbox.recv() {
+                Ok(Message::Ready) => {}
+                Ok(Message::CannotBegin(error)) => return Err(error),
+                _ => return Err(DriverError::Spec("a worker ended before the start".into())),
+            }
+        }
+        let mut gathered = Gathered::new(&catalog, workers);
+        let epoch = Instant::now();
+        let started = UnixMicros(unix_micros() + spec.warmup.as_micros() as u64);
+        for start in starts {
+            let _ = start.send(epoch);
+        }
+        gathered.listen(&shared, &inbox, epoch, progress);
+        let open = matches!(spec.load, Load::Open { .. });
+        Ok(gathered.outcome(started, open, stop, shared.end.load(Ordering::Relaxed)))
+    })
+}
+
+/// Threads that open lost connections again.
+const CONNECTORS_MOST: usize = 8;
+/// How often a wish to stop is looked for.
+const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
+
+/// Connections and worker threads.
+fn size(spec: &RungSpec) -> Result<(usize, usize), DriverError> {
+    let connections = spec.load.threads_total() as usize;
+    if connections == 0 {
+        return Err(DriverError::Spec("a rung needs at least one connection".into()));
+    }
+    if spec.measure < Duration::from_millis(10) {
+        return Err(DriverError::Spec("a rung measures for at least 10 ms".into()));
+    }
+    if let Load::Open { rate_per_s, .. } = spec.load
+        && !(rate_per_s.is_finite() && rate_per_s > 0.0)
+    {
+        return Err(DriverError::Spec(format!("a rate of {rate_per_s} per second is none")));
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let workers = spec.workers.unwrap_or(cores).clamp(1, connections);
+    Ok((connections, workers))
+}
+
+fn spawn<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    name: String,
+    body: impl FnOnce() + Send + 'scope,
+) -> Result<(), DriverError> {
+    thread::Builder::new()
+        .name(name)
+        .spawn_scoped(scope, body)
+        .map(|_| ())
+        .map_err(DriverError::System)
+}
+
+/// Opens lost connections again until nobody asks any more.
+fn connect_again(shared: &Shared, jobs: &Mutex<Receiver<Job>>, opened: &[Sender<Opened>]) {
+    loop {
+        let job = match jobs.lock() {
+            Ok(jobs) => jobs.recv(),
+            Err(_) => return,
+        };
+        let Ok(Job { worker, slot, turn }) = job else { return };
+        let Ok(server) = shared.target.server(turn) else { return };
+        let limits = worker::open_limits(shared.spec);
+        let session = Session::open(shared.target, server, turn, shared.catalog, limits);
+        let _ = opened[worker].send((slot, server.to_owned(), session));
+    }
+}
+
+/// The workers' parts, put together as they come.
+struct Gathered<'a> {
+    kinds: &'a [&'static str],
+    workers: usize,
+    /// Seconds that not all workers have handed over.
+    open: BTreeMap<i64, (usize, Part)>,
+    seconds: Vec<Second>,
+    total: Part,
+    events: Vec<Event>,
+    failure: Option<String>,
+    cost: ClientCost,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(catalog: &'a Catalog, workers: usize) -> Gathered<'a> {
+        Gathered {
+            kinds: &catalog.kinds,
+            workers,
+            open: BTreeMap::new(),
+            seconds: Vec::new(),
+            total: Part::new(0, catalog.kinds.len()),
+            events: Vec::new(),
+            failure: None,
+            cost: ClientCost {
+                workers,
+                ..ClientCost::default()
+            },
+        }
+    }
+
+    /// Until every worker is done.
+    fn listen(
+        &mut self,
+        shared: &Shared,
+        inbox: &Receiver<Message>,
+        epoch: Instant,
+        progress: &mut dyn FnMut(&Second),
+    ) {
+        let mut working = self.workers;
+        while working > 0 {
+            if shared.stop.is_requested() {
+                let now = epoch.elapsed().as_nanos() as i64 - shared.spec.warmup.as_nanos() as i64;
+                shared.end.fetch_min(now, Ordering::Relaxed);
+            }
+            match inbox.recv_timeout(LOOK_UP_AFTER) {
+                Ok(Message::Part(part)) => self.part(*part, progress),
+                Ok(Message::Event(what)) => self.event(what),
+                Ok(Message::Failure(what)) => {
+                    self.event(what.clone());
+                    self.failure.get_or_insert(what);
+                }
+                Ok(Message::Done(cost)) => {
+                    self.cost.cpu_s += cost.cpu_s;
+                    self.cost.context_switches += cost.context_switches;
+                    working -= 1;
+                }
+                Ok(Message::Ready | Message::CannotBegin(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        while let Some((_, (_, part))) = self.open.pop_first() {
+            self.second(part, progress);
+        }
+    }
+
+    fn part(&mut self, part: Part, progress: &mut dyn FnMut(&Second)) {
+        let second = part.second;
+        match self.open.get_mut(&second) {
+            Some((count, sum)) => {
+                *count += 1;
+                sum.merge(&part);
+            }
+            None => {
+                self.open.insert(second, (1, part));
+            }
+        }
+        while let Some(entry) = self.open.first_entry()
+            && entry.get().0 == self.workers
+        {
+            let (_, part) = entry.remove();
+            self.second(part, progress);
+        }
+    }
+
+    fn second(&mut self, part: Part, progress: &mut dyn FnMut(&Second)) {
+        if part.second >= 0 {
+            self.total.merge(&part);
+        }
+        let second = part.to_second(self.kinds);
+        progress(&second);
+        self.seconds.push(second);
+    }
+
+    /// Several workers see the same.
+    fn event(&mut self, what: String) {
+        let at = UnixMicros(unix_micros());
+        let seen = |event: &Event| event.what == what && at.0 - event.at.0 < 2_000_000;
+        if !self.events.iter().any(seen) {
+            self.events.push(Event { at, what });
+        }
+    }
+
+    fn outcome(self, started: UnixMicros, open: bool, stop: &Stop, end: i64) -> Outcome {
+        Outcome {
+            started,
+            measured_s: end.max(0) as f64 / 1e9,
+            statements: self.total.statements(self.kinds),
+            errors: self.total.error_counts(self.kinds),
+            service_latency: open.then_some(self.total.service_latency),
+            latency: self.total.latency,
+            totals: self.total.totals,
+            seconds: self.seconds,
+            client: self.cost,
+            events: self.events,
+            interrupted: stop.is_requested(),
+            failure: self.failure,
+        }
+    }
+}
+
+fn unix_micros() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
 }

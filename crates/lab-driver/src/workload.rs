@@ -1,4 +1,4 @@
-//! What is sent: a kind, its options, and for each connection a [`Script`](script::Script) that says the next statement.
+//! What is sent: a kind, its options, and for each connection a [`Script`] that says the next statement.
 //!
 //! An option that a kind does not know is refused, and every option that decides what is sent is listed with its value, so that
 //! two results can be told apart: see [`Workload::options`].
@@ -9,6 +9,8 @@ pub mod random;
 
 use std::collections::BTreeMap;
 
+use crate::client::Kept;
+use crate::statement::{Arguments, Catalog, Protocol};
 pub use oltp::{OltpKind, OltpOptions};
 use options::OptionReader;
 pub use random::{Distribution, Random};
@@ -23,6 +25,40 @@ pub struct Workload {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     Oltp(OltpKind, OltpOptions),
+}
+
+/// One connection's part of a workload: a state machine that says what is sent next. It never sees a socket or a clock.
+pub(crate) trait Script: Send {
+    /// The next statement is the first of a transaction: a new one, or the same again after an error.
+    fn begin(&mut self);
+
+    /// The next statement's index in the catalog, its parameters added to `arguments` (which is empty); `None`: the transaction is
+    /// over. `last` is what the statement before gave.
+    fn next(&mut self, arguments: &mut Arguments, last: &Last) -> Option<usize>;
+}
+
+/// What a script may know of the statement before.
+pub(crate) struct Last<'a> {
+    pub affected: u64,
+    pub rows: &'a Kept,
+}
+
+/// A table that a workload needs, and how its rows are made.
+pub(crate) struct TableLoad {
+    pub name: String,
+    pub create: String,
+    /// `INSERT INTO … VALUES`, without the rows.
+    pub insert: String,
+    /// Rows are made in units: one row, or the rows that belong together (an order's lines).
+    pub units: u64,
+    /// The longest text of one unit, for the size of an INSERT.
+    pub unit_len_max: usize,
+    /// The column that has every number from 1 to `units` once.
+    pub gapless_key: Option<&'static str>,
+    /// Statements after the rows are there: indexes.
+    pub after: Vec<String>,
+    /// Appends `(…),(…)` of the unit with this number (from 0).
+    pub write: Box<dyn Fn(u64, &mut Random, &mut Vec<u8>) + Sync + Send>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,8 +117,31 @@ impl Workload {
 
     /// Prepared statements that each connection holds, for the check of `max_prepared_stmt_count`; 0 without.
     pub fn prepared_statements_per_connection(&self) -> u64 {
+        let catalog = self.catalog();
+        let prepared = catalog
+            .statements
+            .iter()
+            .filter(|statement| statement.protocol == Protocol::Prepared);
+        prepared.count() as u64
+    }
+
+    /// Every statement that its scripts send.
+    pub(crate) fn catalog(&self) -> Catalog {
         match &self.kind {
-            Kind::Oltp(kind, options) => kind.prepared_statements(options),
+            Kind::Oltp(kind, options) => oltp::catalog(*kind, options),
+        }
+    }
+
+    /// The script of one of so many connections.
+    pub(crate) fn script(&self, seed: u64, connection: usize, connections: usize) -> Box<dyn Script> {
+        match &self.kind {
+            Kind::Oltp(kind, options) => oltp::script(*kind, options, seed, connection, connections),
+        }
+    }
+
+    pub(crate) fn tables(&self) -> Vec<TableLoad> {
+        match &self.kind {
+            Kind::Oltp(_, options) => oltp::tables(options),
         }
     }
 }

@@ -3,9 +3,12 @@
 //! In files: the sparse list of (bucket's highest value, count), which any language can read and add up.
 
 use hdrhistogram::Histogram;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const HIGHEST_US: u64 = 3_600_000_000;
+/// Space is taken up to here; a greater value makes the histogram grow. Most seconds never see one.
+const FIRST_HIGHEST_US: u64 = 4_000;
 const DIGITS: u8 = 3;
 
 /// A distribution of latencies in microseconds.
@@ -14,18 +17,23 @@ pub struct Latency(Histogram<u64>);
 
 impl Default for Latency {
     fn default() -> Self {
-        Latency(Histogram::new_with_bounds(1, HIGHEST_US, DIGITS).expect("the bounds are constants that fit"))
+        let mut histogram =
+            Histogram::new_with_bounds(1, FIRST_HIGHEST_US, DIGITS).expect("the bounds are constants that fit");
+        histogram.auto(true);
+        Latency(histogram)
     }
 }
 
 impl Latency {
     /// Values below 1 µs count as 1 µs, values above an hour as an hour.
     pub fn record_us(&mut self, value: u64) {
-        self.0.saturating_record(value.max(1));
+        self.0
+            .record(value.clamp(1, HIGHEST_US))
+            .expect("a histogram grows up to an hour");
     }
 
     pub fn merge(&mut self, other: &Latency) {
-        self.0.add(&other.0).expect("all latencies have the same bounds");
+        self.0.add(&other.0).expect("a histogram grows up to an hour");
     }
 
     pub fn count(&self) -> u64 {
@@ -80,7 +88,10 @@ impl<'de> Deserialize<'de> for Latency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut latency = Latency::default();
         for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            latency.0.saturating_record_n(value.max(1), count);
+            latency
+                .0
+                .record_n(value.clamp(1, HIGHEST_US), count)
+                .map_err(D::Error::custom)?;
         }
         Ok(latency)
     }

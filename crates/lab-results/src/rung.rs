@@ -71,7 +71,8 @@ pub struct StatementTotals {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
-    /// MySQL's error number; 0 for what the client saw by itself (a refused connection, a broken packet).
+    /// MySQL's error number: the server's, or the client's own (2003 cannot connect, 2006 gone, 2013 lost during a statement); 0 for
+    /// bytes that are not the protocol.
     pub code: u16,
     pub sqlstate: String,
     /// The first message of this code, as an example.

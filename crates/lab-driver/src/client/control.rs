@@ -62,6 +62,12 @@ impl Control {
             .map_err(|error| error.at(&self.server, sql))
     }
 
+    /// As [`Control::query`], for statements that are built as bytes.
+    pub(crate) fn execute(&mut self, sql: &[u8]) -> Result<Answer, DriverError> {
+        self.exchange(sql)
+            .map_err(|error| error.at(&self.server, &String::from_utf8_lossy(&sql[..sql.len().min(80)])))
+    }
+
     /// The first column of the first row, if there is one and it is not NULL.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, DriverError> {
         let answer = self.query(sql)?;

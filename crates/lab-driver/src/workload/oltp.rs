@@ -1,10 +1,17 @@
-//! The ten OLTP workloads of sysbench 1.0, statement by statement, and three variants that are not in it:
+//! The ten OLTP workloads of sysbench 1.0, statement by statement, and variants that are not in it:
 //!
 //! * `filter`: the range scans return one row of `range_size`: a test of processors where the plain one tests the network.
 //! * `in_list`: point selects look up that many keys with one `IN (…)`; the figure is key lookups per second.
-//! * `clip_ranges`, `sort_keys`: ranges that end with the table, updates in key order so that no two deadlock.
+//! * `clip_ranges`, `sort_keys`, `data`: ranges that end with the table, updates in key order so that no two deadlock, rows as
+//!   RonDB's older sysbench loads them.
 
 use super::WorkloadError;
+mod data;
+mod script;
+
+pub(super) use data::tables;
+pub(super) use script::{catalog, script};
+
 use super::options::OptionReader;
 use super::random::Distribution;
 
@@ -59,14 +66,6 @@ impl OltpKind {
             name == full || full.strip_prefix("oltp_") == Some(name) || full.strip_prefix("select_") == Some(name)
         })
     }
-
-    pub(super) fn prepared_statements(self, options: &OltpOptions) -> u64 {
-        if options.prepared {
-            u64::from(options.tables) * 9 + 2
-        } else {
-            0
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +106,16 @@ pub struct OltpOptions {
     pub in_keys: InKeys,
     pub clip_ranges: bool,
     pub sort_keys: bool,
+    pub data: Data,
+}
+
+/// What the rows hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// Random digits, as sysbench 1.0 writes them.
+    Sysbench1,
+    /// k=0, c=' ', a constant pad: what RonDB's sysbench 0.4.12 loads; updates write a constant of 99 characters.
+    Rondb,
 }
 
 impl OltpOptions {
@@ -154,6 +163,11 @@ impl OltpOptions {
             )?,
             clip_ranges: reader.switch("clip_ranges", false)?,
             sort_keys: reader.switch("sort_keys", false)?,
+            data: reader.choice(
+                "data",
+                "sysbench1 or rondb",
+                &[("sysbench1", Data::Sysbench1), ("rondb", Data::Rondb)],
+            )?,
         })
     }
 }

@@ -1,0 +1,137 @@
+//! One rung from the command line, for trying things out:
+//!
+//! ```text
+//! cargo run -p lab-driver --release --example load -- 127.0.0.1:3306 test oltp_read_write threads=8 seconds=5 prepare=yes table_size=10000
+//! ```
+//!
+//! Whatever is not one of `user`, `password`, `threads`, `rate`, `workers`, `warmup`, `seconds`, `seed`, `survive`, `prepare`,
+//! `cleanup` is an option of the workload.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+use lab_driver::{Password, PrepareSpec, RungSpec, Stop, Survive, Target, Workload};
+use lab_results::run::{Arrivals, Load};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut positional = || {
+        arguments
+            .next()
+            .ok_or("usage: load HOST:PORT[,…] DATABASE WORKLOAD [option=value …]")
+    };
+    let (servers, database, kind) = (positional()?, positional()?, positional()?);
+    let mut options: BTreeMap<String, String> = arguments
+        .filter_map(|argument| {
+            argument
+                .split_once('=')
+                .map(|(name, value)| (name.into(), value.into()))
+        })
+        .collect();
+    let mut take = |name: &str, default: &str| options.remove(name).unwrap_or_else(|| default.to_owned());
+    let target = Target {
+        servers: servers.split(',').map(str::to_owned).collect(),
+        user: take("user", "root"),
+        password: Password::new(take("password", "")),
+        database,
+    };
+    let threads: u32 = take("threads", "8").parse()?;
+    let rate: f64 = take("rate", "0").parse()?;
+    let workers: usize = take("workers", "0").parse()?;
+    let warmup: f64 = take("warmup", "1").parse()?;
+    let seconds: f64 = take("seconds", "5").parse()?;
+    let seed: u64 = take("seed", "1").parse()?;
+    let survive = take("survive", "no") == "yes";
+    let (prepare, cleanup) = (take("prepare", "no") == "yes", take("cleanup", "no") == "yes");
+    let workload = Workload::new(&kind, &options)?;
+    let stop = Stop::new();
+    if prepare {
+        lab_driver::cleanup(&target, &workload)?;
+        let spec = PrepareSpec { connections: 4, seed };
+        let prepared = lab_driver::prepare(&target, &workload, &spec, &stop, &mut |done, all| {
+            println!("{done} of {all} rows");
+        })?;
+        println!("{prepared:?}");
+    }
+    let load = if rate > 0.0 {
+        Load::Open {
+            rate_per_s: rate,
+            arrivals: Arrivals::Poisson,
+            threads_total: threads,
+        }
+    } else {
+        Load::Closed {
+            threads_per_server: threads / target.servers.len() as u32,
+            threads_total: threads,
+        }
+    };
+    let mut spec = RungSpec::new(
+        load,
+        Duration::from_secs_f64(warmup),
+        Duration::from_secs_f64(seconds),
+        seed,
+    );
+    spec.workers = (workers > 0).then_some(workers);
+    spec.survive = survive.then(Survive::default);
+    let outcome = lab_driver::run(&target, &workload, &spec, &stop, &mut |second| {
+        let p95 = second.latency.quantile_us(0.95).unwrap_or_default() as f64 / 1e3;
+        println!(
+            "{:>4} s  {:>8} tx  {:>9} queries  p95 {p95:.2} ms  errors {}",
+            second.second, second.transactions, second.queries, second.errors
+        );
+    })?;
+    let per_s = |count: u64| count as f64 / outcome.measured_s;
+    println!(
+        "{:.1} tx/s, {:.1} queries/s, {:.1} rows/s, {:.1} key lookups/s, {:.1} KB/tx received, {} retries, {} reconnects, backlog {}",
+        per_s(outcome.totals.transactions),
+        per_s(outcome.totals.queries),
+        per_s(outcome.totals.rows),
+        per_s(outcome.totals.key_lookups),
+        outcome.totals.bytes_received as f64 / 1e3 / outcome.totals.transactions.max(1) as f64,
+        outcome.totals.retries,
+        outcome.totals.reconnects,
+        outcome.totals.backlog,
+    );
+    let show = |name: &str, latency: &lab_results::Latency| {
+        let at = |quantile| latency.quantile_us(quantile).unwrap_or_default() as f64 / 1e3;
+        println!(
+            "{name:>20}: {:>9}  p50 {:.3}  p95 {:.3}  p99 {:.3}  max {:.3} ms",
+            latency.count(),
+            at(0.5),
+            at(0.95),
+            at(0.99),
+            at(1.0)
+        );
+    };
+    show("transaction", &outcome.latency);
+    if let Some(service) = &outcome.service_latency {
+        show("service", service);
+    }
+    for (name, totals) in &outcome.statements {
+        show(name, &totals.latency);
+    }
+    for error in &outcome.errors {
+        println!(
+            "{} x {} ({}) in {}: {}",
+            error.count, error.code, error.sqlstate, error.statement, error.message
+        );
+    }
+    for event in &outcome.events {
+        println!("event: {}", event.what);
+    }
+    println!(
+        "client: {:.2} s CPU = {:.1} us per query, {} context switches, {} workers",
+        outcome.client.cpu_s,
+        outcome.client.cpu_s * 1e6 / outcome.totals.queries.max(1) as f64,
+        outcome.client.context_switches,
+        outcome.client.workers
+    );
+    if let Some(failure) = outcome.failure {
+        println!("failed: {failure}");
+    }
+    if cleanup {
+        lab_driver::cleanup(&target, &workload)?;
+    }
+    Ok(())
+}
