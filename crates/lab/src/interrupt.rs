@@ -3,12 +3,11 @@
 //! A thread of its own waits for the signals, so whoever works looks at a flag when it suits him. Leaving at once still
 //! ends the servers that the lab started itself: they have their own process groups and would live on.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use lab_driver::Stop;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -20,22 +19,23 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether the user wants to stop.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Stop);
 
 impl Interrupt {
     /// From now on SIGINT and SIGTERM mean what the module says.
     pub fn install() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
-        let flag = interrupt.0.clone();
+        let stop = interrupt.0.clone();
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot take signals")?;
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 for _ in signals.forever() {
-                    if flag.swap(true, Ordering::SeqCst) {
+                    if stop.is_requested() {
                         servers::kill_all();
                         std::process::exit(EXIT_INTERRUPTED);
                     }
+                    stop.request();
                     eprintln!("\nstopping: what was measured is kept (Ctrl-C again leaves at once)");
                 }
             })
@@ -44,12 +44,12 @@ impl Interrupt {
     }
 
     pub fn asked(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.is_requested()
     }
 
     /// For loops that look by themselves.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
+    pub fn stop(&self) -> &Stop {
+        &self.0
     }
 
     /// Waits, but not on after a Ctrl-C.

@@ -14,9 +14,16 @@
 //! 3. [`servers`]: databases that the lab starts by itself.
 
 pub mod cli;
+mod clock;
 mod interrupt;
+mod machines;
 pub mod plan;
+mod preflight;
+mod progress;
 mod schedule;
+mod series;
 pub mod servers;
+mod subject;
+mod table;
 
 pub use cli::{command, run};

@@ -1,0 +1,192 @@
+//! The plan's nodes with the lines to them: probed before the series, watched during it.
+//!
+//! A node that cannot be reached is a problem to tell, not a reason to measure nothing: its samples are missing then, and
+//! the verdict says what it could not look at.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use lab_host::{Host, ProbePlan, Reach, WatchPlan, host::probe_pairs};
+use lab_results::{NodeProbes, NodeSample};
+
+use crate::plan::{Node, Plan};
+
+pub struct Machines {
+    pub nodes: Vec<Machine>,
+}
+
+pub struct Machine {
+    pub node: Node,
+    pub host: Option<Host>,
+    pub probes: Option<NodeProbes>,
+    /// Not yet asked for by a rung.
+    samples: Vec<NodeSample>,
+}
+
+/// Offsets larger than this make the seconds of two nodes different seconds.
+const CLOCK_OFFSET_MAX_US: i64 = 100_000;
+
+impl Machines {
+    /// Opens the lines; what failed is in the second part, as sentences.
+    pub fn connect(plan: &Plan) -> (Machines, Vec<String>) {
+        let mut problems = Vec::new();
+        let nodes = plan
+            .nodes
+            .iter()
+            .map(|node| {
+                let host = reach(node).and_then(|reach| Ok(Host::connect(&node.name, &reach)?));
+                let host = host
+                    .map_err(|error| problems.push(format!("node {}: {error:#}; it is not probed and not watched", node.name)))
+                    .ok();
+                Machine {
+                    node: node.clone(),
+                    host,
+                    probes: None,
+                    samples: Vec::new(),
+                }
+            })
+            .collect();
+        (Machines { nodes }, problems)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Machine> {
+        self.nodes.iter().find(|machine| machine.node.name == name)
+    }
+
+    /// Sentences on clocks that are too far apart.
+    pub fn check_clocks(&self) -> Vec<String> {
+        self.hosts()
+            .filter_map(|host| {
+                let (offset, uncertainty) = match host.clock_offset() {
+                    Ok(offset) => offset,
+                    Err(error) => return Some(format!("node {}: its clock: {error}", host.name())),
+                };
+                (offset.abs() > CLOCK_OFFSET_MAX_US + i64::try_from(uncertainty).unwrap_or(i64::MAX)).then(|| {
+                    format!(
+                        "node {}: its clock is {} ms off (samples are corrected for that; let NTP or chrony set it)",
+                        host.name(),
+                        offset / 1000
+                    )
+                })
+            })
+            .collect()
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.nodes.iter().filter_map(|machine| machine.host.as_ref())
+    }
+
+    /// Probes every node, one after the other so that none disturbs another; `say` is told which one is at work.
+    pub fn probe(&mut self, settings: &crate::plan::Probes, mut say: impl FnMut(&str)) -> Vec<NodeProbes> {
+        for machine in &mut self.nodes {
+            let Some(host) = &machine.host else { continue };
+            say(&machine.node.name);
+            let plan = ProbePlan {
+                directory: machine.node.disk.clone(),
+                cross_checks: settings.cross_checks,
+                stalls_s: if settings.short { 1.0 } else { 5.0 },
+                ..ProbePlan::default()
+            };
+            machine.probes = Some(host.probe(&plan).unwrap_or_else(|error| NodeProbes {
+                node: machine.node.name.clone(),
+                problems: vec![error.to_string()],
+                ..NodeProbes::default()
+            }));
+        }
+        self.probe_network(&mut say);
+        self.nodes.iter().filter_map(|machine| machine.probes.clone()).collect()
+    }
+
+    fn probe_network(&mut self, say: &mut impl FnMut(&str)) {
+        let addresses: BTreeMap<String, String> = self
+            .nodes
+            .iter()
+            .filter_map(|machine| Some((machine.node.name.clone(), address(&machine.node)?)))
+            .collect();
+        let hosts: Vec<&Host> = self.hosts().filter(|host| addresses.contains_key(host.name())).collect();
+        if hosts.len() < 2 {
+            return;
+        }
+        say("the network between nodes");
+        let (mut pairs, problems) = probe_pairs(&hosts, &addresses);
+        for machine in &mut self.nodes {
+            if let (Some(probes), Some(found)) = (&mut machine.probes, pairs.remove(&machine.node.name)) {
+                probes.network.extend(found);
+            }
+        }
+        if let Some(first) = self.nodes.iter_mut().find_map(|machine| machine.probes.as_mut()) {
+            first.problems.extend(problems);
+        }
+    }
+
+    /// Starts a sample per second on every node; `processes`: by node, names of processes to tell apart.
+    pub fn watch(&self, processes: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+        let mut problems = Vec::new();
+        for host in self.hosts() {
+            let plan = WatchPlan {
+                processes: processes.get(host.name()).cloned().unwrap_or_default(),
+                ..WatchPlan::default()
+            };
+            if let Err(error) = host.watch(&plan) {
+                problems.push(format!("node {}: {error}; it is not watched", host.name()));
+            }
+        }
+        problems
+    }
+
+    /// Forgets what was sampled before now.
+    pub fn drop_samples(&mut self) {
+        self.collect();
+        for machine in &mut self.nodes {
+            machine.samples.clear();
+        }
+    }
+
+    /// What came since the last [`Machines::drop_samples`], of the nodes named.
+    pub fn samples(&mut self, of: impl Fn(&Node) -> bool) -> Vec<NodeSample> {
+        self.collect();
+        self.nodes
+            .iter()
+            .filter(|machine| of(&machine.node))
+            .flat_map(|machine| machine.samples.iter().cloned())
+            .collect()
+    }
+
+    fn collect(&mut self) {
+        for machine in &mut self.nodes {
+            if let Some(host) = &machine.host {
+                machine.samples.extend(host.take_samples());
+            }
+        }
+    }
+}
+
+/// Where the other nodes reach it: as the plan says, or the host of its agent or ssh destination.
+fn address(node: &Node) -> Option<String> {
+    let of_agent = || Some(node.agent.as_ref()?.rsplit_once(':')?.0.to_owned());
+    let of_ssh = || {
+        let destination = node.ssh.as_ref()?;
+        Some(destination.rsplit('@').next().unwrap_or(destination).to_owned())
+    };
+    node.address.clone().or_else(of_agent).or_else(of_ssh)
+}
+
+/// How the plan says that a node is reached.
+pub fn reach(node: &Node) -> Result<Reach> {
+    if let Some(destination) = &node.ssh {
+        return Ok(Reach::Ssh {
+            destination: destination.clone(),
+            options: Vec::new(),
+            command: node.agent_command.clone(),
+        });
+    }
+    let Some(address) = &node.agent else {
+        return Ok(Reach::Local);
+    };
+    let token = std::env::var(&node.token_env)
+        .map_err(|_| anyhow::anyhow!("the variable {} with its agent's token is not set", node.token_env))?;
+    Ok(Reach::Agent {
+        address: address.clone(),
+        token,
+    })
+}

@@ -1,0 +1,316 @@
+//! What must hold before the first rung, looked at in seconds instead of found out in hours: servers that answer and take
+//! enough connections and prepared statements, files and disk enough here, and the same rows on every target.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use lab_driver::{Check, Control, PrepareSpec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::subject::{Sent, Subject};
+
+/// What a target said of itself.
+#[derive(Debug, Default)]
+pub struct Facts {
+    pub versions: Vec<String>,
+    pub variables: BTreeMap<String, String>,
+}
+
+/// What a server must take during the series.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand {
+    /// Connections at once to one server, and in all.
+    pub threads_per_server: u32,
+    pub threads_total: u32,
+    pub prepared_per_connection: u64,
+}
+
+/// Server variables that decide what figures mean; those that exist are kept with the results.
+const VARIABLES: &[&str] = &[
+    "binlog_format",
+    "character_set_server",
+    "innodb_buffer_pool_size",
+    "innodb_doublewrite",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_log_file_size",
+    "innodb_redo_log_capacity",
+    "log_bin",
+    "max_connections",
+    "max_prepared_stmt_count",
+    "performance_schema",
+    "query_cache_type",
+    "sync_binlog",
+    "thread_handling",
+    "transaction_isolation",
+    "tx_isolation",
+    "version",
+    "version_comment",
+    "wsrep_cluster_size",
+    "wsrep_on",
+    "wsrep_sync_wait",
+];
+
+/// Connections that a server needs beside the load's: ours for looking, and somebody's who watches.
+const SPARE_CONNECTIONS: u64 = 5;
+/// Files of ours that are no connections.
+const SPARE_FILES: u64 = 200;
+const FREE_DISK_MIN: u64 = 1 << 30;
+const REPLICATION_LIMIT: Duration = Duration::from_secs(20);
+const LOAD_CONNECTIONS: usize = 4;
+
+/// This machine: files and disk. Raises the soft limit of open files where that is enough.
+pub fn this_machine(demand: Demand, results: &Path) -> Result<Vec<String>> {
+    let needed = u64::from(demand.threads_total) + SPARE_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < needed) {
+        if limit.maximum.is_some_and(|maximum| maximum < needed) {
+            bail!(
+                "{} threads need {needed} open files, the limit here is {}: raise it (`ulimit -Hn {needed}`, LimitNOFILE=) or \
+                 ask for fewer threads",
+                demand.threads_total,
+                limit.maximum.unwrap_or_default()
+            );
+        }
+        let raised = Rlimit {
+            current: Some(needed),
+            maximum: limit.maximum,
+        };
+        setrlimit(Resource::Nofile, raised)?;
+    }
+    let disk = rustix::fs::statvfs(results)?;
+    let free = disk.f_bavail * disk.f_frsize;
+    let mut warnings = Vec::new();
+    if free < FREE_DISK_MIN {
+        warnings.push(format!(
+            "only {} MiB are free where the results go ({})",
+            free >> 20,
+            results.display()
+        ));
+    }
+    Ok(warnings)
+}
+
+/// One target's servers: reachable, big enough. Problems are sentences that say what to do.
+pub fn servers(subject: &Subject, demand: Demand, problems: &mut Vec<String>) -> Facts {
+    let mut facts = Facts::default();
+    for server in subject.servers() {
+        if let Err(error) = server_facts(subject, server, demand, &mut facts, problems) {
+            problems.push(format!("target {}: {error}", subject.name));
+        }
+    }
+    facts
+}
+
+fn server_facts(
+    subject: &Subject,
+    server: &str,
+    demand: Demand,
+    facts: &mut Facts,
+    problems: &mut Vec<String>,
+) -> Result<()> {
+    let mut control = Control::connect_without_database(&subject.in_database(""), server)?;
+    let variables: BTreeMap<String, String> = control
+        .query("SHOW GLOBAL VARIABLES")?
+        .rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut row = row.into_iter();
+            Some((row.next()??.to_lowercase(), row.next()?.unwrap_or_default()))
+        })
+        .collect();
+    let version = variables
+        .get("version")
+        .cloned()
+        .unwrap_or_else(|| control.server_version().to_owned());
+    facts.versions.push(match variables.get("version_comment") {
+        Some(comment) if !comment.is_empty() => format!("{version} ({comment})"),
+        _ => version,
+    });
+    let number = |name: &str| variables.get(name).and_then(|value| value.parse::<u64>().ok());
+    let connections = u64::from(demand.threads_per_server) + SPARE_CONNECTIONS;
+    if number("max_connections").is_some_and(|max| max > 0 && max < connections) {
+        problems.push(format!(
+            "target {}: {server} takes {} connections, the series needs {connections}: SET GLOBAL max_connections = {connections}",
+            subject.name,
+            number("max_connections").unwrap_or_default()
+        ));
+    }
+    let prepared = u64::from(demand.threads_per_server) * demand.prepared_per_connection;
+    if number("max_prepared_stmt_count").is_some_and(|max| max < prepared) {
+        problems.push(format!(
+            "target {}: {server} keeps {} prepared statements, the series needs {prepared}: SET GLOBAL max_prepared_stmt_count = \
+             {prepared}, or db_ps_mode = \"disable\" in the workload",
+            subject.name,
+            number("max_prepared_stmt_count").unwrap_or_default()
+        ));
+    }
+    for name in VARIABLES {
+        if let Some(value) = variables.get(*name) {
+            keep(&mut facts.variables, name, value, server);
+        }
+    }
+    Ok(())
+}
+
+/// Servers of one target that differ in a variable are a finding: both values are kept.
+fn keep(kept: &mut BTreeMap<String, String>, name: &str, value: &str, server: &str) {
+    match kept.get_mut(name) {
+        None => {
+            kept.insert(name.to_owned(), value.to_owned());
+        }
+        Some(known) if known == value || known.contains(&format!("{value} on ")) => {}
+        Some(known) => {
+            *known = format!("{known}, {value} on {server}");
+        }
+    }
+}
+
+/// What to do with tables that are there and are not what the workload needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Nothing is dropped that the series did not make.
+    Keep,
+    /// Dropped and filled anew: the user said so.
+    Reload,
+}
+
+/// Sees to it that `sent`'s tables are on `subject` with the rows they must have.
+pub fn data(
+    subject: &Subject,
+    sent: &Sent,
+    existing: Existing,
+    seed: u64,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> Result<Vec<Check>> {
+    let target = subject.for_workload(sent);
+    let Some(first) = target.servers.first() else {
+        bail!("target {} has no server", subject.name);
+    };
+    let mut control = Control::connect_without_database(&target, first)?;
+    control.query(&format!("CREATE DATABASE IF NOT EXISTS `{}`", target.database))?;
+    let tables = control.query(&format!("SHOW TABLES FROM `{}`", target.database))?;
+    if tables.rows.is_empty() {
+        fill(subject, sent, seed, progress, interrupt)?;
+    } else if existing == Existing::Reload || sent.changes_rows {
+        lab_driver::cleanup(&target, &sent.workload)?;
+        fill(subject, sent, seed, progress, interrupt)?;
+    }
+    let mut checks = Vec::new();
+    for server in &target.servers {
+        let end = Instant::now() + REPLICATION_LIMIT;
+        let check = loop {
+            let check = lab_driver::check(&target, server, &sent.workload)?;
+            // What one server of several has just been told, the others may learn a moment later.
+            if check.problems.is_empty() || target.servers.len() == 1 || Instant::now() > end || interrupt.asked() {
+                break check;
+            }
+            interrupt.sleep(Duration::from_millis(500));
+        };
+        if !check.problems.is_empty() {
+            bail!(
+                "target {}: the tables in database `{}` are not what workload {} needs ({server}: {}): give the target another \
+                 `database`, or run with --reload, which drops and fills them anew",
+                subject.name,
+                target.database,
+                sent.name,
+                check.problems.join("; ")
+            );
+        }
+        checks.push(check);
+    }
+    Ok(checks)
+}
+
+/// Fills the tables, which are not there.
+fn fill(subject: &Subject, sent: &Sent, seed: u64, progress: &mut Progress, interrupt: &Interrupt) -> Result<()> {
+    let target = subject.for_workload(sent);
+    progress.doing(&format!(
+        "filling the tables of {} on {} ({} rows)",
+        sent.name,
+        subject.name,
+        sent.workload.rows()
+    ));
+    let spec = PrepareSpec {
+        connections: LOAD_CONNECTIONS.max(target.servers.len()),
+        seed,
+    };
+    let filled = lab_driver::prepare(&target, &sent.workload, &spec, interrupt.stop(), &mut |done, all| {
+        let percent = 100 * done / all.max(1);
+        progress.detail(&format!("filling {} on {}: {percent} %", sent.name, subject.name));
+    });
+    if let Err(error) = filled {
+        // Half filled tables would be in the way of the next series; what made filling fail may keep them from going.
+        lab_driver::cleanup(&target, &sent.workload).ok();
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+/// Sentences on what differs between the tables of two targets; rows that differ make figures that do not compare.
+pub fn unequal(first: (&str, &[Check]), other: (&str, &[Check])) -> Vec<String> {
+    let (Some(ours), Some(theirs)) = (first.1.first(), other.1.first()) else {
+        return Vec::new();
+    };
+    ours.tables
+        .iter()
+        .zip(&theirs.tables)
+        .filter(|(ours, theirs)| ours.rows != theirs.rows || ours.name != theirs.name)
+        .map(|(ours, theirs)| {
+            format!(
+                "table {} has {} rows on {} and {} has {} on {}: run with --reload",
+                ours.name, ours.rows, first.0, theirs.name, theirs.rows, other.0
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_driver::TableCheck;
+
+    use super::*;
+
+    fn check(rows: u64) -> Vec<Check> {
+        vec![Check {
+            tables: vec![TableCheck {
+                name: "sbtest1".to_owned(),
+                rows,
+                ..TableCheck::default()
+            }],
+            problems: Vec::new(),
+        }]
+    }
+
+    #[test]
+    fn targets_with_other_rows_are_told() {
+        assert_eq!(unequal(("a", &check(10)), ("b", &check(10))), Vec::<String>::new());
+        let said = unequal(("a", &check(10)), ("b", &check(9)));
+        assert_eq!(said, ["table sbtest1 has 10 rows on a and sbtest1 has 9 on b: run with --reload"]);
+    }
+
+    #[test]
+    fn a_variable_that_differs_between_servers_keeps_both_values() {
+        let mut kept = BTreeMap::new();
+        for (value, server) in [("1", "a:1"), ("1", "b:1"), ("2", "c:1"), ("2", "d:1")] {
+            keep(&mut kept, "sync_binlog", value, server);
+        }
+        assert_eq!(kept["sync_binlog"], "1, 2 on c:1");
+    }
+
+    #[test]
+    fn more_threads_than_files_are_refused_with_the_remedy() {
+        let demand = Demand {
+            threads_per_server: u32::MAX,
+            threads_total: u32::MAX,
+            prepared_per_connection: 0,
+        };
+        let error = this_machine(demand, Path::new(".")).unwrap_err().to_string();
+        assert!(error.contains("ulimit"), "{error}");
+    }
+}

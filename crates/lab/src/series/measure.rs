@@ -1,0 +1,407 @@
+//! One rung, from the first connection to the file.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use lab_driver::{DriverError, Outcome, RungSpec};
+use lab_host::explain::OneThread;
+use lab_host::verdict::{DriverEvidence, NodeEvidence};
+use lab_host::{Evidence, cost, explain_one_thread, judge};
+use lab_results::rung::{Bottleneck, NodeCost};
+use lab_results::run::Load;
+use lab_results::{NodeSample, Rung};
+
+use super::{Bench, Measured};
+use crate::clock;
+use crate::plan::Driver;
+use crate::preflight::{self, Existing};
+
+/// Which rung, by places in the plan's lists.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub target: usize,
+    pub workload: usize,
+    pub load: Load,
+    pub repeat: u32,
+    pub warmup: Duration,
+    pub measure: Duration,
+    pub cooldown: Duration,
+}
+
+/// With the fewest threads of the series: what waiting for each other adds is seen against it.
+#[derive(Debug, Clone, Copy)]
+pub struct Alone {
+    threads: u32,
+    latency_us: Option<f64>,
+    locking_us: Option<f64>,
+}
+
+/// A sample ends up to this long after its second, and then travels.
+const SAMPLE_LATENESS: Duration = Duration::from_millis(1300);
+/// After so many rungs in a row that could not begin, a target is given up.
+const SILENT_MAX: u32 = 3;
+/// A target that is being started again by its operator gets this long before a rung is given up.
+const COME_BACK: Duration = Duration::from_secs(5);
+
+const LOCK_ERRORS: &[u16] = &[1205, 1213, 3572, 1020, 3058];
+const WAIT_FOR_LOCKS: &[&str] = &["update", "delete", "insert"];
+
+impl Bench {
+    /// Runs it and writes it. `None`: it gave nothing, and `not_run` says why.
+    pub fn measure(&mut self, asked: &Asked) -> Result<Option<Rung>> {
+        let what = self.words(asked);
+        if self.silent.get(&asked.target).is_some_and(|times| *times >= SILENT_MAX) {
+            self.not_run(what, "the target did not answer any more");
+            return Ok(None);
+        }
+        self.index += 1;
+        self.progress.begin(&what);
+        let outcome = match self.load(asked) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                if self.interrupt.asked() {
+                    return Ok(None);
+                }
+                *self.silent.entry(asked.target).or_default() += 1;
+                let why = format!("{error:#}");
+                self.event(&format!("{what}: {why}"));
+                self.not_run(what, &why);
+                self.folder.write_run(&self.run)?;
+                return Ok(None);
+            }
+        };
+        self.silent.remove(&asked.target);
+        self.interrupt.sleep(asked.cooldown.max(if self.plan.probes.watch {
+            SAMPLE_LATENESS
+        } else {
+            Duration::ZERO
+        }));
+        let rung = self.judged(asked, outcome, &what);
+        self.progress.end(&rung.0);
+        let folder = self.folder.create_rung(&rung.0)?;
+        folder.write_seconds(&rung.1)?;
+        folder.write_samples(&rung.2)?;
+        folder.write_rung(&rung.0)?;
+        self.measured.push(Measured {
+            target: asked.target,
+            workload: asked.workload,
+            load: asked.load.clone(),
+            tps: tps(&rung.0),
+            void: rung.0.void.is_some(),
+        });
+        self.folder.write_run(&self.run)?;
+        Ok(Some(rung.0))
+    }
+
+    /// `ours read_write 8 threads, repeat 2`.
+    pub fn words(&self, asked: &Asked) -> String {
+        let load = match &asked.load {
+            Load::Closed {
+                threads_per_server,
+                threads_total,
+            } if threads_per_server == threads_total => format!("{threads_total:>3} thr"),
+            Load::Closed {
+                threads_per_server,
+                threads_total,
+            } => format!("{threads_total:>3} thr ({threads_per_server}/server)"),
+            Load::Open { rate_per_s, .. } => format!("{rate_per_s:.0}/s"),
+        };
+        format!(
+            "{} {} {load} #{}",
+            self.subjects[asked.target].name, self.workloads[asked.workload].name, asked.repeat
+        )
+    }
+
+    /// Sends the load; a target that went away gets a moment to come back.
+    fn load(&mut self, asked: &Asked) -> Result<Outcome> {
+        let subject = &self.subjects[asked.target];
+        let sent = &self.workloads[asked.workload];
+        if sent.changes_rows && self.index > 1 {
+            preflight::data(
+                subject,
+                sent,
+                Existing::Reload,
+                self.plan.seed,
+                &mut self.progress,
+                &self.interrupt,
+            )?;
+        }
+        let target = subject.for_workload(sent);
+        let spec = RungSpec::new(asked.load.clone(), asked.warmup, asked.measure, self.seed(asked));
+        self.machines.drop_samples();
+        let stop = self.interrupt.stop().clone();
+        let progress = &mut self.progress;
+        let mut run = || match sent.driver {
+            Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut |second| progress.second(second)),
+            Driver::Sysbench => {
+                lab_driver::sysbench::run(&target, &sent.workload, &spec, &stop, &mut |second| progress.second(second))
+            }
+        };
+        match run() {
+            Err(DriverError::Connect { .. } | DriverError::Closed { .. } | DriverError::Io { .. })
+                if !self.interrupt.asked() =>
+            {
+                self.interrupt.sleep(COME_BACK);
+                Ok(run()?)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// The same for every target, so that all are asked for the same keys in the same order.
+    fn seed(&self, asked: &Asked) -> u64 {
+        let threads = u64::from(asked.load.threads_total());
+        let mut seed = self.plan.seed;
+        for part in [asked.workload as u64, u64::from(asked.repeat), threads] {
+            // A step of splitmix64: near inputs give far outputs.
+            seed = (seed ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            seed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            seed = (seed ^ (seed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            seed ^= seed >> 31;
+        }
+        seed
+    }
+
+    /// The outcome with costs, verdict and explanation, its seconds and its samples.
+    fn judged(
+        &mut self,
+        asked: &Asked,
+        outcome: Outcome,
+        what: &str,
+    ) -> (Rung, Vec<lab_results::Second>, Vec<NodeSample>) {
+        let nodes = self.subjects[asked.target].nodes.clone();
+        let samples = self
+            .machines
+            .samples(|node| nodes.contains(&node.name) || node.roles.iter().any(|role| role == "load"));
+        let costs = self.costs(asked, &outcome, &samples);
+        let one = mean(&outcome.latency);
+        let locking = locking_mean(&outcome);
+        let threads = asked.load.threads_total();
+        let key = (asked.target, asked.workload);
+        let closed = matches!(asked.load, Load::Closed { .. });
+        if closed && self.alone.get(&key).is_none_or(|alone| threads <= alone.threads) {
+            self.alone.insert(
+                key,
+                Alone {
+                    threads,
+                    latency_us: one,
+                    locking_us: locking,
+                },
+            );
+        }
+        let verdict = self
+            .plan
+            .probes
+            .watch
+            .then(|| judge(&self.evidence(asked, &outcome, &samples)));
+        let void = self.void(asked, &outcome, verdict.as_ref());
+        if let Some(failure) = &outcome.failure {
+            self.event(&format!("{what}: ended after {:.1} s: {failure}", outcome.measured_s));
+        }
+        let explanation = (closed && matches!(asked.load, Load::Closed { threads_per_server: 1, .. }) && threads == 1)
+            .then(|| self.explanation(asked, &outcome, &costs))
+            .flatten();
+        let rung = Rung {
+            schema: lab_results::SCHEMA,
+            index: self.index,
+            target: self.subjects[asked.target].name.clone(),
+            workload: self.workloads[asked.workload].name.clone(),
+            load: asked.load.clone(),
+            repeat: asked.repeat,
+            started: outcome.started,
+            measured_s: outcome.measured_s,
+            totals: outcome.totals,
+            statements: outcome.statements,
+            latency: outcome.latency,
+            service_latency: outcome.service_latency,
+            errors: outcome.errors,
+            costs,
+            verdict,
+            explanation,
+            events: outcome.events,
+            void,
+        };
+        (rung, outcome.seconds, samples)
+    }
+
+    fn void(&self, asked: &Asked, outcome: &Outcome, verdict: Option<&lab_results::rung::Verdict>) -> Option<String> {
+        if let Some(failure) = &outcome.failure {
+            return Some(format!("ended after {:.1} s: {failure}", outcome.measured_s));
+        }
+        if outcome.interrupted {
+            return Some(format!(
+                "stopped by the user after {:.1} of {:.1} s",
+                outcome.measured_s,
+                asked.measure.as_secs_f64()
+            ));
+        }
+        let verdict = verdict?;
+        (verdict.bottleneck == Bottleneck::LoadGenerator).then(|| {
+            let evidence = verdict.evidence.first().map_or("", String::as_str);
+            format!("the load generator was the limit: {evidence}")
+        })
+    }
+
+    fn costs(&self, asked: &Asked, outcome: &Outcome, samples: &[NodeSample]) -> BTreeMap<String, NodeCost> {
+        let subject = &self.subjects[asked.target];
+        let process: BTreeMap<String, String> = subject
+            .process
+            .iter()
+            .flat_map(|process| subject.nodes.iter().map(|node| (node.clone(), process.clone())))
+            .collect();
+        let mut costs = cost::node_costs(samples, outcome.started, outcome.measured_s, &process);
+        // A machine that only drives the load: the measured process there is ours.
+        for machine in &self.machines.nodes {
+            let name = &machine.node.name;
+            if machine.node.is_local()
+                && !process.contains_key(name)
+                && let Some(cost) = costs.get_mut(name)
+            {
+                cost.process_cpu_s = Some(outcome.client.cpu_s);
+            }
+        }
+        costs
+    }
+
+    fn evidence(&self, asked: &Asked, outcome: &Outcome, samples: &[NodeSample]) -> Evidence {
+        let subject = &self.subjects[asked.target];
+        let ours = std::process::id().to_string();
+        let nodes = self
+            .machines
+            .nodes
+            .iter()
+            .filter(|machine| subject.nodes.contains(&machine.node.name) || has_role(machine, "load"))
+            .map(|machine| NodeEvidence {
+                name: machine.node.name.clone(),
+                roles: self.roles(machine, &subject.nodes),
+                samples: samples
+                    .iter()
+                    .filter(|sample| sample.node == machine.node.name)
+                    .cloned()
+                    .collect(),
+                probes: machine.probes.clone(),
+                load_processes: if machine.node.is_local() { vec![ours.clone()] } else { Vec::new() },
+                server_processes: subject.process.iter().cloned().collect(),
+            })
+            .collect();
+        let alone = self.alone.get(&(asked.target, asked.workload));
+        let alone = alone.filter(|alone| alone.threads < asked.load.threads_total());
+        Evidence {
+            started: outcome.started,
+            measured_s: outcome.measured_s,
+            nodes,
+            driver: DriverEvidence {
+                threads: asked.load.threads_total(),
+                transactions: outcome.totals.transactions,
+                queries: outcome.totals.queries,
+                cpu_s: Some(outcome.client.cpu_s).filter(|cpu_s| *cpu_s > 0.0),
+                worker_threads: u32::try_from(outcome.client.workers).ok().filter(|workers| *workers > 0),
+                retries: outcome.totals.retries,
+                wasted_us: outcome.totals.wasted_us,
+                lock_errors: outcome
+                    .errors
+                    .iter()
+                    .filter(|error| LOCK_ERRORS.contains(&error.code))
+                    .map(|error| error.count)
+                    .sum(),
+                mean_latency_us: mean(&outcome.latency),
+                one_thread_latency_us: alone.and_then(|alone| alone.latency_us),
+                locking_latency_us: locking_mean(outcome),
+                locking_latency_one_thread_us: alone.and_then(|alone| alone.locking_us),
+                commit_latency_us: outcome.statements.get("commit").and_then(|commit| mean(&commit.latency)),
+            },
+        }
+    }
+
+    /// A machine that also serves another target is, for this one, only what drives its load.
+    fn roles(&self, machine: &crate::machines::Machine, of_target: &[String]) -> Vec<String> {
+        let serves = of_target.contains(&machine.node.name);
+        machine
+            .node
+            .roles
+            .iter()
+            .filter(|role| serves || role.as_str() == "load")
+            .cloned()
+            .collect()
+    }
+
+    fn explanation(
+        &mut self,
+        asked: &Asked,
+        outcome: &Outcome,
+        costs: &BTreeMap<String, NodeCost>,
+    ) -> Option<lab_results::rung::LatencyExplanation> {
+        let subject = &self.subjects[asked.target];
+        let server_node = subject.nodes.first()?;
+        let load_node = self.machines.nodes.iter().find(|machine| has_role(machine, "load"))?;
+        let transactions = outcome.totals.transactions;
+        if transactions == 0 {
+            return None;
+        }
+        let per_tx = |total: f64| total / transactions as f64;
+        let cost = costs.get(server_node);
+        let together = load_node.node.name == *server_node;
+        let server_cpu_s = cost.map_or(0.0, |cost| cost.process_cpu_s.unwrap_or(cost.cpu_s));
+        let flushes = cost.and_then(|cost| cost.disk_flushes).unwrap_or(0) as f64;
+        let (explanation, missing) = explain_one_thread(&OneThread {
+            load: load_node.probes.as_ref(),
+            server_name: if together { "self" } else { server_node },
+            server: self.machines.get(server_node).and_then(|machine| machine.probes.as_ref()),
+            round_trips_per_tx: per_tx(outcome.totals.queries as f64),
+            answer_bytes: outcome.totals.bytes_received as f64 / outcome.totals.queries.max(1) as f64,
+            client_cpu_us: per_tx(outcome.client.cpu_s * 1e6),
+            server_cpu_us: per_tx(server_cpu_s * 1e6),
+            syncs_per_tx: per_tx(flushes),
+            hand_overs_per_tx: 2.0 * per_tx(flushes),
+        });
+        if !missing.is_empty() && self.plan.probes.before {
+            let words = format!("no probe explains the part of {}", missing.join(", "));
+            self.progress.detail(&words);
+        }
+        Some(explanation)
+    }
+
+    pub fn loaded(&self, target: usize, threads_per_server: u32) -> Load {
+        let servers = u32::try_from(self.subjects[target].servers().len()).unwrap_or(u32::MAX);
+        Load::Closed {
+            threads_per_server,
+            threads_total: threads_per_server.saturating_mul(servers),
+        }
+    }
+
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.asked()
+    }
+
+    pub fn note(&mut self, what: &str) {
+        self.progress.say(what);
+        self.run.events.push(lab_results::run::Event {
+            at: clock::now(),
+            what: what.to_owned(),
+        });
+    }
+}
+
+fn has_role(machine: &crate::machines::Machine, role: &str) -> bool {
+    machine.node.roles.iter().any(|has| has == role)
+}
+
+pub fn tps(rung: &Rung) -> f64 {
+    rung.totals.transactions as f64 / rung.measured_s.max(1e-9)
+}
+
+fn mean(latency: &lab_results::Latency) -> Option<f64> {
+    latency.mean_us()
+}
+
+/// Of the statements that may have to wait for somebody else's lock.
+fn locking_mean(outcome: &Outcome) -> Option<f64> {
+    let mut merged = lab_results::Latency::default();
+    for (kind, totals) in &outcome.statements {
+        if WAIT_FOR_LOCKS.iter().any(|word| kind.contains(word)) {
+            merged.merge(&totals.latency);
+        }
+    }
+    merged.mean_us()
+}

@@ -1,0 +1,201 @@
+//! What the plan names, as the driver knows it: targets with their passwords, workloads with the database that holds their tables.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use lab_driver::target::Password;
+use lab_report::price::Part;
+use lab_report::Prices;
+use lab_results::run;
+
+use crate::clock;
+use crate::plan::{self, Driver, Plan};
+
+/// A target under test.
+pub struct Subject {
+    pub name: String,
+    /// In the plan's database; a workload may have one of its own: see [`Subject::for_workload`].
+    driver: lab_driver::Target,
+    pub nodes: Vec<String>,
+    pub process: Option<String>,
+}
+
+impl Subject {
+    pub fn new(target: &plan::Target) -> Result<Subject> {
+        Ok(Subject {
+            name: target.name.clone(),
+            driver: lab_driver::Target {
+                servers: target.addresses(),
+                user: target.user.clone(),
+                password: Password::new(target.password()?),
+                database: target.database.clone(),
+            },
+            nodes: target.nodes.clone(),
+            process: target.process.clone(),
+        })
+    }
+
+    pub fn servers(&self) -> &[String] {
+        &self.driver.servers
+    }
+
+    pub fn for_workload(&self, load: &Sent) -> lab_driver::Target {
+        self.in_database(&load.suffix)
+    }
+
+    pub fn in_database(&self, suffix: &str) -> lab_driver::Target {
+        let mut target = self.driver.clone();
+        target.database.push_str(suffix);
+        target
+    }
+}
+
+/// A workload to be sent.
+pub struct Sent {
+    pub name: String,
+    pub driver: Driver,
+    pub workload: lab_driver::Workload,
+    /// Appended to the target's database: tables that differ live apart.
+    pub suffix: String,
+    /// Its rungs leave fewer or more rows than they found: the tables are filled anew for each.
+    pub changes_rows: bool,
+}
+
+/// Options that decide what is in the tables.
+const OF_TABLES: &[&str] = &[
+    "auto_inc",
+    "create_secondary",
+    "create_table_options",
+    "data",
+    "filter",
+    "mysql_storage_engine",
+    "secondary",
+    "table_size",
+    "tables",
+];
+
+/// The plan's workloads. Those of equal tables share them; any further kind of tables gets a database of its own, and so
+/// does a workload that changes the number of rows.
+pub fn workloads(plan: &Plan) -> Result<Vec<Sent>> {
+    let mut databases: BTreeMap<Vec<(String, String)>, String> = BTreeMap::new();
+    plan.workloads
+        .iter()
+        .map(|planned| {
+            let workload = planned
+                .to_driver()
+                .with_context(|| format!("workload `{}`", planned.name))?;
+            let kind = workload.kind_name();
+            let changes_rows = matches!(kind, "oltp_insert" | "oltp_delete" | "ycsb_d" | "ycsb_e");
+            let suffix = if changes_rows {
+                format!("_{}", word(&planned.name))
+            } else {
+                let is_first = databases.is_empty();
+                databases
+                    .entry(tables_of(&workload))
+                    .or_insert_with(|| {
+                        if is_first {
+                            String::new()
+                        } else {
+                            format!("_{}", word(&planned.name))
+                        }
+                    })
+                    .clone()
+            };
+            Ok(Sent {
+                name: planned.name.clone(),
+                driver: planned.driver,
+                workload,
+                suffix,
+                changes_rows,
+            })
+        })
+        .collect()
+}
+
+/// What two workloads must have in common to use the same tables.
+fn tables_of(workload: &lab_driver::Workload) -> Vec<(String, String)> {
+    let kind = workload.kind_name();
+    let is_oltp = kind.starts_with("oltp_") || kind.starts_with("select_");
+    let family = match kind.split('_').next() {
+        _ if is_oltp => "oltp",
+        Some(family) => family,
+        None => kind,
+    };
+    let mut tables = vec![("family".to_owned(), family.to_owned())];
+    tables.extend(
+        workload
+            .options()
+            .iter()
+            .filter(|(name, _)| !is_oltp || OF_TABLES.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
+    tables
+}
+
+fn word(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}
+
+impl Sent {
+    /// As the results keep it.
+    pub fn described(&self) -> run::Workload {
+        let driver = match self.driver {
+            Driver::Latsdb => "latsdb".to_owned(),
+            Driver::Sysbench => match lab_driver::sysbench::version() {
+                Some(version) => format!("sysbench {version}"),
+                None => "sysbench".to_owned(),
+            },
+        };
+        run::Workload {
+            name: self.name.clone(),
+            kind: self.workload.kind_name().to_owned(),
+            options: self.workload.options().clone(),
+            driver,
+        }
+    }
+}
+
+/// Cost of a target by the plan's figure or by its nodes' facts; `None` if nothing is known, with the reason.
+pub fn price(target: &plan::Target, plan: &Plan) -> Result<Option<run::Price>> {
+    if let Some(usd_per_hour) = target.usd_per_hour {
+        let given = Part::Given {
+            what: target.name.clone(),
+            count: 1,
+            usd_per_hour,
+            source: "the plan".to_owned(),
+            dated: clock::date(clock::now()),
+        };
+        return Ok(Some(Prices::shipped().cluster(&[given])?));
+    }
+    let Some(settings) = &plan.prices else {
+        return Ok(None);
+    };
+    let mut prices = Prices::shipped();
+    if let Some(path) = &settings.file {
+        prices = prices.preferring(Prices::read(path)?);
+    }
+    let mut parts = Vec::new();
+    for name in &target.nodes {
+        let Some(node) = plan.nodes.iter().find(|node| node.name == *name) else {
+            continue;
+        };
+        let fact = |key: &str| {
+            node.facts.get(key).map(|fact| fact.0.clone()).with_context(|| {
+                format!("node `{name}` has no fact `{key}`: a price needs `provider`, `region` and `type`")
+            })
+        };
+        parts.push(Part::Machine {
+            provider: fact("provider")?,
+            region: fact("region")?,
+            machine: fact("type")?,
+            terms: settings.terms.clone(),
+            count: 1,
+        });
+    }
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(prices.cluster(&parts)?))
+}
