@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use crate::plan;
+use crate::{commands, plan, quick};
 
 /// `latsdb lab`; the binary adds it to its own commands.
 pub fn command() -> Command {
@@ -13,7 +13,7 @@ pub fn command() -> Command {
         .about("Measure databases: LatsDB, MySQL, MariaDB and whatever speaks their protocol")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(quick())
+        .subcommand(quick_command())
         .subcommand(
             Command::new("init")
                 .about("Print a commented plan")
@@ -23,7 +23,8 @@ pub fn command() -> Command {
             Command::new("run")
                 .about("Run a plan: probes, ladder, open loop, soak; results and a report in a folder")
                 .arg(plan_file().required(true))
-                .arg(name_flag()),
+                .arg(name_flag())
+                .arg(switch("reload", "Drop the workloads' tables and fill them anew")),
         )
         .subcommand(
             Command::new("availability")
@@ -37,6 +38,10 @@ pub fn command() -> Command {
                 .arg(plan_file())
                 .arg(switch("short", "A few seconds instead of about a minute"))
                 .arg(switch("json", "Print JSON"))
+                .arg(switch(
+                    "cross-checks",
+                    "Run sysbench, ioping and fio beside our probes, where they are installed",
+                ))
                 .arg(path("disk", "DIR", "Folder on the disk to probe [default: .]").long("disk")),
         )
         .subcommand(
@@ -65,6 +70,7 @@ pub fn command() -> Command {
             Command::new("verify")
                 .about("Prove that our driver sends what sysbench sends, captured on the wire")
                 .arg(text("server", "HOST:PORT", "A server to run both against").required(true))
+                .arg(text("kind", "KIND", "One workload instead of all of sysbench's"))
                 .arg(text("user", "USER", "Account").default_value("root"))
                 .arg(text("password-env", "VARIABLE", "Variable that holds the password"))
                 .arg(text("database", "DATABASE", "Database for the tables").default_value("sbtest")),
@@ -73,7 +79,7 @@ pub fn command() -> Command {
         .subcommand(import_sysbench())
 }
 
-fn quick() -> Command {
+fn quick_command() -> Command {
     Command::new("quick")
         .about("Two minutes on this machine: starts a LatsDB (and a MariaDB, if installed), measures, reports")
         .arg(path("latsdb", "PATH", "The latsdb to start [default: this program]").long("latsdb"))
@@ -152,6 +158,13 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let (name, matches) = matches.subcommand().expect("clap insists on a subcommand");
     match name {
         "init" => init(matches.get_one::<PathBuf>("from").map(PathBuf::as_path)),
+        "quick" => quick::run(matches),
+        "run" => commands::run_plan(matches),
+        "report" => commands::report(matches),
+        "compare" => commands::compare(matches),
+        "probe" => commands::probe(matches),
+        "agent" => commands::agent(matches),
+        "verify" => commands::verify(matches),
         _ => bail!("`lab {name}` is not in this version"),
     }
 }

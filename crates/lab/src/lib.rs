@@ -15,11 +15,13 @@
 
 pub mod cli;
 mod clock;
+mod commands;
 mod interrupt;
 mod machines;
 pub mod plan;
 mod preflight;
 mod progress;
+mod quick;
 mod schedule;
 mod series;
 pub mod servers;

@@ -36,7 +36,12 @@ impl Machines {
             .map(|node| {
                 let host = reach(node).and_then(|reach| Ok(Host::connect(&node.name, &reach)?));
                 let host = host
-                    .map_err(|error| problems.push(format!("node {}: {error:#}; it is not probed and not watched", node.name)))
+                    .map_err(|error| {
+                        problems.push(format!(
+                            "node {}: {error:#}; it is not probed and not watched",
+                            node.name
+                        ))
+                    })
                     .ok();
                 Machine {
                     node: node.clone(),
@@ -103,7 +108,10 @@ impl Machines {
             .iter()
             .filter_map(|machine| Some((machine.node.name.clone(), address(&machine.node)?)))
             .collect();
-        let hosts: Vec<&Host> = self.hosts().filter(|host| addresses.contains_key(host.name())).collect();
+        let hosts: Vec<&Host> = self
+            .hosts()
+            .filter(|host| addresses.contains_key(host.name()))
+            .collect();
         if hosts.len() < 2 {
             return;
         }

@@ -291,7 +291,10 @@ mod tests {
     fn targets_with_other_rows_are_told() {
         assert_eq!(unequal(("a", &check(10)), ("b", &check(10))), Vec::<String>::new());
         let said = unequal(("a", &check(10)), ("b", &check(9)));
-        assert_eq!(said, ["table sbtest1 has 10 rows on a and sbtest1 has 9 on b: run with --reload"]);
+        assert_eq!(
+            said,
+            ["table sbtest1 has 10 rows on a and sbtest1 has 9 on b: run with --reload"]
+        );
     }
 
     #[test]

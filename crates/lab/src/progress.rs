@@ -72,21 +72,35 @@ impl Progress {
             second.second + i64::from(second.second >= 0),
             second.transactions,
             milliseconds(&second.latency, 0.95),
-            if second.errors > 0 { format!("  {} errors", second.errors) } else { String::new() },
+            if second.errors > 0 {
+                format!("  {} errors", second.errors)
+            } else {
+                String::new()
+            },
         );
         self.draw(&line);
     }
 
     pub fn end(&mut self, rung: &Rung) {
         self.done += 1;
-        let line = format!("{:>4}/{:<4} {}  {}", self.done, self.planned.max(self.done), self.rung, summary(rung));
+        let line = format!(
+            "{:>4}/{:<4} {}  {}",
+            self.done,
+            self.planned.max(self.done),
+            self.rung,
+            summary(rung)
+        );
         self.say(&line);
     }
 
     /// Instead of [`Progress::end`], for a rung that gave nothing.
     pub fn not_run(&mut self, what: &str, why: &str) {
         self.done += 1;
-        self.say(&format!("{:>4}/{:<4} {what}  not run: {why}", self.done, self.planned.max(self.done)));
+        self.say(&format!(
+            "{:>4}/{:<4} {what}  not run: {why}",
+            self.done,
+            self.planned.max(self.done)
+        ));
     }
 
     fn bar(&self) -> String {
@@ -151,7 +165,13 @@ pub fn milliseconds(latency: &Latency, quantile: f64) -> String {
         None => "-".to_owned(),
         Some(us) => {
             let ms = us as f64 / 1000.0;
-            let digits = if ms >= 100.0 { 0 } else if ms >= 10.0 { 1 } else { 2 };
+            let digits = if ms >= 100.0 {
+                0
+            } else if ms >= 10.0 {
+                1
+            } else {
+                2
+            };
             format!("{ms:.digits$} ms")
         }
     }

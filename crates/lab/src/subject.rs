@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use lab_driver::target::Password;
-use lab_report::price::Part;
 use lab_report::Prices;
+use lab_report::price::Part;
 use lab_results::run;
 
 use crate::clock;

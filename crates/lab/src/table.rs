@@ -22,13 +22,21 @@ struct Cell {
 pub fn of(folder: &Path) -> Result<String> {
     let folder = Folder::open(folder);
     let run = folder.run()?;
-    let rungs: Vec<Rung> = folder.rungs()?.iter().map(|rung| rung.rung()).collect::<Result<_, _>>()?;
+    let rungs: Vec<Rung> = folder
+        .rungs()?
+        .iter()
+        .map(|rung| rung.rung())
+        .collect::<Result<_, _>>()?;
     let targets: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     let mut text = String::new();
     for workload in &run.workloads {
         let mut rows: BTreeMap<(bool, u64, String), BTreeMap<&str, Cell>> = BTreeMap::new();
         for rung in rungs.iter().filter(|rung| rung.workload == workload.name) {
-            let cell = rows.entry(row(&rung.load)).or_default().entry(rung.target.as_str()).or_default();
+            let cell = rows
+                .entry(row(&rung.load))
+                .or_default()
+                .entry(rung.target.as_str())
+                .or_default();
             if rung.void.is_some() {
                 cell.voids += 1;
             } else {
@@ -59,9 +67,11 @@ pub fn of(folder: &Path) -> Result<String> {
 /// Closed loops before open ones, each by its size.
 fn row(load: &Load) -> (bool, u64, String) {
     match load {
-        Load::Closed { threads_per_server, .. } => {
-            (false, u64::from(*threads_per_server), format!("{threads_per_server} threads"))
-        }
+        Load::Closed { threads_per_server, .. } => (
+            false,
+            u64::from(*threads_per_server),
+            format!("{threads_per_server} threads"),
+        ),
         Load::Open { rate_per_s, .. } => (true, *rate_per_s as u64, format!("{rate_per_s:.0}/s")),
     }
 }

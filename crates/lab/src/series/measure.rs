@@ -8,8 +8,8 @@ use lab_driver::{DriverError, Outcome, RungSpec};
 use lab_host::explain::OneThread;
 use lab_host::verdict::{DriverEvidence, NodeEvidence};
 use lab_host::{Evidence, cost, explain_one_thread, judge};
-use lab_results::rung::{Bottleneck, NodeCost};
 use lab_results::run::Load;
+use lab_results::rung::{Bottleneck, NodeCost};
 use lab_results::{NodeSample, Rung};
 
 use super::{Bench, Measured};
@@ -133,10 +133,12 @@ impl Bench {
         let stop = self.interrupt.stop().clone();
         let progress = &mut self.progress;
         let mut run = || match sent.driver {
-            Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut |second| progress.second(second)),
-            Driver::Sysbench => {
-                lab_driver::sysbench::run(&target, &sent.workload, &spec, &stop, &mut |second| progress.second(second))
-            }
+            Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut |second| {
+                progress.second(second)
+            }),
+            Driver::Sysbench => lab_driver::sysbench::run(&target, &sent.workload, &spec, &stop, &mut |second| {
+                progress.second(second)
+            }),
         };
         match run() {
             Err(DriverError::Connect { .. } | DriverError::Closed { .. } | DriverError::Io { .. })
@@ -199,7 +201,15 @@ impl Bench {
         if let Some(failure) = &outcome.failure {
             self.event(&format!("{what}: ended after {:.1} s: {failure}", outcome.measured_s));
         }
-        let explanation = (closed && matches!(asked.load, Load::Closed { threads_per_server: 1, .. }) && threads == 1)
+        let explanation = (closed
+            && matches!(
+                asked.load,
+                Load::Closed {
+                    threads_per_server: 1,
+                    ..
+                }
+            )
+            && threads == 1)
             .then(|| self.explanation(asked, &outcome, &costs))
             .flatten();
         let rung = Rung {
@@ -281,7 +291,11 @@ impl Bench {
                     .cloned()
                     .collect(),
                 probes: machine.probes.clone(),
-                load_processes: if machine.node.is_local() { vec![ours.clone()] } else { Vec::new() },
+                load_processes: if machine.node.is_local() {
+                    vec![ours.clone()]
+                } else {
+                    Vec::new()
+                },
                 server_processes: subject.process.iter().cloned().collect(),
             })
             .collect();
@@ -296,7 +310,9 @@ impl Bench {
                 transactions: outcome.totals.transactions,
                 queries: outcome.totals.queries,
                 cpu_s: Some(outcome.client.cpu_s).filter(|cpu_s| *cpu_s > 0.0),
-                worker_threads: u32::try_from(outcome.client.workers).ok().filter(|workers| *workers > 0),
+                worker_threads: u32::try_from(outcome.client.workers)
+                    .ok()
+                    .filter(|workers| *workers > 0),
                 retries: outcome.totals.retries,
                 wasted_us: outcome.totals.wasted_us,
                 lock_errors: outcome
@@ -309,7 +325,10 @@ impl Bench {
                 one_thread_latency_us: alone.and_then(|alone| alone.latency_us),
                 locking_latency_us: locking_mean(outcome),
                 locking_latency_one_thread_us: alone.and_then(|alone| alone.locking_us),
-                commit_latency_us: outcome.statements.get("commit").and_then(|commit| mean(&commit.latency)),
+                commit_latency_us: outcome
+                    .statements
+                    .get("commit")
+                    .and_then(|commit| mean(&commit.latency)),
             },
         }
     }
@@ -347,7 +366,10 @@ impl Bench {
         let (explanation, missing) = explain_one_thread(&OneThread {
             load: load_node.probes.as_ref(),
             server_name: if together { "self" } else { server_node },
-            server: self.machines.get(server_node).and_then(|machine| machine.probes.as_ref()),
+            server: self
+                .machines
+                .get(server_node)
+                .and_then(|machine| machine.probes.as_ref()),
             round_trips_per_tx: per_tx(outcome.totals.queries as f64),
             answer_bytes: outcome.totals.bytes_received as f64 / outcome.totals.queries.max(1) as f64,
             client_cpu_us: per_tx(outcome.client.cpu_s * 1e6),

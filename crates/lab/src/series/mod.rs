@@ -184,7 +184,10 @@ impl Bench {
         let mut processes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for subject in &self.subjects {
             for node in &subject.nodes {
-                processes.entry(node.clone()).or_default().extend(subject.process.clone());
+                processes
+                    .entry(node.clone())
+                    .or_default()
+                    .extend(subject.process.clone());
             }
         }
         // Ours is the load generator's.
@@ -267,7 +270,11 @@ impl Bench {
     }
 
     fn threads_per_server_most(&self) -> u32 {
-        let ladder = self.plan.ladder.iter().flat_map(|ladder| ladder.threads_per_server.iter().copied());
+        let ladder = self
+            .plan
+            .ladder
+            .iter()
+            .flat_map(|ladder| ladder.threads_per_server.iter().copied());
         let open = self.plan.open_loop.iter().map(|open| open.threads_per_server);
         let soak = self.plan.soak.iter().map(|soak| soak.threads_per_server);
         ladder.chain(open).chain(soak).max().unwrap_or(1)
@@ -310,7 +317,11 @@ fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress: &m
             .map(|node| run::Node {
                 name: node.name.clone(),
                 roles: node.roles.clone(),
-                facts: node.facts.iter().map(|(name, fact)| (name.clone(), fact.0.clone())).collect(),
+                facts: node
+                    .facts
+                    .iter()
+                    .map(|(name, fact)| (name.clone(), fact.0.clone()))
+                    .collect(),
             })
             .collect(),
         workloads: workloads.iter().map(Sent::described).collect(),

@@ -120,7 +120,10 @@ impl Bench {
             let Load::Closed { threads_per_server, .. } = measured.load else {
                 continue;
             };
-            let load = ladder.threads_per_server.iter().position(|threads| *threads == threads_per_server);
+            let load = ladder
+                .threads_per_server
+                .iter()
+                .position(|threads| *threads == threads_per_server);
             if let Some(load) = load {
                 let key = (measured.workload, load, measured.target);
                 rates.entry(key).or_default().push(measured.tps);

@@ -87,7 +87,9 @@ impl Bench {
         let mut interval = Interval::new(most);
         let mut latency_ms = None;
         for step in 1..=STEPS_MAX {
-            let Some(rate) = interval.next(slo.precision) else { break };
+            let Some(rate) = interval.next(slo.precision) else {
+                break;
+            };
             self.progress.planned += 1;
             let asked = self.asked_open(target, workload, rate, step);
             let Some(rung) = self.measure(&asked)? else {
