@@ -181,12 +181,15 @@ impl Drop for Reservation {
     }
 }
 
-/// The bytes an allocation of `size` takes in a size-class allocator: multiples of 8 up to 64, then eight classes per doubling.
+/// The bytes an allocation of `size` takes in mimalloc's size classes: 8, multiples of 16 up to 64, then four per doubling.
 pub const fn allocated(size: usize) -> usize {
-    if size <= 64 {
-        return (size + 7) & !7;
+    if size <= 8 {
+        return 8;
     }
-    let step = (1usize << (usize::BITS - 1 - (size - 1).leading_zeros())) >> 3;
+    if size <= 64 {
+        return (size + 15) & !15;
+    }
+    let step = (1usize << (usize::BITS - 1 - (size - 1).leading_zeros())) >> 2;
     (size + step - 1) & !(step - 1)
 }
 
@@ -234,8 +237,8 @@ mod tests {
     #[test]
     fn size_classes() {
         assert_eq!(
-            [1, 8, 12, 24, 64, 65, 80, 128, 129, 215, 1025].map(allocated),
-            [8, 8, 16, 24, 64, 72, 80, 128, 144, 224, 1152]
+            [1, 8, 12, 24, 64, 65, 80, 128, 129, 211, 1016, 1025].map(allocated),
+            [8, 8, 16, 32, 64, 80, 80, 128, 160, 224, 1024, 1280]
         );
     }
 }

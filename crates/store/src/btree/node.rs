@@ -16,9 +16,10 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-/// Most entries of a node. With 64 a leaf is a kilobyte: cheap to copy, and a million rows are four levels.
+/// Most entries of a node. With 62 a leaf is just a kilobyte, a size class of the allocator: cheap to copy, and a million rows
+/// are four levels.
 #[cfg(not(any(test, miri)))]
-pub(super) const FANOUT: usize = 64;
+pub(super) const FANOUT: usize = 62;
 /// Small in tests, so that few keys make many levels.
 #[cfg(any(test, miri))]
 pub(super) const FANOUT: usize = 8;
