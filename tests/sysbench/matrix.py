@@ -79,12 +79,11 @@ def short_matrix():
 
 
 def long_matrix():
-    """Everything with everything, but for the ways to load, which meet uniform keys only."""
+    """Everything with everything: every way to run on every way to load."""
     threads, modes = (1, 8, 32, 64), ("auto", "disable")
-    whole = itertools.product(SCRIPTS, threads, modes, ("uniform", "special"), ("off", "on"))
-    yield Load(), [Run(*run) for run in whole]
-    for load in (Load(secondary="on"), Load(auto_inc="off"), Load(secondary="on", auto_inc="off")):
-        yield load, [Run(script, n, mode) for script, n, mode in itertools.product(SCRIPTS, threads, modes)]
+    whole = [Run(*run) for run in itertools.product(SCRIPTS, threads, modes, ("uniform", "special"), ("off", "on"))]
+    for secondary, auto_inc in itertools.product(("off", "on"), repeat=2):
+        yield Load(secondary=secondary, auto_inc=auto_inc), whole
 
 
 def sysbench(script, action, options):

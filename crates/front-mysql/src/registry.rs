@@ -13,7 +13,7 @@ use std::time::Instant;
 use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql::host::Interrupt;
-use sql::processes::{Kill, Process, Processes};
+use sql::processes::{Kill, Process, Processes, Traffic};
 
 use crate::backend::ClientHost;
 use crate::clock::CoarseInstant;
@@ -238,6 +238,20 @@ impl Processes for Registry {
     fn list(&self) -> Vec<Process> {
         let handles: Vec<_> = self.connections.lock().values().cloned().collect();
         handles.iter().map(|handle| handle.process()).collect()
+    }
+
+    fn traffic(&self) -> Traffic {
+        let now = self.statistics();
+        Traffic {
+            connected: now.connected as u64,
+            running: now.running as u64,
+            connections: now.connections,
+            connections_refused: now.connections_refused,
+            logins_denied: now.logins_denied,
+            commands: now.commands,
+            bytes_received: now.bytes_received,
+            bytes_sent: now.bytes_sent,
+        }
     }
 
     fn kill(&self, connection_id: u32, what: Kill) -> bool {

@@ -42,10 +42,23 @@ pub struct Parsed {
     pub statement: Statement,
     /// Number of `?` parameters.
     pub params: u32,
+    /// What the statement does with `@variables`.
+    pub user_variables: UserVariables,
     /// Bytes read, the closing `;` included: the next statement begins here.
     pub consumed: usize,
     /// Nothing but white space, comments and semicolons follows.
     pub last: bool,
+}
+
+/// What a statement does with `@variables`, most first: whoever assigns one may read it, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UserVariables {
+    #[default]
+    None,
+    /// Their values, and so their types, are the same for the whole statement.
+    Read,
+    /// `@name := value`: they may change from row to row.
+    Assigned,
 }
 
 /// Parses the first statement of `text`.

@@ -5,6 +5,9 @@ pub trait Processes: Send + Sync {
     /// All connections, by rising id.
     fn list(&self) -> Vec<Process>;
 
+    /// What all connections did since the node started.
+    fn traffic(&self) -> Traffic;
+
     /// Interrupts a connection; false where there is none with that id. Who may do it is the caller's to decide.
     fn kill(&self, connection_id: u32, what: Kill) -> bool;
 }
@@ -14,6 +17,21 @@ pub enum Kill {
     /// The running statement, if there is one; the session goes on.
     Query,
     Connection,
+}
+
+/// Counts since the start, and how many connections there are now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    pub connected: u64,
+    /// Of these, with a command on its way.
+    pub running: u64,
+    pub connections: u64,
+    /// Refused at the limit.
+    pub connections_refused: u64,
+    pub logins_denied: u64,
+    pub commands: u64,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
 }
 
 /// One row of `SHOW PROCESSLIST`.

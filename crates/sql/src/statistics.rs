@@ -2,97 +2,144 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use parser::ast::Statement;
+use StatementKind as Kind;
+use parser::ast::{InsertVerb, Statement};
 
-/// Statements that an operator would want to tell apart.
+/// Statements that an operator would want to tell apart, as MySQL's `Com_` variables do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum StatementKind {
     Select,
     Insert,
+    Replace,
     Update,
     Delete,
+    /// `LOAD DATA`
+    Load,
     Begin,
     Commit,
     Rollback,
+    Savepoint,
+    /// `SET` of variables and of the next transaction.
     Set,
+    ChangeDatabase,
+    /// `SHOW`, `DESCRIBE` and `EXPLAIN`.
     Show,
-    /// `CREATE`, `ALTER`, `DROP` and the like, of databases, tables and indexes.
-    Definition,
+    /// By name; those of the protocol count as what they run.
+    Prepare,
+    Execute,
+    CreateDatabase,
+    AlterDatabase,
+    DropDatabase,
+    CreateTable,
+    AlterTable,
+    DropTable,
+    RenameTable,
+    Truncate,
+    CreateIndex,
+    DropIndex,
+    LockTables,
+    UnlockTables,
+    Kill,
+    /// `CREATE USER`, `GRANT` and the like.
     Account,
     Other,
 }
 
 impl StatementKind {
-    pub const ALL: [StatementKind; 12] = [
-        StatementKind::Select,
-        StatementKind::Insert,
-        StatementKind::Update,
-        StatementKind::Delete,
-        StatementKind::Begin,
-        StatementKind::Commit,
-        StatementKind::Rollback,
-        StatementKind::Set,
-        StatementKind::Show,
-        StatementKind::Definition,
-        StatementKind::Account,
-        StatementKind::Other,
+    /// Each with its name in the metrics, and the `Com_` variable that counts it where there is one.
+    const NAMES: [(Kind, &str, Option<&str>); 30] = [
+        (Kind::Select, "select", Some("Com_select")),
+        (Kind::Insert, "insert", Some("Com_insert")),
+        (Kind::Replace, "replace", Some("Com_replace")),
+        (Kind::Update, "update", Some("Com_update")),
+        (Kind::Delete, "delete", Some("Com_delete")),
+        (Kind::Load, "load", Some("Com_load")),
+        (Kind::Begin, "begin", Some("Com_begin")),
+        (Kind::Commit, "commit", Some("Com_commit")),
+        (Kind::Rollback, "rollback", Some("Com_rollback")),
+        (Kind::Savepoint, "savepoint", Some("Com_savepoint")),
+        (Kind::Set, "set", Some("Com_set_option")),
+        (Kind::ChangeDatabase, "change_db", Some("Com_change_db")),
+        (Kind::Show, "show", None),
+        (Kind::Prepare, "prepare", Some("Com_prepare_sql")),
+        (Kind::Execute, "execute", Some("Com_execute_sql")),
+        (Kind::CreateDatabase, "create_db", Some("Com_create_db")),
+        (Kind::AlterDatabase, "alter_db", Some("Com_alter_db")),
+        (Kind::DropDatabase, "drop_db", Some("Com_drop_db")),
+        (Kind::CreateTable, "create_table", Some("Com_create_table")),
+        (Kind::AlterTable, "alter_table", Some("Com_alter_table")),
+        (Kind::DropTable, "drop_table", Some("Com_drop_table")),
+        (Kind::RenameTable, "rename_table", Some("Com_rename_table")),
+        (Kind::Truncate, "truncate", Some("Com_truncate")),
+        (Kind::CreateIndex, "create_index", Some("Com_create_index")),
+        (Kind::DropIndex, "drop_index", Some("Com_drop_index")),
+        (Kind::LockTables, "lock_tables", Some("Com_lock_tables")),
+        (Kind::UnlockTables, "unlock_tables", Some("Com_unlock_tables")),
+        (Kind::Kill, "kill", Some("Com_kill")),
+        (Kind::Account, "account", None),
+        (Kind::Other, "other", None),
     ];
+
+    pub fn all() -> impl Iterator<Item = StatementKind> {
+        Self::NAMES.iter().map(|&(kind, ..)| kind)
+    }
 
     pub fn of(statement: &Statement) -> StatementKind {
         match statement {
-            Statement::Query(_) => StatementKind::Select,
-            Statement::Insert(_) | Statement::LoadData(_) => StatementKind::Insert,
-            Statement::Update(_) => StatementKind::Update,
-            Statement::Delete(_) => StatementKind::Delete,
-            Statement::Begin(_) => StatementKind::Begin,
-            Statement::Commit(_) => StatementKind::Commit,
-            Statement::Rollback(_) | Statement::RollbackTo(_) => StatementKind::Rollback,
-            Statement::Set(_) | Statement::SetTransaction(_) => StatementKind::Set,
-            Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => StatementKind::Show,
-            Statement::CreateDatabase(_)
-            | Statement::AlterDatabase(_)
-            | Statement::DropDatabase(_)
-            | Statement::CreateTable(_)
-            | Statement::AlterTable(_)
-            | Statement::DropTable(_)
-            | Statement::RenameTable(_)
-            | Statement::Truncate(_)
-            | Statement::CreateIndex(_)
-            | Statement::DropIndex(_) => StatementKind::Definition,
+            Statement::Query(_) => Kind::Select,
+            Statement::Insert(insert) if insert.verb == InsertVerb::Replace => Kind::Replace,
+            Statement::Insert(_) => Kind::Insert,
+            Statement::Update(_) => Kind::Update,
+            Statement::Delete(_) => Kind::Delete,
+            Statement::LoadData(_) => Kind::Load,
+            Statement::Begin(_) => Kind::Begin,
+            Statement::Commit(_) => Kind::Commit,
+            Statement::Rollback(_) | Statement::RollbackTo(_) => Kind::Rollback,
+            Statement::Savepoint(_) => Kind::Savepoint,
+            Statement::Set(_) | Statement::SetTransaction(_) => Kind::Set,
+            Statement::Use(_) => Kind::ChangeDatabase,
+            Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => Kind::Show,
+            Statement::Prepare(_) => Kind::Prepare,
+            Statement::Execute(_) => Kind::Execute,
+            Statement::CreateDatabase(_) => Kind::CreateDatabase,
+            Statement::AlterDatabase(_) => Kind::AlterDatabase,
+            Statement::DropDatabase(_) => Kind::DropDatabase,
+            Statement::CreateTable(_) => Kind::CreateTable,
+            Statement::AlterTable(_) => Kind::AlterTable,
+            Statement::DropTable(_) => Kind::DropTable,
+            Statement::RenameTable(_) => Kind::RenameTable,
+            Statement::Truncate(_) => Kind::Truncate,
+            Statement::CreateIndex(_) => Kind::CreateIndex,
+            Statement::DropIndex(_) => Kind::DropIndex,
+            Statement::LockTables(_) => Kind::LockTables,
+            Statement::UnlockTables => Kind::UnlockTables,
+            Statement::Kill(_) => Kind::Kill,
             Statement::CreateUser(_)
             | Statement::AlterUser(_)
             | Statement::DropUser(_)
             | Statement::RenameUser(_)
             | Statement::SetPassword(_)
             | Statement::Grant(_)
-            | Statement::Revoke(_) => StatementKind::Account,
-            _ => StatementKind::Other,
+            | Statement::Revoke(_) => Kind::Account,
+            _ => Kind::Other,
         }
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            StatementKind::Select => "select",
-            StatementKind::Insert => "insert",
-            StatementKind::Update => "update",
-            StatementKind::Delete => "delete",
-            StatementKind::Begin => "begin",
-            StatementKind::Commit => "commit",
-            StatementKind::Rollback => "rollback",
-            StatementKind::Set => "set",
-            StatementKind::Show => "show",
-            StatementKind::Definition => "definition",
-            StatementKind::Account => "account",
-            StatementKind::Other => "other",
-        }
+        Self::NAMES[self as usize].1
+    }
+
+    /// The status variable that counts it.
+    pub fn variable(self) -> Option<&'static str> {
+        Self::NAMES[self as usize].2
     }
 }
 
 /// Counts since the node started. Each kind has a cache line to itself: every core counts on every statement.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    by_kind: [Count; StatementKind::ALL.len()],
+    by_kind: [Count; StatementKind::NAMES.len()],
 }
 
 #[derive(Debug, Default)]
@@ -108,5 +155,17 @@ impl Statistics {
 
     pub fn statements(&self, kind: StatementKind) -> u64 {
         self.by_kind[kind as usize].0.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_stands_at_its_own_place_in_the_table() {
+        for (place, kind) in StatementKind::all().enumerate() {
+            assert_eq!(kind as usize, place, "{kind:?}");
+        }
     }
 }

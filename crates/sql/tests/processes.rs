@@ -5,7 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::Database;
-use sql::processes::{Kill, Process, Processes};
+use sql::processes::{Kill, Process, Processes, Traffic};
 
 /// Two connections, and a list of what was done to them.
 #[derive(Default)]
@@ -26,6 +26,14 @@ impl Processes for Connections {
             statement: None,
         };
         vec![process(101, "root"), process(102, "reader"), process(103, "watcher")]
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic {
+            commands: 17,
+            running: 1,
+            ..Traffic::default()
+        }
     }
 
     fn kill(&self, connection_id: u32, what: Kill) -> bool {
@@ -66,4 +74,26 @@ fn a_session_sees_and_ends_those_of_its_own_user() {
         killed[killed.len() - 2..],
         [(102, Kill::Query), (103, Kill::Connection)]
     );
+}
+
+#[test]
+fn status_variables_count_statements_and_traffic() {
+    let mut database = Database::open();
+    database.engine.set_processes(Arc::new(Connections::default()));
+    let mut root = database.session();
+    root.run("CREATE TABLE t (a INT)");
+    root.run("INSERT INTO t VALUES (1)");
+    root.run("REPLACE INTO t VALUES (2)");
+    let mut value = |name: &str| root.run(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))[1..].join(",");
+    for (name, shown) in [
+        ("Com_create_table", "Com_create_table | 1"),
+        ("Com_insert", "Com_insert | 1"),
+        ("Com_replace", "Com_replace | 1"),
+        ("Com_delete", "Com_delete | 0"),
+        ("Questions", "Questions | 17"),
+        ("Threads_running", "Threads_running | 1"),
+    ] {
+        assert_eq!(value(name), shown);
+    }
+    assert_eq!(root.error("SHOW ENGINE InnoDB MUTEX"), 1235);
 }

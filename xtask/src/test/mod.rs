@@ -91,7 +91,7 @@ struct Outcome {
 pub fn run(options: Options) -> Result<()> {
     if options.list {
         for suite in SUITES {
-            println!("{:<16}{}", suite.name, suite.about);
+            println!("{:<18}{}", suite.name, suite.about);
         }
         return Ok(());
     }

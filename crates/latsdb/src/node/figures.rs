@@ -41,9 +41,8 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();
-    figures.statements = StatementKind::ALL
-        .iter()
-        .map(|kind| (kind.name().to_owned(), statements.statements(*kind)))
+    figures.statements = StatementKind::all()
+        .map(|kind| (kind.name().to_owned(), statements.statements(kind)))
         .collect();
 
     let locks = store.locks().statistics();

@@ -19,6 +19,7 @@
 //! ```
 
 use super::{PResult, Parser};
+use crate::UserVariables;
 use crate::ast::*;
 use crate::keywords::Kw;
 use crate::lexer::Tok;
@@ -395,8 +396,10 @@ impl Parser<'_> {
     fn user_variable(&mut self) -> PResult<Expr> {
         let name = self.user_var()?;
         if !self.eat_tok(Tok::Assign) {
+            self.user_variables = self.user_variables.max(UserVariables::Read);
             return Ok(Expr::UserVar(name));
         }
+        self.user_variables = UserVariables::Assigned;
         let value = self.expr()?;
         Ok(Expr::Assign(Box::new(Assign { name, value })))
     }

@@ -38,7 +38,7 @@ use crate::ast::*;
 use crate::error::{ParseError, ParseErrorKind};
 use crate::keywords::{Class, Kw};
 use crate::lexer::{self, Lexer, Tok, Token};
-use crate::{MAX_DEPTH, Parsed, SqlMode};
+use crate::{MAX_DEPTH, Parsed, SqlMode, UserVariables};
 
 /// The parse failed; [`Parser::error`] says why.
 #[derive(Debug)]
@@ -58,6 +58,7 @@ pub(crate) struct Parser<'a> {
     /// End of the last token consumed.
     prev_end: u32,
     params: u32,
+    user_variables: UserVariables,
     depth: usize,
     peak: usize,
     /// The INTO of a SELECT whose query is not finished yet.
@@ -109,6 +110,7 @@ impl<'a> Parser<'a> {
             ahead: None,
             prev_end: 0,
             params: 0,
+            user_variables: UserVariables::None,
             depth: 0,
             peak: 0,
             pending_into: None,
@@ -132,6 +134,7 @@ impl<'a> Parser<'a> {
         Ok(Parsed {
             statement,
             params: self.params,
+            user_variables: self.user_variables,
             consumed,
             last: self.tok.kind == Tok::Eof,
         })

@@ -84,7 +84,7 @@ impl DefinitionScope<'_> {
     /// Why this part of the expression may not stand here.
     fn refusal_of(&self, expr: &Expr) -> Option<SqlError> {
         match &expr.kind {
-            ExprKind::UserVariable(_) | ExprKind::AssignUserVariable { .. } | ExprKind::SystemVariable { .. } => {
+            ExprKind::UserVariable { .. } | ExprKind::AssignUserVariable { .. } | ExprKind::SystemVariable { .. } => {
                 Some(self.refusal(
                     ErrorKind::GeneratedColumnVariables,
                     ErrorKind::DefaultValVariables,

@@ -99,6 +99,11 @@ pub trait Services {
 
     fn user_variable(&self, name: &str) -> Option<UserVariable>;
 
+    /// Whether the running statement has `@name := value` somewhere.
+    fn assigns_user_variables(&self) -> bool {
+        true
+    }
+
     fn set_user_variable(&self, name: &str, variable: UserVariable);
 
     /// The value and type of a system variable: 1193 for an unknown one, 1238 for a wrong scope.

@@ -109,7 +109,7 @@ impl Expr {
                 Some(value) => Ok(local(value, ctx)),
                 None => Err(SqlError::internal("a parameter has no value")),
             },
-            ExprKind::UserVariable(name) => {
+            ExprKind::UserVariable { name, .. } => {
                 let value = ctx
                     .services
                     .user_variable(name)

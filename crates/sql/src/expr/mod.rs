@@ -75,7 +75,11 @@ pub enum ExprKind {
     /// The n-th `?`, from 0.
     Param(usize),
     /// `@name`
-    UserVariable(Arc<str>),
+    UserVariable {
+        name: Arc<str>,
+        /// The statement assigns user variables, so that the value may differ from row to row.
+        changes: bool,
+    },
     /// `@name := value`
     AssignUserVariable {
         name: Arc<str>,

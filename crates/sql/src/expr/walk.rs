@@ -36,7 +36,7 @@ impl ExprKind {
             ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
-            | ExprKind::UserVariable(_)
+            | ExprKind::UserVariable { .. }
             | ExprKind::AssignUserVariable { .. }
             | ExprKind::SystemVariable { .. }
             | ExprKind::Aggregate(_)
@@ -55,7 +55,7 @@ impl Expr {
             | ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
-            | ExprKind::UserVariable(_)
+            | ExprKind::UserVariable { .. }
             | ExprKind::SystemVariable { .. }
             | ExprKind::Aggregate(_)
             | ExprKind::Window(_) => {}
@@ -103,7 +103,7 @@ impl Expr {
             | ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
-            | ExprKind::UserVariable(_)
+            | ExprKind::UserVariable { .. }
             | ExprKind::SystemVariable { .. }
             | ExprKind::Aggregate(_)
             | ExprKind::Window(_) => {}
@@ -218,7 +218,8 @@ impl Expr {
         match &self.kind {
             ExprKind::Call(call) => call.function.stability == Stability::Volatile,
             // Another expression of the statement may assign the variable.
-            ExprKind::UserVariable(_) | ExprKind::AssignUserVariable { .. } => true,
+            ExprKind::UserVariable { changes, .. } => *changes,
+            ExprKind::AssignUserVariable { .. } => true,
             _ => false,
         }
     }

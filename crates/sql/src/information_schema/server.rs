@@ -4,6 +4,7 @@ use cluster::catalog::{AccountDef, Privileges};
 use types::{CharsetId, CollationId, Value};
 
 use super::{Source, number, text, yes_no};
+use crate::statistics::StatementKind;
 use crate::variables::VariableId;
 
 pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
@@ -180,21 +181,39 @@ pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
     VariableId::all().filter_map(shown).collect()
 }
 
+/// Counts are of the node, in SHOW SESSION STATUS, too.
 pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
     let engine = source.runtime.engine;
     let store = engine.participant().store();
-    let connections = engine.processes().map_or(0, |processes| processes.list().len());
+    let traffic = engine
+        .processes()
+        .map(|processes| processes.traffic())
+        .unwrap_or_default();
+    let locks = store.locks().statistics();
     let rows: u64 = store.tables().iter().map(|table| table.estimated_rows()).sum();
-    let figures = [
+    let mut figures = vec![
+        ("Aborted_connects", traffic.logins_denied),
+        ("Bytes_received", traffic.bytes_received),
+        ("Bytes_sent", traffic.bytes_sent),
+        ("Connection_errors_max_connections", traffic.connections_refused),
+        ("Connections", traffic.connections),
+        ("Innodb_deadlocks", locks.deadlocks),
+        ("Innodb_row_lock_waits", locks.waits),
         ("Innodb_rows", rows),
         ("Memory_limit", store.memory().limit()),
         ("Memory_used", store.memory().used()),
         ("Open_tables", store.tables().len() as u64),
         ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
-        ("Threads_connected", connections as u64),
-        ("Threads_running", 1),
+        ("Queries", traffic.commands),
+        ("Questions", traffic.commands),
+        ("Threads_connected", traffic.connected),
+        ("Threads_running", traffic.running),
         ("Uptime", engine.uptime_seconds()),
+        ("Uptime_since_flush_status", engine.uptime_seconds()),
     ];
+    let statements = engine.statistics();
+    figures.extend(StatementKind::all().filter_map(|kind| Some((kind.variable()?, statements.statements(kind)))));
+    figures.sort_unstable();
     let mut rows: Vec<_> = figures
         .iter()
         .map(|(name, value)| vec![text(name), text(value.to_string())])

@@ -160,6 +160,7 @@ impl Session {
             } else {
                 ServerStatus::MORE_RESULTS
             };
+            self.state.user_variables_use.set(parsed.user_variables);
             self.run(&Arc::new(parsed.statement), &[], more, host, sink)?;
             if parsed.last {
                 return Ok(());

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
@@ -28,6 +29,7 @@ struct Prepared {
     statement: Arc<Statement>,
     text: Arc<[u8]>,
     parameters: usize,
+    user_variables: UserVariables,
     cursor: Option<Cursor>,
 }
 
@@ -49,6 +51,7 @@ impl Session {
             )));
         }
         let prepared = self.parse_prepared(text)?;
+        self.state.user_variables_use.set(prepared.user_variables);
         if !keeps_warnings(&prepared.statement) {
             self.warnings.clear();
         }
@@ -91,6 +94,7 @@ impl Session {
             statement: Arc::new(parsed.statement),
             text: text.into(),
             parameters: parsed.params as usize,
+            user_variables: parsed.user_variables,
             cursor: None,
         })
     }
@@ -123,6 +127,7 @@ impl Session {
             return Err(SqlError::new(ErrorKind::WrongArguments, &[&"mysqld_stmt_execute"]));
         }
         let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
+        self.state.user_variables_use.set(prepared.user_variables);
         if fetch == Fetch::All || !matches!(&*statement, Statement::Query(_)) {
             return self.run_planned(&statement, &text, parameters, host, sink);
         }
@@ -240,6 +245,7 @@ impl Session {
         for name in &execute.using {
             parameters.push(self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)?);
         }
+        self.state.user_variables_use.set(prepared.user_variables);
         if is_planned(&prepared.statement) {
             self.query_or_change(&prepared.statement, Some(&prepared.text), &parameters, more, host, sink)
         } else {

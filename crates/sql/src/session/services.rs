@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
+use parser::UserVariables;
 use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
@@ -23,6 +24,8 @@ pub struct SessionState {
     user: String,
     current_user: String,
     user_variables: RefCell<HashMap<String, UserVariable>>,
+    /// What the running statement does with them.
+    pub user_variables_use: Cell<UserVariables>,
     pub last_insert_id: Cell<u64>,
     /// Set by `LAST_INSERT_ID(expr)` in the running statement.
     pub explicit_insert_id: Cell<Option<u64>>,
@@ -39,6 +42,7 @@ impl SessionState {
             user: format!("{}@{}", options.user, options.host),
             current_user: format!("{}@{}", options.account_user, options.account_host),
             user_variables: RefCell::default(),
+            user_variables_use: Cell::default(),
             last_insert_id: Cell::new(0),
             explicit_insert_id: Cell::new(None),
             row_count: Cell::new(-1),
@@ -117,6 +121,10 @@ impl Services for SessionServices<'_> {
 
     fn user_variable(&self, name: &str) -> Option<UserVariable> {
         self.state.user_variables.borrow().get(name).cloned()
+    }
+
+    fn assigns_user_variables(&self) -> bool {
+        self.state.user_variables_use.get() == UserVariables::Assigned
     }
 
     fn set_user_variable(&self, name: &str, variable: UserVariable) {

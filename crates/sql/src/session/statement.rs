@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cluster::transaction::{Isolation, LockPolicy};
+use parser::UserVariables;
 use parser::ast::{self, Statement};
 use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
@@ -397,8 +398,11 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<Arc<Plan>> {
         let access = self.access();
-        // A shared plan says nothing of who may run it, and knows no session's own tables.
-        let shares = access.is_unlimited() && self.table_locks.is_empty() && self.temporary.is_empty();
+        // A shared plan says nothing of who may run it, and knows no session's own tables, nor the types of its variables.
+        let shares = access.is_unlimited()
+            && self.table_locks.is_empty()
+            && self.temporary.is_empty()
+            && self.state.user_variables_use.get() == UserVariables::None;
         let text = text.filter(|_| shares);
         let settings = &self.variables.settings;
         let types: Vec<SqlType> = parameters

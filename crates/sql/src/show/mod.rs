@@ -96,6 +96,9 @@ impl Session {
             }
             Show::Grants { account, .. } => self.show_grants(account.as_ref(), status, sink),
             Show::CreateUser(account) => self.show_create_user(account, status, sink),
+            Show::Engine { what, .. } if *what != ast::EngineInfo::Status => {
+                Err(SqlError::not_supported("SHOW ENGINE ... MUTEX and LOGS"))
+            }
             Show::Engine { .. } => {
                 let columns = vec![text_column("Type"), text_column("Name"), text_column("Status")];
                 let store = self.engine.participant().store();

@@ -65,9 +65,8 @@ pub struct SubqueryPlan {
 }
 
 impl SubqueryPlan {
-    pub fn new(plan: QueryPlan) -> SubqueryPlan {
+    pub fn new(plan: QueryPlan, deterministic: bool) -> SubqueryPlan {
         let types = plan.column_types();
-        let deterministic = !format!("{plan:?}").contains("AssignUserVariable");
         SubqueryPlan {
             plan,
             types,

@@ -209,7 +209,10 @@ impl<'a> Binder<'a> {
         };
         let ty = SqlType { nullable: true, ..ty };
         Expr {
-            kind: ExprKind::UserVariable(name.into()),
+            kind: ExprKind::UserVariable {
+                name: name.into(),
+                changes: self.ctx.services.assigns_user_variables(),
+            },
             ty,
             coercibility,
         }

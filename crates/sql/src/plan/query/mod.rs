@@ -347,7 +347,10 @@ pub fn plan_subquery(
     outer: &mut dyn Scope,
 ) -> SqlResult<Arc<dyn Subquery>> {
     let plan = plan_in(planner, query, common, Some(outer))?;
-    Ok(Arc::new(crate::exec::query::SubqueryPlan::new(plan)))
+    Ok(Arc::new(crate::exec::query::SubqueryPlan::new(
+        plan,
+        !planner.ctx.services.assigns_user_variables(),
+    )))
 }
 
 /// The query of an INSERT … SELECT, which must give `width` columns.
