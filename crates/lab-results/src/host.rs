@@ -119,7 +119,7 @@ pub struct NodeSample {
     pub cpu: CpuSample,
     /// Cores that the shares in `cpu` are of: the machine's, or a container's quota.
     pub cpu_limit: f64,
-    /// Containers only: share of the second (0..=1) in which the quota was used up and the container stood still.
+    /// Containers only: share of the scheduler's periods (0..=1) in which the quota ran out and the container stood still.
     pub throttled: Option<f64>,
     /// Busy share (0..=1) of each core of the machine.
     pub cores: Vec<f64>,
@@ -177,4 +177,7 @@ pub struct DiskSample {
     pub busy: f64,
     /// Mean time of a write within the second.
     pub write_ms: f64,
+    /// Containers only: writes and bytes per second that it may write at most.
+    pub write_limit: Option<u64>,
+    pub write_limit_bytes: Option<u64>,
 }
