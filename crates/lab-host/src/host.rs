@@ -484,6 +484,14 @@ fn named(name: &str, error: HostError) -> HostError {
 pub fn probe_pairs(
     hosts: &[&Host],
     addresses: &BTreeMap<String, String>,
+) -> (BTreeMap<String, BTreeMap<String, NetworkProbe>>, Vec<String>) {
+    probe_pairs_for(hosts, addresses, Width::default())
+}
+
+/// [`probe_pairs`] with so many streams for so long: 20 s show what a cloud gives when its credit for bursts is spent.
+pub fn probe_pairs_for(
+    hosts: &[&Host],
+    addresses: &BTreeMap<String, String>,
     width: Width,
 ) -> (BTreeMap<String, BTreeMap<String, NetworkProbe>>, Vec<String>) {
     let mut probes: BTreeMap<String, BTreeMap<String, NetworkProbe>> = BTreeMap::new();

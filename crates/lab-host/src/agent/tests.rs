@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::*;
-use crate::host::probe_pairs;
+use crate::host::probe_pairs_for;
 use crate::probe::network::Width;
 use crate::{Host, ProbePlan, Reach, WatchPlan};
 
@@ -179,7 +179,7 @@ fn pairs_are_probed_each_way() {
         streams: 1,
         seconds: 0.1,
     };
-    let (probes, problems) = probe_pairs(&[&one, &other], &addresses, width);
+    let (probes, problems) = probe_pairs_for(&[&one, &other], &addresses, width);
     assert!(problems.is_empty(), "{problems:?}");
     assert!(probes["one"]["other"].bytes_per_s > 0.0);
     assert!(probes["other"]["one"].round_trips[&120].count() > 0);
