@@ -186,6 +186,12 @@ impl RungFolder {
         read_lines(&self.0.join("seconds.jsonl"))
     }
 
+    /// The same lines in another shape, for readers that need few of their fields: a [`Second`] with all its
+    /// histograms spread out takes megabytes.
+    pub fn seconds_as<T: DeserializeOwned>(&self) -> Result<Vec<T>, FolderError> {
+        read_lines(&self.0.join("seconds.jsonl"))
+    }
+
     pub fn write_samples(&self, samples: &[NodeSample]) -> Result<(), FolderError> {
         write_lines(&self.0.join("samples.jsonl"), samples)
     }
