@@ -82,7 +82,11 @@ mod tests {
         let sparse = Distribution::from(&latency);
         for permille in 1..=1000 {
             let quantile = f64::from(permille) / 1000.0;
-            assert_eq!(sparse.quantile_us(quantile), latency.quantile_us(quantile), "at {quantile}");
+            assert_eq!(
+                sparse.quantile_us(quantile),
+                latency.quantile_us(quantile),
+                "at {quantile}"
+            );
         }
         assert_eq!(sparse.count(), latency.count());
     }

@@ -1,7 +1,5 @@
 //! What can be wrong with a report: the files, or what was asked of them.
 
-use std::path::PathBuf;
-
 use lab_results::FolderError;
 
 #[derive(Debug, thiserror::Error)]
@@ -10,9 +8,9 @@ pub enum ReportError {
     Folder(#[from] FolderError),
     #[error(transparent)]
     Price(#[from] crate::price::PriceError),
-    /// There is nothing that a report could be made of.
-    #[error("{}: {why}", .folder.display())]
-    Nothing { folder: PathBuf, why: String },
+    /// A figure that JSON cannot hold.
+    #[error("summary.json: {0}")]
+    Summary(serde_json::Error),
     /// The series measure different things: a table of their figures would mislead.
     #[error("these series are not alike, so their figures do not compare:\n{}\nTo see the figures all the same, with these differences printed above them, use --force", .differences.join("\n"))]
     Unlike { differences: Vec<String> },

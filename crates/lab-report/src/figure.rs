@@ -68,7 +68,10 @@ impl Place {
     }
 
     pub fn figure(&self, parts: &[&str], value: f64) -> Figure {
-        Figure { value, from: self.field(parts) }
+        Figure {
+            value,
+            from: self.field(parts),
+        }
     }
 
     /// Another file of the same rung.
@@ -92,7 +95,10 @@ fn encoded(part: &str) -> String {
 
 impl Figure {
     pub fn constant(value: f64) -> Figure {
-        Figure { value, from: format!("{value}") }
+        Figure {
+            value,
+            from: format!("{value}"),
+        }
     }
 
     pub fn over(&self, other: &Figure) -> Figure {
@@ -112,7 +118,10 @@ impl Figure {
     }
 
     fn with(&self, operation: &str, other: &Figure, value: f64) -> Figure {
-        Figure { value, from: format!("{operation}({},{})", self.from, other.from) }
+        Figure {
+            value,
+            from: format!("{operation}({},{})", self.from, other.from),
+        }
     }
 
     /// `None` for nothing.
@@ -120,7 +129,10 @@ impl Figure {
         match figures {
             [] => None,
             [one] => Some(one.clone()),
-            _ => Some(Figure { value: figures.iter().map(|figure| figure.value).sum(), from: call("add", figures) }),
+            _ => Some(Figure {
+                value: figures.iter().map(|figure| figure.value).sum(),
+                from: call("add", figures),
+            }),
         }
     }
 
@@ -128,19 +140,34 @@ impl Figure {
         match figures {
             [] => None,
             [one] => Some(one.clone()),
-            _ => Some(Figure { value: stats::median(&values(figures))?, from: call("median", figures) }),
+            _ => Some(Figure {
+                value: stats::median(&values(figures))?,
+                from: call("median", figures),
+            }),
         }
     }
 
     /// Of the merged histograms, in milliseconds.
     pub fn quantile_ms(quantile: f64, parts: &[Sourced]) -> Option<Figure> {
         let value = Distribution::merged(parts.iter().map(|part| part.distribution)).quantile_us(quantile)? as f64;
-        Some(Figure { value, from: format!("quantile({quantile},{})", sources(parts)) }.in_ms())
+        Some(
+            Figure {
+                value,
+                from: format!("quantile({quantile},{})", sources(parts)),
+            }
+            .in_ms(),
+        )
     }
 
     pub fn mean_ms(parts: &[Sourced]) -> Option<Figure> {
         let value = Distribution::merged(parts.iter().map(|part| part.distribution)).mean_us()?;
-        Some(Figure { value, from: format!("mean({})", sources(parts)) }.in_ms())
+        Some(
+            Figure {
+                value,
+                from: format!("mean({})", sources(parts)),
+            }
+            .in_ms(),
+        )
     }
 
     /// Of microseconds.
@@ -155,12 +182,18 @@ impl Estimate {
         let middle = Figure::median(&repeats)?;
         let values = values(&repeats);
         let ends = stats::median_interval(&values, seed);
-        let end = |name: &str, value: f64| Figure { value, from: call(&format!("{name}({seed},"), &repeats) };
+        let end = |name: &str, value: f64| Figure {
+            value,
+            from: call(&format!("{name}({seed},"), &repeats),
+        };
         Some(Estimate {
             middle,
             low: ends.map(|(low, _)| end("lo", low)),
             high: ends.map(|(_, high)| end("hi", high)),
-            spread: stats::spread(&values).map(|value| Figure { value, from: call("spread", &repeats) }),
+            spread: stats::spread(&values).map(|value| Figure {
+                value,
+                from: call("spread", &repeats),
+            }),
             repeats,
         })
     }
@@ -170,15 +203,24 @@ impl Estimate {
         let middle = Figure::quantile_ms(quantile, parts)?;
         let ends = stats::interval(parts.len(), seed, |draw| quantile_of(quantile, parts, draw));
         let end = |name: &str, value: f64| {
-            Figure { value, from: format!("{name}({seed},{quantile},{})", sources(parts)) }.in_ms()
+            Figure {
+                value,
+                from: format!("{name}({seed},{quantile},{})", sources(parts)),
+            }
+            .in_ms()
         };
-        let repeats: Vec<Figure> =
-            parts.iter().filter_map(|part| Figure::quantile_ms(quantile, std::slice::from_ref(part))).collect();
+        let repeats: Vec<Figure> = parts
+            .iter()
+            .filter_map(|part| Figure::quantile_ms(quantile, std::slice::from_ref(part)))
+            .collect();
         Some(Estimate {
             middle,
             low: ends.map(|(low, _)| end("qlo", low)),
             high: ends.map(|(_, high)| end("qhi", high)),
-            spread: stats::spread(&values(&repeats)).map(|value| Figure { value, from: call("spread", &repeats) }),
+            spread: stats::spread(&values(&repeats)).map(|value| Figure {
+                value,
+                from: call("spread", &repeats),
+            }),
             repeats,
         })
     }
@@ -218,12 +260,18 @@ mod tests {
             .over(&rung.figure(&["measured_s"], 30.0));
         assert_eq!(tps.value, 30.0);
         assert_eq!(tps.from, "div(r7#/totals/transactions,r7#/measured_s)");
-        assert_eq!(tps.scaled(2.0).from, "mul(2,div(r7#/totals/transactions,r7#/measured_s))");
+        assert_eq!(
+            tps.scaled(2.0).from,
+            "mul(2,div(r7#/totals/transactions,r7#/measured_s))"
+        );
     }
 
     #[test]
     fn odd_names_cannot_break_a_formula() {
-        assert_eq!(Place::new("r1").field(&["costs", "a/b, (c)"]), "r1#/costs/a~1b%2C%20%28c%29");
+        assert_eq!(
+            Place::new("r1").field(&["costs", "a/b, (c)"]),
+            "r1#/costs/a~1b%2C%20%28c%29"
+        );
     }
 
     #[test]

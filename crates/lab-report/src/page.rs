@@ -47,7 +47,10 @@ pub enum Block {
     /// Charts that stand side by side where there is room.
     Charts(Vec<Chart>),
     /// Shown when opened; always open in print.
-    Folded { title: Sentence, blocks: Vec<Block> },
+    Folded {
+        title: Sentence,
+        blocks: Vec<Block>,
+    },
 }
 
 #[derive(Debug, Clone, Default)]
@@ -131,18 +134,27 @@ impl Sentence {
     }
 
     pub fn shown(mut self, shown: String, figure: &Figure) -> Self {
-        self.0.push(Piece::Figure { shown, from: figure.from.clone() });
+        self.0.push(Piece::Figure {
+            shown,
+            from: figure.from.clone(),
+        });
         self
     }
 
     /// A figure that is not a number (a time), by its formula.
     pub fn derived(mut self, shown: impl Into<String>, from: impl Into<String>) -> Self {
-        self.0.push(Piece::Figure { shown: shown.into(), from: from.into() });
+        self.0.push(Piece::Figure {
+            shown: shown.into(),
+            from: from.into(),
+        });
         self
     }
 
     pub fn verbatim(mut self, text: impl Into<String>, of: impl Into<String>) -> Self {
-        self.0.push(Piece::Verbatim { text: text.into(), of: of.into() });
+        self.0.push(Piece::Verbatim {
+            text: text.into(),
+            of: of.into(),
+        });
         self
     }
 
@@ -217,16 +229,27 @@ impl Serialize for Sentence {
 
 impl Column {
     pub fn text(title: &str) -> Self {
-        Column { title: title.into(), unit: String::new(), numeric: false }
+        Column {
+            title: title.into(),
+            unit: String::new(),
+            numeric: false,
+        }
     }
 
     pub fn number(title: &str, unit: &str) -> Self {
-        Column { title: title.into(), unit: unit.into(), numeric: true }
+        Column {
+            title: title.into(),
+            unit: unit.into(),
+            numeric: true,
+        }
     }
 }
 
 impl Row {
     pub fn of(cells: Vec<Sentence>) -> Self {
-        Row { cells, ..Row::default() }
+        Row {
+            cells,
+            ..Row::default()
+        }
     }
 }

@@ -79,7 +79,13 @@ impl Series {
             .iter()
             .map(|rung| Measured::read(rung, letter))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Series { path: path.to_owned(), letter: letter.to_owned(), probes: folder.probes()?, run, rungs })
+        Ok(Series {
+            path: path.to_owned(),
+            letter: letter.to_owned(),
+            probes: folder.probes()?,
+            run,
+            rungs,
+        })
     }
 
     pub fn place(&self, file: &str) -> Place {
@@ -97,14 +103,23 @@ impl Series {
 
     /// A node's processors: as probed, else as the plan says (`vcpu`).
     pub fn cores(&self, node: &str) -> Option<Figure> {
-        let probed = self.probes.iter().position(|probes| probes.node == node && probes.identity.cores > 0);
+        let probed = self
+            .probes
+            .iter()
+            .position(|probes| probes.node == node && probes.identity.cores > 0);
         if let Some(at) = probed {
             let cores = f64::from(self.probes[at].identity.cores);
-            return Some(self.place("probes").figure(&[&at.to_string(), "identity", "cores"], cores));
+            return Some(
+                self.place("probes")
+                    .figure(&[&at.to_string(), "identity", "cores"], cores),
+            );
         }
         let at = self.run.nodes.iter().position(|entry| entry.name == node)?;
         let cores: f64 = self.run.nodes[at].facts.get("vcpu")?.parse().ok()?;
-        Some(self.place("run").figure(&["nodes", &at.to_string(), "facts", "vcpu"], cores))
+        Some(
+            self.place("run")
+                .figure(&["nodes", &at.to_string(), "facts", "vcpu"], cores),
+        )
     }
 }
 
@@ -113,7 +128,12 @@ impl Measured {
         let rung = folder.rung()?;
         let mut seconds: Vec<SecondLine> = folder.seconds_as()?;
         seconds.retain(|line| line.second >= 0);
-        let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = folder
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let mut measured = Measured::of(rung, name, letter);
         measured.seconds = seconds;
         measured.samples = folder.samples()?;
@@ -177,6 +197,9 @@ impl Measured {
     }
 
     pub fn latency(&self) -> Sourced<'_> {
-        Sourced { distribution: &self.latency, from: &self.latency_from }
+        Sourced {
+            distribution: &self.latency,
+            from: &self.latency_from,
+        }
     }
 }

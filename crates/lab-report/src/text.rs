@@ -39,14 +39,24 @@ pub fn number(value: f64) -> String {
 pub fn signed(value: f64) -> String {
     let decimals = if value.abs() >= 100.0 { 0 } else { 1 };
     let text = format!("{:.decimals$}", value.abs());
-    if value < 0.0 { format!("−{text}") } else { format!("+{text}") }
+    if value < 0.0 {
+        format!("−{text}")
+    } else {
+        format!("+{text}")
+    }
 }
 
 /// `2026-11-21 18:04:05 UTC`.
 pub fn utc(at: UnixMicros) -> String {
     let seconds = at.0 / 1_000_000;
     let of_day = seconds % 86_400;
-    format!("{} {:02}:{:02}:{:02} UTC", date(at), of_day / 3_600, of_day / 60 % 60, of_day % 60)
+    format!(
+        "{} {:02}:{:02}:{:02} UTC",
+        date(at),
+        of_day / 3_600,
+        of_day / 60 % 60,
+        of_day % 60
+    )
 }
 
 /// `2026-11-21`, after Howard Hinnant's `civil_from_days`.
@@ -58,7 +68,11 @@ pub fn date(at: UnixMicros) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}")
 }
@@ -110,7 +124,10 @@ mod tests {
             (f64::NAN, "–"),
         ] {
             let shown = number(value);
-            assert!(shown == text || (value == 12.345 && shown == "12.35") || (value == 999.96 && shown == "1,000.0"), "{value}: {shown}");
+            assert!(
+                shown == text || (value == 12.345 && shown == "12.35") || (value == 999.96 && shown == "1,000.0"),
+                "{value}: {shown}"
+            );
         }
     }
 
@@ -124,6 +141,9 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_become_markup() {
-        assert_eq!(escaped("<script>&\"'\u{1b}[31m"), "&lt;script&gt;&amp;&quot;&#39;\u{fffd}[31m");
+        assert_eq!(
+            escaped("<script>&\"'\u{1b}[31m"),
+            "&lt;script&gt;&amp;&quot;&#39;\u{fffd}[31m"
+        );
     }
 }

@@ -49,7 +49,11 @@ pub fn crossovers(outcomes: &[(f64, Outcome)]) -> Vec<Crossover> {
         .collect();
     led.windows(2)
         .filter(|pair| pair[0].1 != pair[1].1)
-        .map(|pair| Crossover { before: pair[0].0, after: pair[1].0, then: pair[1].1 })
+        .map(|pair| Crossover {
+            before: pair[0].0,
+            after: pair[1].0,
+            then: pair[1].1,
+        })
         .collect()
 }
 
@@ -63,7 +67,14 @@ mod tests {
 
     #[test]
     fn the_knee_is_where_latency_leaves_its_floor() {
-        let steps = ladder(&[(100.0, 2.0), (200.0, 2.0), (390.0, 2.1), (700.0, 3.9), (800.0, 9.0), (810.0, 30.0)]);
+        let steps = ladder(&[
+            (100.0, 2.0),
+            (200.0, 2.0),
+            (390.0, 2.1),
+            (700.0, 3.9),
+            (800.0, 9.0),
+            (810.0, 30.0),
+        ]);
         assert_eq!(knee(&steps), Some(3));
         assert_eq!(knee(&steps[..2]), None);
     }
@@ -84,8 +95,21 @@ mod tests {
     #[test]
     fn curves_cross_only_between_shown_leads() {
         use Outcome::*;
-        let found = crossovers(&[(1.0, Higher), (8.0, Higher), (16.0, NoneShown), (32.0, Lower), (64.0, Lower)]);
-        assert_eq!(found, [Crossover { before: 8.0, after: 32.0, then: Lower }]);
+        let found = crossovers(&[
+            (1.0, Higher),
+            (8.0, Higher),
+            (16.0, NoneShown),
+            (32.0, Lower),
+            (64.0, Lower),
+        ]);
+        assert_eq!(
+            found,
+            [Crossover {
+                before: 8.0,
+                after: 32.0,
+                then: Lower
+            }]
+        );
         assert_eq!(crossovers(&[(1.0, Higher), (2.0, NoneShown), (4.0, Higher)]), []);
         assert_eq!(crossovers(&[(1.0, Untested), (2.0, Lower)]), []);
     }

@@ -26,7 +26,11 @@ pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
-    Some(if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 })
+    Some(if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        (sorted[middle - 1] + sorted[middle]) / 2.0
+    })
 }
 
 /// From the lowest to the highest, as a share of the median; `None` for fewer than two.
@@ -164,15 +168,23 @@ pub fn difference_of(
             .map(|_| {
                 let below = draw(&mut generator, bases);
                 let above = draw(&mut generator, others);
-                let below = *known_bases.entry(below).or_insert_with_key(|draw: &Vec<usize>| base(draw));
-                let above = *known_others.entry(above).or_insert_with_key(|draw: &Vec<usize>| other(draw));
+                let below = *known_bases
+                    .entry(below)
+                    .or_insert_with_key(|draw: &Vec<usize>| base(draw));
+                let above = *known_others
+                    .entry(above)
+                    .or_insert_with_key(|draw: &Vec<usize>| other(draw));
                 above / below
             })
             .collect();
         outcomes.sort_by(f64::total_cmp);
         (outcomes[TAIL], outcomes[RESAMPLES - 1 - TAIL])
     });
-    Some(Difference { ratio, interval, strength: strength(bases, others) })
+    Some(Difference {
+        ratio,
+        interval,
+        strength: strength(bases, others),
+    })
 }
 
 fn draw(generator: &mut Generator, count: usize) -> Vec<usize> {
@@ -209,7 +221,10 @@ mod tests {
         let values = [980.0, 1_000.0, 1_010.0, 1_050.0, 990.0];
         let (low, high) = median_interval(&values, 7).unwrap();
         assert_eq!(median_interval(&values, 7), Some((low, high)));
-        assert!((980.0..=1_000.0).contains(&low) && (1_000.0..=1_050.0).contains(&high), "{low}..{high}");
+        assert!(
+            (980.0..=1_000.0).contains(&low) && (1_000.0..=1_050.0).contains(&high),
+            "{low}..{high}"
+        );
         assert_eq!(median_interval(&values[..1], 7), None);
     }
 

@@ -48,7 +48,7 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
         return None;
     }
     let mut slopes = Vec::with_capacity(blocks.len() * (blocks.len() - 1) / 2);
-    let mut score = 0.0;
+    let mut score = 0.0_f64;
     for (later, value) in blocks.iter().enumerate() {
         for (earlier, before) in blocks[..later].iter().enumerate() {
             slopes.push((value - before) / ((later - earlier) * width) as f64);
@@ -62,7 +62,11 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
     let slope = median(&slopes)?;
     let n = blocks.len() as f64;
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    let z = if score == 0.0 { 0.0 } else { (score - score.signum()) / deviation };
+    let z = if score == 0.0 {
+        0.0
+    } else {
+        (score - score.signum()) / deviation
+    };
     Some(Trend {
         change: slope * values.len() as f64 / middle,
         per_hour: slope * 3_600.0 / middle,

@@ -6,7 +6,7 @@ use lab_results::run::{Load, Slo};
 use lab_results::rung::NodeCost;
 
 use super::{
-    AtSlo, CostFigures, Knee, Ladder, LatencyFigures, Point, PointVerdict, StatementFigures, Summary, SUMMARY_SCHEMA,
+    AtSlo, CostFigures, Knee, Ladder, LatencyFigures, Point, PointVerdict, SUMMARY_SCHEMA, StatementFigures, Summary,
     TrendFigures, Void, contest, findings,
 };
 use crate::figure::{Estimate, Figure, Sourced};
@@ -42,7 +42,10 @@ fn files(series: &Series) -> BTreeMap<String, String> {
         (format!("{}probes", series.letter), "probes.json".to_owned()),
     ]);
     for rung in &series.rungs {
-        files.insert(format!("{}r{}", series.letter, rung.index), format!("rungs/{}/rung.json", rung.folder));
+        files.insert(
+            format!("{}r{}", series.letter, rung.index),
+            format!("rungs/{}/rung.json", rung.folder),
+        );
     }
     files
 }
@@ -264,10 +267,7 @@ fn statements(repeats: &[&Measured]) -> BTreeMap<String, StatementFigures> {
         let sum = |field: &str, of: fn(&crate::series::Statement) -> u64| {
             let each: Vec<Figure> = having
                 .iter()
-                .map(|(rung, statement)| {
-                    rung.place
-                        .figure(&["statements", kind, field], of(statement) as f64)
-                })
+                .map(|(rung, statement)| rung.place.figure(&["statements", kind, field], of(statement) as f64))
                 .collect();
             Figure::sum(&each)
         };

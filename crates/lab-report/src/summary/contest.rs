@@ -97,7 +97,13 @@ fn rates(seed: u64, base: &Point, other: &Point) -> Option<Contrast> {
         .map(|figure| figure.from.as_str())
         .collect();
     let arguments = format!("{seed},{},{}", bases.len(), each.join(","));
-    Some(contrast(&base.tps.middle, &other.tps.middle, difference, "d", &arguments))
+    Some(contrast(
+        &base.tps.middle,
+        &other.tps.middle,
+        difference,
+        "d",
+        &arguments,
+    ))
 }
 
 fn latencies(seed: u64, base: &Point, other: &Point) -> Option<Contrast> {

@@ -19,7 +19,9 @@ use crate::figure::{Estimate, Figure, Sourced};
 use crate::page::Sentence;
 use crate::stats::Outcome;
 
-pub use contest::contests_between;
+pub use build::ladders;
+pub use contest::{alike, contests_between};
+pub use findings::{of_contest, service_level_name};
 
 /// Counts up when a field of `summary.json` changes its meaning or goes.
 pub const SUMMARY_SCHEMA: u32 = 1;

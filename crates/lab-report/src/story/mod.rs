@@ -1,0 +1,120 @@
+//! The report of one series as a page: what was found first, then the proof, then everything one needs to doubt it.
+//!
+//! 1. [`results`]: each workload: curves, verdicts, the table.
+//! 2. [`seconds`]: the best rungs second by second, with their machines.
+//! 3. [`why`]: what limited the rate, what an operation costs, what one thread's latency is made of, errors.
+//! 4. [`money`]: cost and price-performance, and what others published.
+//! 5. [`machines`]: the topology and what the probes found.
+//! 6. [`setup`]: configuration, what was not run, how the figures were made.
+
+mod machines;
+mod money;
+mod results;
+mod seconds;
+mod setup;
+mod why;
+
+use crate::figure::Figure;
+use crate::page::{Page, Sentence, Tile};
+use crate::say;
+use crate::series::Series;
+use crate::summary::{Ladder, Summary};
+use crate::text;
+
+pub use machines::cross_check_rows;
+
+/// More tiles than this say less: then only the first workload's are shown.
+const TILES: usize = 9;
+
+pub fn page(series: &Series, summary: &Summary) -> Page {
+    let mut sections = vec![results::findings(series, summary)];
+    sections.extend((0..series.run.workloads.len()).filter_map(|index| results::of_workload(series, summary, index)));
+    sections.extend(seconds::section(series, summary));
+    sections.extend(why::limits(series, summary));
+    sections.extend(why::costs(series, summary));
+    sections.extend(why::one_thread(series, summary));
+    sections.extend(why::errors(series));
+    sections.extend(money::section(series, summary));
+    sections.extend(machines::section(series));
+    sections.extend(setup::sections(series, summary));
+    sections.extend(money::published());
+    sections.push(setup::method(series));
+    sections.push(setup::files(summary));
+    Page {
+        title: Sentence::words("Results of ").verbatim(&series.run.name, series.of_run(&["name"])),
+        subtitle: subtitle(series),
+        tiles: tiles(series, summary),
+        sections,
+    }
+}
+
+fn subtitle(series: &Series) -> Vec<Sentence> {
+    let run = &series.run;
+    let time = |field: &str, at| Sentence::new().derived(text::utc(at), format!("utc({})", series.of_run(&[field])));
+    let mut when = Sentence::words("Measured from ").join(&time("started", run.started));
+    when = match run.ended {
+        Some(ended) => {
+            let seconds = ended.0.saturating_sub(run.started.0) / 1_000_000;
+            when.and(" for ").derived(
+                text::duration(seconds),
+                format!(
+                    "duration({},{})",
+                    series.of_run(&["started"]),
+                    series.of_run(&["ended"])
+                ),
+            )
+        }
+        None => when.and("; the series has not ended"),
+    };
+    if run.interrupted {
+        when = when.and(" · stopped by the user: what was measured until then is here");
+    }
+    let made = Sentence::words("LatsDB lab ")
+        .verbatim(&run.lab_version, series.of_run(&["lab_version"]))
+        .and(" · seed ")
+        .verbatim(run.seed.to_string(), series.of_run(&["seed"]))
+        .and(" · ")
+        .figure(&Figure {
+            value: series.rungs.len() as f64,
+            from: "rungs()".into(),
+        })
+        .and(" rungs · click a number to see what it was computed from");
+    vec![when, made]
+}
+
+fn tiles(series: &Series, summary: &Summary) -> Vec<Tile> {
+    let mut ladders: Vec<&Ladder> = summary.ladders.iter().collect();
+    if ladders.len() > TILES {
+        ladders.retain(|ladder| ladder.workload_index == 0);
+        ladders.truncate(TILES);
+    }
+    ladders
+        .into_iter()
+        .filter_map(|ladder| {
+            let point = ladder.best_point()?;
+            let mut load = Sentence::words("highest median, at ").join(&say::load(series, point));
+            if let (Some(low), Some(high)) = (&point.tps.low, &point.tps.high) {
+                load = load.and("; 95% interval ").figure(low).and("–").figure(high);
+            }
+            let mut notes = vec![load];
+            if let Some(p95) = point.p95_ms() {
+                let mut latency = Sentence::words("p95 ").figure(p95).and(" ms");
+                if let Some(verdict) = &point.verdict {
+                    latency = latency.and(" · limit: ").and(say::bottleneck(verdict.bottleneck));
+                }
+                notes.push(latency);
+            }
+            if let Some(usd) = &point.usd_per_million_transactions {
+                notes.push(Sentence::words("$").figure(usd).and(" per million transactions"));
+            }
+            Some(Tile {
+                title: say::target_name(series, ladder.target_index)
+                    .and(" · ")
+                    .join(&say::workload_name(series, ladder.workload_index)),
+                figure: Sentence::from(&point.tps.middle).and(" tx/s"),
+                notes,
+                colour: Some(ladder.target_index),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! A rung's seconds, track under track over one time axis; and the verdicts of all rungs as a strip.
+
+use super::scale::Scale;
+use super::{Canvas, colour, fitted, text_width};
+use crate::page::Sentence;
+use crate::text::escaped;
+
+const WIDTH: f64 = 560.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 14.0;
+
+/// Tracks over the seconds of one rung.
+pub struct Timeline {
+    pub name: String,
+    /// Length of the time axis.
+    pub seconds: f64,
+    pub tracks: Vec<Track>,
+    /// Seconds at which something happened; they are numbered, and the texts stand beneath the chart.
+    pub events: Vec<f64>,
+}
+
+pub struct Track {
+    /// With the unit.
+    pub title: Sentence,
+    pub height: f64,
+    pub scale: Scale,
+    /// Ends of the scale only, for low tracks.
+    pub few_ticks: bool,
+    pub curves: Vec<Curve>,
+}
+
+pub struct Curve {
+    pub colour: usize,
+    /// Second and value; a gap in the seconds is a gap in the line.
+    pub values: Vec<(f64, f64)>,
+    pub from: String,
+    /// Filled down to the axis.
+    pub area: bool,
+}
+
+impl Timeline {
+    pub fn draw(self) -> String {
+        let top = if self.events.is_empty() { 6.0 } else { 22.0 };
+        let tracks: f64 = self.tracks.iter().map(|track| track.height + 26.0).sum();
+        let height = top + tracks + 34.0;
+        let mut canvas = Canvas::new("timeline", &self.name, WIDTH, height);
+        let x = Scale::linear(0.0, self.seconds).on(LEFT, WIDTH - RIGHT);
+        let mut y = top;
+        for track in &self.tracks {
+            canvas.sentence("axis-title", (8.0, y + 13.0), &track.title);
+            y += 20.0;
+            draw_track(&mut canvas, track, &x, y);
+            y += track.height + 6.0;
+        }
+        let ticks = x.ticks(6);
+        for (second, text) in &ticks {
+            canvas.line("axis", (x.px(*second), y), (x.px(*second), y + 4.0));
+            canvas.text("tick middle", (x.px(*second), y + 17.0), text);
+        }
+        canvas.line("axis", (LEFT, y), (WIDTH - RIGHT, y));
+        canvas.text(
+            "axis-title middle",
+            ((LEFT + WIDTH - RIGHT) / 2.0, y + 31.0),
+            "seconds since the interval began",
+        );
+        for (at, second) in self.events.iter().enumerate() {
+            let event_x = x.px(*second);
+            canvas.line("event", (event_x, 18.0), (event_x, y));
+            canvas.text("tick middle event-text", (event_x, 13.0), &format!("{}", at + 1));
+        }
+        canvas.finish()
+    }
+}
+
+fn draw_track(canvas: &mut Canvas, track: &Track, x: &Scale, top: f64) {
+    let bottom = top + track.height;
+    let y = track.scale.clone().on(bottom, top);
+    let mut ticks = y.ticks(if track.few_ticks { 2 } else { 4 });
+    if track.few_ticks && ticks.len() > 2 {
+        ticks = vec![ticks[0].clone(), ticks[ticks.len() - 1].clone()];
+    }
+    for (value, text) in ticks {
+        canvas.line("grid", (LEFT, y.px(value)), (WIDTH - RIGHT, y.px(value)));
+        canvas.text("tick end", (LEFT - 8.0, y.px(value) + 4.0), &text);
+    }
+    canvas.raw(&format!(
+        "<g class=\"plot\" data-x=\"{}\" data-y=\"{}\">",
+        x.described(),
+        y.described()
+    ));
+    for curve in &track.curves {
+        let class = colour(curve.colour);
+        let points: Vec<(f64, f64)> = curve
+            .values
+            .iter()
+            .map(|&(at, value)| (x.px(at), y.px(value)))
+            .collect();
+        if curve.area
+            && let (Some(first), Some(last)) = (points.first(), points.last())
+        {
+            let mut path = format!("M{:.1},{bottom:.1}", first.0);
+            for (at, value) in &points {
+                path.push_str(&format!("L{at:.1},{value:.1}"));
+            }
+            canvas.raw(&format!(
+                "<path class=\"area {class}\" d=\"{path}L{:.1},{bottom:.1}Z\"/>",
+                last.0
+            ));
+        }
+        canvas.polyline(&format!("line thin {class}"), &points, &curve.from);
+    }
+    canvas.raw("</g>");
+}
+
+/// One row per target, one cell per load.
+pub struct Verdicts {
+    pub name: String,
+    pub loads: Vec<String>,
+    pub rows: Vec<(String, usize, Vec<Option<VerdictCell>>)>,
+}
+
+pub struct VerdictCell {
+    /// `sql-cpu`, `none`, `void`, …: chooses the fill.
+    pub class: &'static str,
+    pub text: String,
+    /// The evidence.
+    pub tip: String,
+}
+
+impl Verdicts {
+    pub fn draw(self) -> String {
+        let width = 1_136.0;
+        let left = (self.rows.iter().map(|row| text_width(&row.0)).fold(40.0, f64::max) + 20.0).min(190.0);
+        let height = 26.0 + self.rows.len() as f64 * 34.0 + 22.0;
+        let cell = (width - left) / self.loads.len().max(1) as f64;
+        let mut canvas = Canvas::new("verdicts", &self.name, width, height);
+        for (at, load) in self.loads.iter().enumerate() {
+            let middle = left + cell * (at as f64 + 0.5);
+            canvas.text("tick middle", (middle, 16.0), &fitted(load, cell));
+        }
+        for (row, (name, index, cells)) in self.rows.iter().enumerate() {
+            let y = 26.0 + row as f64 * 34.0;
+            canvas.raw(&format!(
+                "<text class=\"label name {}\" x=\"0\" y=\"{:.1}\">{}</text>",
+                colour(*index),
+                y + 19.0,
+                escaped(&fitted(name, left - 14.0))
+            ));
+            for (at, found) in cells.iter().enumerate() {
+                let x = left + cell * at as f64;
+                match found {
+                    Some(found) => {
+                        canvas.raw("<g class=\"verdict-cell\">");
+                        let tip = format!("<title>{}</title>", escaped(&found.tip));
+                        canvas.rect(
+                            &format!("verdict v-{}", found.class),
+                            (x + 1.5, y),
+                            (cell - 3.0, 29.0),
+                            &tip,
+                        );
+                        canvas.text(
+                            "verdict-text middle",
+                            (x + cell / 2.0, y + 19.0),
+                            &fitted(&found.text, cell - 4.0),
+                        );
+                        canvas.raw("</g>");
+                    }
+                    None => canvas.rect("verdict v-absent", (x + 1.5, y), (cell - 3.0, 29.0), ""),
+                }
+            }
+        }
+        canvas.text(
+            "axis-title end",
+            (width, height - 6.0),
+            "columns: threads in total, or the rate asked for",
+        );
+        canvas.finish()
+    }
+}
