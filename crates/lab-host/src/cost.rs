@@ -97,3 +97,101 @@ pub(crate) fn real_interfaces(
         .iter()
         .filter(move |(name, _)| only_loopback || name.as_str() != "lo")
 }
+
+#[cfg(test)]
+mod tests {
+    use lab_results::host::{CpuSample, DiskSample, NetworkSample};
+
+    use super::*;
+
+    const STARTED: UnixMicros = UnixMicros(1_000_000_000);
+
+    /// The second that ends `end_s` after the start: half of 4 cores, 0.7 of a core by the server.
+    fn second(node: &str, end_s: f64) -> NodeSample {
+        let interface = |bytes| NetworkSample {
+            rx_bytes: bytes,
+            tx_bytes: bytes,
+            rx_packets: 10,
+            tx_packets: 10,
+            drops: 0,
+        };
+        NodeSample {
+            node: node.to_owned(),
+            at: Some(UnixMicros(STARTED.0.saturating_add_signed((end_s * 1e6) as i64))),
+            span_s: 1.0,
+            cpu: CpuSample {
+                user: 0.3,
+                system: 0.1,
+                softirq: 0.1,
+                steal: 0.2,
+                idle: 0.3,
+                ..CpuSample::default()
+            },
+            cpu_limit: 4.0,
+            context_switches: 100,
+            network: BTreeMap::from([
+                ("eth0".to_owned(), interface(1000)),
+                ("lo".to_owned(), interface(1_000_000)),
+            ]),
+            disks: BTreeMap::from([(
+                "vda".to_owned(),
+                DiskSample {
+                    writes: 5,
+                    written_bytes: 20_480,
+                    flushes: 2,
+                    ..DiskSample::default()
+                },
+            )]),
+            processes: BTreeMap::from([("mariadbd".to_owned(), 0.7)]),
+            ..NodeSample::default()
+        }
+    }
+
+    fn costs(samples: &[NodeSample], measured_s: f64) -> BTreeMap<String, NodeCost> {
+        let process = BTreeMap::from([("sql".to_owned(), "mariadbd".to_owned())]);
+        node_costs(samples, STARTED, measured_s, &process)
+    }
+
+    #[test]
+    fn the_sum_of_the_intervals_seconds() {
+        let samples: Vec<_> = (-2..8).map(|end| second("sql", f64::from(end) + 0.6)).collect();
+        // Of the seconds that end at -1.4, -0.4, 0.6, …, 7.6 those from 0.6 to 5.4 lie in it with their greater half.
+        let cost = &costs(&samples, 5.0)["sql"];
+        assert!((cost.cpu_s - 10.0).abs() < 1e-9, "{cost:?}");
+        assert!((cost.process_cpu_s.unwrap() - 3.5).abs() < 1e-9);
+        assert_eq!(cost.context_switches, 500);
+        assert_eq!((cost.net_bytes, cost.net_packets), (10_000, 100));
+        assert_eq!(
+            (cost.disk_writes, cost.disk_bytes_written, cost.disk_flushes),
+            (25, 102_400, Some(10))
+        );
+    }
+
+    #[test]
+    fn seconds_that_were_not_sampled_are_filled_in() {
+        let samples = [second("sql", 1.0), second("sql", 4.0)];
+        let cost = &costs(&samples, 4.0)["sql"];
+        assert_eq!(cost.context_switches, 400);
+    }
+
+    #[test]
+    fn a_node_without_a_sample_has_no_cost() {
+        let samples = [second("sql", 1.0), second("data", 60.0)];
+        let costs = costs(&samples, 2.0);
+        assert_eq!(costs.keys().collect::<Vec<_>>(), ["sql"]);
+    }
+
+    #[test]
+    fn loopback_counts_where_there_is_nothing_else() {
+        let mut sample = second("sql", 1.0);
+        sample.network.remove("eth0");
+        assert_eq!(costs(&[sample], 1.0)["sql"].net_bytes, 2_000_000);
+    }
+
+    #[test]
+    fn an_unknown_process_has_no_time() {
+        let mut sample = second("sql", 1.0);
+        sample.processes.clear();
+        assert_eq!(costs(&[sample], 1.0)["sql"].process_cpu_s, None);
+    }
+}

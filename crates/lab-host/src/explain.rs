@@ -87,3 +87,106 @@ pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, V
     );
     (LatencyExplanation { parts }, missing)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lab_results::Latency;
+    use lab_results::host::{DiskProbe, NetworkProbe, WakeupProbe};
+
+    use super::*;
+
+    fn always(us: u64) -> Latency {
+        let mut latency = Latency::default();
+        latency.record_us(us);
+        latency
+    }
+
+    fn load() -> NodeProbes {
+        let network = NetworkProbe {
+            round_trips: BTreeMap::from([(1, always(50)), (120, always(60)), (12_000, always(90))]),
+            bytes_per_s: 1e9,
+            streams: 4,
+            packets_per_s: None,
+        };
+        NodeProbes {
+            network: BTreeMap::from([("sql".to_owned(), network)]),
+            ..NodeProbes::default()
+        }
+    }
+
+    fn server() -> NodeProbes {
+        NodeProbes {
+            wakeup: Some(WakeupProbe {
+                same_core: always(2),
+                other_core: always(20),
+                sleep_overshoot: always(30),
+            }),
+            disk: Some(DiskProbe {
+                path: String::new(),
+                filesystem: String::new(),
+                sync_write: always(700),
+                write_fdatasync: always(800),
+                write_fdatasync_mdev_us: 0.0,
+                random_write_fdatasync: always(900),
+            }),
+            ..NodeProbes::default()
+        }
+    }
+
+    fn sum(explanation: &LatencyExplanation) -> f64 {
+        explanation
+            .parts
+            .iter()
+            .map(|part| part.per_transaction * part.each_us)
+            .sum()
+    }
+
+    #[test]
+    fn every_step_counts() {
+        let (load, server) = (load(), server());
+        let (explanation, missing) = explain_one_thread(&OneThread {
+            load: Some(&load),
+            server_name: "sql",
+            server: Some(&server),
+            round_trips_per_tx: 20.0,
+            answer_bytes: 9_000.0,
+            client_cpu_us: 100.0,
+            server_cpu_us: 300.0,
+            syncs_per_tx: 1.0,
+            hand_overs_per_tx: 2.0,
+        });
+        assert!(missing.is_empty(), "{missing:?}");
+        // 20 × 90 + 2 × 20 + 100 + 300 + 800
+        assert_eq!(sum(&explanation), 3040.0);
+    }
+
+    #[test]
+    fn the_size_that_is_nearest_by_ratio_is_taken() {
+        let load = load();
+        for (bytes, each_us) in [(1.0, 50.0), (40.0, 60.0), (1_000.0, 60.0), (5_000.0, 90.0), (1e9, 90.0)] {
+            let (explanation, _) = explain_one_thread(&OneThread {
+                load: Some(&load),
+                server_name: "sql",
+                round_trips_per_tx: 1.0,
+                answer_bytes: bytes,
+                ..OneThread::default()
+            });
+            assert_eq!(explanation.parts[0].each_us, each_us, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn what_was_not_probed_is_named_and_not_guessed() {
+        let (explanation, missing) = explain_one_thread(&OneThread {
+            server_name: "sql",
+            round_trips_per_tx: 20.0,
+            client_cpu_us: 100.0,
+            syncs_per_tx: 1.0,
+            ..OneThread::default()
+        });
+        assert_eq!(missing, ["network", "log write"]);
+        assert_eq!(sum(&explanation), 100.0);
+    }
+}
