@@ -218,7 +218,7 @@ mod tests {
             &mut out,
         );
         assert_eq!(&out[4..], b"\x03UPDATE t SET c='it\\'s' WHERE id=-7");
-        assert_eq!(out[..4], [34, 0, 0, 0]);
+        assert_eq!(out[..4], [out.len() as u8 - 4, 0, 0, 0]);
     }
 
     #[test]

@@ -111,7 +111,14 @@ impl Workload {
     /// Rows of all tables together, for the check of free disk space and for progress.
     pub fn rows(&self) -> u64 {
         match &self.kind {
-            Kind::Oltp(_, options) => u64::from(options.tables) * u64::from(options.table_size),
+            Kind::Oltp(kind, options) => u64::from(options.tables) * u64::from(kind.rows_loaded(options)),
+        }
+    }
+
+    /// Rows of each table alone.
+    pub fn rows_per_table(&self) -> u64 {
+        match &self.kind {
+            Kind::Oltp(_, options) => options.table_size.into(),
         }
     }
 
@@ -141,7 +148,7 @@ impl Workload {
 
     pub(crate) fn tables(&self) -> Vec<TableLoad> {
         match &self.kind {
-            Kind::Oltp(_, options) => oltp::tables(options),
+            Kind::Oltp(kind, options) => oltp::tables(*kind, options),
         }
     }
 }

@@ -3,7 +3,6 @@
 //! In files: the sparse list of (bucket's highest value, count), which any language can read and add up.
 
 use hdrhistogram::Histogram;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const HIGHEST_US: u64 = 3_600_000_000;
@@ -27,8 +26,13 @@ impl Default for Latency {
 impl Latency {
     /// Values below 1 µs count as 1 µs, values above an hour as an hour.
     pub fn record_us(&mut self, value: u64) {
+        self.record_us_times(value, 1);
+    }
+
+    /// As so many of [`Latency::record_us`].
+    pub fn record_us_times(&mut self, value: u64, times: u64) {
         self.0
-            .record(value.clamp(1, HIGHEST_US))
+            .record_n(value.clamp(1, HIGHEST_US), times)
             .expect("a histogram grows up to an hour");
     }
 
@@ -88,10 +92,7 @@ impl<'de> Deserialize<'de> for Latency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut latency = Latency::default();
         for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            latency
-                .0
-                .record_n(value.clamp(1, HIGHEST_US), count)
-                .map_err(D::Error::custom)?;
+            latency.record_us_times(value, count);
         }
         Ok(latency)
     }

@@ -59,6 +59,15 @@ impl OltpKind {
         }
     }
 
+    /// Rows of each table before the run. Inserts with ids of their own begin with an empty table, or they would meet loaded rows.
+    pub(super) fn rows_loaded(self, options: &OltpOptions) -> u32 {
+        if self == OltpKind::Insert && !options.auto_inc {
+            0
+        } else {
+            options.table_size
+        }
+    }
+
     /// With or without `oltp_` and `select_`.
     pub fn from_name(name: &str) -> Option<OltpKind> {
         OltpKind::ALL.into_iter().find(|kind| {

@@ -4,7 +4,7 @@ use mysql_wire::put;
 
 use super::super::TableLoad;
 use super::super::random::{Random, Sampler};
-use super::{Data, OltpOptions};
+use super::{Data, OltpKind, OltpOptions};
 
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
@@ -12,11 +12,14 @@ const PAD_GROUPS: usize = 5;
 const RONDB_PAD: &[u8] = &[b'q'; 50];
 const RONDB_C_UPDATED: &[u8] = &[b'a'; 99];
 
-pub(in super::super) fn tables(options: &OltpOptions) -> Vec<TableLoad> {
-    (1..=options.tables).map(|number| table(number, options)).collect()
+pub(in super::super) fn tables(kind: OltpKind, options: &OltpOptions) -> Vec<TableLoad> {
+    let rows = kind.rows_loaded(options);
+    (1..=options.tables)
+        .map(|number| table(number, rows, options))
+        .collect()
 }
 
-fn table(number: u32, options: &OltpOptions) -> TableLoad {
+fn table(number: u32, rows: u32, options: &OltpOptions) -> TableLoad {
     let auto_increment = if options.auto_inc { " AUTO_INCREMENT" } else { "" };
     let key = if options.secondary { "KEY xid" } else { "PRIMARY KEY" };
     let filter = if options.filter {
@@ -46,7 +49,7 @@ fn table(number: u32, options: &OltpOptions) -> TableLoad {
         name: format!("sbtest{number}"),
         create,
         insert: format!("INSERT INTO sbtest{number}({columns}) VALUES"),
-        units: options.table_size.into(),
+        units: rows.into(),
         unit_len_max: 3 * 11 + 119 + 59 + 10,
         gapless_key: Some("id"),
         after,
