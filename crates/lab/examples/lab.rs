@@ -1,6 +1,13 @@
 //! The lab as a program of its own, without the database: quick to build.
 
-fn main() -> anyhow::Result<()> {
-    let matches = lab::command().get_matches();
-    lab::run(&matches)
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match lab::run(&lab::command().get_matches()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -39,15 +39,14 @@ impl Server {
     /// `latsdb serve` with its data below `dir`.
     pub fn latsdb(program: &Path, dir: &Path, interrupt: &Interrupt) -> Result<Server> {
         let dir = fresh(dir)?;
-        let [mysql, http, redis] = free_ports()?;
+        let [mysql, http] = free_ports()?;
         let mut command = Command::new(program);
         command
             .arg("serve")
             .arg("--data-dir")
             .arg(dir.join("data"))
             .args(["--mysql-addr", &local(mysql)])
-            .args(["--http-addr", &local(http)])
-            .args(["--redis-addr", &local(redis)]);
+            .args(["--http-addr", &local(http)]);
         Server::start("latsdb", command, dir, mysql, interrupt)
     }
 
@@ -68,7 +67,7 @@ impl Server {
             remove(&dir);
             bail!("mariadb-install-db failed: {reason}");
         }
-        let [port, _, _] = free_ports()?;
+        let [port] = free_ports()?;
         let mut command = Command::new(program);
         command
             .arg("--no-defaults")
