@@ -1,5 +1,7 @@
 //! Single statements whose answers are read whole: preflight, prepare, checks. Never part of a measured interval.
 
+use std::time::Duration;
+
 use mysql_wire::column::ColumnDefinition;
 use mysql_wire::command::Command;
 use mysql_wire::response::{EOF, ERR, EofPacket, OK, OkPacket};
@@ -37,6 +39,16 @@ impl Control {
     /// As [`Control::connect`], in no database: it may not exist yet.
     pub fn connect_without_database(target: &Target, server: &str) -> Result<Control, DriverError> {
         Control::open(target, server, None)
+    }
+
+    /// As [`Control::connect`], giving up after `limit`, on the connection and then on each answer: an answer that did not come
+    /// leaves the connection of no further use.
+    pub fn connect_within(target: &Target, server: &str, limit: Duration) -> Result<Control, DriverError> {
+        let link = Link::open_within(target, server, 0, Some(&target.database), limit, Some(limit))?;
+        Ok(Control {
+            link,
+            server: server.to_owned(),
+        })
     }
 
     fn open(target: &Target, server: &str, database: Option<&str>) -> Result<Control, DriverError> {
