@@ -36,10 +36,6 @@ impl Distribution {
         self.0.iter().map(|&(_, count)| count).sum()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The smallest bucket at or below which `quantile` (0..=1) of all values lie, in microseconds.
     pub fn quantile_us(&self, quantile: f64) -> Option<u64> {
         let rank = ((quantile * self.count() as f64).ceil() as u64).max(1);
@@ -50,14 +46,6 @@ impl Distribution {
                 return Some(us);
             }
         }
-        self.0.last().map(|&(us, _)| us)
-    }
-
-    pub fn min_us(&self) -> Option<u64> {
-        self.0.first().map(|&(us, _)| us)
-    }
-
-    pub fn max_us(&self) -> Option<u64> {
         self.0.last().map(|&(us, _)| us)
     }
 
@@ -101,7 +89,7 @@ mod tests {
         assert_eq!(all.count(), 101);
         assert_eq!(all.quantile_us(0.9), Some(100));
         assert!(all.quantile_us(0.95) >= Some(9_000));
-        assert_eq!(all.min_us(), Some(100));
+        assert_eq!(all.quantile_us(0.0), Some(100));
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Column {
     /// Under the title, smaller.
     pub unit: String,
     pub numeric: bool,
+    /// Whole sentences: broken into lines where others are kept on one.
+    pub long: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -126,6 +128,22 @@ impl Sentence {
 
     pub fn figure(self, figure: &Figure) -> Self {
         self.shown(text::number(figure.value), figure)
+    }
+
+    /// Dollars, to a tenth of a cent and more where they are few.
+    pub fn money(self, figure: &Figure) -> Self {
+        let shown = if figure.value >= 1.0 {
+            format!("{:.3}", figure.value)
+        } else {
+            text::number(figure.value)
+        };
+        self.shown(shown, figure)
+    }
+
+    /// A share, as whole percents.
+    pub fn percent(self, share: &Figure) -> Self {
+        let percent = share.scaled(100.0);
+        self.shown(format!("{:.0}", percent.value), &percent).and("%")
     }
 
     /// With a sign.
@@ -233,6 +251,7 @@ impl Column {
             title: title.into(),
             unit: String::new(),
             numeric: false,
+            long: false,
         }
     }
 
@@ -241,6 +260,15 @@ impl Column {
             title: title.into(),
             unit: unit.into(),
             numeric: true,
+            long: false,
+        }
+    }
+
+    /// For sentences.
+    pub fn long(title: &str) -> Self {
+        Column {
+            long: true,
+            ..Column::text(title)
         }
     }
 }

@@ -47,6 +47,7 @@ pub fn workload(series: &Series, index: usize) -> Sentence {
     for key in TELLING {
         if let Some(value) = workload.options.get(*key) {
             let value_at = at(&["options", key]);
+            let value = &grouped(value);
             label = match *key {
                 "tables" => {
                     label
@@ -62,6 +63,14 @@ pub fn workload(series: &Series, index: usize) -> Sentence {
         }
     }
     label.and(", driver ").verbatim(&workload.driver, at(&["driver"]))
+}
+
+/// Whole numbers with their thousands apart; anything else as it is.
+fn grouped(value: &str) -> String {
+    match value.parse::<u64>() {
+        Ok(number) if number >= 10_000 => crate::text::number(number as f64),
+        _ => value.to_owned(),
+    }
 }
 
 pub fn workload_name(series: &Series, index: usize) -> Sentence {

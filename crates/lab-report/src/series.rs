@@ -1,11 +1,11 @@
 //! A series read from its folder, with every histogram in the small form.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lab_results::run::{Event, Load, Run};
 use lab_results::rung::{ErrorCount, LatencyExplanation, NodeCost, StatementTotals, Totals, Verdict};
-use lab_results::{Folder, NodeProbes, NodeSample, Rung, RungFolder, UnixMicros};
+use lab_results::{Availability, Folder, NodeProbes, NodeSample, Rung, RungFolder, UnixMicros};
 use serde::Deserialize;
 
 use crate::ReportError;
@@ -14,11 +14,12 @@ use crate::figure::{Figure, Place, Sourced};
 
 #[derive(Debug, Clone)]
 pub struct Series {
-    pub path: PathBuf,
     /// Stands before the files of this series in formulas: empty in a report, `a:` and so on in a comparison.
     pub letter: String,
     pub run: Run,
     pub probes: Vec<NodeProbes>,
+    /// Of `lab availability`; empty otherwise.
+    pub availability: Vec<Availability>,
     /// In the order in which they ran.
     pub rungs: Vec<Measured>,
 }
@@ -80,9 +81,9 @@ impl Series {
             .map(|rung| Measured::read(rung, letter))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Series {
-            path: path.to_owned(),
             letter: letter.to_owned(),
             probes: folder.probes()?,
+            availability: folder.availability()?,
             run,
             rungs,
         })

@@ -176,7 +176,12 @@ fn push_row(out: &mut String, table: &Table, row: &Row) {
     };
     out.push_str(&format!("<tr{class}>"));
     for (cell, column) in row.cells.iter().zip(&table.columns) {
-        let class = if column.numeric { " class=\"num\"" } else { "" };
+        let class = match (column.numeric, column.long) {
+            (true, false) => " class=\"num\"",
+            (true, true) => " class=\"num long\"",
+            (false, true) => " class=\"long\"",
+            (false, false) => "",
+        };
         out.push_str(&format!("<td{class}>{}</td>", inline(cell)));
     }
     out.push_str("</tr>");

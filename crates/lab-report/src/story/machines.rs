@@ -220,6 +220,7 @@ fn probes(series: &Series) -> Table {
         title: probes.node.clone(),
         unit: String::new(),
         numeric: true,
+        long: true,
     }));
     let mut rows = Vec::new();
     let mut group = |name: &str, entries: &[(&str, &str, Cell)]| {
@@ -490,7 +491,7 @@ fn network(series: &Series) -> Option<Table> {
 }
 
 /// Our probes against the tools that are installed.
-pub fn cross_check_rows(series: &Series) -> Vec<Row> {
+fn cross_check_rows(series: &Series) -> Vec<Row> {
     let mut rows = Vec::new();
     for (at, probes) in series.probes.iter().enumerate() {
         for (number, check) in probes.cross_checks.iter().enumerate() {

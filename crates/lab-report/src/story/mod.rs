@@ -1,12 +1,13 @@
 //! The report of one series as a page: what was found first, then the proof, then everything one needs to doubt it.
 //!
 //! 1. [`results`]: each workload: curves, verdicts, the table.
-//! 2. [`seconds`]: the best rungs second by second, with their machines.
+//! 2. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines.
 //! 3. [`why`]: what limited the rate, what an operation costs, what one thread's latency is made of, errors.
 //! 4. [`money`]: cost and price-performance, and what others published.
 //! 5. [`machines`]: the topology and what the probes found.
 //! 6. [`setup`]: configuration, what was not run, how the figures were made.
 
+mod availability;
 mod machines;
 mod money;
 mod results;
@@ -21,7 +22,7 @@ use crate::series::Series;
 use crate::summary::{Ladder, Summary};
 use crate::text;
 
-pub use machines::cross_check_rows;
+pub use results::{contest_note, contest_table};
 
 /// More tiles than this say less: then only the first workload's are shown.
 const TILES: usize = 9;
@@ -29,6 +30,7 @@ const TILES: usize = 9;
 pub fn page(series: &Series, summary: &Summary) -> Page {
     let mut sections = vec![results::findings(series, summary)];
     sections.extend((0..series.run.workloads.len()).filter_map(|index| results::of_workload(series, summary, index)));
+    sections.extend(availability::section(series));
     sections.extend(seconds::section(series, summary));
     sections.extend(why::limits(series, summary));
     sections.extend(why::costs(series, summary));

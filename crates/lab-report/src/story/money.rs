@@ -145,7 +145,10 @@ fn table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table {
                 });
             Row::of(vec![
                 say::target_name(series, ladder.target_index),
-                Sentence::from(&ladder.usd_per_hour),
+                ladder
+                    .usd_per_hour
+                    .as_ref()
+                    .map_or_else(Sentence::new, |usd| Sentence::new().money(usd)),
                 Sentence::from(&best.map(|point| point.tps.middle.clone())),
                 of(best, &|point| point.transactions_per_usd.clone()),
                 of(best, &|point| point.usd_per_million_transactions.clone()),
@@ -217,8 +220,8 @@ fn lines(series: &Series) -> Table {
                     say::target_name(series, target_index),
                     Sentence::new().verbatim(&line.what, path("what")),
                     Sentence::from(&count),
-                    Sentence::from(&usd),
-                    Sentence::from(&count.times(&usd)),
+                    Sentence::new().money(&usd),
+                    Sentence::new().money(&count.times(&usd)),
                     Sentence::new()
                         .verbatim(&line.provider, path("provider"))
                         .and(" ")
@@ -245,7 +248,7 @@ fn lines(series: &Series) -> Table {
             Column::text("Terms"),
             Column::text("Dated"),
             Column::number("Age", "days"),
-            Column::text("Source"),
+            Column::long("Source"),
         ],
         rows,
     }
@@ -334,12 +337,12 @@ pub fn published() -> Option<Section> {
                     Block::Table(Table {
                         caption: Sentence::new(),
                         columns: vec![
-                            Column::text("What"),
-                            Column::text("Workload"),
+                            Column::long("What"),
+                            Column::long("Workload"),
                             Column::number("Value", ""),
                             Column::text("Unit"),
-                            Column::text("Source"),
-                            Column::text("Caution"),
+                            Column::long("Source"),
+                            Column::long("Caution"),
                         ],
                         rows,
                     }),

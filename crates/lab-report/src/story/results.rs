@@ -8,24 +8,49 @@ use crate::page::{Block, Chart, Column, Row, Section, Sentence, Table};
 use crate::say;
 use crate::series::Series;
 use crate::stats::Outcome;
-use crate::summary::{Contest, Ladder, Point, Summary};
+use crate::summary::{Contest, Findings, Ladder, Point, Summary};
 use crate::svg::plot::{Axis, Line, Mark, Plot};
 use crate::svg::scale::Scale;
 use crate::svg::strips::{VerdictCell, Verdicts};
 use crate::text::number;
 
 pub fn findings(series: &Series, summary: &Summary) -> Section {
-    let blocks = if summary.findings.is_empty() {
+    let blocks = if summary.findings.is_empty() && !series.availability.is_empty() {
+        vec![Block::Text(
+            "No ladder was measured; what the faults did stands below.".into(),
+        )]
+    } else if summary.findings.is_empty() {
         vec![Block::Text("No rung was measured to its end.".into())]
     } else {
-        vec![Block::List(summary.findings.clone())]
+        summary
+            .findings
+            .iter()
+            .flat_map(|findings| group(series, findings))
+            .collect()
     };
-    let _ = series;
     Section {
         id: "found".into(),
         title: "What was found".into(),
         blocks,
     }
+}
+
+/// Under the workload's full name, since every sentence is about that alone.
+fn group(series: &Series, findings: &Findings) -> Vec<Block> {
+    let index = findings
+        .workload
+        .as_ref()
+        .and_then(|name| series.run.workloads.iter().position(|workload| workload.name == *name));
+    let mut blocks: Vec<Block> = index
+        .map(|index| {
+            vec![
+                Block::Heading(say::workload_name(series, index)),
+                Block::Note(say::workload(series, index)),
+            ]
+        })
+        .unwrap_or_default();
+    blocks.push(Block::List(findings.sentences.clone()));
+    blocks
 }
 
 pub fn of_workload(series: &Series, summary: &Summary, index: usize) -> Option<Section> {
@@ -311,9 +336,7 @@ fn latency_throughput(series: &Series, ladders: &[&Ladder], label: &Sentence) ->
 }
 
 /// Quantiles of the curve and how the axis names them.
-const CURVE: [(f64, &str); 10] = [
-    (0.1, "10%"),
-    (0.25, ""),
+const CURVE: [(f64, &str); 8] = [
     (0.5, "50%"),
     (0.75, ""),
     (0.9, "90%"),
@@ -374,7 +397,7 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
         name: format!("Latency by percentile: {}", label.plain()),
         x: Axis {
             title: "share of transactions that are at least this fast".into(),
-            scale: Scale::log_exact(position(0.1), position(0.9999)),
+            scale: Scale::log_exact(position(0.5), position(0.9999)),
             ticks: Some(
                 CURVE
                     .iter()
@@ -642,7 +665,7 @@ fn points_table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table
             Column::number("max", "ms"),
             Column::number("Errors", "1/s"),
             Column::number("Retries", "1/s"),
-            Column::text("Limit"),
+            Column::long("Limit"),
         ],
         rows,
     }

@@ -69,9 +69,9 @@ fn targets(series: &Series) -> Table {
         caption: "Targets".into(),
         columns: vec![
             Column::text("Target"),
-            Column::text("Version"),
-            Column::text("Servers"),
-            Column::text("On nodes"),
+            Column::long("Version"),
+            Column::long("Servers"),
+            Column::long("On nodes"),
         ],
         rows,
     }
@@ -228,7 +228,7 @@ fn plan(series: &Series) -> Table {
     }
     Table {
         caption: "The plan".into(),
-        columns: vec![Column::text("What"), Column::text("Value")],
+        columns: vec![Column::long("What"), Column::long("Value")],
         rows,
     }
 }
@@ -256,7 +256,7 @@ fn facts(series: &Series) -> Option<Table> {
     }
     (!rows.is_empty()).then(|| Table {
         caption: "Nodes, as the plan describes them".into(),
-        columns: vec![Column::text("Node"), Column::text("Fact"), Column::text("Value")],
+        columns: vec![Column::text("Node"), Column::text("Fact"), Column::long("Value")],
         rows,
     })
 }
@@ -282,7 +282,7 @@ fn not_run(series: &Series, summary: &Summary) -> Section {
             .collect();
         blocks.push(Block::Table(Table {
             caption: Sentence::new(),
-            columns: vec![Column::text("What"), Column::text("Why")],
+            columns: vec![Column::long("What"), Column::long("Why")],
             rows,
         }));
     }

@@ -41,6 +41,9 @@ fn files(series: &Series) -> BTreeMap<String, String> {
         (format!("{}run", series.letter), "run.json".to_owned()),
         (format!("{}probes", series.letter), "probes.json".to_owned()),
     ]);
+    if !series.availability.is_empty() {
+        files.insert(format!("{}availability", series.letter), "availability.json".to_owned());
+    }
     for rung in &series.rungs {
         files.insert(
             format!("{}r{}", series.letter, rung.index),
@@ -51,7 +54,7 @@ fn files(series: &Series) -> BTreeMap<String, String> {
 }
 
 /// In the order of workloads, then targets, in `run.json`.
-pub fn ladders(series: &Series) -> Vec<Ladder> {
+fn ladders(series: &Series) -> Vec<Ladder> {
     let mut ladders = Vec::new();
     for (workload_index, workload) in series.run.workloads.iter().enumerate() {
         for (target_index, target) in series.run.targets.iter().enumerate() {

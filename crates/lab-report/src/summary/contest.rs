@@ -78,7 +78,7 @@ fn side(series: &Series, ladder: &Ladder) -> Side {
 }
 
 /// The same number of clients, or the same rate asked for.
-pub fn alike(a: &Load, b: &Load) -> bool {
+fn alike(a: &Load, b: &Load) -> bool {
     match (a, b) {
         (Load::Closed { threads_total: a, .. }, Load::Closed { threads_total: b, .. }) => a == b,
         (Load::Open { rate_per_s: a, .. }, Load::Open { rate_per_s: b, .. }) => (a - b).abs() <= a.abs() * 1e-6,

@@ -1,51 +1,68 @@
 //! The summary in plain words. Each sentence states what a test allows: a difference inside its interval is "no
 //! difference shown", and one without enough repeats is not stated at all.
 
+use serde::Serialize;
+
 use super::{Contest, Contrast, Ladder, Summary};
 use crate::figure::Figure;
 use crate::page::Sentence;
 use crate::say;
 use crate::series::Series;
 use crate::stats::Outcome;
+use crate::text;
 
-pub fn of(series: &Series, summary: &Summary) -> Vec<Sentence> {
+/// What may be said of one workload, or of the series as a whole.
+#[derive(Debug, Clone, Serialize)]
+pub struct Findings {
+    pub workload: Option<String>,
+    pub sentences: Vec<Sentence>,
+}
+
+pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
     let mut findings = Vec::new();
-    for index in 0..series.run.workloads.len() {
-        let name = &series.run.workloads[index].name;
-        for ladder in summary.ladders_of(name) {
-            findings.extend(best(series, ladder));
-            findings.extend(service_level(series, ladder));
+    for workload in &series.run.workloads {
+        let mut sentences = Vec::new();
+        for ladder in summary.ladders_of(&workload.name) {
+            sentences.extend(best(series, ladder));
+            sentences.extend(service_level(series, ladder));
+            sentences.extend(searched_rate(series, ladder));
         }
-        for contest in summary.contests.iter().filter(|contest| contest.workload == *name) {
-            findings.extend(of_contest(&say::workload_name(series, index), contest));
+        for contest in summary
+            .contests
+            .iter()
+            .filter(|contest| contest.workload == workload.name)
+        {
+            sentences.extend(of_contest(contest));
+        }
+        if !sentences.is_empty() {
+            findings.push(Findings {
+                workload: Some(workload.name.clone()),
+                sentences,
+            });
         }
     }
     let void: usize = summary.ladders.iter().map(|ladder| ladder.voids.len()).sum();
     if void > 0 {
-        findings.push(
-            Sentence::new()
-                .shown(
-                    void.to_string(),
-                    &Figure {
-                        value: void as f64,
-                        from: "voids()".into(),
-                    },
-                )
-                .and(if void == 1 {
-                    " rung is void and left out of every figure; its reason stands with the rungs."
-                } else {
-                    " rungs are void and left out of every figure; their reasons stand with the rungs."
-                }),
-        );
+        let count = Figure {
+            value: void as f64,
+            from: "voids()".into(),
+        };
+        let words = if void == 1 {
+            " rung is void and in no figure; its reason stands with the rungs."
+        } else {
+            " rungs are void and in no figure; their reasons stand with the rungs."
+        };
+        findings.push(Findings {
+            workload: None,
+            sentences: vec![Sentence::from(&count).and(words)],
+        });
     }
     findings
 }
 
 fn best(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     let point = ladder.best_point()?;
-    let mut sentence = say::workload_name(series, ladder.workload_index)
-        .and(": ")
-        .join(&say::target_name(series, ladder.target_index))
+    let mut sentence = say::target_name(series, ladder.target_index)
         .and(" reached ")
         .figure(&point.tps.middle)
         .and(" transactions/s at ")
@@ -58,18 +75,16 @@ fn best(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     }
     if let Some(knee) = &ladder.knee {
         sentence = sentence
-            .and("; p95 stays within twice its lowest up to ")
-            .figure(&knee.share.scaled(100.0))
-            .and("% of that rate");
+            .and("; its p95 stays within twice the lowest up to ")
+            .percent(&knee.share)
+            .and(" of its best rate");
     }
     Some(sentence.and("."))
 }
 
 fn service_level(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     let slo = ladder.slo.as_ref()?;
-    let sentence = say::workload_name(series, ladder.workload_index)
-        .and(": ")
-        .join(&say::target_name(series, ladder.target_index));
+    let sentence = say::target_name(series, ladder.target_index);
     let level = service_level_name(series)?;
     let Some(at) = slo.point else {
         return Some(sentence.and(" held ").join(&level).and(" at no measured load."));
@@ -89,6 +104,43 @@ fn service_level(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     })
 }
 
+/// Of the search for the highest rate within the service level, where the plan asked for it.
+fn searched_rate(series: &Series, ladder: &Ladder) -> Option<Sentence> {
+    let at = series
+        .run
+        .slo_rates
+        .iter()
+        .position(|found| found.target == ladder.target && found.workload == ladder.workload)?;
+    let found = &series.run.slo_rates[at];
+    let figure = |field: &str, value: f64| {
+        series
+            .place("run")
+            .figure(&["slo_rates", &at.to_string(), field], value)
+    };
+    let sentence = say::target_name(series, ladder.target_index);
+    let level = service_level_name(series)?;
+    if found.rate_per_s <= 0.0 {
+        return Some(
+            sentence
+                .and(": the search found no rate that holds ")
+                .join(&level)
+                .and("."),
+        );
+    }
+    let sentence = sentence
+        .and(": the search found ")
+        .figure(&figure("rate_per_s", found.rate_per_s))
+        .and(" transactions/s asked for to be the highest rate that holds ")
+        .join(&level);
+    Some(match found.broken_at_per_s {
+        Some(broken) => sentence
+            .and("; ")
+            .figure(&figure("broken_at_per_s", broken))
+            .and(" did not."),
+        None => sentence.and("; every rate tried held it."),
+    })
+}
+
 /// `p95 ≤ 20 ms`.
 pub fn service_level_name(series: &Series) -> Option<Sentence> {
     let slo = series.run.slo.as_ref()?;
@@ -103,72 +155,82 @@ pub fn service_level_name(series: &Series) -> Option<Sentence> {
 }
 
 /// What two ladders allow to say about each other.
-pub fn of_contest(workload: &Sentence, contest: &Contest) -> Vec<Sentence> {
+pub fn of_contest(contest: &Contest) -> Vec<Sentence> {
     let mut said = Vec::new();
     let (base, other) = (say::side(&contest.base), say::side(&contest.other));
     if let Some(best) = &contest.best {
-        let start = workload.clone().and(": at its best load, ").join(&other);
-        said.push(match best.outcome {
-            Outcome::Higher | Outcome::Lower => start
-                .and(" gives ")
-                .join(&say::change(best))
-                .and(" transactions/s against ")
-                .join(&base)
-                .and(confidence(best)),
-            Outcome::NoneShown => start
-                .and(" against ")
-                .join(&base)
-                .and(": no difference shown (")
-                .join(&say::change(best))
-                .and(" transactions/s)."),
-            Outcome::Untested => start
-                .and(" against ")
-                .join(&base)
-                .and(": too few repeats to tell (")
-                .join(&say::change(best))
-                .and(" transactions/s as measured)."),
-        });
+        said.push(best_against_best(best, &base, &other));
     }
     for crossing in &contest.crossovers {
-        let leader = if crossing.then == Outcome::Higher {
-            &other
+        let (before, after) = if crossing.then == Outcome::Higher {
+            (&base, &other)
         } else {
-            &base
+            (&other, &base)
         };
-        let threads = |count: u32| crossing_figure(contest, count);
+        let threads = |count: u32| Figure {
+            value: f64::from(count),
+            from: format!("loads({}run,{count})", contest.base.letter),
+        };
         said.push(
-            workload
-                .clone()
-                .and(": the curves cross: up to ")
+            Sentence::words("The curves cross: up to ")
                 .figure(&threads(crossing.before_threads))
                 .and(" threads ")
-                .join(if crossing.then == Outcome::Higher {
-                    &base
-                } else {
-                    &other
-                })
-                .and(" is faster, from ")
+                .join(before)
+                .and(" gives more, from ")
                 .figure(&threads(crossing.after_threads))
                 .and(" threads ")
-                .join(leader)
+                .join(after)
                 .and("."),
         );
     }
     said
 }
 
-/// The thread count is found in the plan's loads by whoever checks.
-fn crossing_figure(contest: &Contest, threads: u32) -> Figure {
-    Figure {
-        value: f64::from(threads),
-        from: format!("loads({}run,{threads})", contest.base.letter),
+fn best_against_best(best: &Contrast, base: &Sentence, other: &Sentence) -> Sentence {
+    let start = other.clone();
+    match best.outcome {
+        Outcome::Higher | Outcome::Lower => {
+            let change = say::percent(&best.ratio);
+            // The size in words needs no sign.
+            let size = if best.outcome == Outcome::Higher {
+                change
+            } else {
+                change.scaled(-1.0)
+            };
+            let more = if best.outcome == Outcome::Higher {
+                "% more"
+            } else {
+                "% fewer"
+            };
+            start
+                .and(" gives ")
+                .shown(text::signed(size.value).trim_start_matches('+').to_owned(), &size)
+                .and(more)
+                .and(" transactions/s than ")
+                .join(base)
+                .and(", each at its best load (change ")
+                .join(&say::change(best))
+                .and(confidence(best))
+        }
+        Outcome::NoneShown => start
+            .and(" against ")
+            .join(base)
+            .and(", each at its best load: no difference shown (change ")
+            .join(&say::change(best))
+            .and(" transactions/s)."),
+        Outcome::Untested => start
+            .and(" against ")
+            .join(base)
+            .and(", each at its best load: too few repeats to tell (change as measured ")
+            .join(&say::change(best))
+            .and(" transactions/s)."),
     }
 }
 
 fn confidence(contrast: &Contrast) -> &'static str {
     if contrast.strength >= 0.95 {
-        " (95% interval)."
+        ")."
     } else {
-        " (interval; with so few repeats at most 90% sure)."
+        "; so few repeats cannot make it surer than about nine in ten)."
     }
 }

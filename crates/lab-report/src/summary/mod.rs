@@ -16,12 +16,10 @@ use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::figure::{Estimate, Figure, Sourced};
-use crate::page::Sentence;
 use crate::stats::Outcome;
 
-pub use build::ladders;
-pub use contest::{alike, contests_between};
-pub use findings::{of_contest, service_level_name};
+pub use contest::contests_between;
+pub use findings::{Findings, of_contest, service_level_name};
 
 /// Counts up when a field of `summary.json` changes its meaning or goes.
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -36,7 +34,7 @@ pub struct Summary {
     pub ended: Option<UnixMicros>,
     pub interrupted: bool,
     /// In plain words, only from what was tested.
-    pub findings: Vec<Sentence>,
+    pub findings: Vec<Findings>,
     pub ladders: Vec<Ladder>,
     pub contests: Vec<Contest>,
     /// What the short names in formulas stand for.

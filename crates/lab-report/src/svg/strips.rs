@@ -41,16 +41,16 @@ pub struct Curve {
 impl Timeline {
     pub fn draw(self) -> String {
         let top = if self.events.is_empty() { 6.0 } else { 22.0 };
-        let tracks: f64 = self.tracks.iter().map(|track| track.height + 26.0).sum();
+        let tracks: f64 = self.tracks.iter().map(|track| track.height + 34.0).sum();
         let height = top + tracks + 34.0;
         let mut canvas = Canvas::new("timeline", &self.name, WIDTH, height);
         let x = Scale::linear(0.0, self.seconds).on(LEFT, WIDTH - RIGHT);
         let mut y = top;
         for track in &self.tracks {
             canvas.sentence("axis-title", (8.0, y + 13.0), &track.title);
-            y += 20.0;
+            y += 26.0;
             draw_track(&mut canvas, track, &x, y);
-            y += track.height + 6.0;
+            y += track.height + 8.0;
         }
         let ticks = x.ticks(6);
         for (second, text) in &ticks {

@@ -1,0 +1,131 @@
+//! Comparisons: alike series are compared with what the repeats allow, unlike ones are refused with the fields.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+
+use fixture::Options;
+use lab_report::{ReportError, Unlike, compare};
+
+fn series(name: &'static str, options: Options) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compare").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    fixture::write(
+        &path,
+        Options {
+            name,
+            threads: &[1, 4, 16, 64],
+            ..options
+        },
+    );
+    path
+}
+
+fn text(folders: &[&Path]) -> String {
+    compare(folders, Unlike::Refuse).unwrap().text()
+}
+
+#[test]
+fn a_faster_server_is_shown_with_its_size() {
+    let base = series("base", Options::default());
+    let other = series(
+        "faster",
+        Options {
+            seed: 43,
+            faster: 1.25,
+            version: "8.0.36-LatsDB-0.2.0",
+            ..Options::default()
+        },
+    );
+    let said = text(&[&base, &other]);
+    assert!(said.contains("latsdb of faster gives 2"), "{said}");
+    assert!(said.contains("% more transactions/s than latsdb of base"), "{said}");
+    assert!(
+        said.contains("8.0.36-LatsDB-0.2.0"),
+        "the versions differ and are listed: {said}"
+    );
+    assert!(said.contains("seed"), "{said}");
+    let comparison = compare(&[&base, &other], Unlike::Refuse).unwrap();
+    assert!(comparison.markdown().contains("| a base |") || comparison.markdown().contains("a base"));
+    let html = comparison.html();
+    assert!(html.contains("data-chart=\"throughput\"") && html.contains("data-from=\"b:r") || html.contains("(b:r"));
+}
+
+#[test]
+fn the_same_server_twice_shows_no_difference() {
+    let base = series("once", Options::default());
+    let other = series(
+        "twice",
+        Options {
+            seed: 99,
+            ..Options::default()
+        },
+    );
+    let said = text(&[&base, &other]);
+    assert!(said.contains("no difference shown"), "{said}");
+    assert!(!said.contains("more transactions/s than"), "{said}");
+}
+
+#[test]
+fn single_runs_are_shown_but_nothing_is_claimed() {
+    let base = series(
+        "single-a",
+        Options {
+            repeats: 1,
+            ..Options::default()
+        },
+    );
+    let other = series(
+        "single-b",
+        Options {
+            repeats: 1,
+            faster: 2.0,
+            ..Options::default()
+        },
+    );
+    let said = text(&[&base, &other]);
+    assert!(said.contains("too few repeats to tell"), "{said}");
+    assert!(!said.contains("more transactions/s than"), "{said}");
+}
+
+#[test]
+fn unlike_workloads_are_refused_by_field_and_shown_when_forced() {
+    let base = series("large", Options::default());
+    let other = series(
+        "small",
+        Options {
+            rows: "10000",
+            ..Options::default()
+        },
+    );
+    let refused = compare(&[&base, &other], Unlike::Refuse).unwrap_err();
+    let ReportError::Unlike { differences } = &refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(differences.len(), 2, "{differences:?}");
+    assert_eq!(differences[0].trim(), "workload rw, table_size: 1000000 | 10000");
+    assert!(refused.to_string().contains("--force"));
+    let shown = compare(&[&base, &other], Unlike::Show).unwrap().text();
+    assert!(shown.contains("These series are not alike"), "{shown}");
+    assert!(shown.contains("workload rw, table_size"), "{shown}");
+}
+
+#[test]
+fn one_series_compares_its_targets_with_the_first() {
+    let base = series("alone", Options::default());
+    let said = text(&[&base]);
+    assert!(said.contains("% fewer transactions/s than latsdb"), "{said}");
+    assert!(said.contains("The curves cross: up to"), "{said}");
+}
+
+#[test]
+fn nothing_to_compare_says_so() {
+    assert!(matches!(compare(&[], Unlike::Refuse), Err(ReportError::TooFew(_))));
+    let absent = Path::new("/nonexistent/series");
+    assert!(matches!(
+        compare(&[absent], Unlike::Refuse),
+        Err(ReportError::Folder(_))
+    ));
+}
