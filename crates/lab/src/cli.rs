@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use crate::{commands, plan, quick};
+use crate::{availability, commands, plan, quick};
 
 /// `latsdb lab`; the binary adds it to its own commands.
 pub fn command() -> Command {
@@ -164,6 +164,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         "compare" => commands::compare(matches),
         "probe" => commands::probe(matches),
         "agent" => commands::agent(matches),
+        "availability" => availability::run(matches),
         "verify" => commands::verify(matches),
         _ => bail!("`lab {name}` is not in this version"),
     }

@@ -11,8 +11,10 @@
 //!
 //! 1. [`cli`]: the commands; [`plan`]: what a plan can say.
 //! 2. `series`: the coordinator; `schedule`: the order of rungs; `interrupt`: how it ends early.
-//! 3. [`servers`]: databases that the lab starts by itself.
+//! 3. `availability`: faults under load, and the check of every acknowledged write.
+//! 4. [`servers`]: databases that the lab starts by itself.
 
+mod availability;
 pub mod cli;
 mod clock;
 mod commands;

@@ -164,13 +164,14 @@ pub fn milliseconds(latency: &Latency, quantile: f64) -> String {
     match latency.quantile_us(quantile) {
         None => "-".to_owned(),
         Some(us) => {
+            if us < 1000 {
+                return format!("{us} µs");
+            }
             let ms = us as f64 / 1000.0;
-            let digits = if ms >= 100.0 {
-                0
-            } else if ms >= 10.0 {
-                1
-            } else {
-                2
+            let digits = match ms {
+                100.0.. => 0,
+                10.0.. => 1,
+                _ => 2,
             };
             format!("{ms:.digits$} ms")
         }

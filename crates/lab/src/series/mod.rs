@@ -281,7 +281,8 @@ impl Bench {
     }
 }
 
-fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress: &mut Progress) -> Result<Run> {
+/// The series before anything of it is known but the plan.
+pub fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress: &mut Progress) -> Result<Run> {
     let mut targets = Vec::new();
     for (target, subject) in plan.targets.iter().zip(subjects) {
         let price = subject::price(target, plan).with_context(|| format!("the price of target `{}`", target.name));
