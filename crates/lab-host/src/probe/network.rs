@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   cookie(32) 'E' size(u32)   echo: each `size` bytes come back at once
-//!   cookie(32) 'S'             sink: bytes are read to the end, then their number (u64) comes back
+//!   cookie(32) 'S' ms(u32)     sink: bytes are read to the end, then those of the last four fifths of `ms` (u64) come back
 //!   cookie(32) 'P'             packets: a UDP port (u16) comes back; at the next byte the number of datagrams (u64)
 //! ```
 //!
@@ -158,18 +158,31 @@ fn serve(mut stream: TcpStream, cookie: &[u8; COOKIE]) -> io::Result<()> {
             }
         }
         b'S' => {
-            let mut chunk = vec![0; CHUNK];
-            let mut bytes = 0u64;
-            loop {
-                match stream.read(&mut chunk)? {
-                    0 => break,
-                    read => bytes += read as u64,
-                }
-            }
+            let mut milliseconds = [0; 4];
+            stream.read_exact(&mut milliseconds)?;
+            let time = Duration::from_millis(u64::from(u32::from_le_bytes(milliseconds)));
+            let bytes = count_bytes(&mut stream, time)?;
             stream.write_all(&bytes.to_le_bytes())
         }
         b'P' => count_packets(&mut stream),
         _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Bytes that arrive while the flow is steady: its start is slow, and at its end every buffer on the way runs empty.
+fn count_bytes(stream: &mut TcpStream, time: Duration) -> io::Result<u64> {
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    let mut first = None;
+    loop {
+        let read = stream.read(&mut chunk)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        let since = first.get_or_insert_with(Instant::now).elapsed();
+        if since >= time / 5 && since < time {
+            bytes += read as u64;
+        }
     }
 }
 
@@ -266,11 +279,13 @@ fn echo(door: &Door, size: u32) -> io::Result<Latency> {
     Ok(latency)
 }
 
-/// As the receiver counted: bytes that arrived, over the time until it said so.
+/// As the receivers counted in the steady part.
 fn bandwidth(door: &Door, streams: u32, time: Duration) -> io::Result<f64> {
     let mut opened = Vec::new();
     for _ in 0..streams {
-        opened.push(open(door, b'S')?);
+        let mut stream = open(door, b'S')?;
+        stream.write_all(&(time.as_millis() as u32).to_le_bytes())?;
+        opened.push(stream);
     }
     let began = Instant::now();
     let send = |mut stream: TcpStream| -> io::Result<u64> {
@@ -293,7 +308,7 @@ fn bandwidth(door: &Door, streams: u32, time: Duration) -> io::Result<f64> {
             .map(|thread| thread.join().expect("a sender does not panic"))
             .collect()
     });
-    Ok(bytes?.iter().sum::<u64>() as f64 / began.elapsed().as_secs_f64())
+    Ok(bytes?.iter().sum::<u64>() as f64 / (0.8 * time.as_secs_f64()))
 }
 
 fn packets(door: &Door) -> io::Result<f64> {

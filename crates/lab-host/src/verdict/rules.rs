@@ -241,7 +241,9 @@ fn bandwidth(evidence: &Evidence, node: &NodeEvidence, figures: &NodeFigures) ->
                 bits(ceiling),
                 percent(LIMIT)
             );
-            return candidate(share.min(1.0), 1.0, sentence);
+            // Where both ends are full, the one that sends is the narrow one: what is lost is lost behind it.
+            let at_most = if way == "out" { 1.0 } else { 0.99 };
+            return candidate(share.min(at_most), 1.0, sentence);
         }
         return None;
     }
@@ -538,7 +540,8 @@ pub fn nothing(evidence: &Evidence, figures: &Figures) -> Verdict {
         .nodes
         .iter()
         .filter_map(|node| Some((node, node.disk.as_ref()?)));
-    let servers = disks.filter(|(node, _)| evidence.nodes.iter().any(|of| of.name == node.name && of.serves()));
+    let written = disks.filter(|(_, disk)| disk.writes > 0.0);
+    let servers = written.filter(|(node, _)| evidence.nodes.iter().any(|of| of.name == node.name && of.serves()));
     let by_busy = |a: &(&NodeFigures, &DiskFigures), b: &(&NodeFigures, &DiskFigures)| a.1.busy.total_cmp(&b.1.busy);
     if let Some((node, disk)) = servers.max_by(by_busy) {
         sentences.push(format!(

@@ -287,6 +287,17 @@ fn verdicts() {
             }),
         ),
         case(
+            "of two full ends the sender is named",
+            NetworkBandwidth,
+            Some("data"),
+            "also: sql: network in",
+            cluster(|e| {
+                probed(e, "data", "sql", 1e9);
+                carry(e, "sql", 1_020_000_000, 0);
+                carry(e, "data", 0, 1_010_000_000);
+            }),
+        ),
+        case(
             "loopback's probe is no ceiling",
             Nothing,
             None,

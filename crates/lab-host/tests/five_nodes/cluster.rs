@@ -1,0 +1,307 @@
+//! The nodes: a namespace with an address, a control group in every hierarchy that there is, and an agent outside the group
+//! that reports the group as the node. All of it goes when the cluster is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use lab_host::agent::{AgentOptions, serve_tcp};
+
+pub const TOKEN: &str = "five nodes on one machine";
+const AGENT_PORT: u16 = 21100;
+const NETWORK: &str = "10.211.7";
+const ROLES: [&str; 5] = ["load", "sql1", "sql2", "data1", "data2"];
+/// Without a scenario's limit: enough for what the scenarios ask, with two cores for all.
+const CORES: f64 = 1.0;
+
+pub struct Cluster {
+    pub nodes: Vec<Node>,
+    pub directory: PathBuf,
+    bridge: String,
+}
+
+pub struct Node {
+    pub name: String,
+    pub address: String,
+    /// As /proc/PID/cgroup names it.
+    pub group: String,
+    namespace: String,
+    /// In each hierarchy.
+    group_directories: Vec<PathBuf>,
+    agent: Option<Child>,
+}
+
+impl Cluster {
+    pub fn start() -> Cluster {
+        let id = std::process::id();
+        let directory = std::env::temp_dir().join(format!("lab-five-nodes.{id}"));
+        fs::create_dir_all(&directory).unwrap();
+        // Interface names have 15 characters.
+        let mut cluster = Cluster {
+            nodes: Vec::new(),
+            directory,
+            bridge: format!("lab{id}"),
+        };
+        shell(&format!(
+            "ip link add {0} type bridge && ip addr add {NETWORK}.254/24 dev {0} && ip link set {0} up",
+            cluster.bridge
+        ));
+        for (index, name) in ROLES.into_iter().enumerate() {
+            let node = Node::create(name, index, id, &cluster.bridge);
+            cluster.nodes.push(node);
+            cluster.nodes[index].start_agent();
+        }
+        cluster.lift_limits();
+        cluster
+    }
+
+    pub fn node(&self, name: &str) -> &Node {
+        self.nodes.iter().find(|node| node.name == name).unwrap()
+    }
+
+    pub fn lift_limits(&self) {
+        for node in &self.nodes {
+            self.limit_cores(&node.name, CORES);
+            let _ = Command::new("ip")
+                .args([
+                    "netns",
+                    "exec",
+                    &node.namespace,
+                    "tc",
+                    "qdisc",
+                    "del",
+                    "dev",
+                    "eth0",
+                    "root",
+                ])
+                .stderr(Stdio::null())
+                .status();
+            node.limit_writes(0);
+        }
+    }
+
+    pub fn limit_cores(&self, name: &str, cores: f64) {
+        let node = self.node(name);
+        let period = 100_000;
+        let quota = (cores * f64::from(period)) as u32;
+        let put = |file: &str, value: String| node.put(file, &value);
+        assert!(
+            put("cpu.max", format!("{quota} {period}")) || put("cpu.cfs_quota_us", quota.to_string()),
+            "no quota for {name}"
+        );
+    }
+
+    pub fn limit_bandwidth(&self, name: &str, rate: &str) {
+        shell(&format!(
+            "ip netns exec {} tc qdisc add dev eth0 root tbf rate {rate} burst 32kbit latency 50ms",
+            self.node(name).namespace
+        ));
+    }
+
+    pub fn limit_writes(&self, name: &str, per_s: u32) {
+        assert!(self.node(name).limit_writes(per_s), "no limit of writes for {name}");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            node.end();
+        }
+        let _ = Command::new("ip").args(["link", "del", &self.bridge]).status();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Node {
+    fn create(name: &str, index: usize, id: u32, bridge: &str) -> Node {
+        let node = Node {
+            name: name.to_owned(),
+            address: format!("{NETWORK}.{}", index + 1),
+            group: format!("/lab-five-nodes-{id}/{name}"),
+            namespace: format!("lab{id}-{name}"),
+            group_directories: Vec::new(),
+            agent: None,
+        };
+        let (namespace, address) = (&node.namespace, &node.address);
+        let outside = format!("lv{id}{index}");
+        shell(&format!(
+            "ip netns add {namespace} && ip link add {outside} type veth peer name eth0 netns {namespace} \
+             && ip link set {outside} master {bridge} up \
+             && ip -n {namespace} addr add {address}/24 dev eth0 \
+             && ip -n {namespace} link set eth0 up && ip -n {namespace} link set lo up"
+        ));
+        node.with_group()
+    }
+
+    fn with_group(mut self) -> Node {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mut wanted: Vec<PathBuf> = mounts
+            .lines()
+            .filter_map(|line| {
+                let (left, right) = line.split_once(" - ")?;
+                let at = left.split(' ').nth(4)?;
+                let kind = right.split(' ').next()?;
+                let options = right.rsplit(' ').next()?;
+                let useful = kind == "cgroup2"
+                    || kind == "cgroup"
+                        && options
+                            .split(',')
+                            .any(|option| ["cpu", "cpuacct", "blkio"].contains(&option));
+                useful.then(|| PathBuf::from(at))
+            })
+            .collect();
+        wanted.sort();
+        wanted.dedup();
+        for mount in wanted {
+            let parent = mount
+                .join(self.group.trim_start_matches('/'))
+                .parent()
+                .unwrap()
+                .to_owned();
+            fs::create_dir_all(&parent).unwrap();
+            for level in [&mount, &parent] {
+                // Version 2 hands controllers down by word; where version 1 has them, there is nothing to hand.
+                for controller in ["+cpu", "+io"] {
+                    let _ = fs::write(level.join("cgroup.subtree_control"), controller);
+                }
+            }
+            let directory = parent.join(&self.name);
+            fs::create_dir_all(&directory).unwrap();
+            self.group_directories.push(directory);
+        }
+        assert!(!self.group_directories.is_empty(), "no control groups here");
+        self
+    }
+
+    pub fn role(&self) -> &str {
+        self.name.trim_end_matches(char::is_numeric)
+    }
+
+    pub fn agent_address(&self) -> String {
+        format!("{}:{AGENT_PORT}", self.address)
+    }
+
+    fn start_agent(&mut self) {
+        let me = std::env::current_exe().unwrap();
+        // nsenter and not `ip netns exec`, which would hide /sys/fs/cgroup behind a new /sys.
+        let agent = Command::new("nsenter")
+            .arg(format!("--net=/run/netns/{}", self.namespace))
+            .arg(me)
+            .args(["agent", &self.agent_address()])
+            .spawn()
+            .unwrap();
+        self.agent = Some(agent);
+        wait_for(&self.agent_address());
+    }
+
+    /// A command within the node: in its namespace and its groups.
+    pub fn command(&self, command: &str) -> Command {
+        let mut line = String::new();
+        for directory in &self.group_directories {
+            line += &format!("echo $$ > {}/cgroup.procs && ", directory.display());
+        }
+        line += &format!("exec nsenter --net=/run/netns/{} {command}", self.namespace);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).stdin(Stdio::null());
+        shell
+    }
+
+    fn put(&self, file: &str, value: &str) -> bool {
+        let files: Vec<PathBuf> = self
+            .group_directories
+            .iter()
+            .map(|directory| directory.join(file))
+            .collect();
+        files
+            .iter()
+            .filter(|file| file.exists())
+            .any(|file| fs::write(file, value).is_ok())
+    }
+
+    /// 0 for no limit.
+    fn limit_writes(&self, per_s: u32) -> bool {
+        let device = device_of(&std::env::temp_dir());
+        let of_version_two = if per_s == 0 {
+            "max".to_owned()
+        } else {
+            per_s.to_string()
+        };
+        self.put("blkio.throttle.write_iops_device", &format!("{device} {per_s}"))
+            || self.put("io.max", &format!("{device} wiops={of_version_two}"))
+    }
+
+    fn end(&mut self) {
+        if let Some(mut agent) = self.agent.take() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+        for directory in &self.group_directories {
+            for pid in fs::read_to_string(directory.join("cgroup.procs"))
+                .unwrap_or_default()
+                .lines()
+            {
+                let _ = Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status();
+            }
+        }
+        let began = Instant::now();
+        for directory in &self.group_directories {
+            while fs::remove_dir(directory).is_err() && directory.exists() && began.elapsed() < Duration::from_secs(5) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // Goes with the last node.
+            let _ = fs::remove_dir(directory.parent().unwrap());
+        }
+        let _ = Command::new("ip").args(["netns", "del", &self.namespace]).status();
+    }
+}
+
+/// The node's agent: this very program.
+pub fn agent(address: &str) -> ExitCode {
+    match serve_tcp(address, TOKEN, &AgentOptions::default(), |_| {}) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+pub fn wait_for(address: &str) {
+    let began = Instant::now();
+    while std::net::TcpStream::connect(address).is_err() {
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody listens on {address}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn shell(line: &str) {
+    let output = Command::new("sh").args(["-c", line]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// `254:0`: the whole device that holds `path`.
+fn device_of(path: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ').skip(2);
+            let (device, at) = (fields.next()?, fields.nth(1)?);
+            path.starts_with(at).then(|| (at.len(), device.to_owned()))
+        })
+        .max()
+        .map(|(_, device)| {
+            let partition = Path::new("/sys/dev/block").join(&device);
+            match fs::read_to_string(partition.join("../dev")) {
+                Ok(whole) if partition.join("partition").exists() => whole.trim().to_owned(),
+                _ => device,
+            }
+        })
+        .unwrap()
+}
