@@ -51,15 +51,20 @@ pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, V
             distance(*a.0).total_cmp(&distance(*b.0))
         })
     });
-    // A probed round trip holds the wake-ups of both ends already: its echo sleeps in its read as a server does.
+    // A probed round trip holds the wake-ups of both ends: its echo sleeps in its read as a server does. Their processor time
+    // for sending and receiving is left out here, since the CPU parts hold it.
+    let on_the_way = round_trip.and_then(|(size, latency)| {
+        let cpu_us = network
+            .and_then(|network| network.round_trip_cpu_us.get(size))
+            .unwrap_or(&0.0);
+        Some((latency.quantile_us(0.5)? as f64 - cpu_us).max(0.0))
+    });
     add(
         "network",
         transaction.round_trips_per_tx,
-        round_trip
-            .and_then(|(_, latency)| latency.quantile_us(0.5))
-            .map(|us| us as f64),
+        on_the_way,
         round_trip.map_or_else(String::new, |(size, _)| {
-            format!("median round trip of {size} bytes, both ends' wake-ups in it")
+            format!("median round trip of {size} bytes without its processor time, both ends' wake-ups in it")
         }),
     );
     add(
@@ -106,6 +111,7 @@ mod tests {
     fn load() -> NodeProbes {
         let network = NetworkProbe {
             round_trips: BTreeMap::from([(1, always(50)), (120, always(60)), (12_000, always(90))]),
+            round_trip_cpu_us: BTreeMap::from([(12_000, 15.0)]),
             bytes_per_s: 1e9,
             streams: 4,
             packets_per_s: None,
@@ -158,14 +164,14 @@ mod tests {
             hand_overs_per_tx: 2.0,
         });
         assert!(missing.is_empty(), "{missing:?}");
-        // 20 × 90 + 2 × 20 + 100 + 300 + 800
-        assert_eq!(sum(&explanation), 3040.0);
+        // 20 × (90 - 15) + 2 × 20 + 100 + 300 + 800
+        assert_eq!(sum(&explanation), 2740.0);
     }
 
     #[test]
     fn the_size_that_is_nearest_by_ratio_is_taken() {
         let load = load();
-        for (bytes, each_us) in [(1.0, 50.0), (40.0, 60.0), (1_000.0, 60.0), (5_000.0, 90.0), (1e9, 90.0)] {
+        for (bytes, each_us) in [(1.0, 50.0), (40.0, 60.0), (1_000.0, 60.0), (5_000.0, 75.0), (1e9, 75.0)] {
             let (explanation, _) = explain_one_thread(&OneThread {
                 load: Some(&load),
                 server_name: "sql",

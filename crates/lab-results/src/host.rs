@@ -73,6 +73,9 @@ pub struct DiskProbe {
 pub struct NetworkProbe {
     /// Round trips of 1, 120 and 12,000 bytes, by size.
     pub round_trips: BTreeMap<u32, Latency>,
+    /// Processor time of both ends within such a round trip: part of it that a server's and a client's own CPU figures hold too.
+    #[serde(default)]
+    pub round_trip_cpu_us: BTreeMap<u32, f64>,
     /// Of all streams together, as the receiver counted them.
     pub bytes_per_s: f64,
     /// TCP streams at once that `bytes_per_s` took.

@@ -11,6 +11,7 @@
 //!
 //! A listener ends by itself, serves so many connections and no more, and gives each a time limit.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
@@ -216,14 +217,18 @@ fn count_packets(control: &mut TcpStream) -> io::Result<()> {
 
 /// Measures the way to `door` and back.
 pub fn probe(door: &Door, width: Width) -> io::Result<NetworkProbe> {
-    let mut round_trips = std::collections::BTreeMap::new();
+    let mut round_trips = BTreeMap::new();
+    let mut round_trip_cpu_us = BTreeMap::new();
     for size in SIZES {
-        round_trips.insert(size, echo(door, size)?);
+        let (latency, cpu_us) = echo(door, size)?;
+        round_trips.insert(size, latency);
+        round_trip_cpu_us.insert(size, cpu_us);
     }
     let streams = width.streams.clamp(1, 32);
     let seconds = Duration::from_secs_f64(width.seconds.clamp(0.1, 60.0));
     Ok(NetworkProbe {
         round_trips,
+        round_trip_cpu_us,
         bytes_per_s: bandwidth(door, streams, seconds)?,
         streams,
         packets_per_s: packets(door).ok(),
@@ -258,13 +263,16 @@ fn open(door: &Door, what: u8) -> io::Result<TcpStream> {
     Err(error)
 }
 
-fn echo(door: &Door, size: u32) -> io::Result<Latency> {
+/// The latencies, and the processor time of both ends per round trip: this end's twice, since the other does the same.
+fn echo(door: &Door, size: u32) -> io::Result<(Latency, f64)> {
     let mut stream = open(door, b'E')?;
     stream.write_all(&size.to_le_bytes())?;
     let mut message = vec![7; size as usize];
     let mut latency = Latency::default();
     let began = Instant::now();
+    let (cpu, mut rounds) = (thread_cpu(), 0u32);
     for round in 0..ROUND_TRIPS {
+        rounds += 1;
         let start = Instant::now();
         stream.write_all(&message)?;
         stream.read_exact(&mut message)?;
@@ -276,7 +284,13 @@ fn echo(door: &Door, size: u32) -> io::Result<Latency> {
             break;
         }
     }
-    Ok(latency)
+    let used = thread_cpu().saturating_sub(cpu);
+    Ok((latency, 2.0 * used.as_secs_f64() * 1e6 / f64::from(rounds)))
+}
+
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// As the receivers counted in the steady part.
@@ -340,6 +354,7 @@ mod tests {
         let probe = probe_loopback().unwrap();
         assert_eq!(probe.round_trips.keys().copied().collect::<Vec<_>>(), SIZES);
         assert!(probe.round_trips.values().all(|latency| latency.count() > 5));
+        assert!(probe.round_trip_cpu_us.values().all(|us| *us > 0.0));
         assert!(probe.bytes_per_s > 1e6, "{}", probe.bytes_per_s);
         assert!(probe.packets_per_s.unwrap() > 100.0);
     }

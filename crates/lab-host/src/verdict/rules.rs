@@ -16,6 +16,8 @@ const THROTTLED_LIMIT: f64 = 0.5;
 /// Share of the time in which some task waited for the disk.
 const PRESSURE_LIMIT: f64 = 0.6;
 const STEAL_LIMIT: f64 = 0.05;
+/// Share of a machine that others may use before they are part of the answer; the kernel's own threads use some.
+const OTHERS_LIMIT: f64 = 0.25;
 /// Share of all clients' time that went into attempts which were thrown away.
 const WASTED_LIMIT: f64 = 0.15;
 const RETRIES_LIMIT: f64 = 0.2;
@@ -113,13 +115,32 @@ fn cpu(node: &NodeEvidence, figures: &NodeFigures) -> Option<Candidate> {
         return None;
     };
     let mut sentences = vec![sentence];
-    let (bottleneck, trust) = whose(node, figures, trust, &mut sentences);
+    let (bottleneck, mut trust) = whose(node, figures, trust, &mut sentences);
+    if let Some(others) = others(node, figures) {
+        sentences.push(others);
+        trust *= 0.6;
+    }
     Some(Candidate {
         bottleneck,
         node: Some(node.name.clone()),
         fullness,
         trust,
         evidence: sentences,
+    })
+}
+
+/// Work on the node that is neither the database's nor the load generator's, where all of theirs is known.
+fn others(node: &NodeEvidence, figures: &NodeFigures) -> Option<String> {
+    let load = if node.is("load") { figures.load_cores? } else { 0.0 };
+    let server = if node.serves() { figures.server_cores? } else { 0.0 };
+    let others = figures.busy * figures.cores - load - server;
+    (others >= OTHERS_LIMIT * figures.cores).then(|| {
+        format!(
+            "{}: other processes used {others:.2} of {:.0} cores (limit {}): the figures are not the servers' alone",
+            node.name,
+            figures.cores,
+            percent(OTHERS_LIMIT)
+        )
     })
 }
 

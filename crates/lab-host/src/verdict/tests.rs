@@ -84,6 +84,7 @@ fn probed(evidence: &mut Evidence, from: &str, to: &str, bytes_per_s: f64) {
     let node = evidence.nodes.iter_mut().find(|node| node.name == from).unwrap();
     let probe = NetworkProbe {
         round_trips: BTreeMap::new(),
+        round_trip_cpu_us: BTreeMap::new(),
         bytes_per_s,
         streams: 4,
         packets_per_s: Some(300_000.0),
@@ -264,6 +265,13 @@ fn verdicts() {
             Some("box"),
             "shares this machine",
             evidence(vec![shared(0.97, 2.2, 1.6)]),
+        ),
+        case(
+            "one machine: neither of them works most",
+            SqlCpu,
+            Some("box"),
+            "other processes used 2.88 of 4 cores",
+            evidence(vec![shared(0.97, 0.4, 0.6)]),
         ),
         case(
             "the probed bandwidth is reached",

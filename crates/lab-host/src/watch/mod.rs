@@ -28,7 +28,8 @@ use processes::Processes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WatchPlan {
-    /// Processes whose CPU is told apart: a number is a pid, anything else a command's name (as in `ps -o comm`).
+    /// Processes whose CPU is told apart: a number is a pid, anything else a command's name (as in `ps -o comm`), which stands for
+    /// all processes of that name whose pid is not in the list itself.
     /// They appear under the same words in [`lab_results::NodeSample::processes`].
     pub processes: Vec<String>,
     /// The node is this control group (`/a/b`, as /proc/PID/cgroup names it) rather than the machine: CPU, pressure and

@@ -35,8 +35,14 @@ impl Processes {
             let Some(process) = Process::parse(&text) else {
                 continue;
             };
+            let by_number = self.0.iter().any(|word| word.parse() == Ok(pid));
             for word in &self.0 {
-                if is(word, pid, process.name) {
+                // A process that was given by its pid is not one of its name's: the lab and the server may be one binary.
+                let is_meant = match word.parse::<u32>() {
+                    Ok(number) => number == pid,
+                    Err(_) => !by_number && has_name(word, process.name),
+                };
+                if is_meant {
                     let of_word = times.entry(word.clone()).or_default();
                     of_word.insert((pid, process.started), process.ticks);
                 }
@@ -55,14 +61,9 @@ fn all_pids() -> Vec<u32> {
         .collect()
 }
 
-fn is(word: &str, pid: u32, name: &str) -> bool {
-    match word.parse::<u32>() {
-        Ok(number) => number == pid,
-        Err(_) => {
-            let kept = word.len().min(NAME_BYTES);
-            word.as_bytes()[..kept] == *name.as_bytes()
-        }
-    }
+fn has_name(word: &str, name: &str) -> bool {
+    let kept = word.len().min(NAME_BYTES);
+    word.as_bytes()[..kept] == *name.as_bytes()
 }
 
 struct Process<'a> {
@@ -101,18 +102,24 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_a_pid_or_a_name_cut_as_the_kernel_cuts_it() {
-        assert!(is("42", 42, "mariadbd"));
-        assert!(!is("42", 43, "42"));
-        assert!(is("mariadbd", 1, "mariadbd"));
-        assert!(!is("mariadb", 1, "mariadbd"));
-        assert!(is("a-very-long-command", 1, "a-very-long-com"));
+    fn a_name_is_cut_as_the_kernel_cuts_it() {
+        assert!(has_name("mariadbd", "mariadbd"));
+        assert!(!has_name("mariadb", "mariadbd"));
+        assert!(has_name("a-very-long-command", "a-very-long-com"));
     }
 
     #[test]
-    fn this_process_is_found_by_pid() {
-        let me = std::process::id().to_string();
-        let times = Processes::new(std::slice::from_ref(&me)).times();
-        assert_eq!(times[&me].len(), 1);
+    fn a_process_given_by_pid_is_not_counted_under_its_name() {
+        let pid = std::process::id().to_string();
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let name = Process::parse(&stat).unwrap().name.to_owned();
+        let by_name = Processes::new(std::slice::from_ref(&name)).times();
+        let me = |times: &BTreeMap<String, ProcessTimes>, word: &str| {
+            let pids = times.get(word).into_iter().flatten().map(|(process, _)| process.0);
+            pids.filter(|found| found.to_string() == pid).count()
+        };
+        assert_eq!(me(&by_name, &name), 1);
+        let by_both = Processes::new(&[name.clone(), pid.clone()]).times();
+        assert_eq!((me(&by_both, &name), me(&by_both, &pid)), (0, 1));
     }
 }
