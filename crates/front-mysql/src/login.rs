@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mysql_wire::auth::Nonce;
 use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
-use mysql_wire::handshake::{Greeting, Login, SslRequest};
+use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
 use sql::session::SessionOptions;
 use types::{CollationId, ErrorKind, SqlError, SqlResult};
@@ -81,6 +81,21 @@ pub struct Request {
     database: Option<String>,
     plugin: Option<Vec<u8>>,
     collation: Option<u16>,
+    attributes: Vec<(String, String)>,
+}
+
+/// Connection attributes are kept up to this many bytes, MySQL's default; those beyond are forgotten.
+const ATTRIBUTES_BYTES: usize = 512;
+
+fn kept_attributes(attributes: Attributes<'_>) -> Vec<(String, String)> {
+    let mut room = ATTRIBUTES_BYTES;
+    attributes
+        .iter()
+        .map_while(|(name, value)| {
+            room = room.checked_sub(name.len() + value.len())?;
+            Some((text(name), text(value)))
+        })
+        .collect()
 }
 
 impl Request {
@@ -91,6 +106,7 @@ impl Request {
             database: login.database.filter(|name| !name.is_empty()).map(text),
             plugin: login.plugin.map(<[u8]>::to_vec),
             collation: Some(login.collation.into()),
+            attributes: kept_attributes(login.attributes),
         }
     }
 
@@ -101,6 +117,7 @@ impl Request {
             database: Some(change.database).filter(|name| !name.is_empty()).map(text),
             plugin: change.plugin.map(<[u8]>::to_vec),
             collation: change.collation,
+            attributes: kept_attributes(change.attributes),
         }
     }
 }
@@ -185,6 +202,7 @@ impl LoginDialog<'_> {
             self.answer.output.packet(|out| out.extend_from_slice(&packet));
         }
         self.handle.set_user(&request.user);
+        self.handle.set_attributes(request.attributes);
         self.handle.set_database(request.database.as_deref());
         self.answer.plain_ok(session.status());
         Ok(LoggedIn { session, nonce })

@@ -87,6 +87,7 @@ pub struct Handle {
 struct Identity {
     user: Option<String>,
     database: Option<String>,
+    attributes: Vec<(String, String)>,
 }
 
 /// `Handle::interrupt`: the weightier the larger.
@@ -279,6 +280,10 @@ impl Handle {
         self.identity.lock().user = Some(user.to_owned());
     }
 
+    pub(crate) fn set_attributes(&self, attributes: Vec<(String, String)>) {
+        self.identity.lock().attributes = attributes;
+    }
+
     pub(crate) fn set_database(&self, database: Option<&str>) {
         let mut identity = self.identity.lock();
         if identity.database.as_deref() != database {
@@ -356,6 +361,7 @@ impl Handle {
             user: identity.user.clone().unwrap_or_else(|| "unauthenticated user".into()),
             host: format!("{}:{}", ClientHost(self.peer.ip()).name(), self.peer.port()),
             database: identity.database.clone(),
+            attributes: identity.attributes.clone(),
             command: command_name(command),
             seconds: since.elapsed().as_secs(),
             state: if sleeping { "" } else { "executing" },

@@ -43,6 +43,8 @@ pub struct Process {
     /// `host:port` of the client.
     pub host: String,
     pub database: Option<String>,
+    /// What the client told of itself at the login, perhaps cut.
+    pub attributes: Vec<(String, String)>,
     /// `Sleep`, `Query`, `Execute`…
     pub command: &'static str,
     /// Seconds since the command began or ended.

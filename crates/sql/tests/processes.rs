@@ -20,6 +20,10 @@ impl Processes for Connections {
             user: user.to_owned(),
             host: "localhost:1".to_owned(),
             database: None,
+            attributes: vec![
+                ("_client_name".to_owned(), user.to_owned()),
+                ("_os".to_owned(), "Linux".to_owned()),
+            ],
             command: "Sleep",
             seconds: 0,
             state: "",
@@ -55,6 +59,13 @@ fn a_session_sees_and_ends_those_of_its_own_user() {
     assert_eq!(ids(&mut root), "101,102,103");
     assert_eq!(ids(&mut reader), "102");
     assert_eq!(ids(&mut watcher), "101,102,103");
+    let attributes = reader.run("SELECT * FROM performance_schema.session_connect_attrs");
+    assert_eq!(
+        attributes[1..],
+        ["102 | _client_name | reader | 0", "102 | _os | Linux | 1"]
+    );
+    let own = "SELECT count(*) FROM performance_schema.session_account_connect_attrs";
+    assert_eq!(watcher.run(own)[1..], ["2"]);
 
     assert_eq!(reader.error("KILL 101"), 1095);
     assert_eq!(watcher.error("KILL QUERY 102"), 1095);

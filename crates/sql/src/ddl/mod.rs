@@ -101,6 +101,8 @@ impl Session {
                 return self.create_table(create, host).map(Some);
             }
             Statement::DropTable(drop) => self.drop_table(drop, host)?,
+            Statement::DropView(drop) => self.drop_views(drop, host)?,
+            Statement::DropObject(drop) => self.drop_object(drop, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
             Statement::Truncate(name) => self.truncate(name, host)?,
             Statement::CreateIndex(create) => return self.create_index(create, host).map(Some),
@@ -270,6 +272,44 @@ impl Session {
             }
             Ok(())
         })
+    }
+
+    /// There are no views: each name is unknown, or a table's.
+    fn drop_views(&mut self, drop: &ast::DropView, host: &dyn Host) -> SqlResult<()> {
+        let mut absent = Vec::with_capacity(drop.names.len());
+        for name in &drop.names {
+            let (database, name) = self.qualified(name)?;
+            if self.engine.catalog().table(&database, &name).is_some() {
+                return Err(SqlError::new(ErrorKind::WrongObject, &[&database, &name, &"VIEW"]));
+            }
+            absent.push(format!("{database}.{name}"));
+        }
+        if !drop.if_exists {
+            return Err(SqlError::new(ErrorKind::BadTable, &[&absent.join(",")]));
+        }
+        self.transaction.commit(host)?;
+        for name in &absent {
+            self.warnings.note(SqlError::new(ErrorKind::BadTable, &[name]));
+        }
+        Ok(())
+    }
+
+    /// There are no triggers, routines and events: what is to be dropped does not exist.
+    fn drop_object(&mut self, drop: &ast::DropObject, host: &dyn Host) -> SqlResult<()> {
+        let (database, name) = self.qualified(&drop.name)?;
+        let routine = |kind: &str| SqlError::new(ErrorKind::SpDoesNotExist, &[&kind, &format!("{database}.{name}")]);
+        let absent = match drop.kind {
+            ast::DropKind::Trigger => ErrorKind::TrgDoesNotExist.into(),
+            ast::DropKind::Procedure => routine("PROCEDURE"),
+            ast::DropKind::Function => routine("FUNCTION"),
+            ast::DropKind::Event => SqlError::new(ErrorKind::EventDoesNotExist, &[&name]),
+        };
+        if !drop.if_exists {
+            return Err(absent);
+        }
+        self.transaction.commit(host)?;
+        self.warnings.note(absent);
+        Ok(())
     }
 
     fn rename_tables(&mut self, renames: &[ast::RenameTable], host: &dyn Host) -> SqlResult<()> {

@@ -110,7 +110,6 @@ pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
             TableOption::AutoIncrement(next) => options.auto_increment = Some(*next),
             TableOption::DataDirectory(_) => return Err(SqlError::not_supported("DATA DIRECTORY")),
             TableOption::IndexDirectory(_) => return Err(SqlError::not_supported("INDEX DIRECTORY")),
-            TableOption::Connection(_) => return Err(SqlError::not_supported("CONNECTION")),
             TableOption::Union(_) => return Err(SqlError::not_supported("UNION tables")),
             TableOption::Encryption(value) if !value.eq_ignore_ascii_case("n") => {
                 return Err(SqlError::not_supported("ENCRYPTION"));

@@ -4,6 +4,7 @@ use cluster::catalog::{AccountDef, Privileges};
 use types::{CharsetId, CollationId, Value};
 
 use super::{Source, number, text, yes_no};
+use crate::processes::Process;
 use crate::statistics::StatementKind;
 use crate::variables::VariableId;
 
@@ -63,7 +64,7 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
     let Some(processes) = source.runtime.engine.processes() else {
         return Vec::new();
     };
-    let row = |process: crate::processes::Process| {
+    let row = |process: Process| {
         vec![
             number(u64::from(process.id)),
             text(process.user),
@@ -75,8 +76,36 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
             process.statement.map_or(Value::Null, text),
         ]
     };
-    let seen = |process: &crate::processes::Process| source.access.sees_session_of(&process.user);
+    let seen = |process: &Process| source.access.sees_session_of(&process.user);
     processes.list().into_iter().filter(seen).map(row).collect()
+}
+
+/// `performance_schema.session_connect_attrs`: of the sessions that may be seen.
+pub fn connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
+    attributes_of(source, |process| source.access.sees_session_of(&process.user))
+}
+
+/// `performance_schema.session_account_connect_attrs`: of the user's own sessions.
+pub fn own_connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let user = source.ctx.statement.services.user();
+    attributes_of(source, |process| user.split('@').next() == Some(&process.user))
+}
+
+fn attributes_of(source: &Source<'_>, seen: impl Fn(&Process) -> bool) -> Vec<Vec<Value>> {
+    let processes = source
+        .runtime
+        .engine
+        .processes()
+        .map_or_else(Vec::new, |processes| processes.list());
+    let mut rows = Vec::new();
+    for process in processes.into_iter().filter(seen) {
+        let id = u64::from(process.id);
+        let pairs = process.attributes.into_iter().enumerate();
+        rows.extend(
+            pairs.map(|(place, (name, value))| vec![number(id), text(name), text(value), number(place as u64)]),
+        );
+    }
+    rows
 }
 
 pub fn plugins(_: &Source<'_>) -> Vec<Vec<Value>> {

@@ -42,6 +42,8 @@ const STATISTICS: &[VirtualColumn] = columns![
     "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
 ];
 
+const CONNECTION_ATTRIBUTES: &[VirtualColumn] =
+    columns!["PROCESSLIST_ID" Number, "ATTR_NAME" Text(32), "ATTR_VALUE" Text(1024), "ORDINAL_POSITION" Signed];
 const VARIABLES: &[VirtualColumn] = columns!["VARIABLE_NAME" Text(64), "VARIABLE_VALUE" Text(1024)];
 
 pub static TABLES: &[VirtualTable] = &[
@@ -280,6 +282,18 @@ pub static TABLES: &[VirtualTable] = &[
         name: "session_status",
         columns: VARIABLES,
         rows: server::status,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "session_connect_attrs",
+        columns: CONNECTION_ATTRIBUTES,
+        rows: server::connection_attributes,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "session_account_connect_attrs",
+        columns: CONNECTION_ATTRIBUTES,
+        rows: server::own_connection_attributes,
     },
     VirtualTable {
         database: "mysql",

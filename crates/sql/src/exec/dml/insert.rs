@@ -215,6 +215,8 @@ impl Inserter<'_> {
             }
             Given::Value(value) => self.changer.assign(column, value)?,
             Given::Default(value) => value,
+            // Without a default of its own an ENUM has its first member, in strict mode, too.
+            Given::NoDefault if definition.ty.kind == TypeKind::Enum => types::cast::implicit_default(&definition.ty),
             Given::NoDefault => {
                 let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
                 if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {

@@ -392,6 +392,13 @@ impl Binder<'_> {
             let condition = self.bind(condition)?;
             let (how, condition) = match &mut operand {
                 None => (None, condition),
+                // Other than `=`, CASE compares JSON with strings as texts, with numbers as numbers.
+                Some(operand) if operand.ty.kind == TypeKind::Json && condition.ty.kind.is_text() => {
+                    (Some(Comparison::Text(CollationId::UTF8MB4_BIN)), condition)
+                }
+                Some(operand) if operand.ty.kind == TypeKind::Json && condition.ty.kind.is_numeric() => {
+                    (Some(Comparison::Double), condition)
+                }
                 Some(operand) => {
                     let (how, left, condition) = self.unify(operand.clone(), condition, "case")?;
                     if matches!(operand.kind, ExprKind::HexLiteral(_)) {
