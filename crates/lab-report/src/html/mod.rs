@@ -17,6 +17,8 @@ pub fn page(page: &Page, files: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(1 << 20);
     out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    // Nothing may be fetched, whatever a name in a file contains.
+    out.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n");
     out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
     // An icon of no content: browsers would ask a server for one.
     out.push_str("<link rel=\"icon\" href=\"data:,\">\n");
@@ -50,7 +52,7 @@ pub fn page(page: &Page, files: &BTreeMap<String, String>) -> String {
     let files = serde_json::to_string(files).unwrap_or_else(|_| "{}".into());
     // In a script element only `</` could end it.
     out.push_str(&format!(
-        "<script type=\"application/json\" id=\"files\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        "<script type=\"application/json\" id=\"file-names\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         files.replace("</", "<\\/")
     ));
     out

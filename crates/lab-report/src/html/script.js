@@ -1,6 +1,6 @@
 // Clicking a number shows how it was computed, and which files it was read from.
 (function () {
-  var files = JSON.parse(document.getElementById("files").textContent);
+  var files = JSON.parse(document.getElementById("file-names").textContent);
   var box = document.getElementById("source");
   function close() { box.hidden = true; }
   box.querySelector("button").addEventListener("click", close);

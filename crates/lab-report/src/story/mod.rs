@@ -96,7 +96,13 @@ fn tiles(series: &Series, summary: &Summary) -> Vec<Tile> {
             let point = ladder.best_point()?;
             let mut load = Sentence::words("highest median, at ").join(&say::load(series, point));
             if let (Some(low), Some(high)) = (&point.tps.low, &point.tps.high) {
-                load = load.and("; 95% interval ").figure(low).and("–").figure(high);
+                load = load
+                    .and("; ")
+                    .fixed("95%")
+                    .and(" interval ")
+                    .figure(low)
+                    .and("–")
+                    .figure(high);
             }
             let mut notes = vec![load];
             if let Some(p95) = point.p95_ms() {

@@ -1,7 +1,7 @@
 //! Horizontal bars: one figure each with its whisker, or parts one after the other.
 
 use super::scale::Scale;
-use super::{Canvas, colour, fitted, text_width};
+use super::{Canvas, bold_width, colour, fitted, text_width};
 use crate::figure::Figure;
 use crate::page::Sentence;
 use crate::text::escaped;
@@ -45,7 +45,7 @@ impl Bars {
         let value_room = self
             .bars
             .iter()
-            .map(|bar| text_width(&bar.shown.plain()))
+            .map(|bar| bold_width(&bar.shown.plain()))
             .fold(40.0, f64::max)
             + 14.0;
         let highest = self
@@ -115,7 +115,7 @@ impl Stack {
     pub fn draw(self) -> String {
         let row = 42.0;
         let top = 30.0;
-        let left = 104.0;
+        let left = self.rows.iter().map(|(name, _)| text_width(name)).fold(60.0, f64::max) + 16.0;
         let mut parts: Vec<(&str, usize)> = Vec::new();
         for (name, colour, _) in self.rows.iter().flat_map(|(_, parts)| parts) {
             if !parts.contains(&(name.as_str(), *colour)) {

@@ -22,8 +22,11 @@ use crate::text::escaped;
 /// How many series colours (and shapes of marks) the style has.
 pub const COLOURS: usize = 8;
 
-/// Width of a character of 12 px text, on average; labels are laid out by it.
-const CHAR_PX: f64 = 6.6;
+/// Width of a character of 12 px text in a wide font; labels are laid out by it, since a page cannot know which font
+/// its reader has.
+const CHAR_PX: f64 = 7.3;
+/// The same for bold labels.
+const BOLD_PX: f64 = 8.5;
 
 /// An SVG being written.
 pub struct Canvas {
@@ -114,9 +117,21 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHAR_PX
 }
 
+pub fn bold_width(text: &str) -> f64 {
+    text.chars().count() as f64 * BOLD_PX
+}
+
 /// Cut to fit, with an ellipsis.
 pub fn fitted(text: &str, width: f64) -> String {
-    let room = (width / CHAR_PX).floor().max(2.0) as usize;
+    cut(text, width / CHAR_PX)
+}
+
+pub fn fitted_bold(text: &str, width: f64) -> String {
+    cut(text, width / BOLD_PX)
+}
+
+fn cut(text: &str, room: f64) -> String {
+    let room = room.floor().max(2.0) as usize;
     if text.chars().count() <= room {
         return text.to_owned();
     }
@@ -160,6 +175,6 @@ mod tests {
     #[test]
     fn long_names_are_cut() {
         assert_eq!(fitted("abc", 100.0), "abc");
-        assert_eq!(fitted("a long name of a target", 66.0), "a long na…");
+        assert_eq!(fitted("a long name of a target", 73.0), "a long na…");
     }
 }

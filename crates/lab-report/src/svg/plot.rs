@@ -1,7 +1,7 @@
 //! Lines against two axes: a mark per measured value, whiskers for its interval, the name at the line's end.
 
 use super::scale::Scale;
-use super::{Canvas, colour, fitted, spread_labels, text_width};
+use super::{Canvas, bold_width, colour, fitted_bold, spread_labels, text_width};
 use crate::figure::Figure;
 use crate::page::Sentence;
 use crate::text::escaped;
@@ -10,7 +10,6 @@ pub const WIDTH: f64 = 560.0;
 pub const HEIGHT: f64 = 340.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 46.0;
-const LEFT: f64 = 58.0;
 const LABEL_GAP: f64 = 15.0;
 
 /// A chart of lines.
@@ -55,13 +54,15 @@ pub struct Mark {
 
 impl Plot {
     pub fn draw(self) -> String {
-        let widest = self.lines.iter().map(|line| text_width(&line.name)).fold(0.0, f64::max);
-        let right = (widest + 22.0).clamp(30.0, 150.0);
+        let widest = self.lines.iter().map(|line| bold_width(&line.name)).fold(0.0, f64::max);
+        let right = (widest + 22.0).clamp(30.0, 160.0);
+        let y_ticks = self.y.ticks.clone().unwrap_or_else(|| self.y.scale.ticks(5));
+        let left = y_ticks.iter().map(|(_, text)| text_width(text)).fold(28.0, f64::max) + 14.0;
         let (x_end, y_end) = (WIDTH - right, HEIGHT - BOTTOM);
-        let x = self.x.scale.clone().on(LEFT, x_end);
+        let x = self.x.scale.clone().on(left, x_end);
         let y = self.y.scale.clone().on(y_end, TOP);
         let mut canvas = Canvas::new(self.kind, &self.name, WIDTH, HEIGHT);
-        axes(&mut canvas, &self.x, &self.y, &x, &y);
+        axes(&mut canvas, (&self.x, &x), (&self.y, &y, &y_ticks), left);
         canvas.raw(&format!(
             "<g class=\"plot\" data-x=\"{}\" data-y=\"{}\">",
             x.described(),
@@ -69,28 +70,31 @@ impl Plot {
         ));
         for (limit, words) in &self.limits {
             let at = y.px(limit.value);
-            canvas.line("limit", (LEFT, at), (x_end, at));
-            canvas.sentence("limit-text", (LEFT + 6.0, at - 5.0), words);
+            canvas.line("limit", (left, at), (x_end, at));
+            canvas.sentence("limit-text", (left + 6.0, at - 5.0), words);
         }
         for line in &self.lines {
             draw_line(&mut canvas, line, &x, &y);
         }
         canvas.raw("</g>");
-        for line in self.lines.iter().filter(|line| line.annotated) {
-            annotate(&mut canvas, line, &self.lines, &x, &y);
-        }
+        annotate(&mut canvas, &self.lines, &x, &y);
         label_ends(&mut canvas, &self.lines, &x, &y, (x_end, right));
         canvas.finish()
     }
 }
 
-fn axes(canvas: &mut Canvas, x_axis: &Axis, y_axis: &Axis, x: &Scale, y: &Scale) {
-    let (left, right) = (LEFT, x.px(x.high()));
+fn axes(
+    canvas: &mut Canvas,
+    (x_axis, x): (&Axis, &Scale),
+    (y_axis, y, y_ticks): (&Axis, &Scale, &[(f64, String)]),
+    left: f64,
+) {
+    let right = x.px(x.high());
     let (bottom, top) = (HEIGHT - BOTTOM, TOP);
-    for (value, text) in y_axis.ticks.clone().unwrap_or_else(|| y.ticks(5)) {
-        let at = y.px(value);
-        canvas.line(if value == 0.0 { "axis" } else { "grid" }, (left, at), (right, at));
-        canvas.text("tick end", (left - 8.0, at + 4.0), &text);
+    for (value, text) in y_ticks {
+        let at = y.px(*value);
+        canvas.line(if *value == 0.0 { "axis" } else { "grid" }, (left, at), (right, at));
+        canvas.text("tick end", (left - 8.0, at + 4.0), text);
     }
     let mut free_from = f64::NEG_INFINITY;
     for (value, text) in x_axis.ticks.clone().unwrap_or_else(|| x.ticks(6)) {
@@ -135,27 +139,26 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x: &Scale, y: &Scale) {
 }
 
 /// Text beside marks, left out where it would cover another mark or text.
-fn annotate(canvas: &mut Canvas, line: &Line, all: &[Line], x: &Scale, y: &Scale) {
+fn annotate(canvas: &mut Canvas, all: &[Line], x: &Scale, y: &Scale) {
     let mut taken: Vec<(f64, f64)> = all
         .iter()
         .flat_map(|line| line.marks.iter().map(|mark| (x.px(mark.x), y.px(mark.y.value))))
         .collect();
-    for mark in &line.marks {
-        let (at_x, at_y) = (x.px(mark.x), y.px(mark.y.value));
-        let (text_x, text_y) = (at_x, at_y - 9.0);
-        let half = text_width(&mark.annotation) / 2.0;
-        let free = taken.iter().all(|&(other_x, other_y)| {
-            (other_x, other_y) == (at_x, at_y)
-                || (other_x - text_x).abs() > half + 8.0
-                || (other_y - (text_y - 4.0)).abs() > 10.0
-        });
-        if free {
-            canvas.text(
-                &format!("tick middle {}", colour(line.colour)),
-                (text_x, text_y),
-                &mark.annotation,
-            );
-            taken.push((text_x, text_y - 4.0));
+    for line in all.iter().filter(|line| line.annotated) {
+        for mark in &line.marks {
+            let (at_x, at_y) = (x.px(mark.x), y.px(mark.y.value));
+            let text_y = at_y - 9.0;
+            let half = text_width(&mark.annotation) / 2.0;
+            let free = taken.iter().all(|&(other_x, other_y)| {
+                (other_x, other_y) == (at_x, at_y)
+                    || (other_x - at_x).abs() > 2.0 * half + 2.0
+                    || (other_y - (text_y - 4.0)).abs() > 11.0
+            });
+            if free {
+                let class = format!("tick middle {}", colour(line.colour));
+                canvas.text(&class, (at_x, text_y), &mark.annotation);
+                taken.push((at_x, text_y - 4.0));
+            }
         }
     }
 }
@@ -181,7 +184,7 @@ fn label_ends(canvas: &mut Canvas, lines: &[Line], x: &Scale, y: &Scale, (x_end,
             "<text class=\"label name {class}\" x=\"{:.1}\" y=\"{:.1}\">{}<title>{}</title></text>",
             x_end + 11.0,
             at + 4.0,
-            escaped(&fitted(&line.name, right - 14.0)),
+            escaped(&fitted_bold(&line.name, right - 14.0)),
             escaped(&line.name)
         ));
     }

@@ -1,7 +1,7 @@
 //! A rung's seconds, track under track over one time axis; and the verdicts of all rungs as a strip.
 
 use super::scale::Scale;
-use super::{Canvas, colour, fitted, text_width};
+use super::{Canvas, bold_width, colour, fitted, fitted_bold};
 use crate::page::Sentence;
 use crate::text::escaped;
 
@@ -130,7 +130,7 @@ pub struct VerdictCell {
 impl Verdicts {
     pub fn draw(self) -> String {
         let width = 1_136.0;
-        let left = (self.rows.iter().map(|row| text_width(&row.0)).fold(40.0, f64::max) + 20.0).min(190.0);
+        let left = (self.rows.iter().map(|row| bold_width(&row.0)).fold(40.0, f64::max) + 20.0).min(190.0);
         let height = 26.0 + self.rows.len() as f64 * 34.0 + 22.0;
         let cell = (width - left) / self.loads.len().max(1) as f64;
         let mut canvas = Canvas::new("verdicts", &self.name, width, height);
@@ -144,7 +144,7 @@ impl Verdicts {
                 "<text class=\"label name {}\" x=\"0\" y=\"{:.1}\">{}</text>",
                 colour(*index),
                 y + 19.0,
-                escaped(&fitted(name, left - 14.0))
+                escaped(&fitted_bold(name, left - 14.0))
             ));
             for (at, found) in cells.iter().enumerate() {
                 let x = left + cell * at as f64;
@@ -161,7 +161,7 @@ impl Verdicts {
                         canvas.text(
                             "verdict-text middle",
                             (x + cell / 2.0, y + 19.0),
-                            &fitted(&found.text, cell - 4.0),
+                            &fitted_bold(&found.text, cell - 2.0),
                         );
                         canvas.raw("</g>");
                     }
