@@ -5,7 +5,7 @@ CARGO ?= cargo
 DATA_DIR ?= ./latsdb-data
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fix bench install-tools clean
+.PHONY: help run build test check fix bench lab-demo install-tools clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -34,6 +34,10 @@ fix: install-build-tools ## format, and apply what clippy and tidy can repair by
 bench: install-tools ## micro-benchmarks of the crates, then sysbench against the local MariaDB
 	$(CARGO) bench --workspace
 	$(CARGO) xtask bench
+
+lab-demo: install-build-tools ## measure LatsDB (and MariaDB, if installed) for two minutes, with a report
+	$(CARGO) build --release --package latsdb
+	target/release/latsdb lab quick
 
 install-tools: install-build-tools ## install what the tests need (Debian, Ubuntu) and say what
 	@tools/install-tools test

@@ -18,7 +18,7 @@ mod availability;
 pub mod cli;
 mod clock;
 mod commands;
-mod interrupt;
+pub mod interrupt;
 mod machines;
 pub mod plan;
 mod preflight;

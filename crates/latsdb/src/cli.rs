@@ -17,7 +17,7 @@ pub fn run() -> Result<()> {
             "`admin` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
             env!("CARGO_PKG_VERSION")
         ),
-        "lab" => bail!("`lab` is not in this version of LatsDB ({})", env!("CARGO_PKG_VERSION")),
+        "lab" => lab::run(matches),
         _ => unreachable!("clap knows the subcommands"),
     }
 }
@@ -75,7 +75,7 @@ fn command() -> Command {
         )
         .subcommand(shell_command())
         .subcommand(later("admin", "Drain, move leaders, add and remove nodes, back up (not in this version)"))
-        .subcommand(later("lab", "Measure databases (not in this version)"))
+        .subcommand(lab::command())
 }
 
 /// The flags that every MySQL client has; `-h` is the host there, so help is `--help` alone.
@@ -174,7 +174,6 @@ mod tests {
         command()
             .try_get_matches_from(["latsdb", "admin", "backup", "--to", "x"])
             .unwrap();
-        command().try_get_matches_from(["latsdb", "lab", "run"]).unwrap();
         assert!(
             command()
                 .try_get_matches_from(["latsdb", "serve", "--no-such-flag"])

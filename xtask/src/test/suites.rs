@@ -134,6 +134,23 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "lab",
+        about: "the lab end to end: ladder, open loop, faults with the data checked, Ctrl-C",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            let mut lab = Command::new(env!("CARGO"));
+            // The example is the lab as a process of its own.
+            lab.args(["test", "--quiet", "--package", "lab", "--test", "end_to_end", "--example", "lab"])
+                .args(["--", "--ignored", "--test-threads", "2"])
+                .env("LAB_TEST_LATSDB", context.target("release").join("latsdb"))
+                .current_dir(&context.root);
+            Ok(lab)
+        },
+    },
+    Suite {
         name: "crash",
         about: "kill -9, torn and damaged logs, failing and full disks",
         needs: &[],

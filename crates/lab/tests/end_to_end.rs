@@ -1,0 +1,358 @@
+//! The lab against real servers: a LatsDB named by `LAB_TEST_LATSDB`, and MariaDB where it is installed.
+//!
+//! They are not run without it; `cargo xtask test lab` builds the server and sets it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::interrupt::Interrupt;
+use lab::servers::{Server, find_program};
+use lab_results::run::Load;
+use lab_results::{Folder, Rung};
+
+/// A folder of one test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("lab-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes the plan, with results in this folder, and gives its path.
+    fn plan(&self, text: &str) -> String {
+        let path = self.path("plan.toml");
+        let head = format!(
+            "name = \"run\"\nresults = {:?}\n",
+            self.path("results").display().to_string()
+        );
+        fs::write(&path, head + text).unwrap();
+        path.display().to_string()
+    }
+
+    fn results(&self) -> Folder {
+        Folder::open(&self.path("results").join("run"))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn latsdb() -> PathBuf {
+    std::env::var_os("LAB_TEST_LATSDB")
+        .map(PathBuf::from)
+        .expect("LAB_TEST_LATSDB names the latsdb to test against")
+}
+
+fn lab(arguments: &[&str]) -> anyhow::Result<()> {
+    let arguments = std::iter::once("lab").chain(arguments.iter().copied());
+    lab::run(&lab::command().try_get_matches_from(arguments).unwrap())
+}
+
+fn rungs(folder: &Folder) -> Vec<Rung> {
+    folder
+        .rungs()
+        .unwrap()
+        .iter()
+        .map(|rung| rung.rung().unwrap())
+        .collect()
+}
+
+fn target(name: &str, address: &str) -> String {
+    format!("[[target]]\nname = \"{name}\"\nhosts = [\"{address}\"]\nnodes = [\"here\"]\n")
+}
+
+const HERE: &str = "[[node]]\nname = \"here\"\nroles = [\"load\", \"sql\", \"data\"]\n[probes]\nbefore = false\n";
+
+const WORKLOAD: &str = "[[workload]]\nname = \"rw\"\nkind = \"oltp_read_write\"\ntables = 1\ntable_size = 1000\n";
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn a_plan_gives_rungs_in_fair_order_and_a_report() {
+    let program = latsdb();
+    let scratch = Scratch::new("plan");
+    let interrupt = Interrupt::default();
+    let mut servers = vec![Server::latsdb(&program, &scratch.path("a"), &interrupt).unwrap()];
+    match find_program("mariadbd") {
+        Some(mariadbd) => servers.push(Server::mariadb(&mariadbd, &scratch.path("b"), &interrupt).unwrap()),
+        None => servers.push(Server::latsdb(&program, &scratch.path("b"), &interrupt).unwrap()),
+    }
+    let plan = scratch.plan(&format!(
+        "{}{}{HERE}{WORKLOAD}[ladder]\nthreads_per_server = [1, 4]\nwarmup = \"200ms\"\nmeasure = \"1s\"\ncooldown = \"100ms\"\n\
+         repeats = 2\n[slo]\nlatency = \"50ms\"\n",
+        target("a", &servers[0].address),
+        target("b", &servers[1].address),
+    ));
+    lab(&["run", &plan]).unwrap();
+
+    let folder = scratch.results();
+    let run = folder.run().unwrap();
+    assert!(run.ended.is_some() && !run.interrupted);
+    assert_eq!(run.targets.len(), 2);
+    assert!(
+        run.targets.iter().all(|target| target.versions.len() == 1),
+        "{:?}",
+        run.targets
+    );
+    let rungs = rungs(&folder);
+    let order: String = rungs.iter().map(|rung| rung.target.as_str()).collect();
+    assert_eq!(order, "abbabaab");
+    for rung in &rungs {
+        assert_eq!(rung.void, None, "{} {}", rung.target, rung.index);
+        assert!(rung.totals.transactions > 0);
+        assert_eq!(rung.latency.count(), rung.totals.transactions);
+        assert_eq!(
+            rung.totals.queries,
+            rung.statements.values().map(|totals| totals.count).sum::<u64>()
+        );
+        assert!(rung.verdict.is_some());
+        assert!(rung.costs.contains_key("here"), "{:?}", rung.costs.keys());
+    }
+    for name in ["plan.toml", "report.html", "report.md", "summary.json"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+    // The same name again must not mix two series.
+    let error = format!("{:#}", lab(&["run", &plan]).unwrap_err());
+    assert!(error.contains("is there already"), "{error}");
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn a_target_that_dies_is_told_and_the_other_goes_on() {
+    let program = latsdb();
+    let scratch = Scratch::new("dies");
+    let interrupt = Interrupt::default();
+    let lives = Server::latsdb(&program, &scratch.path("lives"), &interrupt).unwrap();
+    let dies = Server::latsdb(&program, &scratch.path("dies"), &interrupt).unwrap();
+    let plan = scratch.plan(&format!(
+        "{}{}{HERE}{WORKLOAD}[ladder]\nthreads_per_server = [1, 2, 4]\nwarmup = \"100ms\"\nmeasure = \"1s\"\ncooldown = \"0s\"\n\
+         repeats = 2\n",
+        target("lives", &lives.address),
+        target("dies", &dies.address),
+    ));
+    let results = scratch.results();
+    let killer = thread::spawn(move || {
+        wait_until(|| !results.rungs().unwrap().is_empty());
+        drop(dies);
+    });
+    lab(&["run", &plan]).unwrap();
+    killer.join().unwrap();
+
+    let folder = scratch.results();
+    let run = folder.run().unwrap();
+    assert!(
+        run.not_run.iter().any(|not_run| not_run.what.contains("dies")),
+        "{:?}",
+        run.not_run
+    );
+    assert!(!run.events.is_empty());
+    let good = rungs(&folder)
+        .iter()
+        .filter(|rung| rung.target == "lives" && rung.void.is_none())
+        .count();
+    assert_eq!(good, 6);
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn an_open_loop_holds_its_rate_and_the_search_finds_one() {
+    let program = latsdb();
+    let scratch = Scratch::new("open");
+    let server = Server::latsdb(&program, &scratch.path("a"), &Interrupt::default()).unwrap();
+    let workload = "[[workload]]\nname = \"ps\"\nkind = \"oltp_point_select\"\ntable_size = 1000\n";
+    let plan = scratch.plan(&format!(
+        "{}{HERE}{workload}[ladder]\nthreads_per_server = [4]\nwarmup = \"100ms\"\nmeasure = \"1s\"\ncooldown = \"0s\"\nrepeats = 1\n\
+         [open_loop]\nrates = [200]\narrivals = \"even\"\nthreads_per_server = 8\n[slo]\nlatency = \"1s\"\nsearch = true\n\
+         rate_max = 400\n",
+        target("a", &server.address),
+    ));
+    lab(&["run", &plan]).unwrap();
+    let folder = scratch.results();
+    let rungs = rungs(&folder);
+    let open = rungs
+        .iter()
+        .find(|rung| matches!(rung.load, Load::Open { rate_per_s: 200.0, .. }))
+        .unwrap();
+    let rate = open.totals.transactions as f64 / open.measured_s;
+    assert!((rate - 200.0).abs() < 20.0, "{rate}");
+    assert!(open.service_latency.is_some());
+    let found = &folder.run().unwrap().slo_rates[0];
+    assert_eq!(
+        (found.rate_per_s, found.broken_at_per_s),
+        (400.0, None),
+        "a second is long"
+    );
+}
+
+/// A LatsDB that the plan's own commands kill and start again.
+struct Restartable {
+    start: PathBuf,
+    pid_file: PathBuf,
+    address: String,
+}
+
+impl Restartable {
+    fn new(program: &Path, scratch: &Scratch) -> Restartable {
+        let [mysql, http] = [0, 1].map(|_| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().port()
+        });
+        let (start, pid_file) = (scratch.path("start.sh"), scratch.path("pid"));
+        let script = format!(
+            "#!/bin/sh\nsetsid {} serve --data-dir {} --mysql-addr 127.0.0.1:{mysql} --http-addr 127.0.0.1:{http} >>{} 2>&1 \
+             </dev/null &\necho $! > {}\n",
+            program.display(),
+            scratch.path("data").display(),
+            scratch.path("log").display(),
+            pid_file.display()
+        );
+        fs::write(&start, script).unwrap();
+        let restartable = Restartable {
+            start,
+            pid_file,
+            address: format!("127.0.0.1:{mysql}"),
+        };
+        assert!(Command::new("sh").arg(&restartable.start).status().unwrap().success());
+        wait_until(|| std::net::TcpStream::connect(&restartable.address).is_ok());
+        restartable
+    }
+}
+
+impl Drop for Restartable {
+    fn drop(&mut self) {
+        if let Ok(pid) = fs::read_to_string(&self.pid_file) {
+            Command::new("kill").args(["-KILL", pid.trim()]).status().ok();
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn acknowledged_writes_survive_a_kill_and_the_gap_is_told() {
+    let program = latsdb();
+    let scratch = Scratch::new("kill");
+    let server = Restartable::new(&program, &scratch);
+    let plan = scratch.plan(&format!(
+        "{}{HERE}{WORKLOAD}[availability]\nwriters = 3\nworkload = \"rw\"\nthreads_per_server = 2\nmeasure = \"6s\"\n\
+         [[availability.fault]]\nat = \"2s\"\nkill = {:?}\nrestore = \"sh {}\"\nrestore_after = \"1s\"\n",
+        target("a", &server.address),
+        server.pid_file.display().to_string(),
+        server.start.display()
+    ));
+    lab(&["availability", &plan]).unwrap();
+    let found = &scratch.results().availability().unwrap()[0];
+    assert!(found.data.holds(), "{:?}", found.data);
+    assert!(found.data.acknowledged > 0);
+    let fault = &found.faults[0];
+    assert_eq!(fault.problems, Vec::<String>::new());
+    let gap = fault.gap.as_ref().unwrap().us().unwrap();
+    assert!((1_000_000..5_000_000).contains(&gap), "{gap} µs");
+    assert!(!fault.errors.is_empty(), "somebody's connection was cut");
+    let rung = &rungs(&scratch.results())[0];
+    assert!(rung.totals.reconnects > 0, "the workload beside the writers lived on");
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn a_planted_loss_is_found() {
+    let program = latsdb();
+    let scratch = Scratch::new("loss");
+    let server = Server::latsdb(&program, &scratch.path("a"), &Interrupt::default()).unwrap();
+    let port = server.address.rsplit(':').next().unwrap();
+    // The thief takes one row that was acknowledged a while ago.
+    let plan = scratch.plan(&format!(
+        "{}{HERE}[availability]\nwriters = 2\nmeasure = \"3s\"\n[[availability.fault]]\nat = \"2s\"\nname = \"a thief\"\ncommand = \
+         \"MYSQL_PWD= {} sql -h 127.0.0.1 -P {port} -u root -D sbtest -e 'DELETE FROM lab_ledger WHERE id = 1'\"\n",
+        target("a", &server.address),
+        program.display()
+    ));
+    let error = format!("{:#}", lab(&["availability", &plan]).unwrap_err());
+    assert!(error.contains("not what was acknowledged"), "{error}");
+    let found = &scratch.results().availability().unwrap()[0];
+    assert_eq!(found.faults[0].problems, Vec::<String>::new());
+    assert_eq!(
+        (found.data.lost, found.data.doubled, found.data.unexpected),
+        (1, 0, 0),
+        "{:?}",
+        found.data
+    );
+}
+
+/// The lab as a process: what `cargo test` builds beside this test.
+fn example() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().join("examples/lab")
+}
+
+fn interrupt(lab: &Child) {
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &lab.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn ctrl_c_keeps_what_was_measured_and_quick_leaves_nothing_running() {
+    let program = latsdb();
+    let scratch = Scratch::new("quick");
+    let results = scratch.path("results");
+    let mut lab = Command::new(example())
+        .args(["quick", "--without-mariadb", "--seconds", "2", "--latsdb"])
+        .arg(&program)
+        .arg("--results")
+        .arg(&results)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let folder = || {
+        let mut entries = fs::read_dir(&results).ok()?.filter_map(Result::ok);
+        let entry = entries.find(|entry| entry.file_name().to_string_lossy().starts_with("quick-"))?;
+        Some(Folder::open(&entry.path()))
+    };
+    wait_until(|| folder().is_some_and(|folder| !folder.rungs().unwrap().is_empty()));
+    interrupt(&lab);
+    let status = lab.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let folder = folder().unwrap();
+    let run = folder.run().unwrap();
+    assert!(run.interrupted && run.ended.is_some());
+    let rungs = rungs(&folder);
+    assert!(rungs[0].void.is_none() && rungs.len() < 6, "{} rungs", rungs.len());
+    assert!(folder.path().join("report.html").exists());
+    // The server's address stands in the kept plan; nobody may answer there, and its data must be gone.
+    let address = &run.targets[0].servers[0];
+    assert!(
+        std::net::TcpStream::connect(address).is_err(),
+        "{address} still answers"
+    );
+    let left: Vec<_> = fs::read_dir(&results)
+        .unwrap()
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
+        .filter(|name| name.to_string_lossy().starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < end, "the condition did not come true in a minute");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
