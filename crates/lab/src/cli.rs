@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use crate::{availability, commands, plan, quick};
+use crate::{availability, commands, import, plan, quick};
 
 /// `latsdb lab`; the binary adds it to its own commands.
 pub fn command() -> Command {
@@ -127,6 +127,8 @@ fn import_sysbench() -> Command {
                 .required(true),
         )
         .arg(text("target", "NAME", "Name of what was measured").default_value("imported"))
+        .arg(text("workload", "KIND", "What was run, such as oltp_read_write").required(true))
+        .arg(text("option", "NAME=VALUE", "An option it was run with (several times)").action(ArgAction::Append))
 }
 
 fn plan_file() -> Arg {
@@ -166,7 +168,8 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         "agent" => commands::agent(matches),
         "availability" => availability::run(matches),
         "verify" => commands::verify(matches),
-        _ => bail!("`lab {name}` is not in this version"),
+        "import-sysbench" => import::run(matches),
+        _ => unreachable!("clap knows the commands"),
     }
 }
 

@@ -18,6 +18,7 @@ mod availability;
 pub mod cli;
 mod clock;
 mod commands;
+mod import;
 pub mod interrupt;
 mod machines;
 pub mod plan;

@@ -145,7 +145,7 @@ pub const SUITES: &[Suite] = &[
             // The example is the lab as a process of its own.
             lab.args(["test", "--quiet", "--package", "lab", "--test", "end_to_end", "--example", "lab"])
                 .args(["--", "--ignored", "--test-threads", "2"])
-                .env("LAB_TEST_LATSDB", context.target("release").join("latsdb"))
+                .env("LAB_TEST_LATSDB", context.server_binary())
                 .current_dir(&context.root);
             Ok(lab)
         },
