@@ -143,10 +143,19 @@ pub const SUITES: &[Suite] = &[
         command: |context| {
             let mut lab = Command::new(env!("CARGO"));
             // The example is the lab as a process of its own.
-            lab.args(["test", "--quiet", "--package", "lab", "--test", "end_to_end", "--example", "lab"])
-                .args(["--", "--ignored", "--test-threads", "2"])
-                .env("LAB_TEST_LATSDB", context.server_binary())
-                .current_dir(&context.root);
+            lab.args([
+                "test",
+                "--quiet",
+                "--package",
+                "lab",
+                "--test",
+                "end_to_end",
+                "--example",
+                "lab",
+            ])
+            .args(["--", "--ignored", "--test-threads", "2"])
+            .env("LAB_TEST_LATSDB", context.server_binary())
+            .current_dir(&context.root);
             Ok(lab)
         },
     },
