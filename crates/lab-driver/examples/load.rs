@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Whatever is not one of `user`, `password`, `threads`, `rate`, `workers`, `warmup`, `seconds`, `seed`, `survive`, `prepare`,
-//! `cleanup` is an option of the workload.
+//! `check`, `cleanup` is an option of the workload.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seed: u64 = take("seed", "1").parse()?;
     let survive = take("survive", "no") == "yes";
     let (prepare, cleanup) = (take("prepare", "no") == "yes", take("cleanup", "no") == "yes");
+    let check = take("check", "no") == "yes";
     let workload = Workload::new(&kind, &options)?;
     let stop = Stop::new();
     if prepare {
@@ -129,6 +130,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     if let Some(failure) = outcome.failure {
         println!("failed: {failure}");
+    }
+    if check {
+        for server in &target.servers {
+            let check = lab_driver::check(&target, server, &workload)?;
+            println!("checked: {} tables, problems: {:?}", check.tables.len(), check.problems);
+        }
     }
     if cleanup {
         lab_driver::cleanup(&target, &workload)?;

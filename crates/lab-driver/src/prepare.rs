@@ -228,7 +228,7 @@ pub fn cleanup(target: &Target, workload: &Workload) -> Result<(), DriverError> 
     Ok(())
 }
 
-/// Looks through `server`: every table there, the right number of rows, ids without gaps.
+/// Looks through `server`: every table there, the right number of rows, ids without gaps; for TPC-C, also its consistency conditions.
 pub fn check(target: &Target, server: &str, workload: &Workload) -> Result<Check, DriverError> {
     let mut control = Control::connect(target, server)?;
     let mut check = Check::default();
@@ -241,6 +241,9 @@ pub fn check(target: &Target, server: &str, workload: &Workload) -> Result<Check
             )),
             Err(error) => return Err(error),
         }
+    }
+    if check.problems.is_empty() {
+        check.problems = workload.conditions(&mut control)?;
     }
     Ok(check)
 }

@@ -124,9 +124,10 @@ pub fn run(
     if target.servers.is_empty() {
         return Err(DriverError::NoServer);
     }
+    let scripts = workload.scripts(spec.seed, connections);
     let shared = Shared {
         target,
-        workload,
+        scripts: &scripts,
         catalog: &catalog,
         spec,
         connections,

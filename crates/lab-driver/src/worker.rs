@@ -29,7 +29,7 @@ use crate::run::RungSpec;
 use crate::statement::{Arguments, Catalog};
 use crate::stop::Stop;
 use crate::target::Target;
-use crate::workload::{Last, Script, Workload};
+use crate::workload::{Last, Script, Scripts};
 pub(crate) use arrivals::Arrivals;
 pub(crate) use cost::ThreadCost;
 
@@ -54,7 +54,7 @@ const LOST: u16 = 2013;
 /// What all workers share.
 pub(crate) struct Shared<'a> {
     pub target: &'a Target,
-    pub workload: &'a Workload,
+    pub scripts: &'a Scripts,
     pub catalog: &'a Catalog,
     pub spec: &'a RungSpec,
     pub connections: usize,
@@ -92,7 +92,6 @@ struct Slot {
     server: String,
     state: State,
     statement: usize,
-    affected: u64,
     /// When the transaction should have begun, did begin, and its present attempt.
     intended: i64,
     begun: i64,
@@ -213,12 +212,11 @@ impl<'a> Worker<'a> {
             epoll::add(&epoll, &session, data, epoll::EventFlags::IN).map_err(system)?;
             slots.push(Slot {
                 session: Some(session),
-                script: shared.workload.script(shared.spec.seed, connection, shared.connections),
+                script: (shared.scripts)(connection),
                 connection,
                 server: server.to_owned(),
                 state: State::Idle,
                 statement: 0,
-                affected: 0,
                 intended: 0,
                 begun: 0,
                 attempt: 0,
@@ -411,10 +409,7 @@ impl<'a> Worker<'a> {
         let slot = &mut self.slots[index];
         let Some(session) = &mut slot.session else { return };
         self.arguments.clear();
-        let last = Last {
-            affected: slot.affected,
-            rows: session.kept(),
-        };
+        let last = Last { rows: session.kept() };
         let Some(statement) = slot.script.next(&mut self.arguments, &last) else {
             self.transaction_over(index, now);
             return;
@@ -436,6 +431,10 @@ impl<'a> Worker<'a> {
         if self.recording {
             self.part.totals.transactions += 1;
             self.part.latency.record_us(micros(now - slot.intended));
+            if let Some(kind) = slot.script.transaction_kind() {
+                self.part.kinds[kind].count += 1;
+                self.part.kinds[kind].latency.record_us(micros(now - slot.begun));
+            }
             if self.arrivals.is_some() {
                 self.part.service_latency.record_us(micros(now - slot.begun));
             }
@@ -499,7 +498,6 @@ impl<'a> Worker<'a> {
                 return self.lost(index, refusal.unwrap_or_else(|| client_side(0, "an answer to nothing")));
             }
         }
-        slot.affected = summary.affected;
         let statement = &self.shared.catalog.statements[slot.statement];
         if let Some(refusal) = summary.error.take() {
             return self.refused(index, refusal, now);
@@ -643,7 +641,6 @@ impl<'a> Worker<'a> {
         slot.session = Some(session);
         slot.server = server;
         slot.state = State::Idle;
-        slot.affected = 0;
         self.away -= 1;
         if self.recording {
             self.part.totals.reconnects += 1;

@@ -6,14 +6,19 @@
 pub mod oltp;
 mod options;
 pub mod random;
+mod tpcc;
+mod ycsb;
 
 use std::collections::BTreeMap;
 
-use crate::client::Kept;
+use crate::client::{Control, Kept};
+use crate::error::DriverError;
 use crate::statement::{Arguments, Catalog, Protocol};
 pub use oltp::{OltpKind, OltpOptions};
 use options::OptionReader;
 pub use random::{Distribution, Random};
+use tpcc::TpccOptions;
+use ycsb::{YcsbKind, YcsbOptions};
 
 /// A workload and all its options.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +30,8 @@ pub struct Workload {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     Oltp(OltpKind, OltpOptions),
+    Ycsb(YcsbKind, YcsbOptions),
+    Tpcc(TpccOptions),
 }
 
 /// One connection's part of a workload: a state machine that says what is sent next. It never sees a socket or a clock.
@@ -35,11 +42,18 @@ pub(crate) trait Script: Send {
     /// The next statement's index in the catalog, its parameters added to `arguments` (which is empty); `None`: the transaction is
     /// over. `last` is what the statement before gave.
     fn next(&mut self, arguments: &mut Arguments, last: &Last) -> Option<usize>;
+
+    /// The kind under which the transaction that is over is counted as a whole, if the workload has several of them.
+    fn transaction_kind(&self) -> Option<usize> {
+        None
+    }
 }
+
+/// Makes the script of each connection of a run, by its number; what the scripts of one run share is inside.
+pub(crate) type Scripts = Box<dyn Fn(usize) -> Box<dyn Script> + Send + Sync>;
 
 /// What a script may know of the statement before.
 pub(crate) struct Last<'a> {
-    pub affected: u64,
     pub rows: &'a Kept,
 }
 
@@ -83,9 +97,14 @@ impl Workload {
     /// `kind` is one of [`Workload::kinds`]; options have sysbench's names (`table_size` or `table-size`).
     pub fn new(kind: &str, options: &BTreeMap<String, String>) -> Result<Workload, WorkloadError> {
         let mut reader = OptionReader::new(kind, options);
-        let parsed = match OltpKind::from_name(kind) {
-            Some(oltp) => Kind::Oltp(oltp, OltpOptions::read(oltp, &mut reader)?),
-            None => return Err(WorkloadError::Kind(kind.to_owned())),
+        let parsed = if let Some(oltp) = OltpKind::from_name(kind) {
+            Kind::Oltp(oltp, OltpOptions::read(&mut reader)?)
+        } else if let Some(ycsb) = YcsbKind::from_name(kind) {
+            Kind::Ycsb(ycsb, YcsbOptions::read(ycsb, &mut reader)?)
+        } else if kind == tpcc::NAME {
+            Kind::Tpcc(TpccOptions::read(&mut reader)?)
+        } else {
+            return Err(WorkloadError::Kind(kind.to_owned()));
         };
         Ok(Workload {
             kind: parsed,
@@ -94,12 +113,16 @@ impl Workload {
     }
 
     pub fn kinds() -> Vec<&'static str> {
-        OltpKind::ALL.iter().map(|kind| kind.name()).collect()
+        let oltp = OltpKind::ALL.iter().map(|kind| kind.name());
+        let ycsb = YcsbKind::ALL.iter().map(|kind| kind.name());
+        oltp.chain(ycsb).chain([tpcc::NAME]).collect()
     }
 
     pub fn kind_name(&self) -> &str {
         match &self.kind {
             Kind::Oltp(kind, _) => kind.name(),
+            Kind::Ycsb(kind, _) => kind.name(),
+            Kind::Tpcc(_) => tpcc::NAME,
         }
     }
 
@@ -112,6 +135,8 @@ impl Workload {
     pub fn rows(&self) -> u64 {
         match &self.kind {
             Kind::Oltp(kind, options) => u64::from(options.tables) * u64::from(kind.rows_loaded(options)),
+            Kind::Ycsb(_, options) => options.table_size,
+            Kind::Tpcc(options) => options.rows(),
         }
     }
 
@@ -119,6 +144,8 @@ impl Workload {
     pub fn rows_per_table(&self) -> u64 {
         match &self.kind {
             Kind::Oltp(_, options) => options.table_size.into(),
+            Kind::Ycsb(_, options) => options.table_size,
+            Kind::Tpcc(options) => u64::from(options.items),
         }
     }
 
@@ -136,19 +163,33 @@ impl Workload {
     pub(crate) fn catalog(&self) -> Catalog {
         match &self.kind {
             Kind::Oltp(kind, options) => oltp::catalog(*kind, options),
+            Kind::Ycsb(kind, options) => ycsb::catalog(*kind, options),
+            Kind::Tpcc(options) => tpcc::catalog(options),
         }
     }
 
-    /// The script of one of so many connections.
-    pub(crate) fn script(&self, seed: u64, connection: usize, connections: usize) -> Box<dyn Script> {
+    /// The scripts of a run with so many connections.
+    pub(crate) fn scripts(&self, seed: u64, connections: usize) -> Scripts {
         match &self.kind {
-            Kind::Oltp(kind, options) => oltp::script(*kind, options, seed, connection, connections),
+            Kind::Oltp(kind, options) => oltp::scripts(*kind, options, seed, connections),
+            Kind::Ycsb(kind, options) => ycsb::scripts(*kind, options, seed, connections),
+            Kind::Tpcc(options) => tpcc::scripts(options, seed),
         }
     }
 
     pub(crate) fn tables(&self) -> Vec<TableLoad> {
         match &self.kind {
             Kind::Oltp(kind, options) => oltp::tables(*kind, options),
+            Kind::Ycsb(_, options) => ycsb::tables(options),
+            Kind::Tpcc(options) => tpcc::tables(options),
+        }
+    }
+
+    /// What must hold of the tables whatever ran, and does not.
+    pub(crate) fn conditions(&self, control: &mut Control) -> Result<Vec<String>, DriverError> {
+        match &self.kind {
+            Kind::Tpcc(_) => tpcc::conditions(control),
+            Kind::Oltp(..) | Kind::Ycsb(..) => Ok(Vec::new()),
         }
     }
 }

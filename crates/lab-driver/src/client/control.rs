@@ -30,6 +30,14 @@ pub struct Answer {
     pub warnings: u16,
 }
 
+/// Says goodbye, so that the server does not count an aborted client.
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Whether the server hears it makes no difference to anyone.
+        let _ = self.link.command(&Command::Quit);
+    }
+}
+
 impl Control {
     /// Connects to `server` (`host:port`) as the target's user, in the target's database.
     pub fn connect(target: &Target, server: &str) -> Result<Control, DriverError> {

@@ -22,7 +22,6 @@ const KEPT_MAX: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub rows: u64,
-    pub affected: u64,
     /// Bytes of the answer, headers included.
     pub bytes: u64,
     pub error: Option<Refusal>,
@@ -183,7 +182,6 @@ impl AnswerScan {
         match self.state {
             State::Head if first == OK => {
                 let (ok, _) = OkPacket::decode(payload)?;
-                self.summary.affected += ok.affected_rows;
                 return Ok(self.end_of_result(ok.status, end));
             }
             State::Head => {
@@ -244,7 +242,6 @@ enum Taken {
 fn empty() -> Summary {
     Summary {
         rows: 0,
-        affected: 0,
         bytes: 0,
         error: None,
     }

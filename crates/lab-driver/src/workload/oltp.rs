@@ -10,7 +10,7 @@ mod data;
 mod script;
 
 pub(super) use data::tables;
-pub(super) use script::{catalog, script};
+pub(super) use script::{catalog, scripts};
 
 use super::options::OptionReader;
 use super::random::Distribution;
@@ -128,8 +128,7 @@ pub enum Data {
 }
 
 impl OltpOptions {
-    pub(super) fn read(kind: OltpKind, reader: &mut OptionReader) -> Result<OltpOptions, WorkloadError> {
-        let _ = kind;
+    pub(super) fn read(reader: &mut OptionReader) -> Result<OltpOptions, WorkloadError> {
         let range_selects = reader.switch("range_selects", true)?;
         let ranges = |reader: &mut OptionReader, name| {
             reader

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::random::{Random, Sampler};
-use super::super::{Last, Script};
+use super::super::{Last, Script, Scripts};
 use super::data::{c, pad};
 use super::{Data, InKeys, OltpKind, OltpOptions};
 use crate::statement::{Arguments, Catalog, Protocol};
@@ -51,35 +51,10 @@ pub(in super::super) fn catalog(kind: OltpKind, options: &OltpOptions) -> Catalo
     build(kind, options).0
 }
 
-pub(in super::super) fn script(
-    kind: OltpKind,
-    options: &OltpOptions,
-    seed: u64,
-    connection: usize,
-    connections: usize,
-) -> Box<dyn Script> {
+pub(in super::super) fn scripts(kind: OltpKind, options: &OltpOptions, seed: u64, connections: usize) -> Scripts {
     let steps = build(kind, options).1;
-    let table_size = u64::from(options.table_size);
-    let slice = table_size as f64 / connections.max(1) as f64;
-    let slice_first = (slice * connection as f64) as u64;
-    let slice_last = (slice * (connection + 1) as f64) as u64;
-    Box::new(OltpScript {
-        ids: Sampler::new(options.distribution, table_size),
-        slice: Sampler::new(options.distribution, slice_last - slice_first + 1),
-        slice_first,
-        random: Random::new(seed, connection as u64 + 1),
-        new_first: Random::new(seed, 0).next_u64() >> 32,
-        inserted: 0,
-        connection: connection as u64,
-        connections: connections.max(1) as u64,
-        write_ids: Vec::new(),
-        steps,
-        options: options.clone(),
-        at: 0,
-        done: 0,
-        table: 0,
-        id: 0,
-    })
+    let options = options.clone();
+    Box::new(move |connection| Box::new(OltpScript::new(steps.clone(), &options, seed, connection, connections)))
 }
 
 /// The statements and the order in which an event sends them.
@@ -350,6 +325,30 @@ impl Script for OltpScript {
 }
 
 impl OltpScript {
+    fn new(steps: Arc<[Step]>, options: &OltpOptions, seed: u64, connection: usize, connections: usize) -> OltpScript {
+        let table_size = u64::from(options.table_size);
+        let slice = table_size as f64 / connections.max(1) as f64;
+        let slice_first = (slice * connection as f64) as u64;
+        let slice_last = (slice * (connection + 1) as f64) as u64;
+        OltpScript {
+            ids: Sampler::new(options.distribution, table_size),
+            slice: Sampler::new(options.distribution, slice_last - slice_first + 1),
+            slice_first,
+            random: Random::new(seed, connection as u64 + 1),
+            new_first: Random::new(seed, 0).next_u64() >> 32,
+            inserted: 0,
+            connection: connection as u64,
+            connections: connections.max(1) as u64,
+            write_ids: Vec::new(),
+            steps,
+            options: options.clone(),
+            at: 0,
+            done: 0,
+            table: 0,
+            id: 0,
+        }
+    }
+
     fn draw_table(&mut self, step: Step) {
         // With sorted keys, all writes of a transaction go to one table: order is only order within a table.
         let keep = self.options.sort_keys && step.what.writes() && self.at > 0 && self.steps[self.at - 1].what.writes();
