@@ -114,7 +114,7 @@ pub fn load_of(series: &Series, load: &Load, rung: u32) -> Sentence {
             ..
         } => Sentence::words("asked ")
             .figure(&place.figure(&["load", "rate_per_s"], *rate_per_s))
-            .and("/s over ")
+            .and("/s, ")
             .figure(&threads(*threads_total))
             .and(" threads"),
     }

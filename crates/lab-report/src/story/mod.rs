@@ -40,7 +40,7 @@ pub fn page(series: &Series, summary: &Summary) -> Page {
     sections.extend(machines::section(series));
     sections.extend(setup::sections(series, summary));
     sections.extend(money::published());
-    sections.push(setup::method(series));
+    sections.push(setup::method());
     sections.push(setup::files(summary));
     Page {
         title: Sentence::words("Results of ").verbatim(&series.run.name, series.of_run(&["name"])),

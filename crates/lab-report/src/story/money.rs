@@ -25,7 +25,7 @@ pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
             continue;
         }
         let label = say::workload(series, index);
-        blocks.push(Block::Charts(charts(series, &ladders, &label)));
+        blocks.push(Block::Charts(charts(&ladders, &label)));
         blocks.push(Block::Table(table(series, &ladders, &label)));
     }
     blocks.push(Block::Table(lines(series)));
@@ -44,7 +44,7 @@ pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
     })
 }
 
-fn charts(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Vec<Chart> {
+fn charts(ladders: &[&Ladder], label: &Sentence) -> Vec<Chart> {
     let bars = |of: &dyn Fn(&Point) -> Option<Figure>, money: bool| -> Vec<Bar> {
         let mut bars = Vec::new();
         for ladder in ladders {
@@ -82,7 +82,6 @@ fn charts(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Vec<Chart> 
         }
         bars
     };
-    let _ = series;
     [
         (
             "per-dollar",

@@ -61,17 +61,16 @@ pub fn of_workload(series: &Series, summary: &Summary, index: usize) -> Option<S
     }
     let label = say::workload(series, index);
     let mut blocks = vec![Block::Note(label.clone())];
-    if ladders.iter().any(|ladder| ladder.closed().next().is_some()) {
-        blocks.push(Block::Charts(ladder_charts(series, &ladders, &label)));
+    let any = |of: &dyn Fn(&Point) -> bool| ladders.iter().any(|ladder| ladder.points.iter().any(of));
+    let mut charts = Vec::new();
+    if any(&|point| point.is_closed()) {
+        charts.extend(ladder_charts(series, &ladders, &label));
     }
-    let verdicts = verdict_strip(series, name, &label);
-    blocks.push(Block::Charts(vec![verdicts]));
-    if ladders
-        .iter()
-        .any(|ladder| ladder.points.iter().any(|point| !point.is_closed()))
-    {
-        blocks.push(Block::Charts(vec![open_loop(series, &ladders, &label)]));
+    if any(&|point| !point.is_closed()) {
+        charts.push(open_loop(&ladders, &label));
     }
+    blocks.push(Block::Charts(charts));
+    blocks.push(Block::Charts(vec![verdict_strip(series, name, &label)]));
     blocks.push(Block::Table(points_table(series, &ladders, &label)));
     blocks.push(Block::Note(
         Sentence::words("Rates are medians of n repeats with their ")
@@ -129,7 +128,7 @@ fn ladder_charts(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Vec<
             "p95 of a transaction, ms",
             &|point| point.latency_ms.as_ref().map(|latency| latency.p95.clone()),
         ),
-        latency_throughput(series, ladders, label),
+        latency_throughput(ladders, label),
         percentiles(series, ladders, label),
     ];
     let asked_for_keys = |ladder: &&&Ladder| {
@@ -273,8 +272,7 @@ fn thread_axis(ladders: &[&Ladder]) -> Axis {
     }
 }
 
-fn latency_throughput(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart {
-    let _ = series;
+fn latency_throughput(ladders: &[&Ladder], label: &Sentence) -> Chart {
     let lines: Vec<Line> = ladders
         .iter()
         .map(|ladder| Line {
@@ -424,7 +422,7 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
 }
 
 /// Asked for against got, and latency from the intended start.
-fn open_loop(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart {
+fn open_loop(ladders: &[&Ladder], label: &Sentence) -> Chart {
     let mut lines = Vec::new();
     for ladder in ladders {
         let open: Vec<&Point> = ladder.points.iter().filter(|point| !point.is_closed()).collect();
@@ -464,7 +462,7 @@ fn open_loop(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart {
         }
         if !service.is_empty() {
             lines.push(Line {
-                name: format!("{} (service)", ladder.target),
+                name: "↳ service".into(),
                 colour: ladder.target_index,
                 marks: service,
                 annotated: false,
@@ -493,7 +491,6 @@ fn open_loop(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart {
         lines,
         limits: Vec::new(),
     };
-    let _ = series;
     Chart {
         kind: "open-loop",
         title: "Latency at a given rate (open loop)".into(),
@@ -627,10 +624,9 @@ fn points_table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table
                     ms(&|latency| latency.max.clone()),
                     Sentence::from(&point.errors_per_s),
                     Sentence::from(&point.retries_per_s),
-                    point
-                        .verdict
-                        .as_ref()
-                        .map_or_else(Sentence::new, |verdict| say::bottleneck(verdict.bottleneck).into()),
+                    point.verdict.as_ref().map_or_else(Sentence::new, |verdict| {
+                        say::short_bottleneck(verdict.bottleneck).into()
+                    }),
                 ],
             });
         }

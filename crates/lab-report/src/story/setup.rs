@@ -330,8 +330,7 @@ fn not_run(series: &Series, summary: &Summary) -> Section {
     }
 }
 
-pub fn method(series: &Series) -> Section {
-    let _ = series;
+pub fn method() -> Section {
     let item = Sentence::words;
     Section {
         id: "method".into(),

@@ -247,9 +247,8 @@ fn statement_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {
 
 /// Measured latency of the lightest rungs against what the probes add up to.
 pub fn one_thread(series: &Series, summary: &Summary) -> Option<Section> {
-    let mut blocks = Vec::new();
-    for ladder in &summary.ladders {
-        let explained = series.rungs.iter().find(|rung| {
+    let explained = summary.ladders.iter().filter_map(|ladder| {
+        let rung = series.rungs.iter().find(|rung| {
             rung.target == ladder.target
                 && rung.workload == ladder.workload
                 && rung.void.is_none()
@@ -257,26 +256,25 @@ pub fn one_thread(series: &Series, summary: &Summary) -> Option<Section> {
                     .explanation
                     .as_ref()
                     .is_some_and(|explanation| !explanation.parts.is_empty())
-        });
-        if let Some(rung) = explained {
-            blocks.extend(explanation(series, ladder, rung).unwrap_or_default());
-        }
-    }
-    if blocks.is_empty() {
+        })?;
+        explanation(series, ladder, rung)
+    });
+    let (charts, tables): (Vec<Chart>, Vec<Block>) = explained.unzip();
+    if charts.is_empty() {
         return None;
     }
-    blocks.insert(
-        0,
-        Block::Note("At one thread nothing queues: the latency of a transaction is the sum of its messages, wake-ups and work. The probes say what each of these takes on these machines; what they do not explain is shown as such.".into()),
-    );
     Some(Section {
         id: "one-thread".into(),
         title: "What one thread's latency is made of".into(),
-        blocks,
+        blocks: vec![
+            Block::Note("At one thread nothing queues: the latency of a transaction is the sum of its messages, wake-ups and work. The probes say what each of these takes on these machines; what they do not explain is shown as such.".into()),
+            Block::Charts(charts),
+            Block::Folded { title: "The sums".into(), blocks: tables },
+        ],
     })
 }
 
-fn explanation(series: &Series, ladder: &Ladder, rung: &Measured) -> Option<Vec<Block>> {
+fn explanation(series: &Series, ladder: &Ladder, rung: &Measured) -> Option<(Chart, Block)> {
     let explanation = rung.explanation.as_ref()?;
     let measured = Figure::mean_ms(&[rung.latency()])?.scaled(1_000.0);
     let mut parts = Vec::new();
@@ -334,6 +332,9 @@ fn explanation(series: &Series, ladder: &Ladder, rung: &Measured) -> Option<Vec<
         .join(&say::load_of(series, &rung.load, rung.index))
         .and(", ")
         .join(&say::workload(series, ladder.workload_index));
+    if rest.value > 0.0 {
+        parts.push(("not explained".into(), 6, rest.clone()));
+    }
     let stack = Stack {
         kind: "one-thread",
         name: format!(
@@ -346,28 +347,27 @@ fn explanation(series: &Series, ladder: &Ladder, rung: &Measured) -> Option<Vec<
             ("measured mean".into(), vec![("measured".into(), 6, measured)]),
         ],
     };
-    Some(vec![
-        Block::Charts(vec![Chart {
-            kind: "one-thread",
-            title: say::target_name(series, ladder.target_index)
-                .and(" · ")
-                .join(&say::workload_name(series, ladder.workload_index)),
-            svg: stack.draw(),
-            note: label.clone(),
-            wide: false,
-        }]),
-        Block::Table(Table {
-            caption: label,
-            columns: vec![
-                Column::text("Part"),
-                Column::number("Per transaction", ""),
-                Column::number("Each", "µs"),
-                Column::number("Together", "µs"),
-                Column::long("By"),
-            ],
-            rows,
-        }),
-    ])
+    let chart = Chart {
+        kind: "one-thread",
+        title: say::target_name(series, ladder.target_index)
+            .and(" · ")
+            .join(&say::workload_name(series, ladder.workload_index)),
+        svg: stack.draw(),
+        note: label.clone(),
+        wide: false,
+    };
+    let table = Table {
+        caption: label,
+        columns: vec![
+            Column::text("Part"),
+            Column::number("Per transaction", ""),
+            Column::number("Each", "µs"),
+            Column::number("Together", "µs"),
+            Column::long("By"),
+        ],
+        rows,
+    };
+    Some((chart, Block::Table(table)))
 }
 
 /// By code, statement, target and workload, over all rungs.

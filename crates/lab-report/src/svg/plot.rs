@@ -68,15 +68,17 @@ impl Plot {
             x.described(),
             y.described()
         ));
-        for (limit, words) in &self.limits {
+        for (limit, _) in &self.limits {
             let at = y.px(limit.value);
             canvas.line("limit", (left, at), (x_end, at));
-            canvas.sentence("limit-text", (left + 6.0, at - 5.0), words);
         }
         for line in &self.lines {
             draw_line(&mut canvas, line, &x, &y);
         }
         canvas.raw("</g>");
+        for (limit, words) in &self.limits {
+            canvas.sentence("limit-text", (left + 6.0, y.px(limit.value) - 6.0), words);
+        }
         annotate(&mut canvas, &self.lines, &x, &y);
         label_ends(&mut canvas, &self.lines, &x, &y, (x_end, right));
         canvas.finish()
