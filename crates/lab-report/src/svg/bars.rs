@@ -41,7 +41,7 @@ impl Bars {
             .iter()
             .map(|bar| text_width(&bar.label).max(text_width(&bar.under) * 0.9))
             .fold(0.0, f64::max);
-        let left = (widest + 14.0).clamp(60.0, 230.0);
+        let left = (widest + 14.0).clamp(60.0, 270.0);
         let value_room = self
             .bars
             .iter()

@@ -77,7 +77,8 @@ impl Plot {
         }
         canvas.raw("</g>");
         for (limit, words) in &self.limits {
-            canvas.sentence("limit-text", (left + 6.0, y.px(limit.value) - 6.0), words);
+            // Latency rises with load: below the limit, the right end is free.
+            canvas.sentence("limit-text end", (x_end - 4.0, y.px(limit.value) + 14.0), words);
         }
         annotate(&mut canvas, &self.lines, &x, &y);
         label_ends(&mut canvas, &self.lines, &x, &y, (x_end, right));
