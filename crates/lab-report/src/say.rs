@@ -13,23 +13,25 @@ use crate::summary::{Contrast, Point, Side};
 const TELLING: &[&str] = &[
     "tables",
     "table_size",
-    "rows",
-    "scale",
     "warehouses",
-    "records",
-    "instances",
+    "fields",
+    "field_length",
     "rand_type",
+    "keys",
+    "items",
+    "customers",
     "range_size",
     "point_selects",
-    "in_keys",
-    "use_in_statement",
+    "in_list",
     "filter",
-    "use_filter",
-    "prepared",
     "db_ps_mode",
+    "prepared",
     "skip_trx",
     "data",
 ];
+
+/// Variants that are worth a word only where they are on.
+const VARIANTS: &[&str] = &["in_list", "filter", "skip_trx"];
 
 /// `rw: oltp_read_write, 10 tables × 1000000 rows, rand_type uniform, …, driver latsdb`.
 pub fn workload(series: &Series, index: usize) -> Sentence {
@@ -46,6 +48,9 @@ pub fn workload(series: &Series, index: usize) -> Sentence {
     }
     for key in TELLING {
         if let Some(value) = workload.options.get(*key) {
+            if VARIANTS.contains(key) && ["0", "off", "no", ""].contains(&value.as_str()) {
+                continue;
+            }
             let value_at = at(&["options", key]);
             let value = &grouped(value);
             label = match *key {
@@ -55,7 +60,9 @@ pub fn workload(series: &Series, index: usize) -> Sentence {
                         .verbatim(value, value_at)
                         .and(if value == "1" { " table" } else { " tables" })
                 }
-                "table_size" => label.and(" of ").verbatim(value, value_at).and(" rows"),
+                "table_size" if workload.options.contains_key("tables") => {
+                    label.and(" of ").verbatim(value, value_at).and(" rows")
+                }
                 _ => label
                     .and(format!(", {} ", key.replace('_', " ")))
                     .verbatim(value, value_at),

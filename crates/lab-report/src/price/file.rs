@@ -377,3 +377,133 @@ fn known(entries: impl Iterator<Item = String>) -> String {
         entries.join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Prices, PriceError> {
+        Prices::parse(text, Path::new("mine.toml"))
+    }
+
+    const MINE: &str = r#"
+        [[machine]]
+        provider = "aws"
+        region = "us-east-1"
+        type = "r5.4xlarge"
+        vcpu = 16
+        memory_gib = 128
+        usd_per_hour = 0.9
+        terms = "on-demand"
+        source = "a contract"
+        dated = "2026-10-01"
+
+        [[disk]]
+        provider = "aws"
+        region = "us-east-1"
+        type = "gp3"
+        usd_per_gb_month = 0.08
+        usd_per_iops_month = 0.005
+        included_iops = 3000
+        usd_per_mb_s_month = 0.04
+        included_mb_s = 125
+        source = "a list"
+        dated = "2026-07-01"
+
+        [[transfer]]
+        provider = "aws"
+        region = "us-east-1"
+        type = "cross-zone"
+        usd_per_gb = 0.02
+        source = "a list"
+        dated = "2026-08-01"
+    "#;
+
+    fn machine(name: &str, count: u32) -> Part {
+        Part::Machine {
+            provider: "aws".into(),
+            region: "us-east-1".into(),
+            machine: name.into(),
+            terms: String::new(),
+            count,
+        }
+    }
+
+    #[test]
+    fn the_shipped_file_has_a_source_and_a_date_for_every_price() {
+        let shipped = Prices::shipped();
+        assert!(shipped.machines.len() >= 15);
+        let priced: Vec<_> = shipped
+            .machines
+            .iter()
+            .filter(|entry| entry.usd_per_hour.is_some())
+            .collect();
+        assert!(!priced.is_empty());
+        assert!(
+            priced
+                .iter()
+                .all(|entry| !entry.source.is_empty() && !entry.dated.is_empty())
+        );
+    }
+
+    #[test]
+    fn a_cluster_costs_its_lines_and_is_as_old_as_its_oldest_price() {
+        let disk = Part::Disk {
+            provider: "aws".into(),
+            region: "us-east-1".into(),
+            disk: "gp3".into(),
+            gb: 730.0,
+            iops: 4_460,
+            mb_s: 125,
+            count: 2,
+        };
+        let transfer = Part::Transfer {
+            provider: "aws".into(),
+            region: "us-east-1".into(),
+            transfer: "cross-zone".into(),
+            gb_per_hour: 10.0,
+        };
+        let price = parsed(MINE)
+            .unwrap()
+            .cluster(&[machine("r5.4xlarge", 2), disk, transfer])
+            .unwrap();
+        // 2 × 0.9 + 2 × (730 × 0.08 + 1,460 × 0.005) / 730 + 10 × 0.02
+        assert_eq!(price.micro_usd_per_hour, 1_800_000 + 2 * 90_000 + 200_000);
+        assert_eq!(price.dated, "2026-07-01");
+        assert_eq!(price.lines.len(), 3);
+    }
+
+    #[test]
+    fn your_own_price_comes_before_the_shipped_one() {
+        let both = Prices::shipped().preferring(parsed(MINE).unwrap());
+        let found = both.machine("aws", "us-east-1", "r5.4xlarge", "").unwrap();
+        assert_eq!(found.usd_per_hour, Some(0.9));
+        assert!(both.machine("aws", "us-east-1", "c5.4xlarge", "").is_ok());
+    }
+
+    #[test]
+    fn a_machine_without_a_price_gives_none_and_an_unknown_one_names_the_known() {
+        let shipped = Prices::shipped();
+        let without = shipped.cluster(&[machine("r5n.8xlarge", 1)]).unwrap_err();
+        assert!(without.to_string().contains("without a price"), "{without}");
+        let unknown = shipped.cluster(&[machine("r99.large", 1)]).unwrap_err().to_string();
+        assert!(
+            unknown.contains("r99.large") && unknown.contains("c5.4xlarge in us-east-1 (on-demand)"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn a_price_without_source_date_or_sense_is_refused() {
+        for (from, to, message) in [
+            ("source = \"a contract\"", "source = \"\"", "without a source"),
+            ("dated = \"2026-10-01\"", "dated = \"October\"", "not YYYY-MM-DD"),
+            ("usd_per_hour = 0.9", "usd_per_hour = -1.0", "no price in dollars"),
+            ("terms = \"on-demand\"", "terms = \"cheap\"", "use on-demand"),
+            ("vcpu = 16", "vcpus = 16", "vcpus"),
+        ] {
+            let error = parsed(&MINE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(message) && error.contains("mine.toml"), "{error}");
+        }
+    }
+}

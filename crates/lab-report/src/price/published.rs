@@ -38,3 +38,22 @@ impl Published {
         toml::from_str(SHIPPED).expect("the shipped figures are valid: a test reads them")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_figures_say_what_they_are_of_and_where_they_stand() {
+        let published = Published::shipped();
+        assert!(published.figures.iter().any(|figure| figure.value == 34_870.0));
+        for figure in &published.figures {
+            assert!(!figure.label.is_empty() && !figure.workload.is_empty() && !figure.source.is_empty());
+            assert!(
+                ["higher", "lower"].contains(&figure.better.as_str()),
+                "{}",
+                figure.better
+            );
+        }
+    }
+}

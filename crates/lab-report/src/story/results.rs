@@ -133,7 +133,7 @@ fn ladder_charts(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Vec<
     ];
     let asked_for_keys = |ladder: &&&Ladder| {
         let options = &series.run.workloads[ladder.workload_index].options;
-        ["in_keys", "use_in_statement"]
+        ["in_list"]
             .iter()
             .any(|key| options.get(*key).is_some_and(|value| value != "0" && !value.is_empty()))
     };

@@ -28,7 +28,7 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
             let node = found.node.as_ref().map_or_else(Sentence::new, |node| {
                 Sentence::new().verbatim(node, place.field(&["verdict", "node"]))
             });
-            let confidence = place.figure(&["verdict", "confidence"], found.confidence).scaled(100.0);
+            let confidence = place.figure(&["verdict", "confidence"], found.confidence);
             let rungs: Vec<String> = point.rungs.iter().map(|rung| format!("r{rung}")).collect();
             let votes = |value: usize, name: &str| Figure {
                 value: value as f64,
@@ -50,7 +50,7 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
                     say::load(series, point),
                     say::bottleneck(found.bottleneck).into(),
                     node,
-                    Sentence::from(&confidence),
+                    Sentence::new().percent(&confidence),
                     Sentence::from(&votes(verdict.agreeing, "votes"))
                         .and(" of ")
                         .figure(&Figure {
@@ -76,7 +76,7 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
                     Column::text("Load"),
                     Column::text("Limit"),
                     Column::text("On"),
-                    Column::number("Sure", "%"),
+                    Column::number("Sure", ""),
                     Column::number("Repeats agreeing", ""),
                     Column::long("Evidence"),
                 ],

@@ -44,8 +44,7 @@ impl Scale {
         let highest = if highest > lowest { highest } else { lowest * 2.0 };
         let low = *LADDER
             .iter()
-            .filter(|step| **step <= mantissa(lowest) * 1.000_001)
-            .next_back()
+            .rfind(|step| **step <= mantissa(lowest) * 1.000_001)
             .unwrap_or(&1.0)
             * decade(lowest);
         let high = *LADDER

@@ -444,7 +444,7 @@ fn bootstrap(seed: u64, groups: &[usize], statistic: impl Fn(&[Vec<usize>]) -> f
                 .iter()
                 .map(|&size| {
                     let mut draw: Vec<usize> = (0..size)
-                        .map(|_| ((next() >> 32) * size as u64 >> 32) as usize)
+                        .map(|_| (((next() >> 32) * size as u64) >> 32) as usize)
                         .collect();
                     draw.sort();
                     draw
