@@ -94,11 +94,15 @@ pub struct DataCheck {
     pub wrong_counters: u64,
     /// The first findings, each a sentence.
     pub findings: Vec<String>,
+    /// Servers that did not come back; the others were checked.
+    #[serde(default)]
+    pub missing_servers: Vec<String>,
     /// Why the check could not be made, if so.
     pub not_checked: Option<String>,
 }
 
 impl DataCheck {
+    /// Every server that answers has exactly what was acknowledged.
     pub fn holds(&self) -> bool {
         self.not_checked.is_none()
             && self.lost == 0

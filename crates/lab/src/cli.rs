@@ -1,8 +1,9 @@
 //! The commands of `latsdb lab`, from arguments to the part that does the work.
 
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::{availability, commands, import, plan, quick};
@@ -178,8 +179,11 @@ fn init(from: Option<&Path>) -> Result<()> {
         None => plan::template::TEMPLATE.to_owned(),
         Some(path) => plan::autobench::import(path)?,
     };
-    print!("{plan}");
-    Ok(())
+    match std::io::stdout().write_all(plan.as_bytes()) {
+        // Whoever reads only the beginning has what he wanted.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot print the plan"),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

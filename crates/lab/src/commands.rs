@@ -79,12 +79,16 @@ pub fn series(
             ),
         }
     }
+    if !has_results {
+        // Nothing is in it that was not said, and its name must be free for the next try.
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
     match outcome {
         // What stopping broke is no error of its own.
         Err(_) if ending == Ending::Interrupted => Ok(ending),
         Err(error) => Err(error),
         Ok(()) if !has_results && ending == Ending::Complete => {
-            bail!("not one rung was measured: {}/run.json says why", folder.display())
+            bail!("not one rung was measured")
         }
         Ok(()) => Ok(ending),
     }

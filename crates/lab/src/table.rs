@@ -18,7 +18,8 @@ struct Cell {
     voids: usize,
 }
 
-/// Medians of the repeats' transactions per second, p95 of their merged latencies.
+/// Medians of the repeats' transactions per second, p95 of their merged latencies. Closed loops are a table with a row per
+/// number of threads; open ones, whose rates are mostly a target's own, a line each.
 pub fn of(folder: &Path) -> Result<String> {
     let folder = Folder::open(folder);
     let run = folder.run()?;
@@ -30,56 +31,114 @@ pub fn of(folder: &Path) -> Result<String> {
     let targets: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     let mut text = String::new();
     for workload in &run.workloads {
-        let mut rows: BTreeMap<(bool, u64, String), BTreeMap<&str, Cell>> = BTreeMap::new();
+        let (mut closed, mut open): (BTreeMap<u32, BTreeMap<&str, Cell>>, BTreeMap<(&str, u64), Cell>) =
+            Default::default();
         for rung in rungs.iter().filter(|rung| rung.workload == workload.name) {
-            let cell = rows
-                .entry(row(&rung.load))
-                .or_default()
-                .entry(rung.target.as_str())
-                .or_default();
-            if rung.void.is_some() {
-                cell.voids += 1;
-            } else {
-                cell.tps.push(crate::series::tps(rung));
-                cell.latency.merge(&rung.latency);
-            }
+            let target = rung.target.as_str();
+            let cell = match &rung.load {
+                Load::Closed { threads_per_server, .. } => closed
+                    .entry(*threads_per_server)
+                    .or_default()
+                    .entry(target)
+                    .or_default(),
+                Load::Open { rate_per_s, .. } => open.entry((target, rate_per_s.round() as u64)).or_default(),
+            };
+            cell.add(rung);
         }
-        if rows.is_empty() {
+        if closed.is_empty() && open.is_empty() {
             continue;
         }
         text += &format!("\n{} ({}, {})\n", workload.name, workload.kind, workload.driver);
-        text += &format!("{:>12}", "");
-        for target in &targets {
-            text += &format!("  {target:>26}");
-        }
-        text.push('\n');
-        for ((_, _, load), cells) in &rows {
-            text += &format!("{load:>12}");
+        if !closed.is_empty() {
+            text += &format!("{:>14}", "");
             for target in &targets {
-                text += &format!("  {:>26}", cells.get(target).map_or_else(|| "not run".to_owned(), cell));
+                text += &format!("  {target:>26}");
             }
             text.push('\n');
+        }
+        for (threads, cells) in &closed {
+            text += &format!("{:>14}", format!("{threads} threads"));
+            for target in &targets {
+                let shown = cells.get(target).map_or_else(|| "not run".to_owned(), Cell::shown);
+                text += &format!("  {shown:>26}");
+            }
+            text.push('\n');
+        }
+        for ((target, rate), cell) in &open {
+            text += &format!("{:>14}  {target}: {}\n", format!("{rate}/s"), cell.shown());
+        }
+        for found in run.slo_rates.iter().filter(|found| found.workload == workload.name) {
+            text += &format!("{:>14}  {}: {:.0}/s\n", "service level", found.target, found.rate_per_s);
         }
     }
     Ok(text)
 }
 
-/// Closed loops before open ones, each by its size.
-fn row(load: &Load) -> (bool, u64, String) {
-    match load {
-        Load::Closed { threads_per_server, .. } => (
-            false,
-            u64::from(*threads_per_server),
-            format!("{threads_per_server} threads"),
-        ),
-        Load::Open { rate_per_s, .. } => (true, *rate_per_s as u64, format!("{rate_per_s:.0}/s")),
+impl Cell {
+    fn add(&mut self, rung: &Rung) {
+        if rung.void.is_some() {
+            self.voids += 1;
+        } else {
+            self.tps.push(crate::series::tps(rung));
+            self.latency.merge(&rung.latency);
+        }
+    }
+
+    fn shown(&self) -> String {
+        match median(self.tps.clone()) {
+            Some(tps) => format!("{tps:.1} tps p95 {}", milliseconds(&self.latency, 0.95)),
+            None if self.voids > 0 => "void".to_owned(),
+            None => "-".to_owned(),
+        }
     }
 }
 
-fn cell(cell: &Cell) -> String {
-    match median(cell.tps.clone()) {
-        Some(tps) => format!("{tps:.1} tps p95 {}", milliseconds(&cell.latency, 0.95)),
-        None if cell.voids > 0 => "void".to_owned(),
-        None => "-".to_owned(),
+#[cfg(test)]
+mod tests {
+    use lab_results::UnixMicros;
+    use lab_results::rung::Totals;
+
+    use super::*;
+
+    fn rung(transactions: u64, us: u64, void: Option<&str>) -> Rung {
+        let mut latency = Latency::default();
+        latency.record_us(us);
+        Rung {
+            schema: lab_results::SCHEMA,
+            index: 1,
+            target: "a".to_owned(),
+            workload: "w".to_owned(),
+            load: Load::Closed {
+                threads_per_server: 1,
+                threads_total: 1,
+            },
+            repeat: 1,
+            started: UnixMicros(0),
+            measured_s: 2.0,
+            totals: Totals {
+                transactions,
+                ..Totals::default()
+            },
+            statements: BTreeMap::new(),
+            latency,
+            service_latency: None,
+            errors: Vec::new(),
+            costs: BTreeMap::new(),
+            verdict: None,
+            explanation: None,
+            events: Vec::new(),
+            void: void.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn void_rungs_are_not_in_the_figures() {
+        let mut cell = Cell::default();
+        cell.add(&rung(9999, 1, Some("the load generator was the limit")));
+        assert_eq!(cell.shown(), "void");
+        for transactions in [200, 100, 300] {
+            cell.add(&rung(transactions, 2000, None));
+        }
+        assert_eq!(cell.shown(), "100.0 tps p95 2.00 ms");
     }
 }

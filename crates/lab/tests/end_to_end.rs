@@ -2,6 +2,8 @@
 //!
 //! They are not run without it; `cargo xtask test lab` builds the server and sets it.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
-use lab_driver::{Control, Outcome, RungSpec, Stop, Survive, Target};
+use lab_driver::{Control, DriverError, Outcome, RungSpec, Stop, Survive, Target};
 use lab_results::availability::{Availability, DataCheck, FaultReport, Gap};
 use lab_results::run::{Event, Load, Run};
 use lab_results::{Folder, Rung, UnixMicros};
@@ -60,8 +60,16 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     if interrupt.asked() {
         commands::leave(Ending::Interrupted);
     }
-    if let Some(broken) = found.iter().find(|found| !found.data.holds()) {
-        bail!("target {}: the data is not what was acknowledged", broken.target);
+    for Availability { target, data, .. } in &found {
+        if let Some(why) = &data.not_checked {
+            bail!("target {target}: the data could not be checked: {why}");
+        }
+        if !data.holds() {
+            bail!("target {target}: the data is not what was acknowledged");
+        }
+        if !data.missing_servers.is_empty() {
+            bail!("target {target}: {} did not come back", data.missing_servers.join(", "));
+        }
     }
     Ok(())
 }
@@ -177,15 +185,17 @@ impl Drill<'_> {
         });
         let ended = clock::now();
         progress.doing(&format!("waiting for every server of {}", self.subject.name));
-        let recovered = self.wait_for_servers(&target);
+        let missing = self.wait_for_servers(&target);
+        for (server, why) in &missing {
+            progress.say(&format!(
+                "{server} does not answer {} after the end: {why}",
+                self.settings.recovery_limit
+            ));
+        }
         let written = writers.finish();
-        let data = match recovered {
-            Ok(()) => self.check(&target, &written, progress),
-            Err(error) => DataCheck {
-                not_checked: Some(format!("{error:#}")),
-                ..DataCheck::default()
-            },
-        };
+        let missing: Vec<String> = missing.into_iter().map(|(server, _)| server).collect();
+        let mut data = self.check(&target, &missing, &written, progress);
+        data.missing_servers = missing;
         for fault in &made {
             run.events.push(Event {
                 at: fault.at,
@@ -211,7 +221,7 @@ impl Drill<'_> {
     }
 
     /// The plan's workload, living through what happens.
-    fn beside(&self, sent: &Sent, stop: &Stop) -> Result<Outcome, lab_driver::DriverError> {
+    fn beside(&self, sent: &Sent, stop: &Stop) -> Result<Outcome, DriverError> {
         let load = Load::Closed {
             threads_per_server: self.settings.threads_per_server,
             threads_total: self.threads_total(),
@@ -311,29 +321,26 @@ impl Drill<'_> {
         faults::run(command, Some(host))
     }
 
-    fn wait_for_servers(&self, target: &Target) -> Result<()> {
-        let limit = self.settings.recovery_limit;
-        let end = Instant::now() + limit.0;
-        for server in &target.servers {
-            loop {
-                let answer = Control::connect_within(target, server, self.settings.answer_limit.0)
-                    .and_then(|mut control| control.query(&format!("SELECT COUNT(*) FROM {}", writers::COUNTERS)));
-                match answer {
-                    Ok(_) => break,
-                    Err(error) if Instant::now() > end => {
-                        bail!("{server} does not answer {limit} after the end: {error}");
-                    }
-                    Err(_) => thread::sleep(LOOK * 10),
-                }
+    /// Servers that do not answer in time, each with the reason.
+    fn wait_for_servers(&self, target: &Target) -> Vec<(String, DriverError)> {
+        let end = Instant::now() + self.settings.recovery_limit.0;
+        let look = format!("SELECT COUNT(*) FROM {}", writers::COUNTERS);
+        let comes_back = |server: &String| loop {
+            let answer = Control::connect_within(target, server, self.settings.answer_limit.0)
+                .and_then(|mut control| control.query(&look));
+            match answer {
+                Ok(_) => return None,
+                Err(error) if Instant::now() > end => return Some((server.clone(), error)),
+                Err(_) => thread::sleep(LOOK * 10),
             }
-        }
-        Ok(())
+        };
+        target.servers.iter().filter_map(comes_back).collect()
     }
 
-    /// Every server's tables against the ledger; the first that disagrees speaks for all.
-    fn check(&self, target: &Target, written: &Written, progress: &mut Progress) -> DataCheck {
+    /// The tables of every server that is there against the ledger; the first that disagrees speaks for all.
+    fn check(&self, target: &Target, missing: &[String], written: &Written, progress: &mut Progress) -> DataCheck {
         let mut first = None;
-        for server in &target.servers {
+        for server in target.servers.iter().filter(|server| !missing.contains(server)) {
             progress.doing(&format!("checking {} writes on {server}", written.entries.len()));
             let check = match self.settled(target, server) {
                 Ok(read) => ledger::check(&written.entries, &read),
@@ -344,15 +351,17 @@ impl Drill<'_> {
             };
             if !check.holds() {
                 let mut check = check;
-                check
-                    .findings
-                    .iter_mut()
-                    .for_each(|finding| *finding = format!("{server}: {finding}"));
+                for finding in &mut check.findings {
+                    *finding = format!("{server}: {finding}");
+                }
                 return check;
             }
             first.get_or_insert(check);
         }
-        first.unwrap_or_default()
+        first.unwrap_or_else(|| DataCheck {
+            not_checked: Some("no server answers".to_owned()),
+            ..DataCheck::default()
+        })
     }
 
     /// What `server` holds once nothing comes any more: a write whose client has gone may still be on its way.
@@ -540,6 +549,9 @@ fn summary(found: &Availability) -> String {
             }
         ),
     });
+    if !data.missing_servers.is_empty() {
+        lines.push(format!("  did not come back: {}", data.missing_servers.join(", ")));
+    }
     lines.extend(data.findings.iter().map(|finding| format!("    {finding}")));
     lines.join("\n")
 }

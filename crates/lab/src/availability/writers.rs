@@ -4,6 +4,7 @@
 //! its answer leaves open stays open in the ledger.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -218,6 +219,9 @@ impl Writer {
                 message,
                 ..
             } => (*code, sqlstate.clone(), message.clone()),
+            DriverError::Io { source, .. } if matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                (0, String::new(), format!("no answer within {:?}", self.limit))
+            }
             other => (0, String::new(), other.to_string()),
         };
         self.written.failures.push(Failure {

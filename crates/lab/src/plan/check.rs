@@ -375,14 +375,9 @@ fn fault(fault: &Fault, index: usize, availability: &Availability, plan: &Plan, 
     if fault.at >= availability.measure {
         findings.add(path("at"), "lies after the end of `measure`");
     }
-    if let Some(name) = &fault.node {
-        match plan.nodes.iter().find(|node| node.name == *name) {
-            None => findings.add(path("node"), format!("there is no [[node]] named `{name}`")),
-            Some(node) if node.agent.is_some() => findings.add(
-                path("node"),
-                format!("`{name}` is reached by an agent, which measures and runs no commands: give it `ssh`"),
-            ),
-            Some(_) => {}
-        }
+    if let Some(name) = &fault.node
+        && !plan.nodes.iter().any(|node| node.name == *name)
+    {
+        findings.add(path("node"), format!("there is no [[node]] named `{name}`"));
     }
 }

@@ -276,7 +276,7 @@ impl Bench {
 
     fn evidence(&self, asked: &Asked, outcome: &Outcome, samples: &[NodeSample]) -> Evidence {
         let subject = &self.subjects[asked.target];
-        let ours = std::process::id().to_string();
+        let load_process = super::load_process(self.workloads[asked.workload].driver);
         let nodes = self
             .machines
             .nodes
@@ -292,7 +292,7 @@ impl Bench {
                     .collect(),
                 probes: machine.probes.clone(),
                 load_processes: if machine.node.is_local() {
-                    vec![ours.clone()]
+                    vec![load_process.clone()]
                 } else {
                     Vec::new()
                 },

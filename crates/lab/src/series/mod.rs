@@ -29,7 +29,7 @@ use lab_results::{Folder, run};
 use crate::clock;
 use crate::interrupt::Interrupt;
 use crate::machines::Machines;
-use crate::plan::{Order, Plan};
+use crate::plan::{Driver, Order, Plan};
 use crate::preflight::{self, Demand, Existing};
 use crate::progress::Progress;
 use crate::subject::{self, Sent, Subject};
@@ -116,6 +116,12 @@ impl Bench {
 
     /// Everything that the plan asks for. `Ok` also when it was interrupted: what was measured is in the folder.
     pub fn run(&mut self) -> Result<()> {
+        let outcome = self.whole();
+        self.close()?;
+        outcome
+    }
+
+    fn whole(&mut self) -> Result<()> {
         self.folder.write_run(&self.run)?;
         self.preflight()?;
         if self.plan.probes.before && !self.interrupt.asked() {
@@ -134,16 +140,14 @@ impl Bench {
                 self.progress.say(&format!("warning: {problem}"));
             }
         }
-        let outcome = self.phases();
-        self.close()?;
-        outcome
+        self.phases()
     }
 
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A folder without a single rung is not worth keeping a report of.
+    /// Whether there is a single rung.
     pub fn has_results(&self) -> bool {
         !self.measured.is_empty()
     }
@@ -190,12 +194,9 @@ impl Bench {
                     .extend(subject.process.clone());
             }
         }
-        // Ours is the load generator's.
-        for machine in &self.machines.nodes {
-            if machine.node.is_local() {
-                let ours = std::process::id().to_string();
-                processes.entry(machine.node.name.clone()).or_default().push(ours);
-            }
+        for machine in self.machines.nodes.iter().filter(|machine| machine.node.is_local()) {
+            let of_node = processes.entry(machine.node.name.clone()).or_default();
+            of_node.extend([Driver::Latsdb, Driver::Sysbench].map(load_process));
         }
         processes
     }
@@ -278,6 +279,14 @@ impl Bench {
         let open = self.plan.open_loop.iter().map(|open| open.threads_per_server);
         let soak = self.plan.soak.iter().map(|soak| soak.threads_per_server);
         ladder.chain(open).chain(soak).max().unwrap_or(1)
+    }
+}
+
+/// How the watch knows the process that drives the load: ours by its id, the other by its name.
+fn load_process(driver: Driver) -> String {
+    match driver {
+        Driver::Latsdb => std::process::id().to_string(),
+        Driver::Sysbench => "sysbench".to_owned(),
     }
 }
 

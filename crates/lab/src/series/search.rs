@@ -39,14 +39,16 @@ impl Interval {
     fn next(&self, precision: f64) -> Option<f64> {
         match self.broken {
             None if self.held >= self.most => None,
-            None if self.held == 0.0 => Some(self.most * FIRST_SHARE),
+            None if self.held == 0.0 => Some((self.most * FIRST_SHARE).max(1.0).round()),
             None => {
                 // Straight to the upper end before halving towards it: it may hold.
                 Some(self.most)
             }
             Some(broken) if broken - self.held <= precision * broken => None,
             Some(broken) if broken < self.most / 1000.0 => None,
-            Some(broken) => Some((self.held + broken) / 2.0),
+            // Whole transactions per second are as fine as anybody asks.
+            Some(broken) if broken - self.held <= 1.0 => None,
+            Some(broken) => Some(((self.held + broken) / 2.0).round()),
         }
     }
 
@@ -98,6 +100,14 @@ impl Bench {
             if self.interrupted() {
                 return Ok(());
             }
+            if let Some(why) = &rung.void {
+                // Neither held nor broken: what is above this rate is not known from here.
+                self.not_run(
+                    format!("{names}: search for the service level's rate from {rate:.0}/s up"),
+                    why,
+                );
+                break;
+            }
             let held = holds(slo, &rung);
             if held {
                 latency_ms = quantile_ms(slo, &rung);
@@ -127,12 +137,12 @@ fn quantile_ms(slo: &Slo, rung: &Rung) -> Option<f64> {
     Some(rung.latency.quantile_us(slo.quantile)? as f64 / 1000.0)
 }
 
-/// Latency within the limit, nobody left in the queue for longer than it, and the rung itself good.
+/// Latency within the limit, and nobody left in the queue for longer than it.
 fn holds(slo: &Slo, rung: &Rung) -> bool {
     let within = quantile_ms(slo, rung).is_some_and(|ms| ms <= slo.latency.as_secs_f64() * 1000.0);
     let rate = rung.totals.transactions as f64 / rung.measured_s.max(1e-9);
     let queue_limit = (rate * slo.latency.as_secs_f64()).max(1.0);
-    within && rung.void.is_none() && rung.totals.backlog as f64 <= queue_limit
+    within && rung.totals.backlog as f64 <= queue_limit
 }
 
 #[cfg(test)]
