@@ -132,7 +132,7 @@ impl Sentence {
 
     /// Dollars, to a tenth of a cent and more where they are few.
     pub fn money(self, figure: &Figure) -> Self {
-        let shown = if figure.value >= 1.0 {
+        let shown = if figure.value >= 1.0 && figure.value.is_finite() {
             format!("{:.3}", figure.value)
         } else {
             text::number(figure.value)
@@ -143,7 +143,12 @@ impl Sentence {
     /// A share, as whole percents.
     pub fn percent(self, share: &Figure) -> Self {
         let percent = share.scaled(100.0);
-        self.shown(format!("{:.0}", percent.value), &percent).and("%")
+        let shown = if percent.value.is_finite() {
+            format!("{:.0}", percent.value)
+        } else {
+            "–".into()
+        };
+        self.shown(shown, &percent).and("%")
     }
 
     /// With a sign.

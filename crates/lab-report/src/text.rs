@@ -37,6 +37,9 @@ pub fn number(value: f64) -> String {
 
 /// With a sign, for changes in percent: +12.3, −4.0.
 pub fn signed(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
     let decimals = if value.abs() >= 100.0 { 0 } else { 1 };
     let text = format!("{:.decimals$}", value.abs());
     if value < 0.0 {

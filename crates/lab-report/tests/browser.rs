@@ -89,6 +89,7 @@ fn report(name: &str, options: fixture::Options) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
     fixture::write(&path, options);
+    fixture::write_availability(&path);
     lab_report::report(&path).unwrap().html
 }
 

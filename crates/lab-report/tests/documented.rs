@@ -66,6 +66,7 @@ fn series(name: &str) -> PathBuf {
             ..fixture::Options::default()
         },
     );
+    fixture::write_availability(&path);
     lab_report::report(&path).unwrap();
     path
 }
@@ -81,7 +82,7 @@ fn every_field_of_every_file_is_documented() {
             keys(&serde_json::from_str(text).unwrap(), "", &mut found);
         }
     };
-    for file in ["run.json", "probes.json", "summary.json"] {
+    for file in ["run.json", "probes.json", "availability.json", "summary.json"] {
         read(path.join(file), false);
     }
     for rung in std::fs::read_dir(path.join("rungs"))

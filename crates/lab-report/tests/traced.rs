@@ -219,8 +219,10 @@ fn every_figure_of_a_report_comes_from_the_raw_files() {
             ..fixture::Options::default()
         },
     );
+    fixture::write_availability(&path);
     let written = lab_report::report(&path).unwrap();
     let html = std::fs::read_to_string(&written.html).unwrap();
+    assert!(html.contains("THE DATA IS WRONG") && html.contains("the data holds"));
     let files = Files::of(&[("", &path)]);
     let (seen, wrong) = check(&html, &files);
     whole(&seen, &wrong);

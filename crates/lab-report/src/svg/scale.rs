@@ -90,6 +90,8 @@ impl Scale {
             Kind::Linear => (value - self.low) / (self.high - self.low),
             Kind::Log => (value.max(1e-12) / self.low).ln() / (self.high / self.low).ln(),
         };
+        // What could not be computed is drawn at the foot of the axis, and said in the table.
+        let share = if share.is_nan() { 0.0 } else { share };
         self.from_px + share.clamp(-0.05, 1.05) * (self.to_px - self.from_px)
     }
 
