@@ -49,6 +49,11 @@ pub struct Survive {
     pub connect_timeout: Duration,
     /// A statement without an answer for so long counts as a lost connection.
     pub answer_timeout: Duration,
+    /// A connection that found a place on another server looks so often whether its own is back, and returns between transactions.
+    pub spread_after: Duration,
+    /// Every connection is opened anew after so long, between transactions, its name resolved again: to follow a name whose servers
+    /// change.
+    pub reopen_after: Option<Duration>,
 }
 
 impl Default for Survive {
@@ -58,6 +63,8 @@ impl Default for Survive {
             backoff_most: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(2),
             answer_timeout: Duration::from_secs(10),
+            spread_after: Duration::from_secs(1),
+            reopen_after: None,
         }
     }
 }

@@ -12,6 +12,7 @@
 //! transactions that are under way are finished, uncounted, so that no row is left deleted and not yet inserted.
 
 mod arrivals;
+mod away;
 mod cost;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -44,6 +45,9 @@ const BUFFER_LEN: usize = 256 << 10;
 const EVENTS_MOST: usize = 256;
 /// The timer's number among the events; connections have theirs.
 const TIMER: u64 = u64::MAX;
+
+/// How often a connection that has its transaction to itself is looked at for a better place.
+const LOOK_HOME_AFTER: i64 = SECOND / 10;
 
 /// Codes after which the connection is of no more use: shut down, gone, lost, killed, not ready (Galera's 1047 keeps the connection).
 const CONNECTION_IS_LOST: [u16; 6] = [1053, 2006, 2013, 1927, 1080, 1152];
@@ -100,6 +104,11 @@ struct Slot {
     /// Attempts to connect since the connection was lost, and when the next one is due.
     attempts: u32,
     retry_at: i64,
+    /// A connection to take the present one's place once no transaction is under way.
+    replacement: Option<(String, Session)>,
+    /// One was asked for; when to ask next.
+    replacing: bool,
+    replace_at: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +146,7 @@ pub(crate) struct Worker<'a> {
     failed: bool,
     busy: usize,
     away: usize,
+    look_home_at: i64,
     cost_begin: Option<ThreadCost>,
     cost: ThreadCost,
 }
@@ -223,6 +233,9 @@ impl<'a> Worker<'a> {
                 statement_sent: 0,
                 attempts: 0,
                 retry_at: 0,
+                replacement: None,
+                replacing: false,
+                replace_at: away::first_replacement(shared, connection),
             });
         }
         Ok(Worker {
@@ -247,6 +260,7 @@ impl<'a> Worker<'a> {
             failed: false,
             busy: 0,
             away: 0,
+            look_home_at: -warmup,
             cost_begin: None,
             cost: ThreadCost::default(),
         })
@@ -283,6 +297,9 @@ impl<'a> Worker<'a> {
                 self.start_due(now);
             }
             if self.away > 0 {
+                self.look_for_connections(now);
+            } else if self.jobs.is_some() && now >= self.look_home_at {
+                self.look_home_at = now + LOOK_HOME_AFTER;
                 self.look_for_connections(now);
             }
             if now - looked_for_silence > LOOK_UP_AFTER {
@@ -439,6 +456,9 @@ impl<'a> Worker<'a> {
                 self.part.service_latency.record_us(micros(now - slot.begun));
             }
         }
+        if self.slots[index].replacement.is_some() {
+            self.replace(index);
+        }
         self.release(index);
         if self.recording && self.arrivals.is_none() {
             self.idle.pop_back();
@@ -548,159 +568,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The connection is gone, with what was under way on it.
-    #[cold]
-    fn lost(&mut self, index: usize, refusal: Refusal) {
-        self.count_error(index, &refusal);
-        let now = self.now();
-        let slot = &mut self.slots[index];
-        slot.session = None;
-        let server = slot.server.clone();
-        let text = format!("{server}: connection lost: {} ({})", refusal.message, refusal.code);
-        let Some(survive) = &self.shared.spec.survive else {
-            return self.fail(text);
-        };
-        let transaction = slot.state != State::Idle;
-        slot.attempts = 0;
-        slot.retry_at = now + survive.backoff_first.as_nanos() as i64;
-        slot.state = State::Away {
-            transaction,
-            asked: false,
-        };
-        self.away += 1;
-        if !transaction {
-            self.idle.retain(|idle| *idle != index);
-        }
-        if self.lost_servers.insert(server) {
-            let _ = self.messages.send(Message::Event(text));
-        }
-    }
-
     fn fail(&mut self, text: String) {
         self.failed = true;
         let now = self.now();
         self.shared.end.fetch_min(now, Ordering::Relaxed);
         self.over_the_edge(now);
         let _ = self.messages.send(Message::Failure(text));
-    }
-
-    /// Asks for connections whose turn has come, and takes those that were opened.
-    fn look_for_connections(&mut self, now: i64) {
-        for (index, slot) in self.slots.iter_mut().enumerate() {
-            if let State::Away { asked, .. } = &mut slot.state
-                && !*asked
-                && now >= slot.retry_at
-            {
-                *asked = true;
-                let job = Job {
-                    worker: self.number,
-                    slot: index,
-                    turn: slot.connection + slot.attempts as usize,
-                };
-                if let Some(jobs) = &self.jobs {
-                    let _ = jobs.send(job);
-                }
-            }
-        }
-        while let Ok((index, server, opened)) = self.opened.try_recv() {
-            match opened {
-                Ok(session) => self.back(index, server, session),
-                Err(error) => self.still_away(index, now, &error),
-            }
-        }
-        if !self.recording {
-            // Nobody waits for what is away when the interval is over.
-            for index in 0..self.slots.len() {
-                if let State::Away {
-                    transaction: true,
-                    asked,
-                } = self.slots[index].state
-                {
-                    self.slots[index].state = State::Away {
-                        transaction: false,
-                        asked,
-                    };
-                    self.busy -= 1;
-                }
-            }
-        }
-    }
-
-    fn back(&mut self, index: usize, server: String, session: Session) {
-        let State::Away { transaction, .. } = self.slots[index].state else {
-            return;
-        };
-        let data = epoll::EventData::new_u64(index as u64);
-        if let Err(error) = epoll::add(&self.epoll, &session, data, epoll::EventFlags::IN) {
-            return self.fail(format!("epoll: {error}"));
-        }
-        if self.lost_servers.remove(&server) {
-            let _ = self.messages.send(Message::Event(format!("{server}: connected again")));
-        }
-        let slot = &mut self.slots[index];
-        slot.session = Some(session);
-        slot.server = server;
-        slot.state = State::Idle;
-        self.away -= 1;
-        if self.recording {
-            self.part.totals.reconnects += 1;
-        }
-        let now = self.now();
-        if transaction {
-            self.begin_again(index, now);
-        } else if self.arrivals.is_some() || !self.recording {
-            self.idle.push_back(index);
-        } else {
-            self.begin(index, now, now);
-        }
-    }
-
-    fn still_away(&mut self, index: usize, now: i64, error: &DriverError) {
-        if self.recording {
-            let refusal = match error {
-                DriverError::Server {
-                    code,
-                    sqlstate,
-                    message,
-                    ..
-                } => Refusal {
-                    code: *code,
-                    sqlstate: sqlstate.clone(),
-                    message: message.clone(),
-                },
-                error => client_side(CANNOT_CONNECT, &error.to_string()),
-            };
-            self.part.failed(self.shared.catalog.kinds.len(), &refusal);
-        }
-        let Some(survive) = &self.shared.spec.survive else {
-            return;
-        };
-        let slot = &mut self.slots[index];
-        slot.attempts += 1;
-        let backoff = survive
-            .backoff_first
-            .saturating_mul(1 << slot.attempts.min(16))
-            .min(survive.backoff_most);
-        slot.retry_at = now + backoff.as_nanos() as i64;
-        if let State::Away { asked, .. } = &mut slot.state {
-            *asked = false;
-        }
-    }
-
-    /// A server that was cut off neither answers nor closes.
-    fn give_up_the_silent(&mut self, now: i64) {
-        let Some(survive) = &self.shared.spec.survive else {
-            return;
-        };
-        let patience = survive.answer_timeout.as_nanos() as i64;
-        for index in 0..self.slots.len() {
-            let slot = &self.slots[index];
-            let waits = matches!(slot.state, State::InFlight | State::RollingBack);
-            if waits && now - slot.statement_sent > patience {
-                let text = format!("no answer within {:.1} s", survive.answer_timeout.as_secs_f64());
-                self.lost(index, client_side(LOST, &text));
-            }
-        }
     }
 
     fn want(&mut self, index: usize, flags: epoll::EventFlags) {

@@ -79,6 +79,8 @@ pub(crate) struct TableLoad {
 pub enum WorkloadError {
     #[error("no workload is named `{0}`; there are {known}", known = Workload::kinds().join(", "))]
     Kind(String),
+    #[error("with these options `{0}` sends nothing: give it statements")]
+    Empty(String),
     #[error("`{kind}` has no option `{option}`; it has {known}")]
     Option {
         kind: String,
@@ -106,10 +108,14 @@ impl Workload {
         } else {
             return Err(WorkloadError::Kind(kind.to_owned()));
         };
-        Ok(Workload {
+        let workload = Workload {
             kind: parsed,
             described: reader.finish()?,
-        })
+        };
+        if workload.catalog().statements.is_empty() {
+            return Err(WorkloadError::Empty(kind.to_owned()));
+        }
+        Ok(workload)
     }
 
     pub fn kinds() -> Vec<&'static str> {
@@ -191,5 +197,46 @@ impl Workload {
             Kind::Tpcc(_) => tpcc::conditions(control),
             Kind::Oltp(..) | Kind::Ycsb(..) => Ok(Vec::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_in_the_documentation() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab/workloads.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for kind in Workload::kinds() {
+            assert!(page.contains(kind) || kind.starts_with("ycsb_"), "{kind}");
+            for option in Workload::new(kind, &BTreeMap::new()).unwrap().options().keys() {
+                assert!(page.contains(&format!("`{option}`")), "{kind}: {option}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_or_value_is_refused_by_name() {
+        let refused = |option: &str, value: &str| {
+            let options = BTreeMap::from([(option.to_owned(), value.to_owned())]);
+            Workload::new("oltp_read_write", &options).unwrap_err().to_string()
+        };
+        assert!(refused("pont_selects", "3").contains("pont_selects"));
+        assert!(refused("point_selects", "many").contains("many"));
+        assert!(refused("rand_type", "round").contains("uniform"));
+        assert!(
+            Workload::new("oltp_all", &BTreeMap::new())
+                .unwrap_err()
+                .to_string()
+                .contains("ycsb_a")
+        );
+    }
+
+    #[test]
+    fn names_may_have_dashes() {
+        let options = BTreeMap::from([("table-size".to_owned(), "1_000".to_owned())]);
+        let workload = Workload::new("oltp_read_write", &options).unwrap();
+        assert_eq!(workload.options()["table_size"], "1000");
     }
 }

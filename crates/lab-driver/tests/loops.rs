@@ -4,6 +4,8 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,6 +50,8 @@ fn quick_survival() -> Option<Survive> {
         backoff_most: Duration::from_millis(20),
         connect_timeout: Duration::from_millis(500),
         answer_timeout: Duration::from_millis(300),
+        spread_after: Duration::from_millis(50),
+        reopen_after: None,
     })
 }
 
@@ -225,6 +229,58 @@ fn the_next_server_takes_over() {
     .unwrap();
     assert!(outcome.failure.is_none() && outcome.totals.reconnects >= 2);
     assert!(living.statements().len() > dying.statements().len());
+}
+
+#[test]
+fn who_had_to_go_elsewhere_returns() {
+    // The first server closes six times, then it is back.
+    let looked = Arc::new(AtomicUsize::new(0));
+    let looks = looked.clone();
+    let first = Server::start(Capabilities::default(), move |execution| {
+        let away = execution.number >= 100 && looks.fetch_add(1, Ordering::Relaxed) < 6;
+        if away { Reply::Drop } else { ANSWERS(execution) }
+    });
+    let second = Server::start(Capabilities::default(), ANSWERS);
+    let mut spec = closed(4, 1500);
+    spec.survive = quick_survival();
+    let servers = [first.address.as_str(), second.address.as_str()];
+    let load = workload("oltp_point_select", &[]);
+    let outcome = lab_driver::run(&target(&servers), &load, &spec, &Stop::new(), &mut |_| {}).unwrap();
+    assert!(outcome.failure.is_none() && looked.load(Ordering::Relaxed) > 6);
+    // Of connections that were spread over two servers, half end where they began.
+    let ended_on_first = first.log.lock().unwrap().iter().filter(|sent| sent.len() > 20).count();
+    assert!(ended_on_first >= 2, "{ended_on_first}");
+    assert!(
+        outcome
+            .events
+            .iter()
+            .any(|event| event.what.contains("connected again"))
+    );
+}
+
+#[test]
+fn connections_are_opened_anew_where_the_plan_says_so() {
+    let server = Server::start(Capabilities::default(), ANSWERS);
+    let mut spec = closed(3, 1000);
+    spec.survive = quick_survival().map(|survive| Survive {
+        reopen_after: Some(Duration::from_millis(100)),
+        ..survive
+    });
+    let outcome = run(&server, &workload("oltp_read_write", &[]), &spec);
+    assert!(outcome.failure.is_none() && outcome.errors.is_empty());
+    assert!(outcome.totals.reconnects >= 6, "{}", outcome.totals.reconnects);
+    // Never within a transaction.
+    for connection in &*server.log.lock().unwrap() {
+        assert_eq!(connection.len() % 20, 0);
+    }
+}
+
+#[test]
+fn a_workload_that_sends_nothing_is_refused() {
+    let options: BTreeMap<String, String> = [("skip_trx", "on"), ("point_selects", "0"), ("range_selects", "off")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    assert!(Workload::new("oltp_read_only", &options).is_err());
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn workloads(plan: &Plan, findings: &mut Findings) {
     for (index, workload) in plan.workloads.iter().enumerate() {
         if let Err(error) = workload.to_driver() {
             let key = match &error {
-                WorkloadError::Kind(_) => "kind",
+                WorkloadError::Kind(_) | WorkloadError::Empty(_) => "kind",
                 WorkloadError::Option { option, .. } | WorkloadError::Value { option, .. } => option,
             };
             findings.add(format!("workload.{index}.{key}"), error.to_string());
