@@ -3,6 +3,7 @@
 //! A client that waits for each answer pays every step one after the other, so the steps can be added up; with more clients
 //! they overlap, and the sum says nothing.
 
+use lab_results::Latency;
 use lab_results::host::NodeProbes;
 use lab_results::rung::{LatencyExplanation, LatencyPart};
 
@@ -57,14 +58,14 @@ pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, V
         let cpu_us = network
             .and_then(|network| network.round_trip_cpu_us.get(size))
             .unwrap_or(&0.0);
-        Some((latency.quantile_us(0.5)? as f64 - cpu_us).max(0.0))
+        Some((usual_us(latency)? - cpu_us).max(0.0))
     });
     add(
         "network",
         transaction.round_trips_per_tx,
         on_the_way,
         round_trip.map_or_else(String::new, |(size, _)| {
-            format!("median round trip of {size} bytes without its processor time, both ends' wake-ups in it")
+            format!("mean round trip of {size} bytes without its processor time, both ends' wake-ups in it")
         }),
     );
     add(
@@ -73,9 +74,8 @@ pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, V
         transaction
             .server
             .and_then(|server| server.wakeup.as_ref())
-            .and_then(|wakeup| wakeup.other_core.quantile_us(0.5))
-            .map(|us| us as f64),
-        "median wake-up of a thread on another core".to_owned(),
+            .and_then(|wakeup| usual_us(&wakeup.other_core)),
+        "mean wake-up of a thread on another core".to_owned(),
     );
     let cpu = "processor time per transaction in this rung".to_owned();
     add("client CPU", 1.0, Some(transaction.client_cpu_us), cpu.clone());
@@ -86,18 +86,34 @@ pub fn explain_one_thread(transaction: &OneThread<'_>) -> (LatencyExplanation, V
         transaction
             .server
             .and_then(|server| server.disk.as_ref())
-            .and_then(|disk| disk.write_fdatasync.quantile_us(0.5))
-            .map(|us| us as f64),
-        "median 4 KiB write and fdatasync".to_owned(),
+            .and_then(|disk| usual_us(&disk.write_fdatasync)),
+        "mean 4 KiB write and fdatasync".to_owned(),
     );
     (LatencyExplanation { parts }, missing)
+}
+
+/// The mean without the slowest hundredth: means add up where medians do not, and a probe is too short to know how often the
+/// rarest things happen.
+fn usual_us(latency: &Latency) -> Option<f64> {
+    let limit = latency.quantile_us(0.99)?;
+    let (sum, count) = latency
+        .buckets()
+        .take_while(|(us, _)| *us <= limit)
+        .fold((0.0, 0.0), |(sum, count), (us, of_bucket)| {
+            (sum + us as f64 * of_bucket as f64, count + of_bucket as f64)
+        });
+    // In the lowest bucket of all the limit may lie below its highest value.
+    if count > 0.0 {
+        Some(sum / count)
+    } else {
+        latency.mean_us()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use lab_results::Latency;
     use lab_results::host::{DiskProbe, NetworkProbe, WakeupProbe};
 
     use super::*;
@@ -166,6 +182,18 @@ mod tests {
         assert!(missing.is_empty(), "{missing:?}");
         // 20 × (90 - 15) + 2 × 20 + 100 + 300 + 800
         assert_eq!(sum(&explanation), 2740.0);
+    }
+
+    #[test]
+    fn rare_outliers_do_not_count_and_two_usual_cases_do() {
+        let mut latency = Latency::default();
+        for us in [100, 200].repeat(100) {
+            latency.record_us(us);
+        }
+        latency.record_us(1_000_000);
+        assert_eq!(usual_us(&latency), Some(150.0));
+        assert_eq!(usual_us(&Latency::default()), None);
+        assert!(usual_us(&always(5_000)).is_some_and(|us| (us - 5_000.0).abs() < 10.0));
     }
 
     #[test]

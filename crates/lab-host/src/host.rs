@@ -5,7 +5,7 @@ use std::io::{BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -62,6 +62,9 @@ enum Line {
     Ssh(Mutex<Child>),
 }
 
+/// What ssh says on stderr may be read a moment after its stdout ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 type Answer = Result<Value, String>;
 
 /// What the reading thread fills.
@@ -72,8 +75,9 @@ struct Shared {
     gone: Mutex<Option<String>>,
     /// The node's clock minus ours.
     offset_us: AtomicI64,
-    /// The end of what ssh said on stderr.
+    /// The end of what ssh said on stderr, and whether it may still say something.
     complaint: Mutex<String>,
+    may_complain: AtomicBool,
 }
 
 /// What a command on a node did.
@@ -172,7 +176,11 @@ impl Host {
         let stderr = child.stderr.take().expect("stderr is piped");
         let host = Host::over(name, writer, Line::Ssh(Mutex::new(child)));
         let shared = host.shared.clone();
-        thread::spawn(move || keep_complaint(stderr, &shared));
+        shared.may_complain.store(true, Ordering::Relaxed);
+        thread::spawn(move || {
+            keep_complaint(stderr, &shared);
+            shared.may_complain.store(false, Ordering::Relaxed);
+        });
         host.greeted(reader)
     }
 
@@ -363,6 +371,10 @@ impl Host {
     }
 
     fn with_complaint(&self, why: &str) -> String {
+        let began = Instant::now();
+        while self.shared.may_complain.load(Ordering::Relaxed) && began.elapsed() < LAST_WORDS {
+            thread::sleep(Duration::from_millis(5));
+        }
         let complaint = self.shared.complaint.lock().expect("no holder panics");
         match complaint.trim() {
             "" => why.to_owned(),

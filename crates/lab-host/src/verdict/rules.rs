@@ -116,9 +116,9 @@ fn cpu(node: &NodeEvidence, figures: &NodeFigures) -> Option<Candidate> {
     };
     let mut sentences = vec![sentence];
     let (bottleneck, mut trust) = whose(node, figures, trust, &mut sentences);
-    if let Some(others) = others(node, figures) {
-        sentences.push(others);
-        trust *= 0.6;
+    if let Some((share, sentence)) = others(node, figures) {
+        sentences.push(sentence);
+        trust *= 1.0 - share;
     }
     Some(Candidate {
         bottleneck,
@@ -130,17 +130,18 @@ fn cpu(node: &NodeEvidence, figures: &NodeFigures) -> Option<Candidate> {
 }
 
 /// Work on the node that is neither the database's nor the load generator's, where all of theirs is known.
-fn others(node: &NodeEvidence, figures: &NodeFigures) -> Option<String> {
+fn others(node: &NodeEvidence, figures: &NodeFigures) -> Option<(f64, String)> {
     let load = if node.is("load") { figures.load_cores? } else { 0.0 };
     let server = if node.serves() { figures.server_cores? } else { 0.0 };
     let others = figures.busy * figures.cores - load - server;
     (others >= OTHERS_LIMIT * figures.cores).then(|| {
-        format!(
+        let sentence = format!(
             "{}: other processes used {others:.2} of {:.0} cores (limit {}): the figures are not the servers' alone",
             node.name,
             figures.cores,
             percent(OTHERS_LIMIT)
-        )
+        );
+        ((others / figures.cores).min(1.0), sentence)
     })
 }
 
