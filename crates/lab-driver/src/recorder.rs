@@ -99,12 +99,12 @@ impl Part {
             retries: self.totals.retries,
             bytes_sent: self.totals.bytes_sent,
             bytes_received: self.totals.bytes_received,
-            latency: self.latency.clone(),
+            latency: self.latency.compacted(),
             statements: kinds
                 .iter()
                 .zip(&self.kinds)
                 .filter(|(_, totals)| totals.count > 0)
-                .map(|(name, totals)| ((*name).to_owned(), totals.latency.clone()))
+                .map(|(name, totals)| ((*name).to_owned(), totals.latency.compacted()))
                 .collect(),
         }
     }

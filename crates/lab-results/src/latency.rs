@@ -2,6 +2,8 @@
 //!
 //! In files: the sparse list of (bucket's highest value, count), which any language can read and add up.
 
+use std::borrow::Cow;
+
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -11,15 +13,41 @@ const FIRST_HIGHEST_US: u64 = 4_000;
 const DIGITS: u8 = 3;
 
 /// A distribution of latencies in microseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Latency(Histogram<u64>);
+///
+/// While it is recorded into, it is a histogram of some 25 KB; at rest (out of a file, or [`Latency::compacted`]) only the buckets that
+/// hold something are kept: an hour's seconds of a dozen statements fit in memory.
+#[derive(Debug, Clone)]
+pub struct Latency(Form);
+
+#[derive(Debug, Clone)]
+enum Form {
+    Dense(Histogram<u64>),
+    /// `(highest value of the bucket, count)` in rising order.
+    Sparse(Box<[(u64, u64)]>),
+}
 
 impl Default for Latency {
     fn default() -> Self {
-        let mut histogram =
-            Histogram::new_with_bounds(1, FIRST_HIGHEST_US, DIGITS).expect("the bounds are constants that fit");
-        histogram.auto(true);
-        Latency(histogram)
+        Latency(Form::Dense(empty()))
+    }
+}
+
+fn empty() -> Histogram<u64> {
+    let mut histogram =
+        Histogram::new_with_bounds(1, FIRST_HIGHEST_US, DIGITS).expect("the bounds are constants that fit");
+    histogram.auto(true);
+    histogram
+}
+
+fn record(histogram: &mut Histogram<u64>, value_us: u64, times: u64) {
+    histogram
+        .record_n(value_us.clamp(1, HIGHEST_US), times)
+        .expect("a histogram grows up to an hour");
+}
+
+impl PartialEq for Latency {
+    fn eq(&self, other: &Latency) -> bool {
+        self.buckets().eq(other.buckets())
     }
 }
 
@@ -31,54 +59,97 @@ impl Latency {
 
     /// As so many of [`Latency::record_us`].
     pub fn record_us_times(&mut self, value: u64, times: u64) {
-        self.0
-            .record_n(value.clamp(1, HIGHEST_US), times)
-            .expect("a histogram grows up to an hour");
+        record(self.dense_mut(), value, times);
     }
 
     pub fn merge(&mut self, other: &Latency) {
-        self.0.add(&other.0).expect("a histogram grows up to an hour");
+        let histogram = self.dense_mut();
+        match &other.0 {
+            Form::Dense(other) => histogram.add(other).expect("a histogram grows up to an hour"),
+            Form::Sparse(buckets) => buckets
+                .iter()
+                .for_each(|(value, count)| record(histogram, *value, *count)),
+        }
+    }
+
+    /// The same in the little space that it takes at rest.
+    pub fn compacted(&self) -> Latency {
+        Latency(Form::Sparse(self.buckets().collect()))
     }
 
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Form::Dense(histogram) => histogram.len(),
+            Form::Sparse(buckets) => buckets.iter().map(|(_, count)| count).sum(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count() == 0
     }
 
     /// `quantile` in 0..=1, so 0.95 is p95; `None` while nothing was recorded.
     pub fn quantile_us(&self, quantile: f64) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.value_at_quantile(quantile).min(self.0.max()))
+        let histogram = self.dense();
+        (!self.is_empty()).then(|| histogram.value_at_quantile(quantile).min(histogram.max()))
     }
 
     pub fn min_us(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.min())
+        (!self.is_empty()).then(|| self.dense().min())
     }
 
     pub fn max_us(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.max())
+        (!self.is_empty()).then(|| self.dense().max())
     }
 
     pub fn mean_us(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.0.mean())
+        (!self.is_empty()).then(|| self.dense().mean())
     }
 
     /// Latencies at or below `us`, for curves and shares.
     pub fn count_up_to_us(&self, us: u64) -> u64 {
-        self.0.count_between(0, us.min(HIGHEST_US))
+        self.dense().count_between(0, us.min(HIGHEST_US))
     }
 
     /// Highest value of each bucket that holds something, with its count, in rising order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        let (dense, sparse) = match &self.0 {
+            Form::Dense(histogram) => (Some(histogram), None),
+            Form::Sparse(buckets) => (None, Some(buckets)),
+        };
+        let dense = dense.into_iter().flat_map(|histogram| {
+            histogram
+                .iter_recorded()
+                .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        });
+        dense.chain(sparse.into_iter().flat_map(|buckets| buckets.iter().copied()))
     }
 
     pub fn clear(&mut self) {
-        self.0.reset();
+        self.dense_mut().reset();
+    }
+
+    fn dense(&self) -> Cow<'_, Histogram<u64>> {
+        match &self.0 {
+            Form::Dense(histogram) => Cow::Borrowed(histogram),
+            Form::Sparse(buckets) => {
+                let mut histogram = empty();
+                buckets
+                    .iter()
+                    .for_each(|(value, count)| record(&mut histogram, *value, *count));
+                Cow::Owned(histogram)
+            }
+        }
+    }
+
+    fn dense_mut(&mut self) -> &mut Histogram<u64> {
+        if let Form::Sparse(_) = self.0 {
+            self.0 = Form::Dense(self.dense().into_owned());
+        }
+        match &mut self.0 {
+            Form::Dense(histogram) => histogram,
+            Form::Sparse(_) => unreachable!("it was made dense above"),
+        }
     }
 }
 
@@ -90,11 +161,13 @@ impl Serialize for Latency {
 
 impl<'de> Deserialize<'de> for Latency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut latency = Latency::default();
-        for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            latency.record_us_times(value, count);
-        }
-        Ok(latency)
+        let buckets = Vec::<(u64, u64)>::deserialize(deserializer)?;
+        // Whoever wrote the file: what is kept are our own buckets, in order.
+        let mut histogram = empty();
+        buckets
+            .iter()
+            .for_each(|(value, count)| record(&mut histogram, *value, *count));
+        Ok(Latency(Form::Dense(histogram)).compacted())
     }
 }
 
@@ -124,6 +197,22 @@ mod tests {
         fast.merge(&slow);
         assert_eq!(fast.quantile_us(0.5), Some(100));
         assert!(fast.quantile_us(1.0) >= Some(10_000));
+    }
+
+    #[test]
+    fn at_rest_it_says_the_same_and_can_be_gone_on_with() {
+        let mut latency = Latency::default();
+        (1..5000).for_each(|us| latency.record_us(us * us));
+        let mut rest = latency.compacted();
+        assert_eq!(rest, latency);
+        for quantile in [0.0, 0.5, 0.99, 1.0] {
+            assert_eq!(rest.quantile_us(quantile), latency.quantile_us(quantile));
+        }
+        assert_eq!(rest.count_up_to_us(10_000), latency.count_up_to_us(10_000));
+        rest.record_us(7);
+        assert_eq!(rest.count(), latency.count() + 1);
+        latency.merge(&rest.compacted());
+        assert_eq!(latency.count(), 2 * 4999 + 1);
     }
 
     #[test]

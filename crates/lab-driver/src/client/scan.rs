@@ -371,6 +371,28 @@ mod tests {
     }
 
     #[test]
+    fn whatever_comes_is_an_answer_or_an_error() {
+        let mut random = crate::workload::Random::new(11, 11);
+        for round in 0..20_000_u64 {
+            let mut bytes = answer(round % 2 == 0, 3, 30);
+            for _ in 0..=random.below(3) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = random.next_u64() as u8;
+            }
+            bytes.truncate(random.below(bytes.len() as u64) as usize + 1);
+            let mut scan = AnswerScan::new(round % 4 < 2);
+            let rows = if round % 3 == 0 { RowUse::Keep } else { RowUse::Count };
+            scan.begin(rows, Protocol::Prepared);
+            for part in bytes.chunks(random.below(40) as usize + 1) {
+                if !matches!(scan.feed(part), Ok(None)) {
+                    break;
+                }
+            }
+            let _ = (scan.kept.text(0, 0), scan.kept.int(2, 1));
+        }
+    }
+
+    #[test]
     fn more_than_an_answer_is_malformed() {
         let mut bytes = answer(true, 1, 30);
         bytes.push(0);
