@@ -170,6 +170,17 @@ pub fn side(side: &Side) -> Sentence {
     name.and(" of ").verbatim(&side.series, series)
 }
 
+/// `b latsdb`, for tables.
+pub fn short_side(side: &Side) -> Sentence {
+    let letter = side.letter.trim_end_matches(':');
+    let start = if letter.is_empty() {
+        Sentence::new()
+    } else {
+        Sentence::words(format!("{letter} "))
+    };
+    start.verbatim(&side.target, &side.from)
+}
+
 /// `+98.0% [+95.1%, +101.2%]`, from the ratio.
 pub fn change(contrast: &Contrast) -> Sentence {
     let with = Sentence::new().change(&percent(&contrast.ratio)).and("%");

@@ -21,3 +21,72 @@ fn a_report_is_written_in_three_forms() {
         assert!(file.metadata().unwrap().len() > 1_000, "{}", file.display());
     }
 }
+
+#[test]
+fn the_findings_say_what_was_tested_and_no_more() {
+    let path = folder("findings");
+    fixture::write(&path, fixture::Options::default());
+    let text = std::fs::read_to_string(lab_report::report(&path).unwrap().markdown).unwrap();
+    for said in [
+        "latsdb reached 8,134 transactions/s at 64 threads",
+        "limit: SQL-node CPU",
+        "its p95 stays within twice the lowest up to 53% of its best rate",
+        "latsdb held p95 ≤ 5 ms up to",
+        "galera & co, three nodes held p95 ≤ 5 ms at no measured load",
+        "latsdb: the search found 6,250 transactions/s asked for to be the highest rate that holds p95 ≤ 5 ms; 6,400 did not.",
+        "mariadb gives 31.1% fewer transactions/s than latsdb, each at its best load",
+        "The curves cross: up to 4 threads mariadb gives more, from 16 threads latsdb.",
+        "1 rung is void and in no figure",
+        "143 STALE",
+        "mariadb has no price",
+    ] {
+        assert!(
+            text.contains(said),
+            "the report does not say {said:?}:\n{}",
+            &text[..6_000.min(text.len())]
+        );
+    }
+    assert!(!text.contains("NaN") && !text.contains("data-from"));
+}
+
+#[test]
+fn what_a_careful_reader_would_ask_about_is_said() {
+    let path = folder("oddities");
+    fixture::write(
+        &path,
+        fixture::Options {
+            threads: &[1, 2, 4],
+            ..fixture::Options::default()
+        },
+    );
+    let calm = std::fs::read_to_string(lab_report::report(&path).unwrap().markdown).unwrap();
+    assert!(
+        calm.contains("latsdb still gained +"),
+        "the ladder ends while the rate rises"
+    );
+    assert!(!calm.contains("p95 falls as load rises") && !calm.contains("single answers took"));
+    // At one thread: slow wake-ups in one answer of ten, and one that waited 210 ms.
+    for rung in std::fs::read_dir(path.join("rungs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
+        let name = rung.file_name().unwrap().to_string_lossy().into_owned();
+        if name.contains("latsdb-rw-t1-") {
+            let file = rung.join("rung.json");
+            let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            json["latency"] = serde_json::json!([[900, 9_000], [8_003, 999], [210_175, 1]]);
+            std::fs::write(&file, json.to_string()).unwrap();
+        }
+    }
+    let odd = std::fs::read_to_string(lab_report::report(&path).unwrap().markdown).unwrap();
+    assert!(
+        odd.contains("latsdb: p95 falls as load rises, from 8.00 ms at 1 thread to"),
+        "{}",
+        &odd[..4_000]
+    );
+    assert!(
+        odd.contains("at only 1 thread single answers took up to 210.2 ms where p99 is 8.00 ms"),
+        "{}",
+        &odd[..4_000]
+    );
+}

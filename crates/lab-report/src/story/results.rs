@@ -764,8 +764,8 @@ pub fn contest_table(contests: &[&Contest], label: &Sentence) -> Table {
                 group: at == 0,
                 faint: !differs(&entry.tps) && !differs(&entry.p95),
                 cells: vec![
-                    say::side(&contest.other),
-                    say::side(&contest.base),
+                    say::short_side(&contest.other),
+                    say::short_side(&contest.base),
                     load,
                     rate,
                     rate_outcome,

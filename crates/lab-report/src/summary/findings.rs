@@ -1,9 +1,10 @@
 //! The summary in plain words. Each sentence states what a test allows: a difference inside its interval is "no
 //! difference shown", and one without enough repeats is not stated at all.
 
+use lab_results::run::Load;
 use serde::Serialize;
 
-use super::{Contest, Contrast, Ladder, Summary};
+use super::{Contest, Contrast, Ladder, Point, Summary};
 use crate::figure::Figure;
 use crate::page::Sentence;
 use crate::say;
@@ -26,6 +27,7 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
             sentences.extend(best(series, ladder));
             sentences.extend(service_level(series, ladder));
             sentences.extend(searched_rate(series, ladder));
+            sentences.extend(oddities(series, ladder));
         }
         for contest in summary
             .contests
@@ -141,6 +143,74 @@ fn searched_rate(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     })
 }
 
+/// A rate that still rises at the heaviest load by more than this was not measured to its end.
+const RISING: f64 = 1.05;
+/// A lighter load whose p95 is so much higher than a heavier one's is worth a sentence.
+const FALLING: f64 = 1.2;
+/// Few threads, and one answer that took this long and so many times the p99: the machine was away.
+const FEW_THREADS: u32 = 8;
+const AWAY_MS: f64 = 150.0;
+const AWAY_TIMES: f64 = 10.0;
+
+/// What a careful reader would ask about.
+fn oddities(series: &Series, ladder: &Ladder) -> Vec<Sentence> {
+    let name = || say::target_name(series, ladder.target_index);
+    let closed: Vec<&Point> = ladder.closed().collect();
+    let mut said = Vec::new();
+    if let [.., before, last] = closed[..]
+        && last.tps.middle.value > RISING * before.tps.middle.value
+    {
+        let gain = say::percent(&last.tps.middle.over(&before.tps.middle));
+        said.push(
+            name()
+                .and(" still gained ")
+                .change(&gain)
+                .and("% at the heaviest load measured (")
+                .join(&say::load(series, last))
+                .and("): more may be in it."),
+        );
+    }
+    let p95 = |point: &Point| point.p95_ms().map_or(0.0, |figure| figure.value);
+    let falls = closed
+        .windows(2)
+        .find(|pair| p95(pair[0]) > FALLING * p95(pair[1]) && p95(pair[1]) > 0.0);
+    if let Some(&[light, heavy]) = falls
+        && let (Some(high), Some(low)) = (light.p95_ms(), heavy.p95_ms())
+    {
+        said.push(
+            name()
+                .and(": p95 falls as load rises, from ")
+                .figure(high)
+                .and(" ms at ")
+                .join(&say::load(series, light))
+                .and(" to ")
+                .figure(low)
+                .and(" ms at ")
+                .join(&say::load(series, heavy))
+                .and(": idle processors that wake slowly, or threads that spin only when busy, look like this."),
+        );
+    }
+    let away = closed.iter().find_map(|point| {
+        let latency = point.latency_ms.as_ref()?;
+        let few = point.load.threads_total() <= FEW_THREADS;
+        let long = latency.max.value >= AWAY_MS && latency.max.value >= AWAY_TIMES * latency.p99.value;
+        (few && long).then_some((*point, latency))
+    });
+    if let Some((point, latency)) = away {
+        said.push(
+            name()
+                .and(": at only ")
+                .join(&say::load(series, point))
+                .and(" single answers took up to ")
+                .figure(&latency.max)
+                .and(" ms where p99 is ")
+                .figure(&latency.p99)
+                .and(" ms: sleeping or stolen processors look like this; see the probes' stalls."),
+        );
+    }
+    said
+}
+
 /// `p95 ≤ 20 ms`.
 pub fn service_level_name(series: &Series) -> Option<Sentence> {
     let slo = series.run.slo.as_ref()?;
@@ -161,6 +231,7 @@ pub fn of_contest(contest: &Contest) -> Vec<Sentence> {
     if let Some(best) = &contest.best {
         said.push(best_against_best(best, &base, &other));
     }
+    said.extend(at_one_load(contest, &base, &other));
     for crossing in &contest.crossovers {
         let (before, after) = if crossing.then == Outcome::Higher {
             (&base, &other)
@@ -184,6 +255,35 @@ pub fn of_contest(contest: &Contest) -> Vec<Sentence> {
         );
     }
     said
+}
+
+/// Rate and latency together, at the heaviest load at which both are shown to differ.
+fn at_one_load(contest: &Contest, base: &Sentence, other: &Sentence) -> Option<Sentence> {
+    let shown = |contrast: &&Contrast| matches!(contrast.outcome, Outcome::Higher | Outcome::Lower);
+    let at = contest.loads.iter().rev().find(|at| {
+        matches!(at.load, Load::Closed { .. })
+            && at.tps.as_ref().is_some_and(|tps| shown(&tps))
+            && at.p95.as_ref().is_some_and(|p95| shown(&p95))
+    })?;
+    let (tps, p95) = (at.tps.as_ref()?, at.p95.as_ref()?);
+    let threads = at.load.threads_total();
+    let count = Figure {
+        value: f64::from(threads),
+        from: format!("loads({}run,{threads})", contest.base.letter),
+    };
+    Some(
+        Sentence::words("At ")
+            .figure(&count)
+            .and(if threads == 1 { " thread, " } else { " threads, " })
+            .join(other)
+            .and(" gives ")
+            .change(&say::percent(&tps.ratio))
+            .and("% transactions/s at ")
+            .change(&say::percent(&p95.ratio))
+            .and("% p95 latency against ")
+            .join(base)
+            .and("."),
+    )
 }
 
 fn best_against_best(best: &Contrast, base: &Sentence, other: &Sentence) -> Sentence {
