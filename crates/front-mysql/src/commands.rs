@@ -264,10 +264,9 @@ impl Dialog {
 
     fn sink(&mut self, protocol: Protocol) -> (&mut dyn Session, Sink<'_>) {
         let collation = self.session.results_collation();
-        let write_timeout = self.shared.config.write_timeout;
         (
             &mut *self.session,
-            Sink::new(&mut self.answer, &self.socket, protocol, collation, write_timeout),
+            Sink::new(&mut self.answer, &self.socket, protocol, collation, &self.shared.config),
         )
     }
 }

@@ -19,7 +19,7 @@ use crate::server::Shared;
 use crate::sink::Answer;
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
-/// What the greeting offers. LOCAL INFILE and compression are not among it.
+/// What the greeting offers. Compression is not among it.
 pub const OFFERED: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::FOUND_ROWS.0
@@ -27,6 +27,7 @@ pub const OFFERED: Capabilities = Capabilities(
         | Capabilities::CONNECT_WITH_DB.0
         | Capabilities::NO_SCHEMA.0
         | Capabilities::ODBC.0
+        | Capabilities::LOCAL_FILES.0
         | Capabilities::IGNORE_SPACE.0
         | Capabilities::PROTOCOL_41.0
         | Capabilities::INTERACTIVE.0

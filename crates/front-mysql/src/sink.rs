@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange};
+use mysql_wire::frame::{self, Scan};
+use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
 use sql::host::Host;
 use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use std::pin::pin;
-use std::time::Duration;
 use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 
 use crate::cells;
 use crate::columns::{ResultsCollation, charset_of, write_definitions};
-use crate::socket::{Socket, SocketEnd};
+use crate::config::Config;
+use crate::input::Input;
+use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
 /// Rows are sent once this much is collected.
 pub const FLUSH_LEN: usize = 64 << 10;
+
+/// The longest packet of a file; clients send far shorter ones.
+const FILE_PACKET_MAX: usize = 32 << 20;
 
 /// The form that rows are wanted in: by COM_QUERY as text, by COM_STMT_EXECUTE in binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +40,7 @@ pub struct Sink<'a> {
     shape: Option<Arc<ResultShape>>,
     /// A cursor was opened: its rows come with other commands.
     is_cursor: bool,
-    write_timeout: Duration,
+    config: &'a Config,
     /// The client cannot be reached any more.
     pub broken: bool,
 }
@@ -127,7 +132,7 @@ impl<'a> Sink<'a> {
         socket: &'a Socket,
         protocol: Protocol,
         collation: ResultsCollation,
-        write_timeout: Duration,
+        config: &'a Config,
     ) -> Self {
         let charset = collation.map(charset_of);
         let (shape, is_cursor, broken) = (None, false, false);
@@ -139,7 +144,7 @@ impl<'a> Sink<'a> {
             charset,
             shape,
             is_cursor,
-            write_timeout,
+            config,
             broken,
         }
     }
@@ -215,7 +220,10 @@ impl ResultSink for Sink<'_> {
     fn flush(&mut self, host: &dyn Host) -> Result<(), SqlError> {
         let mut end = Ok(());
         host.wait(pin!(async {
-            end = self.socket.flush(&mut self.answer.output, self.write_timeout).await;
+            end = self
+                .socket
+                .flush(&mut self.answer.output, self.config.write_timeout)
+                .await;
         }));
         end.map_err(|end| {
             self.broken = true;
@@ -224,6 +232,55 @@ impl ResultSink for Sink<'_> {
                 _ => ErrorKind::NetErrorOnWrite.into(),
             }
         })
+    }
+
+    fn receive_file(
+        &mut self,
+        path: &str,
+        host: &dyn Host,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        if !self.answer.capabilities.contains(Capabilities::LOCAL_FILES) {
+            return Err(ErrorKind::ClientLocalFilesDisabled.into());
+        }
+        self.answer.output.packet(|out| local_file(out, path.as_bytes()));
+        self.flush(host)?;
+        let mut input = Input::default();
+        let mut outcome = Ok(());
+        loop {
+            let sequence = self.answer.output.sequence();
+            let patience = Patience {
+                idle: self.config.read_timeout,
+                inside_packet: Some(self.config.read_timeout),
+                packet_len_max: FILE_PACKET_MAX,
+                read_ahead: ReadAhead::Allowed,
+            };
+            let mut end = Ok(());
+            host.wait(pin!(async {
+                end = self.socket.read_packet(&mut input, sequence, patience).await;
+            }));
+            let frames = match end
+                .and_then(|()| frame::scan(input.pending(), sequence, FILE_PACKET_MAX).map_err(SocketEnd::Frame))
+            {
+                Ok(Scan::Complete(frames)) => frames,
+                Ok(Scan::Incomplete { .. }) | Err(_) => {
+                    self.broken = true;
+                    return Err(ErrorKind::NetReadError.into());
+                }
+            };
+            self.answer.output.set_sequence(frames.next_sequence);
+            let piece = frames.payload(input.pending_mut());
+            if piece.is_empty() {
+                input.consume(frames.len);
+                // Nobody sends a command before the answer.
+                self.broken = !input.pending().is_empty();
+                return outcome;
+            }
+            if outcome.is_ok() {
+                outcome = take(piece);
+            }
+            input.consume(frames.len);
+        }
     }
 
     fn end(&mut self, end: ResultEnd) -> Result<(), SqlError> {

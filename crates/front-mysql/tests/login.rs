@@ -25,9 +25,8 @@ fn the_greeting() {
     assert!(
         greeting
             .capabilities
-            .contains(Capabilities::DEPRECATE_EOF | Capabilities::CONNECT_ATTRS)
+            .contains(Capabilities::DEPRECATE_EOF | Capabilities::CONNECT_ATTRS | Capabilities::LOCAL_FILES)
     );
-    assert!(!greeting.capabilities.contains(Capabilities::LOCAL_FILES));
     assert!(!greeting.capabilities.contains(Capabilities::COMPRESS));
     let other = Client::bare(server.addr()).read_packet().unwrap();
     let other = Greeting::decode(&other).unwrap();

@@ -5,6 +5,13 @@ use crate::{Capabilities, Malformed, Reader, Status, put};
 pub const OK: u8 = 0x00;
 pub const EOF: u8 = 0xfe;
 pub const ERR: u8 = 0xff;
+pub const LOCAL_FILE: u8 = 0xfb;
+
+/// Asks the client for a file of its own: it sends packets until an empty one.
+pub fn local_file(out: &mut Vec<u8>, path: &[u8]) {
+    out.push(LOCAL_FILE);
+    out.extend_from_slice(path);
+}
 
 /// The end of a statement without rows, and, for clients with DEPRECATE_EOF, of the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

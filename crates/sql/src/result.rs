@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use cluster::catalog::{IndexDef, IndexKind, TableDef};
-use types::{RowLayout, SqlError, SqlType, Value};
+use types::{ErrorKind, RowLayout, SqlError, SqlType, Value};
 
 use crate::host::Host;
 
@@ -32,6 +32,17 @@ pub trait ResultSink {
     /// Hands what is buffered to the client, suspending the statement while the client is slow.
     fn flush(&mut self, _host: &dyn Host) -> Result<(), SqlError> {
         Ok(())
+    }
+
+    /// Asks the client for a file of its own (LOAD DATA LOCAL) and gives its pieces to `take`. After an error of `take` the rest is
+    /// read and dropped, so that the client can hear of it.
+    fn receive_file(
+        &mut self,
+        _path: &str,
+        _host: &dyn Host,
+        _take: &mut dyn FnMut(&[u8]) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        Err(ErrorKind::ClientLocalFilesDisabled.into())
     }
 
     /// Ends the result set.

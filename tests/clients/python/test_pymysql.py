@@ -1,6 +1,7 @@
 """PyMySQL: a pure-Python driver that speaks the text protocol and builds statements on the client."""
 
 import ssl
+import tempfile
 import threading
 import warnings
 
@@ -507,6 +508,45 @@ def test_privileges():
 def test_connection_attributes():
     with connect(program_name="client-suite") as connection:
         equal(query(connection, "SELECT 1"), ((1,),))
+
+
+def local_file(content):
+    file = tempfile.NamedTemporaryFile(suffix=".csv")
+    file.write(content)
+    file.flush()
+    return file
+
+
+def test_load_data_local():
+    with connect(local_infile=True) as connection, local_file(b'1,"one, two"\r\n2,\\N\r\n3\r\nx,y,z\r\n1,again\r\n') as file:
+        execute(connection, "CREATE TABLE loaded (id INT PRIMARY KEY, v VARCHAR(20), n INT DEFAULT 7)")
+        load = f"LOAD DATA LOCAL INFILE '{file.name}' {{}} INTO TABLE loaded FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n' {{}}"
+        equal(execute(connection, load.format("", "(id, v)")), 4, "affected rows")
+        equal([code for _, code, _ in query(connection, "SHOW WARNINGS")], [1261, 1262, 1366, 1062])
+        equal(query(connection, "SELECT * FROM loaded ORDER BY id"), ((0, "y", 7), (1, "one, two", 7), (2, None, 7), (3, None, 7)))
+        execute(connection, "DELETE FROM loaded WHERE id = 0")
+        execute(connection, load.format("IGNORE", "IGNORE 1 LINES (@id, v) SET id = @id * 10, n = LENGTH(v)"))
+        equal(query(connection, "SELECT id, n FROM loaded WHERE id >= 10 ORDER BY id"), ((10, 5), (20, None), (30, None)))
+        fails(connection, 1146, load.format("", "").replace("TABLE loaded", "TABLE missing"))
+        fails(connection, 1054, load.format("", "(id, missing)"))
+        equal(query(connection, "SELECT 1"), ((1,),), "the connection goes on after errors")
+
+
+def test_load_data_local_of_many_rows():
+    rows = 20_000
+    content = "".join(f"{n}\t{'x' * (n % 100)}\n" for n in range(rows)).encode()
+    with connect(local_infile=True) as connection, local_file(content) as file:
+        execute(connection, "CREATE TABLE loaded_many (id INT PRIMARY KEY, v VARCHAR(100))")
+        equal(execute(connection, f"LOAD DATA LOCAL INFILE '{file.name}' INTO TABLE loaded_many"), rows)
+        equal(query(connection, "SELECT COUNT(*), SUM(LENGTH(v)) FROM loaded_many"), ((rows, sum(n % 100 for n in range(rows))),))
+
+
+def test_a_local_file_that_is_not_offered():
+    with connect() as connection:
+        execute(connection, "CREATE TABLE loaded_never (id INT)")
+        number = 4166 if is_mariadb(connection) else 3948
+        fails(connection, number, "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE loaded_never")
+        equal(query(connection, "SELECT COUNT(*) FROM loaded_never"), ((0,),))
 
 
 def test_session_variables():

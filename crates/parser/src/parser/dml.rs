@@ -316,6 +316,7 @@ impl Parser<'_> {
             if !self.at_tok(Tok::RParen) {
                 targets = self.list(|parser| {
                     if parser.at_tok(Tok::AtName) {
+                        parser.user_variables = crate::UserVariables::Assigned;
                         return parser.user_var().map(LoadTarget::UserVar);
                     }
                     parser.column_name().map(LoadTarget::Column)

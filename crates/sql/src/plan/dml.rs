@@ -276,7 +276,7 @@ fn duplicate_assignments(
 }
 
 /// Binds `column = value` lists.
-fn bind_assignments(
+pub fn bind_assignments(
     planner: &Planner<'_>,
     scope: &mut TableScope<'_>,
     written: &[ast::Assignment],

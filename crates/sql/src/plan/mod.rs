@@ -5,6 +5,7 @@
 
 pub mod access;
 mod dml;
+mod load;
 pub mod query;
 mod scope;
 pub mod straight;
@@ -17,7 +18,7 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use crate::accounts::access::Access;
 use crate::engine::Engine;
-use crate::exec::dml::{DeletePlan, InsertPlan, UpdatePlan};
+use crate::exec::dml::{DeletePlan, InsertPlan, LoadPlan, UpdatePlan};
 use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
 use crate::session::TableLocks;
@@ -36,6 +37,7 @@ pub enum Plan {
     Straight(StraightPlan),
     Query(QueryPlan),
     Insert(InsertPlan),
+    Load(LoadPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
     /// UPDATE or DELETE over several tables.
@@ -56,7 +58,7 @@ impl Plan {
     pub fn is_change(&self) -> bool {
         matches!(
             self,
-            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Multi(_)
+            Plan::Insert(_) | Plan::Load(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Multi(_)
         )
     }
 
@@ -70,7 +72,7 @@ impl Plan {
     pub fn changes_without_key(&self) -> bool {
         let all = access::AccessPath::reads_all;
         match self {
-            Plan::Straight(_) | Plan::Query(_) | Plan::Insert(_) => false,
+            Plan::Straight(_) | Plan::Query(_) | Plan::Insert(_) | Plan::Load(_) => false,
             Plan::Update(plan) => plan.target.limit.is_none() && all(&plan.target.path),
             Plan::Delete(plan) => plan.target.limit.is_none() && all(&plan.target.path),
             Plan::Multi(plan) => {
@@ -90,6 +92,7 @@ impl Plan {
             Plan::Straight(_) => Vec::new(),
             Plan::Query(plan) => plan.locked_tables(),
             Plan::Insert(plan) => vec![plan.table.clone()],
+            Plan::Load(plan) => vec![plan.insert.table.clone()],
             Plan::Update(plan) => vec![plan.target.path.table.clone()],
             Plan::Delete(plan) => vec![plan.target.path.table.clone()],
             Plan::Multi(plan) => plan.changed_tables(),
@@ -124,6 +127,7 @@ impl<'a> Planner<'a> {
                 None => Plan::Query(query::plan_query(self, query)?),
             },
             Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
+            Statement::LoadData(load) => Plan::Load(load::plan_load(self, load)?),
             Statement::Update(update) if dml::is_single_table(&update.tables) => {
                 Plan::Update(dml::plan_update(self, update)?)
             }

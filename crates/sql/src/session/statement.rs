@@ -19,7 +19,7 @@ use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, 
 use super::Session;
 use super::services::SessionServices;
 use super::transaction::End;
-use crate::exec::dml::{self, Changed};
+use crate::exec::dml::{self, Changed, LoadPlan};
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::{Strictness, UserVariable};
@@ -514,7 +514,7 @@ impl Session {
         };
         let settings = &self.variables.settings;
         let strictness = match plan {
-            Plan::Insert(plan) if plan.ignore => Strictness::Warn,
+            Plan::Insert(plan) | Plan::Load(LoadPlan { insert: plan, .. }) if plan.ignore => Strictness::Warn,
             plan if plan.is_change() && settings.sql_mode().is_strict() => Strictness::Fail,
             _ => Strictness::Warn,
         };
@@ -541,7 +541,9 @@ impl Session {
                     break (Ok(answer), ctx.take_warnings());
                 }
                 Err(Failure::Error(error))
-                    if error.kind() == ErrorKind::CheckRead && transaction.may_restart_statement() =>
+                    if error.kind() == ErrorKind::CheckRead
+                        && transaction.may_restart_statement()
+                        && !matches!(plan, Plan::Load(_)) =>
                 {
                     transaction.restart_statement(savepoint);
                     runtime.forget_kept();
@@ -628,6 +630,12 @@ fn run_once(
             };
             return Ok(changed_answer(changed, changed.affected, info));
         }
+        Plan::Load(plan) => {
+            let changed = dml::load(plan, runtime, &ctx, sink)?;
+            let warnings = ctx.with_warnings(|warnings| warnings.count());
+            let info = format!("{}  Warnings: {warnings}", plan.info(&changed));
+            return Ok(changed_answer(changed, changed.affected, info));
+        }
         Plan::Update(plan) => dml::update(plan, runtime, &ctx)?,
         Plan::Delete(plan) => {
             let changed = dml::delete(plan, runtime, &ctx)?;
@@ -668,7 +676,11 @@ fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer 
 pub(crate) fn is_planned(statement: &Statement) -> bool {
     matches!(
         statement,
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::LoadData(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
     )
 }
 

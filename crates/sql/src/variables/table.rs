@@ -192,7 +192,7 @@ pub static VARIABLES: &[Variable] = &[
     fixed("lc_messages", Both, Text, "en_US"),
     fixed("lc_time_names", Both, Text, "en_US"),
     fixed("license", Global, Text, "Apache-2.0"),
-    variable("local_infile", Global, OFF_ONLY, "OFF"),
+    variable("local_infile", Global, Bool, "ON"),
     variable("lock_wait_timeout", Both, int(1, 31_536_000), "31536000"),
     fixed("log_bin", Global, Bool, "OFF"),
     variable("log_bin_trust_function_creators", Global, Bool, "OFF"),

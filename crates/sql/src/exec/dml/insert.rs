@@ -107,15 +107,7 @@ pub enum OnDuplicate {
 
 /// Inserts all rows of the plan.
 pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
-    let changer = RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore);
-    let mut inserter = Inserter {
-        plan,
-        runtime,
-        ctx,
-        changer,
-        changed: Changed::default(),
-        values: Vec::new(),
-    };
+    let mut inserter = Inserter::new(plan, runtime, ctx);
     match &plan.source {
         Source::Values(rows) => {
             for row in rows {
@@ -130,7 +122,7 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
 }
 
 /// What a list gives for a column.
-enum Given {
+pub(super) enum Given {
     Value(Value),
     /// The column's own default, converted already.
     Default(Value),
@@ -139,7 +131,7 @@ enum Given {
     Generated,
 }
 
-fn value_of(value: &InsertValue, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Given> {
+pub(super) fn value_of(value: &InsertValue, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Given> {
     Ok(match value {
         InsertValue::Literal(value) => Given::Value(value.clone()),
         InsertValue::Param(at) => Given::Value(ctx.params[*at].clone()),
@@ -151,18 +143,29 @@ fn value_of(value: &InsertValue, row: &[Value], ctx: &EvalContext<'_>) -> SqlRes
     })
 }
 
-struct Inserter<'a> {
+pub(super) struct Inserter<'a> {
     plan: &'a InsertPlan,
     runtime: &'a Runtime<'a>,
     ctx: &'a EvalContext<'a>,
     changer: RowChanger<'a>,
-    changed: Changed,
+    pub changed: Changed,
     values: Vec<Value>,
 }
 
-impl Inserter<'_> {
+impl<'a> Inserter<'a> {
+    pub fn new(plan: &'a InsertPlan, runtime: &'a Runtime<'a>, ctx: &'a EvalContext<'a>) -> Inserter<'a> {
+        Inserter {
+            plan,
+            runtime,
+            ctx,
+            changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore),
+            changed: Changed::default(),
+            values: Vec::new(),
+        }
+    }
+
     /// Inserts one row, whose `at`-th value `given` tells.
-    fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
+    pub fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
         self.changed.matched += 1;
         self.ctx.set_row_number(self.changed.matched);
         if self.changed.matched.is_multiple_of(ROWS_PER_BREATH) {

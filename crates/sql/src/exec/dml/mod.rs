@@ -6,12 +6,14 @@
 mod change;
 mod delete;
 mod insert;
+pub mod load;
 mod target;
 mod update;
 
 pub use change::{RowChanger, WriteRules, duplicate_error};
 pub use delete::{DeletePlan, delete};
 pub use insert::{InsertPlan, InsertValue, OnDuplicate, RowSource, Source, insert};
+pub use load::{LoadPlan, load};
 pub use target::Target;
 pub use update::{Assignment, UpdatePlan, update, write_changed};
 

@@ -192,6 +192,7 @@ pub fn outline(plan: &Plan) -> Unit {
         Plan::Straight(plan) => Unit::Block(Box::new(outliner.straight(plan))),
         Plan::Query(plan) => outliner.statement(plan),
         Plan::Insert(plan) => outliner.insert(plan),
+        Plan::Load(plan) => outliner.insert(&plan.insert),
         Plan::Update(plan) => {
             let values = plan.assignments.iter().map(|assignment| &assignment.value);
             outliner.change("UPDATE", &plan.target, &values.collect::<Vec<_>>())
