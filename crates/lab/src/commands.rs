@@ -144,10 +144,9 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
     };
     let variable = matches.get_one::<String>("token-env").expect("it has a default");
     let token = std::env::var(variable).unwrap_or_default();
-    if token.len() < 8 {
+    if token.is_empty() {
         bail!(
-            "export {variable} first, with a token of at least 8 characters that the coordinator has too: whoever knows it may \
-             ask this machine for probes"
+            "export {variable} first, with a token that the coordinator has too: whoever knows it may ask this machine for probes"
         );
     }
     lab_host::agent::serve_tcp(address, &token, &options, |bound| eprintln!("listening on {bound}"))?;

@@ -37,10 +37,7 @@ impl Machines {
                 let host = reach(node).and_then(|reach| Ok(Host::connect(&node.name, &reach)?));
                 let host = host
                     .map_err(|error| {
-                        problems.push(format!(
-                            "node {}: {error:#}; it is not probed and not watched",
-                            node.name
-                        ))
+                        problems.push(format!("node {}: {error}; it is not probed and not watched", node.name))
                     })
                     .ok();
                 Machine {

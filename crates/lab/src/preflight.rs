@@ -194,8 +194,7 @@ pub fn data(
     };
     let mut control = Control::connect_without_database(&target, first)?;
     control.query(&format!("CREATE DATABASE IF NOT EXISTS `{}`", target.database))?;
-    let tables = control.query(&format!("SHOW TABLES FROM `{}`", target.database))?;
-    if tables.rows.is_empty() {
+    if lab_driver::check(&target, first, &sent.workload)?.tables.is_empty() {
         fill(subject, sent, seed, progress, interrupt)?;
     } else if existing == Existing::Reload || sent.changes_rows {
         lab_driver::cleanup(&target, &sent.workload)?;

@@ -197,6 +197,52 @@ fn an_open_loop_holds_its_rate_and_the_search_finds_one() {
     );
 }
 
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn what_cannot_be_measured_is_refused_before_anything_is() {
+    let scratch = Scratch::new("refused");
+    let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
+    let ladder = |threads: u32| format!("[ladder]\nthreads_per_server = [{threads}]\nmeasure = \"1s\"\n");
+    let refused = |text: &str| format!("{:#}", lab(&["run", &scratch.plan(text)]).unwrap_err());
+
+    let closed = refused(&format!("{}{HERE}{WORKLOAD}{}", target("a", "127.0.0.1:1"), ladder(1)));
+    assert!(
+        closed.contains("nothing was measured") && closed.contains("127.0.0.1:1"),
+        "{closed}"
+    );
+
+    // Somebody else's table of the same name stays as it is.
+    let address = server.address.as_str();
+    let theirs = lab_driver::Target {
+        servers: vec![address.to_owned()],
+        user: "root".to_owned(),
+        password: lab_driver::target::Password::default(),
+        database: String::new(),
+    };
+    let mut control = lab_driver::Control::connect_without_database(&theirs, address).unwrap();
+    for sql in [
+        "CREATE DATABASE sbtest",
+        "CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)",
+        "INSERT INTO sbtest.sbtest1 VALUES (1)",
+    ] {
+        control.query(sql).unwrap();
+    }
+    let other_rows = refused(&format!("{}{HERE}{WORKLOAD}{}", target("a", address), ladder(1)));
+    assert!(other_rows.contains("--reload"), "{other_rows}");
+    assert_eq!(
+        control.value("SELECT COUNT(*) FROM sbtest.sbtest1").unwrap().as_deref(),
+        Some("1")
+    );
+    assert!(!scratch.results().path().exists(), "the name is free for the next try");
+
+    let plan = scratch.plan(&format!("{}{HERE}{WORKLOAD}{}", target("a", address), ladder(1)));
+    lab(&["run", "--reload", &plan]).unwrap();
+    assert_eq!(
+        control.value("SELECT COUNT(*) FROM sbtest.sbtest1").unwrap().as_deref(),
+        Some("1000")
+    );
+}
+
 /// A LatsDB that the plan's own commands kill and start again.
 struct Restartable {
     start: PathBuf,

@@ -345,7 +345,7 @@ impl Drill<'_> {
             let check = match self.settled(target, server) {
                 Ok(read) => ledger::check(&written.entries, &read),
                 Err(error) => DataCheck {
-                    not_checked: Some(format!("{server}: {error:#}")),
+                    not_checked: Some(format!("{server}: {error}")),
                     ..DataCheck::default()
                 },
             };

@@ -64,7 +64,7 @@ impl Bench {
                     return Ok(None);
                 }
                 *self.silent.entry(asked.target).or_default() += 1;
-                let why = format!("{error:#}");
+                let why = error.to_string();
                 self.event(&format!("{what}: {why}"));
                 self.not_run(what, &why);
                 self.folder.write_run(&self.run)?;
