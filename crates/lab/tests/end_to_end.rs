@@ -202,7 +202,8 @@ fn an_open_loop_holds_its_rate_and_the_search_finds_one() {
 fn what_cannot_be_measured_is_refused_before_anything_is() {
     let scratch = Scratch::new("refused");
     let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
-    let ladder = |threads: u32| format!("[ladder]\nthreads_per_server = [{threads}]\nmeasure = \"1s\"\n");
+    let ladder =
+        |threads: u32| format!("[ladder]\nthreads_per_server = [{threads}]\nwarmup = \"100ms\"\nmeasure = \"1s\"\n");
     let refused = |text: &str| format!("{:#}", lab(&["run", &scratch.plan(text)]).unwrap_err());
 
     let closed = refused(&format!("{}{HERE}{WORKLOAD}{}", target("a", "127.0.0.1:1"), ladder(1)));
@@ -221,7 +222,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
     };
     let mut control = lab_driver::Control::connect_without_database(&theirs, address).unwrap();
     for sql in [
-        "CREATE DATABASE sbtest",
+        "CREATE DATABASE IF NOT EXISTS sbtest",
         "CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)",
         "INSERT INTO sbtest.sbtest1 VALUES (1)",
     ] {
