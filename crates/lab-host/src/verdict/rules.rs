@@ -46,7 +46,7 @@ pub fn candidates(evidence: &Evidence, figures: &Figures) -> Vec<Candidate> {
         let Some(of_node) = figures.node(&node.name) else {
             continue;
         };
-        found.extend(cpu(node, of_node));
+        found.extend(cpu(evidence, node, of_node));
     }
     for node in &evidence.nodes {
         let Some(of_node) = figures.node(&node.name) else {
@@ -85,14 +85,16 @@ fn workers(evidence: &Evidence) -> Option<Candidate> {
     })
 }
 
-fn cpu(node: &NodeEvidence, figures: &NodeFigures) -> Option<Candidate> {
+fn cpu(evidence: &Evidence, node: &NodeEvidence, figures: &NodeFigures) -> Option<Candidate> {
     if !node.is("load") && !node.serves() {
         return None;
     }
     // Stolen time is gone as much as used time.
     let full = figures.busy + figures.steal;
     let throttled = figures.throttled.unwrap_or(0.0);
-    let hot = figures.hottest_core.unwrap_or(0.0);
+    // A single client's work is one chain, which may well stay on one core and leave nobody waiting.
+    let many = evidence.driver.threads > 1;
+    let hot = figures.hottest_core.filter(|_| many).unwrap_or(0.0);
     let (fullness, trust, sentence) = if full >= LIMIT {
         (full.min(1.0), 1.0, cpu_sentence(figures))
     } else if throttled >= THROTTLED_LIMIT {

@@ -253,6 +253,16 @@ fn verdicts() {
             cluster(|e| each(e, "sql", |sample| sample.cores[3] = 0.99)),
         ),
         case(
+            "a single client's chain of work on one core is no queue",
+            Nothing,
+            None,
+            "one client waits",
+            cluster(|e| {
+                e.driver.threads = 1;
+                each(e, "sql", |sample| sample.cores[3] = 0.99);
+            }),
+        ),
+        case(
             "one machine: the server works more",
             SqlCpu,
             Some("box"),
