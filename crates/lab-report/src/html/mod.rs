@@ -31,6 +31,7 @@ pub fn page(page: &Page, files: &BTreeMap<String, String>) -> String {
     for line in &page.subtitle {
         out.push_str(&format!("<p class=\"subtitle\">{}</p>\n", inline(line)));
     }
+    out.push_str("<p class=\"subtitle hint\">Click a number to see what it was computed from.</p>\n");
     out.push_str("</header>\n<nav aria-label=\"Sections\"><ul>");
     for section in &page.sections {
         out.push_str(&format!(

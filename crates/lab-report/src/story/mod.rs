@@ -1,6 +1,6 @@
 //! The report of one series as a page: what was found first, then the proof, then everything one needs to doubt it.
 //!
-//! 1. [`results`]: each workload: curves, verdicts, the table.
+//! 1. [`results`]: each workload: its [`curves`], verdicts, the table.
 //! 2. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines.
 //! 3. [`why`]: what limited the rate, what an operation costs, what one thread's latency is made of, errors.
 //! 4. [`money`]: cost and price-performance, and what others published.
@@ -8,6 +8,7 @@
 //! 6. [`setup`]: configuration, what was not run, how the figures were made.
 
 mod availability;
+mod curves;
 mod machines;
 mod money;
 mod results;
@@ -80,7 +81,7 @@ fn subtitle(series: &Series) -> Vec<Sentence> {
             value: series.rungs.len() as f64,
             from: "rungs()".into(),
         })
-        .and(" rungs · click a number to see what it was computed from");
+        .and(" rungs");
     vec![when, made]
 }
 

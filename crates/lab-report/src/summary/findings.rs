@@ -308,9 +308,8 @@ fn best_against_best(best: &Contrast, base: &Sentence, other: &Sentence) -> Sent
                 .and(more)
                 .and(" transactions/s than ")
                 .join(base)
-                .and(", each at its best load (change ")
-                .join(&say::change(best))
-                .and(confidence(best))
+                .and(", each at its best load")
+                .join(&sureness(best))
         }
         Outcome::NoneShown => start
             .and(" against ")
@@ -327,10 +326,17 @@ fn best_against_best(best: &Contrast, base: &Sentence, other: &Sentence) -> Sent
     }
 }
 
-fn confidence(contrast: &Contrast) -> &'static str {
+fn sureness(contrast: &Contrast) -> Sentence {
+    let (Some(low), Some(high)) = (&contrast.low, &contrast.high) else {
+        return Sentence::words(".");
+    };
+    let interval = Sentence::words(" (change within ")
+        .change(&say::percent(low))
+        .and("% to ")
+        .change(&say::percent(high));
     if contrast.strength >= 0.95 {
-        ")."
+        interval.and("%, ").fixed("95%").and(" sure).")
     } else {
-        "; so few repeats cannot make it surer than about nine in ten)."
+        interval.and("%; so few repeats cannot make it surer than about nine in ten).")
     }
 }
