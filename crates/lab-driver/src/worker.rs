@@ -49,8 +49,11 @@ const TIMER: u64 = u64::MAX;
 /// How often a connection that has its transaction to itself is looked at for a better place.
 const LOOK_HOME_AFTER: i64 = SECOND / 10;
 
-/// Codes after which the connection is of no more use: shut down, gone, lost, killed, not ready (Galera's 1047 keeps the connection).
-const CONNECTION_IS_LOST: [u16; 6] = [1053, 2006, 2013, 1927, 1080, 1152];
+/// Codes after which the connection is of no more use, or its server of none to a writer: shut down, gone, lost, killed; not part of its
+/// cluster (Galera's 1047), read only (1290, 1836).
+const CONNECTION_IS_LOST: [u16; 9] = [1053, 2006, 2013, 1927, 1080, 1152, 1047, 1290, 1836];
+/// A transaction that fails so often in a row, by errors that are not ignored, is tried on a new connection.
+const FAILURES_MOST: u32 = 10;
 const CANNOT_CONNECT: u16 = 2003;
 const GONE: u16 = 2006;
 const LOST: u16 = 2013;
@@ -104,11 +107,15 @@ struct Slot {
     /// Attempts to connect since the connection was lost, and when the next one is due.
     attempts: u32,
     retry_at: i64,
+    /// Failures of this transaction by errors that are not ignored.
+    failures: u32,
     /// A connection to take the present one's place once no transaction is under way.
     replacement: Option<(String, Session)>,
     /// One was asked for; when to ask next.
     replacing: bool,
     replace_at: i64,
+    /// How long the connection stays elsewhere before it looks: longer each time that its own server was lost again.
+    stay: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,9 +240,11 @@ impl<'a> Worker<'a> {
                 statement_sent: 0,
                 attempts: 0,
                 retry_at: 0,
+                failures: 0,
                 replacement: None,
                 replacing: false,
                 replace_at: away::first_replacement(shared, connection),
+                stay: 0,
             });
         }
         Ok(Worker {
@@ -400,6 +409,7 @@ impl<'a> Worker<'a> {
     fn begin(&mut self, index: usize, intended: i64, now: i64) {
         let slot = &mut self.slots[index];
         (slot.intended, slot.begun, slot.attempt) = (intended, now, now);
+        slot.failures = 0;
         slot.script.begin();
         self.busy += 1;
         self.next(index, now);
@@ -538,7 +548,9 @@ impl<'a> Worker<'a> {
             self.count_error(index, &refusal);
             return self.begin_again(index, now);
         }
-        if CONNECTION_IS_LOST.contains(&refusal.code) {
+        let slot = &mut self.slots[index];
+        slot.failures += 1;
+        if CONNECTION_IS_LOST.contains(&refusal.code) || slot.failures > FAILURES_MOST && spec.survive.is_some() {
             return self.lost(index, refusal);
         }
         self.count_error(index, &refusal);

@@ -232,6 +232,23 @@ fn the_next_server_takes_over() {
 }
 
 #[test]
+fn a_server_that_only_refuses_is_left() {
+    // A node that lost its cluster says 1047 for ever; one whose disk is full, 1114.
+    for code in [1047, 1114] {
+        let useless = Server::start(Capabilities::default(), move |_| Reply::Error(code));
+        let useful = Server::start(Capabilities::default(), ANSWERS);
+        let mut spec = closed(2, 500);
+        spec.survive = quick_survival();
+        let servers = [useless.address.as_str(), useful.address.as_str()];
+        let load = workload("oltp_point_select", &[]);
+        let outcome = lab_driver::run(&target(&servers), &load, &spec, &Stop::new(), &mut |_| {}).unwrap();
+        assert!(outcome.failure.is_none());
+        assert!(useless.statements().len() < useful.statements().len() / 2, "{code}");
+        assert!(outcome.errors.iter().all(|error| error.code == code));
+    }
+}
+
+#[test]
 fn who_had_to_go_elsewhere_returns() {
     // The first server closes six times, then it is back.
     let looked = Arc::new(AtomicUsize::new(0));

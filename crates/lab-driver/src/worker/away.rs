@@ -13,6 +13,9 @@ use super::{CANNOT_CONNECT, Job, LOST, Message, Shared, State, Worker, client_si
 use crate::client::Session;
 use crate::error::{DriverError, Refusal};
 
+/// The longest stay elsewhere, in multiples of the first: a server may take connections and be of no use.
+const STAY_MOST: i64 = 32;
+
 /// When a connection looks for its replacement first: connections take turns.
 pub(super) fn first_replacement(shared: &Shared, connection: usize) -> i64 {
     let warmup = shared.spec.warmup.as_nanos() as i64;
@@ -41,6 +44,16 @@ impl Worker<'_> {
         let Some(survive) = &self.shared.spec.survive else {
             return self.fail(text);
         };
+        if self
+            .shared
+            .target
+            .server(slot.connection)
+            .is_ok_and(|home| home == server)
+        {
+            let first = nanos(survive.spread_after);
+            slot.stay = (slot.stay * 2).clamp(first, first * STAY_MOST);
+            slot.replace_at = now + slot.stay;
+        }
         let transaction = slot.state != State::Idle;
         slot.attempts = 0;
         slot.retry_at = now + nanos(survive.backoff_first);
@@ -114,6 +127,7 @@ impl Worker<'_> {
         self.server_is_back(&server);
         let slot = &mut self.slots[index];
         slot.session = Some(session);
+        slot.failures = 0;
         slot.server = server;
         slot.replacing = false;
         slot.state = State::Idle;
@@ -227,7 +241,7 @@ impl Worker<'_> {
         };
         let slot = &mut self.slots[index];
         slot.replacing = false;
-        slot.replace_at = now + nanos(survive.reopen_after.unwrap_or(survive.spread_after));
+        slot.replace_at = now + survive.reopen_after.map_or(slot.stay, nanos);
     }
 
     /// Puts the replacement in the present connection's place.
