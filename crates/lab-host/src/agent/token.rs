@@ -6,8 +6,8 @@
 //!   agent        {"proof":HMAC-SHA-256(token, "agent" a c)}          or nothing, and the line ends
 //! ```
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::time::Duration;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -98,12 +98,28 @@ fn refused(why: &str) -> HostError {
     }
 }
 
-/// The lines that follow belong to another reader: nothing may be read ahead.
+/// The lines that follow belong to another reader: nothing may be read ahead. The whole proof has one time limit, however
+/// slowly its bytes drip in.
 fn one_byte_at_a_time<'a, S>(stream: &'a S) -> impl BufRead
 where
     &'a S: Read,
 {
-    BufReader::with_capacity(1, stream)
+    let until = Instant::now() + TIME_LIMIT;
+    BufReader::with_capacity(1, Until { stream, until })
+}
+
+struct Until<R> {
+    stream: R,
+    until: Instant,
+}
+
+impl<R: Read> Read for Until<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if Instant::now() > self.until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.read(buffer)
+    }
 }
 
 fn proof(token: &str, who: &str, agent: &[u8; 32], coordinator: &[u8; 32]) -> [u8; 32] {
@@ -148,6 +164,15 @@ mod tests {
             )),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         );
+    }
+
+    #[test]
+    fn bytes_that_drip_in_meet_the_limit() {
+        let mut late = Until {
+            stream: &b"more"[..],
+            until: Instant::now() - Duration::from_millis(1),
+        };
+        assert_eq!(late.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]

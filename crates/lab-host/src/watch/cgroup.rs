@@ -59,6 +59,21 @@ impl Group {
         })
     }
 
+    /// The container that this process is in, if it has a quota: its own group is the root of what it sees, where a machine's
+    /// root never has one.
+    pub fn of_container() -> Option<Group> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Group::find_in("/", &mounts).filter(|group| group.own_quota().is_some())
+    }
+
+    fn own_quota(&self) -> Option<f64> {
+        let of_version_two = self
+            .unified
+            .as_ref()
+            .and_then(|(directory, _)| quota_of_version_two(directory));
+        of_version_two.or_else(|| quota_of_version_one(&self.cpu.as_ref()?.0))
+    }
+
     fn find_in(name: &str, mounts: &str) -> Option<Group> {
         let relative = Path::new(name.trim_start_matches('/'));
         if relative.components().any(|part| !matches!(part, Component::Normal(_))) && name != "/" {
@@ -102,7 +117,7 @@ impl Group {
             counters.system_us = number("system_usec");
             counters.periods = number("nr_periods");
             counters.throttled_periods = number("nr_throttled");
-            counters.quota_cores = smallest(directory, mount, |directory| cpu_max(&text(directory, "cpu.max")));
+            counters.quota_cores = smallest(directory, mount, quota_of_version_two);
             counters.pressure = Pressure::read(directory, ".pressure");
             let limits = io_max(&text(directory, "io.max"));
             counters.disks = io_stat(&text(directory, "io.stat"), &limits, device_name);
@@ -126,13 +141,7 @@ impl Group {
             let stat = pairs(&text(directory, "cpu.stat"));
             counters.periods = stat.get("nr_periods").copied().unwrap_or(0);
             counters.throttled_periods = stat.get("nr_throttled").copied().unwrap_or(0);
-            counters.quota_cores = smallest(directory, mount, |directory| {
-                cpu_max(&format!(
-                    "{} {}",
-                    text(directory, "cpu.cfs_quota_us").trim(),
-                    text(directory, "cpu.cfs_period_us").trim()
-                ))
-            });
+            counters.quota_cores = smallest(directory, mount, quota_of_version_one);
         }
         let cpuset = self
             .cpuset
@@ -186,6 +195,18 @@ fn smallest(directory: &Path, mount: &Path, limit: impl Fn(&Path) -> Option<f64>
         .take_while(|parent| parent.starts_with(mount))
         .filter_map(limit)
         .min_by(f64::total_cmp)
+}
+
+fn quota_of_version_two(directory: &Path) -> Option<f64> {
+    cpu_max(&text(directory, "cpu.max"))
+}
+
+fn quota_of_version_one(directory: &Path) -> Option<f64> {
+    let (quota, period) = (
+        text(directory, "cpu.cfs_quota_us"),
+        text(directory, "cpu.cfs_period_us"),
+    );
+    cpu_max(&format!("{} {}", quota.trim(), period.trim()))
 }
 
 /// `50000 100000` → 0.5 cores; `max 100000` and `-1 100000` → no limit.
@@ -342,6 +363,21 @@ mod tests {
         fs::write(child.join("cpu.max"), "max 100000\n").unwrap();
         let limit = smallest(&child, &mount, |directory| cpu_max(&text(directory, "cpu.max")));
         assert_eq!(limit, Some(1.5));
+        fs::remove_dir_all(&mount).unwrap();
+    }
+
+    #[test]
+    fn a_container_is_known_by_its_roots_quota() {
+        let mount = std::env::temp_dir().join(format!("lab-host-container-{}", std::process::id()));
+        fs::create_dir_all(&mount).unwrap();
+        let mounts = format!("30 25 0:26 / {} rw - cgroup cgroup rw,cpu,cpuacct\n", mount.display());
+        let group = || Group::find_in("/", &mounts).unwrap();
+        assert_eq!(group().own_quota(), None);
+        fs::write(mount.join("cpu.cfs_period_us"), "100000\n").unwrap();
+        fs::write(mount.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        assert_eq!(group().own_quota(), None, "a machine's root has no limit");
+        fs::write(mount.join("cpu.cfs_quota_us"), "250000\n").unwrap();
+        assert_eq!(group().own_quota(), Some(2.5));
         fs::remove_dir_all(&mount).unwrap();
     }
 

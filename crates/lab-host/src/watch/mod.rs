@@ -33,7 +33,7 @@ pub struct WatchPlan {
     /// They appear under the same words in [`lab_results::NodeSample::processes`].
     pub processes: Vec<String>,
     /// The node is this control group (`/a/b`, as /proc/PID/cgroup names it) rather than the machine: CPU, pressure and
-    /// disk are the group's, its quota stands for the cores.
+    /// disk are the group's, its quota stands for the cores. `None`: the machine, or the container with a quota around us.
     pub cgroup: Option<String>,
     /// Between two samples; 100 to 60,000.
     pub interval_ms: u32,
@@ -69,7 +69,10 @@ pub struct Watcher {
 impl Watcher {
     /// Fails if the control group is not there: a machine's figures would pass for a container's.
     pub fn new(node: &str, plan: &WatchPlan) -> Result<Watcher, HostError> {
-        let group = plan.cgroup.as_deref().map(Group::find).transpose()?;
+        let group = match &plan.cgroup {
+            Some(name) => Some(Group::find(name)?),
+            None => Group::of_container(),
+        };
         let processes = Processes::new(&plan.processes);
         let allowances = Allowances::of_all_interfaces();
         let last = Counters::read(group.as_ref(), &processes, &allowances);
