@@ -8,11 +8,14 @@ use lab_results::{Latency, Rung};
 
 pub struct Progress {
     terminal: bool,
-    started: Instant,
+    /// When the first rung began: what is left is told by the time that rungs take, not by that of filling tables.
+    started: Option<Instant>,
     /// Rungs in all, as far as that is known, and done.
     pub planned: usize,
     pub done: usize,
     rung: String,
+    /// Of the longest rung's name so far, so that figures stand below each other.
+    width: usize,
     /// Whether the changing line is on the screen now.
     drawn: bool,
 }
@@ -23,10 +26,11 @@ impl Progress {
     pub fn new() -> Progress {
         Progress {
             terminal: std::io::stderr().is_terminal(),
-            started: Instant::now(),
+            started: None,
             planned: 0,
             done: 0,
             rung: String::new(),
+            width: 0,
             drawn: false,
         }
     }
@@ -54,7 +58,9 @@ impl Progress {
     }
 
     pub fn begin(&mut self, rung: &str) {
-        self.rung = rung.to_owned();
+        self.started.get_or_insert_with(Instant::now);
+        self.width = self.width.max(rung.chars().count());
+        self.rung = format!("{rung:<width$}", width = self.width);
         if self.terminal {
             self.draw(&format!("{} {rung}  connecting", self.bar()));
         }
@@ -64,12 +70,15 @@ impl Progress {
         if !self.terminal {
             return;
         }
-        let phase = if second.second < 0 { "warming up" } else { "measuring" };
+        let phase = if second.second < 0 {
+            format!("warming up, {:>3} s to go", -second.second)
+        } else {
+            format!("measuring, {:>3} s", second.second + 1)
+        };
         let line = format!(
-            "{} {}  {phase} {:>3} s  {:>8} tps  p95 {}{}",
+            "{} {}  {phase}  {:>8} tps  p95 {}{}",
             self.bar(),
             self.rung,
-            second.second + i64::from(second.second >= 0),
             second.transactions,
             milliseconds(&second.latency, 0.95),
             if second.errors > 0 {
@@ -108,10 +117,10 @@ impl Progress {
             return String::new();
         }
         let full = (BAR * self.done / self.planned).min(BAR);
-        let left = match self.done {
-            0 => String::new(),
-            done => {
-                let each = self.started.elapsed() / u32::try_from(done).unwrap_or(u32::MAX);
+        let left = match (self.done, self.started) {
+            (0, _) | (_, None) => String::new(),
+            (done, Some(started)) => {
+                let each = started.elapsed() / u32::try_from(done).unwrap_or(u32::MAX);
                 let rungs = u32::try_from(self.planned.saturating_sub(done)).unwrap_or(0);
                 format!(" {} left", clock(each * rungs))
             }

@@ -1,15 +1,20 @@
 //! Faults: a command that makes one and a command that ends it, run here, or on a node by its line.
 
-use std::process::Command;
-use std::time::Duration;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use lab_host::Host;
 
 use crate::plan::Fault;
 
 /// A fault's commands take no longer.
 const LIMIT: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What makes the fault and what ends it, for `sh -c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,21 +79,47 @@ pub fn run(command: &str, host: Option<&Host>) -> Result<()> {
             let output = host.run(command, LIMIT)?;
             (output.status == Some(0), output.stderr)
         }
-        None => {
-            let output = Command::new("sh")
-                .args(["-c", command])
-                .output()
-                .map_err(|error| anyhow!("cannot run sh: {error}"))?;
-            (
-                output.status.success(),
-                String::from_utf8_lossy(&output.stderr).into_owned(),
-            )
-        }
+        None => run_here(command)?,
     };
     if !succeeded {
         bail!("`{command}` failed: {}", said.trim());
     }
     Ok(())
+}
+
+/// Whether it succeeded, and what it said on stderr. A server that the command starts may keep its output open for ever, so that
+/// goes to a file, and the command's own end is what is waited for.
+fn run_here(command: &str) -> Result<(bool, String)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("lab-fault-{}-{number}", std::process::id()));
+    let said = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said)
+        .process_group(0)
+        .spawn();
+    let ended = child.context("cannot run sh").and_then(|child| wait(child, command));
+    let said = fs::read_to_string(&path).unwrap_or_default();
+    fs::remove_file(&path).ok();
+    Ok((ended?, said))
+}
+
+fn wait(mut child: Child, command: &str) -> Result<bool> {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for sh")? {
+            return Ok(status.success());
+        }
+        if Instant::now() > end {
+            child.kill().context("cannot kill sh")?;
+            child.wait().context("cannot wait for sh")?;
+            bail!("`{command}` did not end within {LIMIT:?}: start servers in the background (`… &`)");
+        }
+        thread::sleep(LOOK);
+    }
 }
 
 #[cfg(test)]
@@ -118,5 +149,12 @@ mod tests {
         run("true", None).unwrap();
         let error = run("echo no such server >&2; exit 3", None).unwrap_err().to_string();
         assert!(error.contains("no such server"), "{error}");
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_is_not_waited_for() {
+        let begun = Instant::now();
+        run("sleep 30 & echo $! > /dev/null", None).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }

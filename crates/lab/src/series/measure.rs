@@ -108,7 +108,7 @@ impl Bench {
             Load::Open { rate_per_s, .. } => format!("{rate_per_s:.0}/s"),
         };
         format!(
-            "{} {} {load} #{}",
+            "{} {} {load} r{}",
             self.subjects[asked.target].name, self.workloads[asked.workload].name, asked.repeat
         )
     }
