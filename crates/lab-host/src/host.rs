@@ -29,6 +29,8 @@ const SHORT: Duration = Duration::from_secs(10);
 const MOST_GREETINGS: usize = 200;
 const MOST_SAMPLES: usize = 100_000;
 const CLOCK_ROUNDS: u32 = 15;
+/// Of all pairs together.
+const BANDWIDTH_TIME: Duration = Duration::from_secs(40);
 
 /// How a node is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -497,7 +499,11 @@ pub fn probe_pairs(
     hosts: &[&Host],
     addresses: &BTreeMap<String, String>,
 ) -> (BTreeMap<String, BTreeMap<String, NetworkProbe>>, Vec<String>) {
-    probe_pairs_for(hosts, addresses, Width::default())
+    // Many nodes have very many pairs: each gets less of the time then.
+    let pairs = (hosts.len() * hosts.len().saturating_sub(1)).max(1);
+    let width = Width::default();
+    let seconds = (BANDWIDTH_TIME.as_secs_f64() / pairs as f64).clamp(0.3, width.seconds);
+    probe_pairs_for(hosts, addresses, Width { seconds, ..width })
 }
 
 /// [`probe_pairs`] with so many streams for so long: 20 s show what a cloud gives when its credit for bursts is spent.

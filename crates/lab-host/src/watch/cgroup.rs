@@ -34,7 +34,8 @@ pub struct GroupCounters {
     pub periods: u64,
     pub throttled_periods: u64,
     pub pressure: Pressure,
-    pub disks: BTreeMap<String, GroupDisk>,
+    /// `None` where the kernel does not tell a group's apart.
+    pub disks: Option<BTreeMap<String, GroupDisk>>,
     pub context_switches: u64,
     pub runnable: u32,
 }
@@ -120,7 +121,9 @@ impl Group {
             counters.quota_cores = smallest(directory, mount, quota_of_version_two);
             counters.pressure = Pressure::read(directory, ".pressure");
             let limits = io_max(&text(directory, "io.max"));
-            counters.disks = io_stat(&text(directory, "io.stat"), &limits, device_name);
+            counters.disks = fs::read_to_string(directory.join("io.stat"))
+                .ok()
+                .map(|stat| io_stat(&stat, &limits, device_name));
             (counters.context_switches, counters.runnable) = threads(directory);
         }
         if let Some(directory) = &self.cpuacct
@@ -155,9 +158,9 @@ impl Group {
             counters.quota_cores = Some(counters.quota_cores.unwrap_or(f64::MAX).min(f64::from(cores)));
         }
         if let Some(directory) = &self.blkio
-            && counters.disks.is_empty()
+            && counters.disks.is_none()
         {
-            counters.disks = blkio(directory);
+            counters.disks = Some(blkio(directory));
         }
         counters
     }

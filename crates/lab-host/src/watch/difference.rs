@@ -151,15 +151,17 @@ fn put_group(sample: &mut NodeSample, last: &GroupCounters, now: &GroupCounters)
     sample.pressure = pressure(&last.pressure, &now.pressure, sample.span_s);
     sample.context_switches = now.context_switches.saturating_sub(last.context_switches);
     sample.runnable = now.runnable;
-    let devices = std::mem::take(&mut sample.disks);
-    sample.disks = now
-        .disks
-        .iter()
-        .map(|(name, now)| {
-            let last = last.disks.get(name).copied().unwrap_or_default();
-            (name.clone(), group_disk(&last, now, devices.get(name)))
-        })
-        .collect();
+    if let Some(disks) = &now.disks {
+        let devices = std::mem::take(&mut sample.disks);
+        let before = last.disks.as_ref();
+        sample.disks = disks
+            .iter()
+            .map(|(name, now)| {
+                let last = before.and_then(|disks| disks.get(name)).copied().unwrap_or_default();
+                (name.clone(), group_disk(&last, now, devices.get(name)))
+            })
+            .collect();
+    }
 }
 
 fn group_disk(last: &GroupDisk, now: &GroupDisk, device: Option<&DiskSample>) -> DiskSample {
@@ -173,5 +175,119 @@ fn group_disk(last: &GroupDisk, now: &GroupDisk, device: Option<&DiskSample>) ->
         write_ms: device.map_or(0.0, |device| device.write_ms),
         write_limit: now.write_limit,
         write_limit_bytes: now.write_limit_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use lab_results::UnixMicros;
+
+    use super::super::counters::Stat;
+    use super::*;
+
+    fn counters(at: Instant, stat: &str) -> Counters {
+        Counters {
+            read_at: at,
+            wall: UnixMicros(7),
+            stat: Stat::parse(stat),
+            pressure: Pressure::default(),
+            network: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            memory_available_bytes: 0,
+            tcp_retransmits: 0,
+            processes: BTreeMap::new(),
+            allowances: BTreeMap::new(),
+            group: None,
+        }
+    }
+
+    fn two_seconds_apart() -> (Counters, Counters) {
+        let start = Instant::now();
+        let last = counters(
+            start,
+            "cpu 100 0 100 100 0 0 0 0\ncpu0 100 0 100 100 0 0 0 0\nctxt 50\n",
+        );
+        let now = counters(
+            start + Duration::from_secs(2),
+            "cpu 150 0 110 230 0 0 4 6\ncpu0 150 0 110 230 0 0 4 6\ncpu1 9 0 9 9 0 0 0 0\nctxt 90\n",
+        );
+        (last, now)
+    }
+
+    #[test]
+    fn shares_are_of_all_time_and_a_new_core_has_no_past() {
+        let (last, now) = two_seconds_apart();
+        let sample = sample("n", &last, &now);
+        assert_eq!(sample.span_s, 2.0);
+        assert_eq!(sample.cpu.user, 0.25);
+        assert_eq!(sample.cpu.steal, 0.03);
+        assert_eq!(sample.cores, [0.32, 0.0]);
+        assert_eq!(sample.context_switches, 40);
+    }
+
+    #[test]
+    fn counters_that_ran_backwards_count_nothing_and_new_ones_wait() {
+        let (mut last, mut now) = two_seconds_apart();
+        let interface = |tx_bytes| Interface {
+            tx_bytes,
+            ..Interface::default()
+        };
+        last.network.insert("eth0".to_owned(), interface(1000));
+        now.network.insert("eth0".to_owned(), interface(10));
+        now.network.insert("eth1".to_owned(), interface(5_000_000));
+        let sample = sample("n", &last, &now);
+        assert_eq!(sample.network["eth0"].tx_bytes, 0);
+        assert!(!sample.network.contains_key("eth1"));
+    }
+
+    #[test]
+    fn a_process_that_began_since_counts_whole_and_a_reused_pid_is_another() {
+        let before = BTreeMap::from([((7, 100), 500), ((8, 100), 40)]);
+        let after = BTreeMap::from([((7, 100), 530), ((8, 900), 20), ((9, 950), 10)]);
+        assert_eq!(process_seconds(Some(&before), &after), 0.6);
+        assert_eq!(process_seconds(None, &after), 0.0);
+    }
+
+    #[test]
+    fn a_groups_quota_stands_for_the_cores() {
+        let (mut last, mut now) = two_seconds_apart();
+        last.group = Some(GroupCounters::default());
+        now.group = Some(GroupCounters {
+            user_us: 600_000,
+            system_us: 200_000,
+            quota_cores: Some(0.5),
+            periods: 20,
+            throttled_periods: 15,
+            disks: None,
+            ..GroupCounters::default()
+        });
+        now.disks.insert("vda".to_owned(), Disk::default());
+        last.disks.insert("vda".to_owned(), Disk::default());
+        let sample = sample("n", &last, &now);
+        assert_eq!(sample.cpu_limit, 0.5);
+        assert!((sample.cpu.user - 0.6).abs() < 1e-9, "{:?}", sample.cpu);
+        assert!((sample.cpu.idle - 0.2).abs() < 1e-9, "{:?}", sample.cpu);
+        assert_eq!(sample.throttled, Some(0.75));
+        assert!(
+            sample.disks.contains_key("vda"),
+            "the machine's, where the group's are not told"
+        );
+    }
+
+    #[test]
+    fn a_writes_time_is_per_write() {
+        let last = Disk::default();
+        let now = Disk {
+            writes: 4,
+            written_sectors: 32,
+            write_ms: 10,
+            busy_ms: 500,
+            ..Disk::default()
+        };
+        let sample = disk(&last, &now, 2.0);
+        assert_eq!((sample.writes, sample.written_bytes), (4, 16_384));
+        assert_eq!((sample.busy, sample.write_ms), (0.25, 2.5));
     }
 }
