@@ -27,10 +27,7 @@ pub enum Ending {
 
 pub fn run_plan(matches: &ArgMatches) -> Result<()> {
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
-    let (mut plan, text) = plan::read(path)?;
-    if let Some(name) = matches.get_one::<String>("name") {
-        plan.name.clone_from(name);
-    }
+    let (plan, text) = plan::read(path, matches.get_one::<String>("name"))?;
     let existing = if matches.get_flag("reload") {
         Existing::Reload
     } else {
@@ -156,7 +153,7 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
 pub fn probe(matches: &ArgMatches) -> Result<()> {
     let probes = match matches.get_one::<PathBuf>("plan") {
         Some(path) => {
-            let (mut plan, _) = plan::read(path)?;
+            let (mut plan, _) = plan::read(path, None)?;
             plan.probes.short |= matches.get_flag("short");
             plan.probes.cross_checks |= matches.get_flag("cross-checks");
             let (mut machines, problems) = Machines::connect(&plan);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lab_driver::target::Password;
 use lab_report::Prices;
 use lab_report::price::Part;
@@ -84,6 +84,12 @@ pub fn workloads(plan: &Plan) -> Result<Vec<Sent>> {
             let workload = planned
                 .to_driver()
                 .with_context(|| format!("workload `{}`", planned.name))?;
+            if planned.driver == Driver::Sysbench && lab_driver::sysbench::version().is_none() {
+                bail!(
+                    "workload `{}` asks for sysbench, which is not installed here: install it, or leave `driver` out",
+                    planned.name
+                );
+            }
             let kind = workload.kind_name();
             let changes_rows = matches!(kind, "oltp_insert" | "oltp_delete" | "ycsb_d" | "ycsb_e");
             let suffix = if changes_rows {

@@ -244,6 +244,60 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
     );
 }
 
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn the_password_is_in_no_file() {
+    const PASSWORD: &str = "correct-horse-battery";
+    let scratch = Scratch::new("password");
+    let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
+    let root = lab_driver::Target {
+        servers: vec![server.address.clone()],
+        user: "root".to_owned(),
+        password: lab_driver::target::Password::default(),
+        database: String::new(),
+    };
+    let mut control = lab_driver::Control::connect_without_database(&root, &server.address).unwrap();
+    control
+        .query(&format!(
+            "CREATE USER bench@'%' IDENTIFIED WITH mysql_native_password BY '{PASSWORD}'"
+        ))
+        .unwrap();
+    control.query("GRANT ALL ON *.* TO bench@'%'").unwrap();
+    let secret = scratch.path("secret");
+    fs::write(&secret, format!("{PASSWORD}\n")).unwrap();
+    let mut workloads = WORKLOAD.to_owned();
+    if find_program("sysbench").is_some() {
+        workloads += "[[workload]]\nname = \"theirs\"\nkind = \"oltp_read_write\"\ntables = 1\ntable_size = 1000\ndriver = \"sysbench\"\n";
+    }
+    let plan = scratch.plan(&format!(
+        "[[target]]\nname = \"a\"\nhosts = [\"{}\"]\nuser = \"bench\"\npassword_file = {:?}\nnodes = [\"here\"]\n{HERE}{workloads}\
+         [ladder]\nthreads_per_server = [2]\nwarmup = \"0s\"\nmeasure = \"1s\"\nrepeats = 1\n",
+        server.address,
+        secret.display().to_string()
+    ));
+    lab(&["run", &plan]).unwrap();
+    assert!(
+        rungs(&scratch.results())
+            .iter()
+            .all(|rung| rung.totals.transactions > 0)
+    );
+    let mut folders = vec![scratch.results().path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files += 1;
+                let text = fs::read(&path).unwrap();
+                assert!(!String::from_utf8_lossy(&text).contains(PASSWORD), "{}", path.display());
+            }
+        }
+    }
+    assert!(files > 5);
+}
+
 /// A LatsDB that the plan's own commands kill and start again.
 struct Restartable {
     start: PathBuf,

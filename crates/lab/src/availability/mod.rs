@@ -51,10 +51,7 @@ const SETTLE_READINGS: usize = 20;
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
-    let (mut plan, text) = plan::read(path)?;
-    if let Some(name) = matches.get_one::<String>("name") {
-        plan.name.clone_from(name);
-    }
+    let (plan, text) = plan::read(path, matches.get_one::<String>("name"))?;
     let interrupt = Interrupt::install()?;
     let found = measure(&plan, &text, &interrupt)?;
     if interrupt.asked() {

@@ -75,7 +75,7 @@ pub fn problems(plan: &Plan) -> Vec<Problem> {
     findings.0
 }
 
-fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('.')
         && name.len() <= 100

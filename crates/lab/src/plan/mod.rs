@@ -449,15 +449,21 @@ fn recovery_limit() -> Span {
     Span::seconds(120)
 }
 
-/// Reads and checks the plan in `path`.
-pub fn read(path: &Path) -> Result<(Plan, String)> {
+/// Reads and checks the plan in `path`; `name` replaces its own.
+pub fn read(path: &Path, name: Option<&String>) -> Result<(Plan, String)> {
     let text = std::fs::read_to_string(path).with_context(|| {
         format!(
             "cannot read the plan {} (`lab init > plan.toml` makes one)",
             path.display()
         )
     })?;
-    let plan = parse(&text).with_context(|| format!("{}", path.display()))?;
+    let mut plan = parse(&text).with_context(|| format!("{}", path.display()))?;
+    if let Some(name) = name {
+        if !check::is_name(name) {
+            bail!("--name {name}: a folder's name is made of letters, digits, `-`, `_` and `.`");
+        }
+        plan.name.clone_from(name);
+    }
     Ok((plan, text))
 }
 
