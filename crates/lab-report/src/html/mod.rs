@@ -151,7 +151,7 @@ fn push_chart(out: &mut String, chart: &Chart) {
 fn push_table(out: &mut String, table: &Table) {
     out.push_str("<div class=\"scroll\"><table>");
     if !table.caption.is_empty() {
-        out.push_str(&format!("<caption>{}</caption>", inline(&table.caption)));
+        out.push_str(&format!("<caption><span>{}</span></caption>", inline(&table.caption)));
     }
     out.push_str("<thead><tr>");
     for column in &table.columns {

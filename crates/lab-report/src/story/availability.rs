@@ -113,7 +113,15 @@ impl Of<'_> {
 
 fn data_row(of: &Of, target: &Availability) -> Row {
     let data = &target.data;
-    let count = |field: &str, value: u64| Sentence::from(&of.figure(&["data", field], value as f64));
+    let figure = |field: &str, value: u64| Sentence::from(&of.figure(&["data", field], value as f64));
+    // What nobody looked at is not zero.
+    let count = |field: &str, value: u64| {
+        if data.not_checked.is_some() {
+            Sentence::words("–")
+        } else {
+            figure(field, value)
+        }
+    };
     Row::of(vec![
         of.name(target),
         verdict(data).into(),

@@ -15,6 +15,16 @@ use crate::text::number;
 
 /// Rate and p95 against threads, one against the other, and the percentiles of each target's best load.
 pub fn ladder_charts(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Vec<Chart> {
+    let mut threads: Vec<u32> = ladders
+        .iter()
+        .flat_map(|ladder| ladder.closed().map(|point| point.load.threads_total()))
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    // A single load is no curve; the table has it.
+    if threads.len() < 2 {
+        return vec![percentiles(series, ladders, label)];
+    }
     let mut charts = vec![
         against_threads(
             series,
@@ -409,20 +419,45 @@ pub fn open_loop(ladders: &[&Ladder], label: &Sentence) -> Chart {
     }
 }
 
-pub fn verdict_strip(series: &Series, workload: &str, label: &Sentence) -> Chart {
-    let mut loads: Vec<(f64, String)> = Vec::new();
-    for rung in series.rungs.iter().filter(|rung| rung.workload == workload) {
-        let key = match &rung.load {
-            Load::Closed { threads_total, .. } => f64::from(*threads_total),
-            // After every closed loop.
-            Load::Open { rate_per_s, .. } => 1e9 + rate_per_s,
-        };
-        let text = say::short_load(&rung.load);
-        if !loads.iter().any(|(_, known)| *known == text) {
-            loads.push((key, text));
+/// Closed and open loops each have a strip: rates asked for differ from target to target.
+pub fn verdict_strips(series: &Series, workload: &str, label: &Sentence) -> Vec<Chart> {
+    let loads = |closed: bool| -> Vec<String> {
+        let mut loads: Vec<(f64, String)> = Vec::new();
+        for rung in series.rungs.iter().filter(|rung| rung.workload == workload) {
+            let key = match &rung.load {
+                Load::Closed { threads_total, .. } if closed => f64::from(*threads_total),
+                Load::Open { rate_per_s, .. } if !closed => *rate_per_s,
+                _ => continue,
+            };
+            let text = say::short_load(&rung.load);
+            if !loads.iter().any(|(_, known)| *known == text) {
+                loads.push((key, text));
+            }
         }
-    }
-    loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+        loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+        loads.into_iter().map(|(_, text)| text).collect()
+    };
+    let strips = [
+        (loads(true), "What held each rung back", "columns: threads in total"),
+        (
+            loads(false),
+            "What held each rate back (open loop)",
+            "columns: transactions/s asked for",
+        ),
+    ];
+    strips
+        .into_iter()
+        .filter(|(loads, ..)| !loads.is_empty())
+        .map(|(loads, title, columns)| verdict_strip(series, workload, label, (loads, title, columns)))
+        .collect()
+}
+
+fn verdict_strip(
+    series: &Series,
+    workload: &str,
+    label: &Sentence,
+    (loads, title, columns): (Vec<String>, &str, &'static str),
+) -> Chart {
     let rows = series
         .run
         .targets
@@ -431,22 +466,23 @@ pub fn verdict_strip(series: &Series, workload: &str, label: &Sentence) -> Chart
         .map(|(index, target)| {
             let cells = loads
                 .iter()
-                .map(|(_, load)| verdict_cell(series, workload, &target.name, load))
+                .map(|load| verdict_cell(series, workload, &target.name, load))
                 .collect();
             (target.name.clone(), index, cells)
         })
         .collect();
     Chart {
         kind: "verdicts",
-        title: "What held each rung back".into(),
+        title: title.into(),
         svg: Verdicts {
-            name: format!("Verdict per rung: {}", label.plain()),
-            loads: loads.into_iter().map(|(_, text)| text).collect(),
+            name: format!("{title}: {}", label.plain()),
+            columns,
+            loads,
             rows,
         }
         .draw(),
         note: Sentence::words(
-            "The verdict of most repeats; the evidence stands under \"What limited the rate\". A dashed cell is void.",
+            "The verdict of most repeats; the evidence stands under \"What limited the rate\". A dashed cell is void, an empty one was not measured.",
         ),
         wide: true,
     }

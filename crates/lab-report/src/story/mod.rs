@@ -81,7 +81,7 @@ fn subtitle(series: &Series) -> Vec<Sentence> {
             value: series.rungs.len() as f64,
             from: "rungs()".into(),
         })
-        .and(" rungs");
+        .and(if series.rungs.len() == 1 { " rung" } else { " rungs" });
     vec![when, made]
 }
 

@@ -139,6 +139,7 @@ fn table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table {
             let gain = best
                 .and_then(|point| point.transactions_per_usd.as_ref())
                 .zip(base.as_ref())
+                .filter(|(own, base)| own.from != base.from)
                 .map_or_else(Sentence::new, |(own, base)| {
                     Sentence::new().change(&say::percent(&own.over(base))).and("%")
                 });

@@ -2,7 +2,7 @@
 
 use lab_results::run::Load;
 
-use super::curves::{ladder_charts, open_loop, verdict_strip};
+use super::curves::{ladder_charts, open_loop, verdict_strips};
 use crate::figure::Figure;
 use crate::page::{Block, Column, Row, Section, Sentence, Table};
 use crate::say;
@@ -66,7 +66,7 @@ pub fn of_workload(series: &Series, summary: &Summary, index: usize) -> Option<S
         charts.push(open_loop(&ladders, &label));
     }
     blocks.push(Block::Charts(charts));
-    blocks.push(Block::Charts(vec![verdict_strip(series, name, &label)]));
+    blocks.push(Block::Charts(verdict_strips(series, name, &label)));
     blocks.push(Block::Table(points_table(series, &ladders, &label)));
     blocks.push(Block::Note(
         Sentence::words("Rates are medians of n repeats with their ")
@@ -82,7 +82,7 @@ pub fn of_workload(series: &Series, summary: &Summary, index: usize) -> Option<S
     let contests: Vec<&Contest> = summary
         .contests
         .iter()
-        .filter(|contest| contest.workload == *name)
+        .filter(|contest| contest.workload == *name && !contest.loads.is_empty())
         .collect();
     if !contests.is_empty() {
         blocks.push(Block::Table(contest_table(&contests, &label)));

@@ -97,11 +97,10 @@ pub fn costs(series: &Series, summary: &Summary) -> Option<Section> {
             blocks.push(Block::Table(Table {
                 caption: Sentence::words("Per transaction, at the best load: ").join(&label),
                 columns: vec![
-                    Column::text("Target"),
-                    Column::text("Load"),
+                    Column::text("Target, load"),
                     Column::text("Node"),
                     Column::number("CPU", "µs"),
-                    Column::number("of it the process", "µs"),
+                    Column::number("its process", "µs of CPU"),
                     Column::number("Context switches", ""),
                     Column::number("Network", "bytes"),
                     Column::number("Packets", ""),
@@ -154,27 +153,15 @@ fn cost_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {
     for ladder in ladders {
         let Some(point) = ladder.best_point() else { continue };
         let target = &series.run.targets[ladder.target_index];
-        let mut first = true;
-        let mut push = |name: Sentence, costs: &CostFigures, ratio: Option<Figure>| {
-            rows.push(Row {
-                group: std::mem::take(&mut first),
-                faint: false,
-                cells: vec![
-                    say::target_name(series, ladder.target_index),
-                    say::load(series, point),
-                    name,
-                    Sentence::from(&costs.cpu_us),
-                    Sentence::from(&costs.process_cpu_us),
-                    Sentence::from(&costs.context_switches),
-                    Sentence::from(&costs.net_bytes),
-                    Sentence::from(&costs.net_packets),
-                    Sentence::from(&costs.disk_writes),
-                    Sentence::from(&costs.disk_bytes),
-                    Sentence::from(&costs.disk_flushes),
-                    Sentence::from(&ratio),
-                ],
-            });
+        let ratio = |costs: &CostFigures| {
+            base.as_ref()
+                .filter(|base| base.value > 0.0)
+                .map(|base| costs.cpu_us.over(base))
         };
+        let label = say::target_name(series, ladder.target_index)
+            .and(", ")
+            .join(&say::load(series, point));
+        let first = rows.len();
         for costs in &point.costs {
             let roles = series
                 .run
@@ -190,22 +177,33 @@ fn cost_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {
             } else {
                 name.and(format!(" ({roles})"))
             };
-            push(name, costs, None);
+            let alone = target.nodes.len() == 1 && target.nodes[0] == costs.node;
+            rows.push(cost_row(&label, name, costs, ratio(costs).filter(|_| alone)));
         }
-        if let Some(costs) = &point.server_costs {
-            let ratio = base
-                .as_ref()
-                .filter(|base| base.value > 0.0)
-                .map(|base| costs.cpu_us.over(base));
-            let name = if target.nodes.len() == 1 {
-                "its server"
-            } else {
-                "its servers together"
-            };
-            push(name.into(), costs, ratio);
+        if let Some(costs) = point.server_costs.as_ref().filter(|_| target.nodes.len() > 1) {
+            rows.push(cost_row(&label, "its servers together".into(), costs, ratio(costs)));
+        }
+        if let Some(row) = rows.get_mut(first) {
+            row.group = true;
         }
     }
     rows
+}
+
+fn cost_row(label: &Sentence, node: Sentence, costs: &CostFigures, ratio: Option<Figure>) -> Row {
+    Row::of(vec![
+        label.clone(),
+        node,
+        Sentence::from(&costs.cpu_us),
+        Sentence::from(&costs.process_cpu_us),
+        Sentence::from(&costs.context_switches),
+        Sentence::from(&costs.net_bytes),
+        Sentence::from(&costs.net_packets),
+        Sentence::from(&costs.disk_writes),
+        Sentence::from(&costs.disk_bytes),
+        Sentence::from(&costs.disk_flushes),
+        Sentence::from(&ratio),
+    ])
 }
 
 fn statement_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {

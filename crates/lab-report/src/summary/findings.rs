@@ -190,7 +190,18 @@ fn oddities(series: &Series, ladder: &Ladder) -> Vec<Sentence> {
                 .and(": idle processors that wake slowly, or threads that spin only when busy, look like this."),
         );
     }
-    let away = closed.iter().find_map(|point| {
+    // Faults and lost connections explain long answers by themselves.
+    let disturbed = |point: &&&Point| {
+        point.errors_per_s.value > 0.0
+            || series
+                .rungs
+                .iter()
+                .any(|rung| point.rungs.contains(&rung.index) && !rung.events.is_empty())
+    };
+    let calm = closed
+        .iter()
+        .filter(|point| series.availability.is_empty() && !disturbed(point));
+    let away = calm.into_iter().find_map(|point| {
         let latency = point.latency_ms.as_ref()?;
         let few = point.load.threads_total() <= FEW_THREADS;
         let long = latency.max.value >= AWAY_MS && latency.max.value >= AWAY_TIMES * latency.p99.value;

@@ -8,6 +8,8 @@ use crate::text::escaped;
 const WIDTH: f64 = 560.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
+/// Room that the number of an event takes.
+const NUMBER_PX: f64 = 42.0;
 
 /// Tracks over the seconds of one rung.
 pub struct Timeline {
@@ -63,13 +65,36 @@ impl Timeline {
             ((LEFT + WIDTH - RIGHT) / 2.0, y + 31.0),
             "seconds since the interval began",
         );
-        for (at, second) in self.events.iter().enumerate() {
-            let event_x = x.px(*second);
-            canvas.line("event", (event_x, 18.0), (event_x, y));
-            canvas.text("tick middle event-text", (event_x, 13.0), &format!("{}", at + 1));
+        for second in &self.events {
+            canvas.line("event", (x.px(*second), 18.0), (x.px(*second), y));
+        }
+        for (at, text) in event_labels(&self.events.iter().map(|second| x.px(*second)).collect::<Vec<_>>()) {
+            canvas.text("tick middle event-text", (at, 13.0), &text);
         }
         canvas.finish()
     }
+}
+
+/// Numbers over the lines; those of lines that stand close together share one label.
+fn event_labels(at: &[f64]) -> Vec<(f64, String)> {
+    let mut groups: Vec<(usize, usize)> = Vec::new();
+    for (number, x) in at.iter().enumerate() {
+        match groups.last_mut() {
+            Some((first, last)) if x - at[*first] < NUMBER_PX => *last = number,
+            _ => groups.push((number, number)),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(first, last)| {
+            let text = if first == last {
+                format!("{}", first + 1)
+            } else {
+                format!("{}–{}", first + 1, last + 1)
+            };
+            (at[first], text)
+        })
+        .collect()
 }
 
 fn draw_track(canvas: &mut Canvas, track: &Track, x: &Scale, top: f64) {
@@ -115,6 +140,8 @@ fn draw_track(canvas: &mut Canvas, track: &Track, x: &Scale, top: f64) {
 /// One row per target, one cell per load.
 pub struct Verdicts {
     pub name: String,
+    /// What the columns are.
+    pub columns: &'static str,
     pub loads: Vec<String>,
     pub rows: Vec<(String, usize, Vec<Option<VerdictCell>>)>,
 }
@@ -169,11 +196,19 @@ impl Verdicts {
                 }
             }
         }
-        canvas.text(
-            "axis-title end",
-            (width, height - 6.0),
-            "columns: threads in total, or the rate asked for",
-        );
+        canvas.text("axis-title end", (width, height - 6.0), self.columns);
         canvas.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_close_together_share_a_label() {
+        let labels = event_labels(&[100.0, 104.0, 130.0, 143.0, 300.0]);
+        let texts: Vec<&str> = labels.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["1–3", "4", "5"]);
     }
 }
