@@ -161,9 +161,18 @@ impl Drop for Server {
 
 /// Ends what runs without asking it, and removes its data.
 pub fn kill_all() {
-    for (pid, dir) in running().drain(..) {
-        signal(pid, Signal::KILL);
-        remove(&dir);
+    let servers: Vec<(u32, PathBuf)> = running().drain(..).collect();
+    for (pid, _) in &servers {
+        signal(*pid, Signal::KILL);
+    }
+    for (_, dir) in servers {
+        // A killed server writes until it has really gone.
+        let end = Instant::now() + Duration::from_secs(2);
+        while fs::remove_dir_all(&dir).is_err() && dir.exists() && Instant::now() < end {
+            thread::sleep(LOOK);
+        }
+        // What it was made in may be others' too; then it is not empty and stays.
+        dir.parent().map(fs::remove_dir);
     }
 }
 

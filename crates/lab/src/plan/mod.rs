@@ -1,10 +1,10 @@
 //! `plan.toml`: what is to be measured, against what, how long, and what it costs.
 //!
 //! A plan is read in two steps. [`parse`] turns text into these types and refuses what it does not know;
-//! [`check`](check) then looks at the whole: names that nothing defines, loads without a load, faults without a node.
+//! [`check`] then looks at the whole: names that nothing defines, loads without a load, faults without a node.
 //! Both say in which line and what to write instead. A plan never holds a password: it names a variable or a file that does.
 //!
-//! [`template`](template) is the plan that `lab init` prints, [`autobench`](autobench) makes one of an `autobench.conf`.
+//! [`template`] is the plan that `lab init` prints, [`autobench`] makes one of an `autobench.conf`.
 
 pub mod autobench;
 mod check;
