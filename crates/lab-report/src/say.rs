@@ -161,6 +161,20 @@ pub fn short_bottleneck(bottleneck: Bottleneck) -> &'static str {
     }
 }
 
+/// As `rung.json` has it.
+pub fn bottleneck_field(bottleneck: Bottleneck) -> &'static str {
+    match bottleneck {
+        Bottleneck::LoadGenerator => "load_generator",
+        Bottleneck::SqlCpu => "sql_cpu",
+        Bottleneck::DataCpu => "data_cpu",
+        Bottleneck::NetworkBandwidth => "network_bandwidth",
+        Bottleneck::NetworkPackets => "network_packets",
+        Bottleneck::Disk => "disk",
+        Bottleneck::Locks => "locks",
+        Bottleneck::None => "none",
+    }
+}
+
 pub fn side(side: &Side) -> Sentence {
     let name = Sentence::new().verbatim(&side.target, &side.from);
     if side.letter.is_empty() {

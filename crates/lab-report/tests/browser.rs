@@ -230,3 +230,21 @@ fn the_report_prints() {
     let pages = String::from_utf8_lossy(&bytes).matches("/Type /Page\n").count();
     assert!((4..60).contains(&pages), "{pages} pages");
 }
+
+#[test]
+fn a_comparison_of_many_lines_opens_whole_in_a_browser() {
+    let Some(browser) = browser() else { return };
+    let options = fixture::Options {
+        threads: &[1, 8, 64],
+        repeats: 2,
+        ..fixture::Options::default()
+    };
+    let folder = report("many", options).parent().unwrap().to_owned();
+    // Twelve lines that lie on one another: their names must not.
+    let comparison = lab_report::compare(&[folder.as_path(); 4], lab_report::Unlike::Refuse).unwrap();
+    let html = folder.join("comparison.html");
+    std::fs::write(&html, comparison.html()).unwrap();
+    let found = looked_at(browser, &html, false, 1_320);
+    nothing_wrong(&found);
+    assert_eq!(found["charts"]["throughput"], 2);
+}

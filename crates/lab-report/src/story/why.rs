@@ -30,16 +30,14 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
             });
             let confidence = place.figure(&["verdict", "confidence"], found.confidence);
             let rungs: Vec<String> = point.rungs.iter().map(|rung| format!("r{rung}")).collect();
-            let votes = |value: usize, name: &str| Figure {
-                value: value as f64,
-                from: format!(
-                    "{name}({},{})",
-                    serde_json::to_value(found.bottleneck)
-                        .ok()
-                        .and_then(|v| v.as_str().map(str::to_owned))
-                        .unwrap_or_default(),
-                    rungs.join(",")
-                ),
+            let rungs = rungs.join(",");
+            let agreeing = Figure {
+                value: verdict.agreeing as f64,
+                from: format!("votes({},{rungs})", say::bottleneck_field(found.bottleneck)),
+            };
+            let judged = Figure {
+                value: verdict.of as f64,
+                from: format!("judged({rungs})"),
             };
             rows.push(Row {
                 group: first,
@@ -51,12 +49,7 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
                     say::bottleneck(found.bottleneck).into(),
                     node,
                     Sentence::new().percent(&confidence),
-                    Sentence::from(&votes(verdict.agreeing, "votes"))
-                        .and(" of ")
-                        .figure(&Figure {
-                            value: verdict.of as f64,
-                            from: format!("judged({})", rungs.join(",")),
-                        }),
+                    Sentence::from(&agreeing).and(" of ").figure(&judged),
                     evidence,
                 ],
             });
