@@ -26,6 +26,16 @@ fn what_the_printed_plan_shows_in_comments_exists() {
     parse(&text).unwrap();
 }
 
+#[test]
+fn the_examples_of_the_documentation_are_plans() {
+    for text in [
+        include_str!("../../../../docs/lab/examples/comparison.toml"),
+        include_str!("../../../../docs/lab/examples/faults.toml"),
+    ] {
+        parse(text).unwrap();
+    }
+}
+
 /// One golden file: each plan with what is said of it.
 #[test]
 fn refusals_say_where_and_what_to_do() {
