@@ -1,7 +1,8 @@
 //! A latency distribution as the files hold it: the buckets that have something in them.
 //!
 //! A dense histogram takes 190 KB, and a series has one per rung, per statement kind and per second; reports need
-//! only percentiles of sums. Buckets have the same edges everywhere, so adding counts loses nothing.
+//! only percentiles of sums. Buckets have the same edges everywhere, so adding counts loses nothing. Counts come from files,
+//! so sums saturate.
 
 use lab_results::Latency;
 use serde::Deserialize;
@@ -25,7 +26,7 @@ impl Distribution {
         all.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
-                kept.1 += next.1;
+                kept.1 = kept.1.saturating_add(next.1);
             }
             same
         });
@@ -33,7 +34,7 @@ impl Distribution {
     }
 
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|&(_, count)| count).sum()
+        self.0.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
     /// The smallest bucket at or below which `quantile` (0..=1) of all values lie, in microseconds.
@@ -41,7 +42,7 @@ impl Distribution {
         let rank = ((quantile * self.count() as f64).ceil() as u64).max(1);
         let mut seen = 0;
         for &(us, count) in &self.0 {
-            seen += count;
+            seen = u64::saturating_add(seen, count);
             if seen >= rank {
                 return Some(us);
             }
@@ -57,9 +58,86 @@ impl Distribution {
     }
 }
 
+/// Several distributions over one list of buckets, for resampling: a draw is read without being merged.
+#[derive(Debug)]
+pub struct Resampler {
+    edges: Vec<u64>,
+    /// By part, a count per edge.
+    counts: Vec<Vec<u64>>,
+}
+
+impl Resampler {
+    pub fn new(parts: &[&Distribution]) -> Self {
+        let mut edges: Vec<u64> = parts.iter().flat_map(|part| part.0.iter().map(|&(us, _)| us)).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let counts = parts
+            .iter()
+            .map(|part| {
+                let mut buckets = part.0.iter().peekable();
+                edges
+                    .iter()
+                    .map(|edge| buckets.next_if(|(us, _)| us == edge).map_or(0, |&(_, count)| count))
+                    .collect()
+            })
+            .collect();
+        Resampler { edges, counts }
+    }
+
+    /// Of the parts drawn, each as often as it was; `None` if they hold nothing.
+    pub fn quantile_us(&self, quantile: f64, draw: &[usize]) -> Option<u64> {
+        let mut weights = vec![0_u64; self.counts.len()];
+        draw.iter().for_each(|&index| weights[index] += 1);
+        let drawn: Vec<(u64, &[u64])> = weights
+            .iter()
+            .zip(&self.counts)
+            .filter(|(weight, _)| **weight > 0)
+            .map(|(weight, counts)| (*weight, counts.as_slice()))
+            .collect();
+        let add = |sum: u64, more: u64| sum.saturating_add(more);
+        let at = |edge: usize| {
+            let weighed = drawn.iter().map(|(weight, counts)| weight.saturating_mul(counts[edge]));
+            weighed.fold(0, add)
+        };
+        let total = (0..self.edges.len()).map(at).fold(0, add);
+        let rank = ((quantile * total as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for edge in 0..self.edges.len() {
+            seen = add(seen, at(edge));
+            if seen >= rank {
+                return Some(self.edges[edge]);
+            }
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_draw_is_what_merging_it_would_give() {
+        let of = |seed: u64| {
+            let mut latency = Latency::default();
+            (1..400).for_each(|step| latency.record_us(step * seed % 5_003 + seed));
+            Distribution::from(&latency)
+        };
+        let parts = [of(7), of(131), of(977)];
+        let refs: Vec<&Distribution> = parts.iter().collect();
+        let resampler = Resampler::new(&refs);
+        for draw in [vec![0, 1, 2], vec![0, 0, 0], vec![1, 1, 2], vec![2]] {
+            let merged = Distribution::merged(draw.iter().map(|&index| &parts[index]));
+            for quantile in [0.0, 0.5, 0.95, 0.999, 1.0] {
+                assert_eq!(
+                    resampler.quantile_us(quantile, &draw),
+                    merged.quantile_us(quantile),
+                    "{draw:?} {quantile}"
+                );
+            }
+        }
+        assert_eq!(Resampler::new(&[]).quantile_us(0.5, &[]), None);
+    }
 
     #[test]
     fn percentiles_are_the_histograms_own() {

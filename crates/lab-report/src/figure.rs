@@ -17,7 +17,7 @@
 
 use serde::Serialize;
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Resampler};
 use crate::stats;
 
 /// A value and the formula it came by.
@@ -201,7 +201,7 @@ impl Estimate {
     /// A percentile of the repeats' histograms together, in milliseconds; the bootstrap draws whole repeats.
     pub fn quantile_ms(quantile: f64, parts: &[Sourced], seed: u64) -> Option<Estimate> {
         let middle = Figure::quantile_ms(quantile, parts)?;
-        let ends = stats::interval(parts.len(), seed, |draw| quantile_of(quantile, parts, draw));
+        let ends = stats::interval(parts.len(), seed, quantile_of(quantile, parts));
         let end = |name: &str, value: f64| {
             Figure {
                 value,
@@ -227,10 +227,10 @@ impl Estimate {
 }
 
 /// The percentile, in µs, of the repeats drawn.
-pub fn quantile_of(quantile: f64, parts: &[Sourced], draw: &[usize]) -> f64 {
-    Distribution::merged(draw.iter().map(|&index| parts[index].distribution))
-        .quantile_us(quantile)
-        .map_or(0.0, |us| us as f64)
+pub fn quantile_of(quantile: f64, parts: &[Sourced]) -> impl Fn(&[usize]) -> f64 + use<> {
+    let distributions: Vec<&Distribution> = parts.iter().map(|part| part.distribution).collect();
+    let resampler = Resampler::new(&distributions);
+    move |draw| resampler.quantile_us(quantile, draw).map_or(0.0, |us| us as f64)
 }
 
 pub fn values(figures: &[Figure]) -> Vec<f64> {

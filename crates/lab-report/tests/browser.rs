@@ -139,6 +139,7 @@ fn the_report_opens_whole_in_a_browser() {
     nothing_wrong(&looked_at(browser, &html, false, 760));
     for kind in [
         "throughput",
+        "best",
         "latency",
         "latency-throughput",
         "percentiles",

@@ -156,9 +156,10 @@ fn no_number_can_make_it_panic() {
     let whole: Value = serde_json::from_str(&std::fs::read_to_string(&rung).unwrap()).unwrap();
     let mut places = Vec::new();
     numbers(&whole, String::new(), &mut places);
-    places.retain(|place| !place.contains("/latency/") && !place.contains("/service_latency/"));
+    // Of each histogram the first bucket stands for the others.
+    places.retain(|place| !place.contains("latency/") || place.contains("latency/0/"));
     for place in places {
-        for value in [json!(0), json!(1e15 as u64), json!(1e300), json!(-1)] {
+        for value in [json!(0), json!(1e15 as u64), json!(u64::MAX), json!(1e300), json!(-1)] {
             let mut changed = whole.clone();
             *changed.pointer_mut(&place).unwrap() = value;
             std::fs::write(&rung, changed.to_string()).unwrap();

@@ -199,8 +199,8 @@ impl Prices {
         Ok(Price {
             micro_usd_per_hour: lines
                 .iter()
-                .map(|line| line.micro_usd_per_hour * u64::from(line.count))
-                .sum(),
+                .map(|line| line.micro_usd_per_hour.saturating_mul(u64::from(line.count)))
+                .fold(0, u64::saturating_add),
             dated: lines.iter().map(|line| line.dated.clone()).min().unwrap_or_default(),
             lines,
         })

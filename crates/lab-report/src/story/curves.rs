@@ -8,6 +8,7 @@ use crate::page::{Chart, Sentence};
 use crate::say;
 use crate::series::Series;
 use crate::summary::{Ladder, Point};
+use crate::svg::bars::{Bar, Bars};
 use crate::svg::plot::{Axis, Line, Mark, Plot};
 use crate::svg::scale::Scale;
 use crate::svg::strips::{VerdictCell, Verdicts};
@@ -333,6 +334,43 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
         title: "Latency by percentile".into(),
         svg: plot.draw(),
         note: at.join(label),
+        wide: false,
+    }
+}
+
+/// The best rate of each target, with its interval.
+pub fn best_rates(ladders: &[&Ladder], label: &Sentence) -> Chart {
+    let bars = ladders
+        .iter()
+        .filter_map(|ladder| {
+            let point = ladder.best_point()?;
+            Some(Bar {
+                label: ladder.target.clone(),
+                under: match point.load {
+                    Load::Closed { threads_total: 1, .. } => "at 1 thread".into(),
+                    Load::Closed { threads_total, .. } => format!("at {} threads", number(f64::from(threads_total))),
+                    Load::Open { rate_per_s, .. } => format!("asked {}/s", number(rate_per_s)),
+                },
+                colour: ladder.target_index,
+                low: point.tps.low.as_ref().map(|low| low.value),
+                high: point.tps.high.as_ref().map(|high| high.value),
+                shown: Sentence::from(&point.tps.middle),
+                value: point.tps.middle.clone(),
+                elsewhere: false,
+            })
+        })
+        .collect();
+    Chart {
+        kind: "best",
+        title: "Best rate of each".into(),
+        svg: Bars {
+            kind: "best",
+            name: format!("Best rate of each: {}", label.plain()),
+            axis: "transactions/s: longer is better; the line is the interval".into(),
+            bars,
+        }
+        .draw(),
+        note: label.clone(),
         wide: false,
     }
 }

@@ -2,7 +2,7 @@
 
 use lab_results::run::Load;
 
-use super::curves::{ladder_charts, open_loop, verdict_strips};
+use super::curves::{best_rates, ladder_charts, open_loop, verdict_strips};
 use crate::figure::Figure;
 use crate::page::{Block, Column, Row, Section, Sentence, Table};
 use crate::say;
@@ -64,6 +64,9 @@ pub fn of_workload(series: &Series, summary: &Summary, index: usize) -> Option<S
     }
     if any(&|point| !point.is_closed()) {
         charts.push(open_loop(&ladders, &label));
+    }
+    if any(&|_| true) {
+        charts.push(best_rates(&ladders, &label));
     }
     blocks.push(Block::Charts(charts));
     blocks.push(Block::Charts(verdict_strips(series, name, &label)));

@@ -111,8 +111,8 @@ fn latencies(seed: u64, base: &Point, other: &Point) -> Option<Contrast> {
     let difference = stats::difference_of(
         (bases.len(), others.len()),
         seed,
-        |draw| quantile_of(0.95, &bases, draw),
-        |draw| quantile_of(0.95, &others, draw),
+        quantile_of(0.95, &bases),
+        quantile_of(0.95, &others),
     )?;
     let each: Vec<&str> = bases.iter().chain(&others).map(|part| part.from).collect();
     let arguments = format!("{seed},0.95,{},{}", bases.len(), each.join(","));
