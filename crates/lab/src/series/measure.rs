@@ -44,6 +44,9 @@ const SILENT_MAX: u32 = 3;
 /// A target that is being started again by its operator gets this long before a rung is given up.
 const COME_BACK: Duration = Duration::from_secs(5);
 
+/// A rung that the user stopped before it was a second long says nothing.
+const WORTH_KEEPING_S: f64 = 1.0;
+
 const LOCK_ERRORS: &[u16] = &[1205, 1213, 3572, 1020, 3058];
 const WAIT_FOR_LOCKS: &[&str] = &["update", "delete", "insert"];
 
@@ -72,6 +75,9 @@ impl Bench {
             }
         };
         self.silent.remove(&asked.target);
+        if outcome.interrupted && outcome.measured_s < WORTH_KEEPING_S {
+            return Ok(None);
+        }
         self.interrupt.sleep(asked.cooldown.max(if self.plan.probes.watch {
             SAMPLE_LATENESS
         } else {
@@ -346,7 +352,7 @@ impl Bench {
     }
 
     fn explanation(
-        &mut self,
+        &self,
         asked: &Asked,
         outcome: &Outcome,
         costs: &BTreeMap<String, NodeCost>,
@@ -363,7 +369,7 @@ impl Bench {
         let together = load_node.node.name == *server_node;
         let server_cpu_s = cost.map_or(0.0, |cost| cost.process_cpu_s.unwrap_or(cost.cpu_s));
         let flushes = cost.and_then(|cost| cost.disk_flushes).unwrap_or(0) as f64;
-        let (explanation, missing) = explain_one_thread(&OneThread {
+        let (explanation, _not_probed) = explain_one_thread(&OneThread {
             load: load_node.probes.as_ref(),
             server_name: if together { "self" } else { server_node },
             server: self
@@ -377,10 +383,6 @@ impl Bench {
             syncs_per_tx: per_tx(flushes),
             hand_overs_per_tx: 2.0 * per_tx(flushes),
         });
-        if !missing.is_empty() && self.plan.probes.before {
-            let words = format!("no probe explains the part of {}", missing.join(", "));
-            self.progress.detail(&words);
-        }
         Some(explanation)
     }
 
