@@ -1,34 +1,26 @@
-//! A node as the coordinator holds it, wherever it is: a line to its agent, whatever the line is made of.
+//! A node as the coordinator holds it, wherever it is: what can be asked of it, over a line that is opened again when it broke.
+//!
+//! A series takes hours, and faults that are part of it restart whole machines: a request that finds its line dead opens another,
+//! and the stream of samples goes on over it. A request that was under way when the line broke fails; nothing is done twice.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lab_results::host::NetworkProbe;
-use lab_results::{NodeProbes, NodeSample, UnixMicros};
+use lab_results::{NodeProbes, NodeSample};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::agent::line::{read_json, read_line, write_json};
-use crate::agent::protocol::{FromAgent, Hello, LONGEST_ANSWER, Numbered, Request, VERSION};
-use crate::agent::{AgentOptions, serve, token};
+use crate::agent::protocol::Request;
+use crate::link::{Link, SHORT};
 use crate::probe::network::{Door, Width};
-use crate::{Context, HostError, ProbePlan, WatchPlan, watch};
+use crate::{HostError, ProbePlan, WatchPlan};
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_secs(10);
-/// Lines before an agent's first one: a message of the day, an rc file that prints.
-const MOST_GREETINGS: usize = 200;
-const MOST_SAMPLES: usize = 100_000;
-const CLOCK_ROUNDS: u32 = 15;
+/// Between two attempts to open a line again.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Of all pairs together.
 const BANDWIDTH_TIME: Duration = Duration::from_secs(40);
 
@@ -49,37 +41,21 @@ pub enum Reach {
 }
 
 /// A node with the line to its agent. Requests may be made from several threads at once. Dropping it ends the line.
-pub struct Host {
+pub struct Host(Arc<Inner>);
+
+struct Inner {
     name: String,
-    writer: Mutex<Box<dyn Write + Send>>,
-    next_id: AtomicU64,
-    shared: Arc<Shared>,
-    line: Line,
+    reach: Reach,
+    state: Mutex<State>,
 }
 
-/// What ends with the host.
-enum Line {
-    Local(UnixStream),
-    Tcp(TcpStream),
-    Ssh(Mutex<Child>),
-}
-
-/// What ssh says on stderr may be read a moment after its stdout ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-type Answer = Result<Value, String>;
-
-/// What the reading thread fills.
-#[derive(Default)]
-struct Shared {
-    waiting: Mutex<HashMap<u64, mpsc::SyncSender<Answer>>>,
-    samples: Mutex<VecDeque<NodeSample>>,
-    gone: Mutex<Option<String>>,
-    /// The node's clock minus ours.
-    offset_us: AtomicI64,
-    /// The end of what ssh said on stderr, and whether it may still say something.
-    complaint: Mutex<String>,
-    may_complain: AtomicBool,
+struct State {
+    link: Arc<Link>,
+    /// To go on with over the next line.
+    watch: Option<WatchPlan>,
+    /// Of earlier lines.
+    samples: Vec<NodeSample>,
+    not_before: Instant,
 }
 
 /// What a command on a node did.
@@ -94,175 +70,41 @@ pub struct CommandOutput {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("name", &self.0.name)
+            .finish_non_exhaustive()
     }
 }
 
 impl Host {
     /// Connects and takes the node's clock offset.
     pub fn connect(name: &str, reach: &Reach) -> Result<Host, HostError> {
-        let host = match reach {
-            Reach::Local => Host::local(name),
-            Reach::Ssh {
-                destination,
-                options,
-                command,
-            } => Host::ssh(name, destination, options, command),
-            Reach::Agent { address, token } => Host::tcp(name, address, token),
-        }?;
-        host.clock_offset()?;
-        Ok(host)
-    }
-
-    fn local(name: &str) -> Result<Host, HostError> {
-        let what = || format!("{name}: the agent of this machine");
-        let (ours, theirs) = UnixStream::pair().context(what)?;
-        let (reader, writer) = (theirs.try_clone().context(what)?, theirs);
-        let options = AgentOptions {
-            allow_commands: true,
-            cgroup: None,
-        };
-        let agent = move || {
-            // The line ends when the host is dropped; there is nobody left to tell.
-            let _ = serve(reader, writer, &options);
-        };
-        thread::Builder::new()
-            .name("lab-agent".to_owned())
-            .spawn(agent)
-            .context(what)?;
-        let (reader, writer) = (ours.try_clone().context(what)?, ours.try_clone().context(what)?);
-        Host::with(name, reader, writer, Line::Local(ours))
-    }
-
-    fn tcp(name: &str, address: &str, token: &str) -> Result<Host, HostError> {
-        let what = || format!("{name}: connecting to the agent at {address}");
-        let addresses = address.to_socket_addrs().context(what)?;
-        let mut last = Err(std::io::Error::from(std::io::ErrorKind::NotFound)).context(what);
-        for address in addresses {
-            last = TcpStream::connect_timeout(&address, SHORT).context(what);
-            if last.is_ok() {
-                break;
-            }
-        }
-        let stream = last?;
-        stream.set_nodelay(true).context(what)?;
-        stream.set_read_timeout(Some(token::TIME_LIMIT)).context(what)?;
-        stream.set_write_timeout(Some(CONNECT_LIMIT)).context(what)?;
-        token::enter(&stream, token).map_err(|error| named(name, error))?;
-        stream.set_read_timeout(None).context(what)?;
-        let (reader, writer) = (stream.try_clone().context(what)?, stream.try_clone().context(what)?);
-        Host::with(name, reader, writer, Line::Tcp(stream))
-    }
-
-    fn ssh(name: &str, destination: &str, options: &[String], command: &str) -> Result<Host, HostError> {
-        if destination.starts_with('-') || destination.is_empty() {
-            return Err(HostError::Refused {
-                node: name.to_owned(),
-                why: format!("{destination:?} is no ssh destination"),
-            });
-        }
-        let what = || format!("{name}: ssh {destination}");
-        let mut child = Command::new("ssh")
-            // Nobody is there to be asked for a password, and a dead node must not hold the line for hours.
-            .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"])
-            .args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"])
-            .args(options)
-            .args(["--", destination, command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context(what)?;
-        let writer = child.stdin.take().expect("stdin is piped");
-        let reader = child.stdout.take().expect("stdout is piped");
-        let stderr = child.stderr.take().expect("stderr is piped");
-        let host = Host::over(name, writer, Line::Ssh(Mutex::new(child)));
-        let shared = host.shared.clone();
-        shared.may_complain.store(true, Ordering::Relaxed);
-        thread::spawn(move || {
-            keep_complaint(stderr, &shared);
-            shared.may_complain.store(false, Ordering::Relaxed);
-        });
-        host.greeted(reader)
-    }
-
-    fn with(
-        name: &str,
-        reader: impl Read + Send + 'static,
-        writer: impl Write + Send + 'static,
-        line: Line,
-    ) -> Result<Host, HostError> {
-        Host::over(name, writer, line).greeted(reader)
-    }
-
-    fn over(name: &str, writer: impl Write + Send + 'static, line: Line) -> Host {
-        Host {
+        let link = Arc::new(Link::connect(name, reach)?);
+        Ok(Host(Arc::new(Inner {
             name: name.to_owned(),
-            writer: Mutex::new(Box::new(writer)),
-            next_id: AtomicU64::new(1),
-            shared: Arc::default(),
-            line,
-        }
-    }
-
-    /// Waits for the agent's first line, then lets a thread read the rest.
-    fn greeted(self, reader: impl Read + Send + 'static) -> Result<Host, HostError> {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let shared = self.shared.clone();
-        let read = move || {
-            let mut reader = BufReader::new(reader);
-            let greeting = greeting(&mut reader);
-            let welcome = greeting.is_ok();
-            if sender.send(greeting).is_err() || !welcome {
-                return;
-            }
-            let why = shared.read(&mut reader);
-            shared.end(why);
-        };
-        thread::Builder::new()
-            .name("lab-host".to_owned())
-            .spawn(read)
-            .context(|| self.name.clone())?;
-        match receiver.recv_timeout(CONNECT_LIMIT) {
-            Ok(Ok(())) => Ok(self),
-            Ok(Err(why)) => Err(HostError::Protocol {
-                node: self.name.clone(),
-                why: self.with_complaint(&why),
+            reach: reach.clone(),
+            state: Mutex::new(State {
+                link,
+                watch: None,
+                samples: Vec::new(),
+                not_before: Instant::now(),
             }),
-            Err(_) => Err(HostError::TimedOut {
-                node: self.name.clone(),
-                what: self.with_complaint("the agent's first line"),
-                after: CONNECT_LIMIT,
-            }),
-        }
+        })))
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
-    /// `false` once the line to the node has ended.
+    /// `false` while the line to the node is broken.
     pub fn alive(&self) -> bool {
-        self.shared.gone.lock().expect("no holder panics").is_none()
+        self.0.state().link.alive()
     }
 
     /// The node's clock minus this machine's, and half the round trip it was taken over, in microseconds.
     /// The samples' times are put right by the last one taken.
     pub fn clock_offset(&self) -> Result<(i64, u64), HostError> {
-        let mut best: Option<(i64, u64)> = None;
-        for _ in 0..CLOCK_ROUNDS {
-            let (asked, start) = (watch::now(), Instant::now());
-            let theirs: UnixMicros = self.ask(Request::Time, SHORT)?;
-            let half = start.elapsed().as_micros() as u64 / 2;
-            let offset = theirs.0.cast_signed() - (asked.0 + half).cast_signed();
-            // The shortest round trip leaves the least room for error.
-            if best.is_none_or(|(_, best)| half < best) {
-                best = Some((offset, half));
-            }
-        }
-        let best = best.expect("there is at least one round");
-        self.shared.offset_us.store(best.0, Ordering::Relaxed);
-        Ok(best)
+        self.0.link()?.clock_offset()
     }
 
     /// Probes the node; what fails is named in `problems`. Takes up to a minute, two with cross-checks.
@@ -270,7 +112,7 @@ impl Host {
         let offset = self.clock_offset()?;
         let limit = Duration::from_secs(if plan.cross_checks { 300 } else { 120 });
         let request = Request::Probe {
-            node: self.name.clone(),
+            node: self.0.name.clone(),
             plan: plan.clone(),
         };
         let mut probes: NodeProbes = self.ask(request, limit)?;
@@ -280,22 +122,28 @@ impl Host {
 
     /// Starts (or restarts, with another plan) the stream of samples.
     pub fn watch(&self, plan: &WatchPlan) -> Result<(), HostError> {
-        self.clock_offset()?;
-        let request = Request::Watch {
-            node: self.name.clone(),
-            plan: plan.clone(),
-        };
-        self.ask(request, SHORT)
+        let link = self.0.link()?;
+        link.watch(plan)?;
+        self.0.state().watch = Some(plan.clone());
+        Ok(())
     }
 
-    /// The samples that came since the last call (the last 100,000 of them), times by this machine's clock.
+    /// The samples that came since the last call (the last 100,000 of them), times by this machine's clock. Never waits; if the
+    /// line is broken, another is tried for meanwhile.
     pub fn take_samples(&self) -> Vec<NodeSample> {
-        self.shared
-            .samples
-            .lock()
-            .expect("no holder panics")
-            .drain(..)
-            .collect()
+        let mut state = self.0.state();
+        let mut samples = std::mem::take(&mut state.samples);
+        samples.extend(state.link.take_samples());
+        let due = !state.link.alive() && state.watch.is_some() && Instant::now() >= state.not_before;
+        drop(state);
+        if due {
+            let inner = self.0.clone();
+            // Whether it worked shows in the next samples.
+            let _ = thread::Builder::new()
+                .name("lab-again".to_owned())
+                .spawn(move || inner.link().map(drop));
+        }
+        samples
     }
 
     /// Runs `command` with the node's `sh -c`, to its end or for `limit` (10 minutes at most).
@@ -333,163 +181,46 @@ impl Host {
     }
 
     fn ask<T: DeserializeOwned>(&self, request: Request, limit: Duration) -> Result<T, HostError> {
-        let what = request.what();
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.shared.waiting.lock().expect("no holder panics").insert(id, sender);
-        let sent = {
-            let mut writer = self.writer.lock().expect("no holder panics");
-            write_json(&mut *writer, &Numbered { id, request })
+        self.0.link()?.ask(request, limit)
+    }
+}
+
+impl Inner {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no holder panics")
+    }
+
+    /// A line that lives: the one there is, or another.
+    fn link(&self) -> Result<Arc<Link>, HostError> {
+        let (broken, watch) = {
+            let mut state = self.state();
+            if state.link.alive() {
+                return Ok(state.link.clone());
+            }
+            if Instant::now() < state.not_before {
+                return Err(state.link.gone(""));
+            }
+            state.not_before = Instant::now() + AGAIN;
+            (state.link.clone(), state.watch.clone())
         };
-        // The reading thread may have ended before our entry was there for it to clear: then nobody will answer any more.
-        let limit_now = if self.alive() { limit } else { Duration::ZERO };
-        let answer = match sent.map(|()| receiver.recv_timeout(limit_now)) {
-            Ok(Ok(Ok(value))) => serde_json::from_value(value).map_err(|error| HostError::Protocol {
-                node: self.name.clone(),
-                why: format!("{what}: {error}"),
-            }),
-            Ok(Ok(Err(why))) => Err(HostError::Refused {
-                node: self.name.clone(),
-                why,
-            }),
-            Ok(Err(RecvTimeoutError::Timeout)) if self.alive() => Err(HostError::TimedOut {
-                node: self.name.clone(),
-                what: what.to_owned(),
-                after: limit,
-            }),
-            Ok(Err(_)) => Err(self.gone("")),
-            Err(error) => Err(self.gone(&error.to_string())),
-        };
-        self.shared.waiting.lock().expect("no holder panics").remove(&id);
-        answer
-    }
-
-    fn gone(&self, otherwise: &str) -> HostError {
-        let gone = self.shared.gone.lock().expect("no holder panics").clone();
-        HostError::Gone {
-            node: self.name.clone(),
-            why: self.with_complaint(&gone.unwrap_or_else(|| otherwise.to_owned())),
-        }
-    }
-
-    fn with_complaint(&self, why: &str) -> String {
-        let began = Instant::now();
-        while self.shared.may_complain.load(Ordering::Relaxed) && began.elapsed() < LAST_WORDS {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let complaint = self.shared.complaint.lock().expect("no holder panics");
-        match complaint.trim() {
-            "" => why.to_owned(),
-            complaint => format!("{why} ({complaint})"),
-        }
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        match &self.line {
-            Line::Local(stream) => {
-                let _ = stream.shutdown(Shutdown::Both);
+        let opened = Link::connect(&self.name, &self.reach).and_then(|link| {
+            if let Some(watch) = &watch {
+                link.watch(watch)?;
             }
-            Line::Tcp(stream) => {
-                let _ = stream.shutdown(Shutdown::Both);
+            Ok(Arc::new(link))
+        });
+        let mut state = self.state();
+        match opened {
+            Ok(link) => {
+                state.samples.extend(broken.take_samples());
+                state.link = link.clone();
+                Ok(link)
             }
-            Line::Ssh(child) => {
-                // With its stdin closed the agent ends, and ssh after it; a line that hangs is cut.
-                *self.writer.lock().expect("no holder panics") = Box::new(std::io::sink());
-                let mut child = child.lock().expect("no holder panics");
-                let began = Instant::now();
-                while matches!(child.try_wait(), Ok(None)) && began.elapsed() < Duration::from_secs(2) {
-                    thread::sleep(Duration::from_millis(10));
-                }
-                let _ = child.kill();
-                let _ = child.wait();
+            Err(error) => {
+                state.not_before = Instant::now() + AGAIN;
+                Err(broken.gone_and(&error))
             }
         }
-    }
-}
-
-impl Shared {
-    /// Reads until the line ends; says why.
-    fn read(&self, reader: &mut BufReader<impl Read>) -> String {
-        loop {
-            match read_json::<FromAgent>(reader, LONGEST_ANSWER) {
-                Ok(Some(FromAgent::Ok { id, ok })) => self.answer(id, Ok(ok)),
-                Ok(Some(FromAgent::Error { id, error })) => self.answer(id, Err(error)),
-                Ok(Some(FromAgent::Sample { mut sample })) => {
-                    let offset = self.offset_us.load(Ordering::Relaxed);
-                    sample.at = sample.at.map(|at| UnixMicros(at.0.saturating_add_signed(-offset)));
-                    let mut samples = self.samples.lock().expect("no holder panics");
-                    if samples.len() == MOST_SAMPLES {
-                        samples.pop_front();
-                    }
-                    samples.push_back(*sample);
-                }
-                Ok(None) => return "the agent ended".to_owned(),
-                Err(error) => return error.to_string(),
-            }
-        }
-    }
-
-    fn answer(&self, id: u64, answer: Answer) {
-        let waiting = self.waiting.lock().expect("no holder panics").remove(&id);
-        if let Some(sender) = waiting {
-            // Whoever asked may have lost patience.
-            let _ = sender.try_send(answer);
-        }
-    }
-
-    fn end(&self, why: String) {
-        *self.gone.lock().expect("no holder panics") = Some(why);
-        self.waiting.lock().expect("no holder panics").clear();
-    }
-}
-
-pub(crate) fn greeting(reader: &mut BufReader<impl Read>) -> Result<(), String> {
-    for _ in 0..MOST_GREETINGS {
-        let line = match read_line(reader, LONGEST_ANSWER) {
-            Ok(Some(line)) => line,
-            Ok(None) => return Err("the connection ended before the agent's first line".to_owned()),
-            Err(error) => return Err(error.to_string()),
-        };
-        match serde_json::from_slice::<Hello>(&line) {
-            Ok(hello) if hello.lab_agent == VERSION => return Ok(()),
-            Ok(hello) => {
-                return Err(format!(
-                    "the agent there speaks version {}, this one {VERSION}: use the same latsdb on both",
-                    hello.lab_agent
-                ));
-            }
-            Err(_) => {}
-        }
-    }
-    Err(format!("no agent's first line within {MOST_GREETINGS} lines"))
-}
-
-fn keep_complaint(mut stderr: impl Read, shared: &Shared) {
-    let mut chunk = [0; 1024];
-    while let Ok(read @ 1..) = stderr.read(&mut chunk) {
-        let mut kept = shared.complaint.lock().expect("no holder panics");
-        kept.push_str(&String::from_utf8_lossy(&chunk[..read]));
-        let start = kept.len().saturating_sub(1000);
-        *kept = kept
-            .chars()
-            .skip(kept[..kept.floor_char_boundary(start)].chars().count())
-            .collect();
-    }
-}
-
-fn named(name: &str, error: HostError) -> HostError {
-    match error {
-        HostError::Refused { why, .. } => HostError::Refused {
-            node: name.to_owned(),
-            why,
-        },
-        HostError::Io { what, source } => HostError::Io {
-            what: format!("{name}: {what}"),
-            source,
-        },
-        other => other,
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! In reading order:
 //!
-//! 1. [`host`]: a node as the coordinator holds it: probe it, watch it, run a command on it.
+//! 1. [`host`]: a node as the coordinator holds it: probe it, watch it, run a command on it; `link` is its line.
 //! 2. [`agent`]: the other end of that line, on the node itself.
 //! 3. [`probe`]: what a machine can do, measured in process.
 //! 4. [`watch`]: what it does, a sample each second.
@@ -20,6 +20,7 @@ pub mod agent;
 pub mod cost;
 pub mod explain;
 pub mod host;
+mod link;
 pub mod probe;
 pub mod verdict;
 pub mod watch;

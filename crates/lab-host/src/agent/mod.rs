@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt;
+
 use crate::{Context, HostError};
 pub(crate) use serve::serve;
 
@@ -91,6 +93,7 @@ pub fn serve_tcp(
 
 fn serve_connection(stream: TcpStream, token: &str, options: &AgentOptions) -> Result<(), HostError> {
     let prepare = || {
+        notice_death(&stream)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(token::TIME_LIMIT))?;
         stream.set_write_timeout(Some(WRITE_LIMIT))
@@ -102,6 +105,18 @@ fn serve_connection(stream: TcpStream, token: &str, options: &AgentOptions) -> R
         .context(|| "preparing a connection".to_owned())?;
     let reader = stream.try_clone().context(|| "preparing a connection".to_owned())?;
     serve(reader, stream, options)
+}
+
+/// A machine that lost its power says nothing: without being asked the other end would wait for ever.
+pub(crate) fn notice_death(stream: &TcpStream) -> std::io::Result<()> {
+    const EACH: Duration = Duration::from_secs(5);
+    const TIMES: u32 = 3;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, EACH)?;
+    sockopt::set_tcp_keepintvl(stream, EACH)?;
+    sockopt::set_tcp_keepcnt(stream, TIMES)?;
+    sockopt::set_tcp_user_timeout(stream, (EACH * (TIMES + 1)).as_millis() as u32)?;
+    Ok(())
 }
 
 /// Bytes that nobody can guess.

@@ -136,29 +136,85 @@ fn an_endless_line_ends_the_connection() {
     assert!(error.to_string().contains("bytes"), "{error}");
 }
 
-#[test]
-fn a_host_whose_agent_ends_says_so_at_once() {
+/// An agent that serves one connection at a time, and ends it when it is told to.
+struct Mortal {
+    address: SocketAddr,
+    end: mpsc::Sender<()>,
+}
+
+fn mortal(lives: usize) -> Mortal {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (end, ended) = mpsc::channel::<()>();
+    let (end, ended) = mpsc::channel();
     thread::spawn(move || {
-        let (stream, _) = listener.accept().unwrap();
-        let kept = stream.try_clone().unwrap();
-        thread::spawn(move || serve_connection(stream, TOKEN, &AgentOptions::default()));
-        let _ = ended.recv();
-        kept.shutdown(std::net::Shutdown::Both).unwrap();
+        for _ in 0..lives {
+            let (stream, _) = listener.accept().unwrap();
+            let kept = stream.try_clone().unwrap();
+            thread::spawn(move || {
+                serve_connection(
+                    stream,
+                    TOKEN,
+                    &AgentOptions {
+                        allow_commands: true,
+                        cgroup: None,
+                    },
+                )
+            });
+            if ended.recv().is_err() {
+                return;
+            }
+            kept.shutdown(std::net::Shutdown::Both).unwrap();
+        }
     });
-    let host = Host::connect("there", &reach(address, TOKEN)).unwrap();
-    assert!(host.alive());
-    drop(end);
+    Mortal { address, end }
+}
+
+fn wait_until(what: impl Fn() -> bool) {
     let began = Instant::now();
-    while host.alive() {
+    while !what() {
         assert!(began.elapsed() < LIMIT);
         thread::sleep(Duration::from_millis(5));
     }
-    let error = host.run("echo", LIMIT).unwrap_err();
-    assert!(matches!(error, HostError::Gone { .. }), "{error}");
-    assert!(began.elapsed() < LIMIT);
+}
+
+#[test]
+fn a_host_whose_agent_ends_says_so_at_once() {
+    let agent = mortal(1);
+    let host = Host::connect("there", &reach(agent.address, TOKEN)).unwrap();
+    assert!(host.alive());
+    agent.end.send(()).unwrap();
+    wait_until(|| !host.alive());
+    for _ in 0..2 {
+        let began = Instant::now();
+        let error = host.run("echo", LIMIT).unwrap_err();
+        assert!(matches!(error, HostError::Gone { .. }), "{error}");
+        assert!(began.elapsed() < LIMIT);
+    }
+}
+
+#[test]
+fn a_broken_line_is_opened_again_and_the_samples_go_on() {
+    let agent = mortal(3);
+    let host = Host::connect("there", &reach(agent.address, TOKEN)).unwrap();
+    let plan = WatchPlan {
+        interval_ms: 100,
+        ..WatchPlan::default()
+    };
+    host.watch(&plan).unwrap();
+    wait_for_samples(&host, 2);
+
+    // By the next request.
+    agent.end.send(()).unwrap();
+    wait_until(|| !host.alive());
+    assert_eq!(host.run("echo again", LIMIT).unwrap().stdout, "again\n");
+    wait_for_samples(&host, 2);
+
+    // By whoever waits for samples.
+    agent.end.send(()).unwrap();
+    wait_until(|| !host.alive());
+    host.take_samples();
+    wait_for_samples(&host, 2);
+    assert!(host.alive());
 }
 
 #[test]
@@ -193,5 +249,5 @@ fn what_comes_before_the_first_line_is_skipped() {
     greeting.write_all(b"Welcome!\n{\"motd\":1}\n").unwrap();
     thread::spawn(move || serve(theirs.try_clone().unwrap(), theirs, &AgentOptions::default()));
     let mut reader = BufReader::new(ours);
-    assert!(crate::host::greeting(&mut reader).is_ok());
+    assert!(crate::link::greeting(&mut reader).is_ok());
 }

@@ -92,6 +92,11 @@ impl Cluster {
         );
     }
 
+    /// `up` or `down`.
+    pub fn cable(&self, name: &str, state: &str) {
+        shell(&format!("ip -n {} link set eth0 {state}", self.node(name).namespace));
+    }
+
     pub fn limit_bandwidth(&self, name: &str, rate: &str) {
         shell(&format!(
             "ip netns exec {} tc qdisc add dev eth0 root tbf rate {rate} burst 32kbit latency 50ms",

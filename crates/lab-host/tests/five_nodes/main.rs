@@ -156,6 +156,9 @@ fn main() -> ExitCode {
         cluster.lift_limits();
         failed += u32::from(!run(&cluster, &hosts, &scenario));
     }
+    if only.is_none_or(|only| "vanishes".contains(only)) {
+        a_node_vanishes_and_comes_back(&cluster, &hosts[4]);
+    }
     drop(hosts);
     drop(databases);
     println!("five_nodes: {failed} wrong");
@@ -164,6 +167,28 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// A cut cable ends a line without a word: that must be noticed, and the samples must go on when the node is there again.
+fn a_node_vanishes_and_comes_back(cluster: &Cluster, host: &Host) {
+    let wait_for = |what: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !what() {
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "{} for too long",
+                host.name()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        began.elapsed().as_secs_f64()
+    };
+    cluster.cable(host.name(), "down");
+    let noticed_s = wait_for(&|| !host.alive());
+    cluster.cable(host.name(), "up");
+    host.take_samples();
+    let back_s = wait_for(&|| !host.take_samples().is_empty());
+    println!("ok    a node vanishes: noticed after {noticed_s:.1} s, samples again {back_s:.1} s after it came back");
 }
 
 fn connect(node: &Node) -> Host {
