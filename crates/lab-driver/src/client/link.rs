@@ -25,6 +25,8 @@ pub(crate) struct Link {
     taken: usize,
     sequence: u8,
     pub capabilities: Capabilities,
+    /// The server leaves out the columns of an execution when they are those of the preparation.
+    pub caches_metadata: bool,
     pub server_version: String,
 }
 
@@ -61,6 +63,7 @@ impl Link {
             taken: 0,
             sequence: 0,
             capabilities: Capabilities::PROTOCOL_41,
+            caches_metadata: false,
             server_version: String::new(),
         };
         link.login(&target.user, target.password.reveal(), database)

@@ -48,6 +48,8 @@ pub struct Kept {
 #[derive(Debug)]
 pub(crate) struct AnswerScan {
     deprecate_eof: bool,
+    /// A byte after the column count says whether the columns follow.
+    caches_metadata: bool,
     state: State,
     use_of_rows: RowUse,
     /// The start of a packet whose end has not come.
@@ -61,9 +63,10 @@ pub(crate) struct AnswerScan {
 }
 
 impl AnswerScan {
-    pub fn new(deprecate_eof: bool) -> AnswerScan {
+    pub fn new(deprecate_eof: bool, caches_metadata: bool) -> AnswerScan {
         AnswerScan {
             deprecate_eof,
+            caches_metadata,
             state: State::Head,
             use_of_rows: RowUse::Count,
             carry: Vec::new(),
@@ -74,12 +77,13 @@ impl AnswerScan {
         }
     }
 
-    /// A statement was sent: the next bytes are its answer.
-    pub fn begin(&mut self, use_of_rows: RowUse, protocol: Protocol) {
+    /// A statement was sent: the next bytes are its answer. `columns` are those of its preparation, if its rows are kept.
+    pub fn begin(&mut self, use_of_rows: RowUse, protocol: Protocol, columns: &[(ColumnType, bool)]) {
         self.state = State::Head;
         self.use_of_rows = use_of_rows;
         self.summary = empty();
         self.kept.columns.clear();
+        self.kept.columns.extend_from_slice(columns);
         self.kept.payloads.clear();
         self.kept.ends.clear();
         self.kept.binary = protocol == Protocol::Prepared;
@@ -185,8 +189,14 @@ impl AnswerScan {
                 return Ok(self.end_of_result(ok.status, end));
             }
             State::Head => {
-                let left = Reader::new(payload).lenenc_int("column count")?;
-                self.state = State::Definitions { left };
+                let mut reader = Reader::new(payload);
+                let left = reader.lenenc_int("column count")?;
+                if self.caches_metadata && reader.u8("columns follow")? == 0 {
+                    self.state = State::Rows;
+                } else {
+                    self.kept.columns.clear();
+                    self.state = State::Definitions { left };
+                }
             }
             State::Definitions { left } => {
                 if self.use_of_rows == RowUse::Keep {
@@ -323,8 +333,8 @@ mod tests {
         for deprecate_eof in [true, false] {
             let bytes = answer(deprecate_eof, 7, 30);
             for piece in 1..=bytes.len() {
-                let mut scan = AnswerScan::new(deprecate_eof);
-                scan.begin(RowUse::Count, Protocol::Text);
+                let mut scan = AnswerScan::new(deprecate_eof, false);
+                scan.begin(RowUse::Count, Protocol::Text, &[]);
                 let mut last = None;
                 for part in bytes.chunks(piece) {
                     assert_eq!(last, None);
@@ -341,8 +351,8 @@ mod tests {
         let mut bytes = answer(true, 3, 30);
         bytes.truncate(bytes.len() - 11);
         bytes.extend_from_slice(b"\x0d\0\0\0\xff\xbd\x04#40001dead");
-        let mut scan = AnswerScan::new(true);
-        scan.begin(RowUse::Count, Protocol::Text);
+        let mut scan = AnswerScan::new(true, false);
+        scan.begin(RowUse::Count, Protocol::Text, &[]);
         let summary = scan.feed(&bytes).unwrap().unwrap();
         assert_eq!(summary.rows, 3);
         assert_eq!(summary.error.unwrap().code, 1213);
@@ -362,12 +372,25 @@ mod tests {
             bytes.extend_from_slice(payload);
         }
         for piece in 1..bytes.len() {
-            let mut scan = AnswerScan::new(true);
-            scan.begin(RowUse::Keep, Protocol::Text);
+            let mut scan = AnswerScan::new(true, false);
+            scan.begin(RowUse::Keep, Protocol::Text, &[]);
             let last = bytes.chunks(piece).map(|part| scan.feed(part).unwrap()).last();
             assert_eq!(last.flatten().unwrap().rows, 2);
             assert_eq!((scan.kept.int(0, 0), scan.kept.int(1, 0)), (Some(12), None));
         }
+    }
+
+    #[test]
+    fn rows_without_columns_have_those_of_the_preparation() {
+        let mut bytes = Vec::new();
+        for payload in [&[1, 0][..], &[0, 0, 42, 0, 0, 0], &[EOF, 0, 0, 2, 0, 0, 0]] {
+            bytes.extend_from_slice(&[payload.len() as u8, 0, 0, 0]);
+            bytes.extend_from_slice(payload);
+        }
+        let mut scan = AnswerScan::new(true, true);
+        scan.begin(RowUse::Keep, Protocol::Prepared, &[(ColumnType::Long, false)]);
+        assert_eq!(scan.feed(&bytes).unwrap().unwrap().rows, 1);
+        assert_eq!(scan.kept.int(0, 0), Some(42));
     }
 
     #[test]
@@ -380,9 +403,9 @@ mod tests {
                 bytes[at] = random.next_u64() as u8;
             }
             bytes.truncate(random.below(bytes.len() as u64) as usize + 1);
-            let mut scan = AnswerScan::new(round % 4 < 2);
+            let mut scan = AnswerScan::new(round % 4 < 2, round % 8 < 4);
             let rows = if round % 3 == 0 { RowUse::Keep } else { RowUse::Count };
-            scan.begin(rows, Protocol::Prepared);
+            scan.begin(rows, Protocol::Prepared, &[]);
             for part in bytes.chunks(random.below(40) as usize + 1) {
                 if !matches!(scan.feed(part), Ok(None)) {
                     break;
@@ -396,8 +419,8 @@ mod tests {
     fn more_than_an_answer_is_malformed() {
         let mut bytes = answer(true, 1, 30);
         bytes.push(0);
-        let mut scan = AnswerScan::new(true);
-        scan.begin(RowUse::Count, Protocol::Text);
+        let mut scan = AnswerScan::new(true, false);
+        scan.begin(RowUse::Count, Protocol::Text, &[]);
         assert!(scan.feed(&bytes).is_err());
     }
 }

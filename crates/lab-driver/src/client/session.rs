@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use mysql_wire::Capabilities;
+use mysql_wire::column::{ColumnDefinition, ColumnType, flag};
 use mysql_wire::command::Command;
 use mysql_wire::response::ERR;
 use mysql_wire::statement::Prepared;
@@ -22,6 +23,8 @@ const UNSUPPORTED_IN_PREPARED: u16 = 1295;
 pub(crate) struct Session {
     stream: TcpStream,
     handles: Vec<Handle>,
+    /// Of each statement whose rows are kept, the columns that it was prepared with.
+    columns: Vec<Vec<(ColumnType, bool)>>,
     scan: AnswerScan,
     out: Vec<u8>,
     /// Bytes of `out` that the socket took.
@@ -62,12 +65,18 @@ impl Session {
             limits.answer,
         )?;
         let mut handles = Vec::with_capacity(catalog.statements.len());
+        let mut columns = Vec::with_capacity(catalog.statements.len());
         for statement in &catalog.statements {
-            handles.push(match statement.protocol {
-                Protocol::Text => Handle::text(&statement.sql),
+            let (handle, described) = match statement.protocol {
+                Protocol::Text => (Handle::text(&statement.sql), Vec::new()),
                 Protocol::Prepared => {
                     prepare(&mut link, &statement.sql).map_err(|error| error.at(server, &statement.sql))?
                 }
+            };
+            handles.push(handle);
+            columns.push(match statement.rows {
+                RowUse::Keep => described,
+                RowUse::Count => Vec::new(),
             });
         }
         let deprecate_eof = link.capabilities.contains(Capabilities::DEPRECATE_EOF);
@@ -75,7 +84,8 @@ impl Session {
         Ok(Session {
             stream: link.stream,
             handles,
-            scan: AnswerScan::new(deprecate_eof),
+            columns,
+            scan: AnswerScan::new(deprecate_eof, link.caches_metadata),
             out: Vec::with_capacity(1024),
             written: 0,
             command_bytes: 0,
@@ -91,18 +101,19 @@ impl Session {
             Handle::Prepared { .. } => Protocol::Prepared,
         };
         handle.encode(arguments, &mut self.out);
-        self.start(rows, protocol)
+        self.scan.begin(rows, protocol, &self.columns[statement]);
+        self.start()
     }
 
     /// Sends a statement that is not in the catalog.
     pub fn send_text(&mut self, sql: &str) -> io::Result<Sent> {
         Handle::text(sql).encode(&Arguments::default(), &mut self.out);
-        self.start(RowUse::Count, Protocol::Text)
+        self.scan.begin(RowUse::Count, Protocol::Text, &[]);
+        self.start()
     }
 
     #[inline]
-    fn start(&mut self, rows: RowUse, protocol: Protocol) -> io::Result<Sent> {
-        self.scan.begin(rows, protocol);
+    fn start(&mut self) -> io::Result<Sent> {
         self.written = 0;
         self.command_bytes = self.out.len() as u64;
         self.send_rest()
@@ -161,27 +172,37 @@ impl AsFd for Session {
     }
 }
 
-fn prepare(link: &mut Link, sql: &str) -> Result<Handle, LinkError> {
+/// The statement's handle and its columns.
+fn prepare(link: &mut Link, sql: &str) -> Result<(Handle, Vec<(ColumnType, bool)>), LinkError> {
     link.command(&Command::StmtPrepare(sql.as_bytes()))?;
     let packet = link.receive()?;
     if packet.first() == Some(&ERR) {
         return match LinkError::refused(&packet) {
-            LinkError::Refused(refusal) if refusal.code == UNSUPPORTED_IN_PREPARED => Ok(Handle::text(sql)),
+            LinkError::Refused(refusal) if refusal.code == UNSUPPORTED_IN_PREPARED => {
+                Ok((Handle::text(sql), Vec::new()))
+            }
             refused => Err(refused),
         };
     }
     let prepared = Prepared::decode(&packet)?;
-    for definitions in [prepared.parameters, prepared.columns] {
-        for _ in 0..definitions {
-            link.receive()?;
-        }
-        if definitions > 0 && !link.capabilities.contains(Capabilities::DEPRECATE_EOF) {
-            link.receive()?;
-        }
+    let eof = !link.capabilities.contains(Capabilities::DEPRECATE_EOF);
+    let skipped = usize::from(prepared.parameters) + usize::from(eof && prepared.parameters > 0);
+    for _ in 0..skipped {
+        link.receive()?;
     }
-    Ok(Handle::Prepared {
+    let mut columns = Vec::with_capacity(prepared.columns.into());
+    for _ in 0..prepared.columns {
+        let packet = link.receive()?;
+        let column = ColumnDefinition::decode(&packet)?;
+        columns.push((column.ty, column.flags & flag::UNSIGNED != 0));
+    }
+    if eof && prepared.columns > 0 {
+        link.receive()?;
+    }
+    let handle = Handle::Prepared {
         id: prepared.statement_id,
         parameters: prepared.parameters.into(),
         bound: false,
-    })
+    };
+    Ok((handle, columns))
 }
