@@ -68,6 +68,7 @@ impl CatalogEdit {
         self.rows.insert(database_key(name), None);
         for table in database.tables.values() {
             self.catalog.by_id.remove(&table.id);
+            self.catalog.children.remove(table);
             self.rows.insert(table_key(table.id), None);
         }
         Some(database)
@@ -157,6 +158,7 @@ impl CatalogEdit {
             self.unlink(&old);
         }
         let table = Arc::new(def);
+        self.catalog.children.add(&table);
         self.catalog.by_id.insert(table.id, table.clone());
         if let Some(database) = self.catalog.databases.get_mut(&table.database) {
             Arc::make_mut(database).tables.insert(table.name.clone(), table);
@@ -165,6 +167,7 @@ impl CatalogEdit {
 
     /// Takes a table out of its database, unless another one has taken its name there.
     fn unlink(&mut self, table: &TableDef) {
+        self.catalog.children.remove(table);
         let Some(database) = self.catalog.databases.get_mut(&table.database) else {
             return;
         };

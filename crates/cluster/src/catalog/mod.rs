@@ -8,6 +8,7 @@
 
 mod account;
 mod edit;
+mod foreign_key;
 mod login;
 mod table;
 
@@ -20,8 +21,11 @@ use serde::{Deserialize, Serialize};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
+use foreign_key::ChildTables;
+
 pub use account::{AccountDef, AuthenticationPlugin, Privileges};
 pub use edit::{CatalogEdit, CatalogRow};
+pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
@@ -38,6 +42,7 @@ pub struct Catalog {
     version: u64,
     databases: BTreeMap<String, Arc<Database>>,
     by_id: BTreeMap<TableId, Arc<TableDef>>,
+    children: ChildTables,
     /// By user name, then host.
     accounts: BTreeMap<(String, String), Arc<AccountDef>>,
     next_table_id: u32,
@@ -100,6 +105,12 @@ impl Catalog {
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
         self.by_id.values()
+    }
+
+    /// The tables that have a foreign key to the one of this name, which need not exist; itself, too, if it refers to itself.
+    pub fn children(&self, database: &str, table: &str) -> impl Iterator<Item = &Arc<TableDef>> {
+        let children = self.children.of(database, table).into_iter().flatten();
+        children.filter_map(|id| self.by_id.get(id))
     }
 
     pub fn account(&self, user: &str, host: &str) -> Option<&Arc<AccountDef>> {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use types::collation::CollationId;
 use types::{IndexId, SqlType, TableId, Timestamp};
 
+use super::ForeignKeyDef;
+
 /// A table: its columns, its indexes, its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableDef {
@@ -18,6 +20,8 @@ pub struct TableDef {
     /// The options that `SHOW CREATE TABLE` repeats and nothing else reads, as written: `ROW_FORMAT=DYNAMIC`.
     pub kept_options: Vec<String>,
     pub checks: Vec<CheckDef>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKeyDef>,
     /// Seconds since the epoch, for information_schema.
     pub created_at: i64,
     /// A snapshot older than this one does not see the table's rows as they were: it gets 1412.
@@ -92,6 +96,9 @@ pub struct IndexDef {
     pub comment: String,
     /// Whether `USING BTREE` or `USING HASH` was written, which `SHOW CREATE TABLE` repeats. Every index is ordered.
     pub using: Option<String>,
+    /// Made for a foreign key: goes when another index can take its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generated: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,17 @@ impl Transaction {
         Ok(progress)
     }
 
+    /// Locks a key of an index, shared: what a foreign key relies on stays as it is. Nobody is shown the row, so a later write to it
+    /// is still held against the snapshot.
+    pub fn lock_for_reference(
+        &mut self,
+        table: &Table,
+        index: IndexId,
+        key: &[u8],
+    ) -> Result<Progress, TransactionError> {
+        self.lock(LockKey::Key(table.id(), index, key), LockMode::Shared, LockPolicy::Wait)
+    }
+
     /// Locks a row that the statement is about to change, and checks that it has not changed since the snapshot if the
     /// isolation level asks for it. Then read it by [`get_current`](Self::get_current) and look at the condition again.
     pub fn lock_for_write(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {

@@ -234,6 +234,19 @@ impl Session {
                 false => access.check_table(database, &name.name, &["SELECT"]),
             }
         };
+        let own_database = self.database.clone();
+        // Whoever refers to a table must be allowed to; without a database, the parent is in the child's.
+        let check_parents = |child: &ast::TableName, elements: &[ast::TableElement]| {
+            elements.iter().try_for_each(|element| {
+                let ast::TableElement::ForeignKey(key) = element else {
+                    return Ok(());
+                };
+                let parent = &key.references.table;
+                let schema = parent.schema.as_deref().or(child.schema.as_deref());
+                let database = schema.or(own_database.as_deref()).ok_or(ErrorKind::NoDb)?;
+                access.check_table(database, &parent.name, &["REFERENCES"])
+            })
+        };
         let is_self = |session: &Session, account: &Account| {
             let own = (
                 session.options.account_user.clone(),
@@ -255,6 +268,9 @@ impl Session {
                     }
                     _ => on(self, &create.name, &["CREATE"])?,
                 }
+                if let ast::CreateTableBody::Definition(body) = &create.body {
+                    check_parents(&create.name, &body.elements)?;
+                }
                 match &create.body {
                     ast::CreateTableBody::Like(other) => on(self, other, &["SELECT"]),
                     ast::CreateTableBody::Definition(body) if body.query.is_some() && !create.temporary => {
@@ -269,6 +285,10 @@ impl Session {
             Statement::AlterTable(alter) => {
                 on(self, &alter.table, &["ALTER"])?;
                 alter.actions.iter().try_for_each(|action| match action {
+                    ast::AlterAction::AddConstraint(element) => {
+                        check_parents(&alter.table, std::slice::from_ref(element))
+                    }
+                    ast::AlterAction::AddElements(elements) => check_parents(&alter.table, elements),
                     ast::AlterAction::RenameTable(to) => {
                         on(self, &alter.table, &["DROP"])?;
                         on(self, to, &["CREATE", "INSERT"])

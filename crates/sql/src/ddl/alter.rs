@@ -32,6 +32,8 @@ struct Altered {
     /// For each new column, its position in the old table; `None` for an added one.
     sources: Vec<Option<usize>>,
     auto_increment: Option<u64>,
+    /// New foreign keys, whose indexes come after those that are asked for.
+    foreign_keys: Vec<ast::ForeignKey>,
     /// `FORCE` and the like: build anew though nothing differs.
     rebuild: bool,
 }
@@ -49,10 +51,14 @@ impl Session {
             builder: TableBuilder::new(TableDef::clone(&table.def)),
             sources: (0..table.def.columns.len()).map(Some).collect(),
             auto_increment: None,
+            foreign_keys: Vec::new(),
             rebuild: false,
         };
         for action in &alter.actions {
             altered.apply(action)?;
+        }
+        for key in &altered.foreign_keys {
+            altered.builder.add_foreign_key_index(key)?;
         }
         let mut def = altered.builder.finish()?;
         if let Some((database, name)) = rename {
@@ -65,7 +71,15 @@ impl Session {
         }
         self.check_expressions(&def, host)?;
         let copies = alter.online.algorithm == Some(ast::AlterAlgorithm::Copy);
-        let must_rebuild = copies || altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
+        let adds_key = self.variables.settings.foreign_key_checks
+            && def
+                .foreign_keys
+                .iter()
+                .any(|key| table.def.foreign_key(&key.name).is_none());
+        // A key of the table to itself is checked where the indexes are, old and new.
+        let adds_own_key = adds_key && def.foreign_keys_to(&def.database, &def.name).next().is_some();
+        let must_rebuild =
+            copies || adds_own_key || altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
         let needs_copy = reason_to_copy(&table.def, &def, &altered.sources);
         let algorithm = match alter.online.algorithm {
             Some(ast::AlterAlgorithm::Instant) => Some("ALGORITHM=INSTANT"),
@@ -88,7 +102,7 @@ impl Session {
                 SqlError::new(ErrorKind::UnknownError, &[&ignored]),
             );
         }
-        let counts = copies || ordered || needs_copy.is_some();
+        let counts = copies || ordered || adds_key || needs_copy.is_some();
         let (sources, auto_increment) = (altered.sources, altered.auto_increment);
         let (copied, warnings) = {
             let services_time = self.engine.clock_micros();
@@ -110,13 +124,16 @@ impl Session {
                     return Err(SqlError::new(ErrorKind::TableExists, &[&def.name]));
                 }
                 lock(&change.runtime, table.id())?;
+                change.alter_foreign_keys(&table.def, &mut def, &sources)?;
                 if !must_rebuild {
                     change.alter_in_place(&table.def, &def)?;
+                    let altered = Table::new(Arc::new(def.clone()), table.rows.clone());
+                    let rows = change.check_new_keys(&table.def, &Arc::new(altered))?;
                     if let Some(next) = auto_increment {
                         change.runtime.transaction_mut().set_auto_increment(def.id, next);
                     }
                     change.edit.put_table(def.clone());
-                    return Ok(0);
+                    return Ok(rows);
                 }
                 let services = DefinitionServices::at(services_time);
                 let now = types::UnixTime {
@@ -173,27 +190,25 @@ fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> b
 
 /// Why MySQL would copy the rows, and count them, if it would. Other changes it makes in place, whatever happens here.
 fn reason_to_copy(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> Option<&'static str> {
-    let kept = new
-        .columns
-        .iter()
-        .zip(sources)
-        .filter_map(|(new, source)| source.map(|at| (new, &old.columns[at])));
-    let changes_type = |(new, old): (&ColumnDef, &ColumnDef)| {
-        let (new, old) = (&new.ty, &old.ty);
-        let same = new.kind == old.kind
-            && new.unsigned == old.unsigned
-            && new.decimals == old.decimals
-            && new.labels == old.labels
-            && new.collation == old.collation;
-        !(same && (new.length == old.length || grows_in_place(old, new)))
-    };
-    if kept.into_iter().any(changes_type) {
+    let kept = new.columns.iter().zip(sources);
+    let mut kept = kept.filter_map(|(new, source)| source.map(|at| (&old.columns[at].ty, &new.ty)));
+    if kept.any(|(old, new)| changes_type(old, new)) {
         return Some("Cannot change column type INPLACE");
     }
     match (old.primary(), new.primary()) {
         (Some(_), None) => Some("Dropping a primary key is not allowed without also adding a new primary key"),
         _ => None,
     }
+}
+
+/// Whether values have to be written anew; whether they may be NULL is another question.
+pub(super) fn changes_type(old: &SqlType, new: &SqlType) -> bool {
+    let same = new.kind == old.kind
+        && new.unsigned == old.unsigned
+        && new.decimals == old.decimals
+        && new.labels == old.labels
+        && new.collation == old.collation;
+    !(same && (new.length == old.length || grows_in_place(old, new)))
 }
 
 /// Whether a VARCHAR gets longer without needing one byte more for its length.
@@ -219,11 +234,11 @@ impl Altered {
                 for element in elements {
                     match element {
                         ast::TableElement::Column(column) => self.add_column(column, None)?,
-                        constraint => self.builder.add_constraint(constraint)?,
+                        constraint => self.add_constraint(constraint)?,
                     }
                 }
             }
-            AlterAction::AddConstraint(constraint) => self.builder.add_constraint(constraint)?,
+            AlterAction::AddConstraint(constraint) => self.add_constraint(constraint)?,
             AlterAction::ChangeColumn { old, column, position } => {
                 self.change_column(old, column, position.as_ref())?
             }
@@ -264,21 +279,22 @@ impl Altered {
             AlterAction::DropPrimaryKey => self.drop_index("PRIMARY")?,
             AlterAction::DropCheck(name) => self.drop_check(name, ErrorKind::CheckConstraintNotFound)?,
             AlterAction::DropConstraint(name) => {
-                if self.builder.def.index(name).is_some() {
+                if self.builder.def.foreign_key(name).is_some() {
+                    self.builder.drop_foreign_key(name)?;
+                } else if self.builder.def.index(name).is_some_and(IndexDef::is_unique) {
                     self.drop_index(name)?;
                 } else {
                     self.drop_check(name, ErrorKind::CantDropFieldOrKey)?;
                 }
             }
-            AlterAction::DropForeignKey(name) => {
-                return Err(SqlError::new(ErrorKind::CantDropFieldOrKey, &[&&**name]));
-            }
+            AlterAction::DropForeignKey(name) => self.builder.drop_foreign_key(name)?,
             AlterAction::RenameColumn { old, new } => {
                 let at = self.column(old)?;
                 super::check_name(new, ErrorKind::WrongColumnName)?;
                 if self.builder.def.column(new).is_some_and(|other| other != at) {
                     return Err(SqlError::new(ErrorKind::DupFieldName, &[&&**new]));
                 }
+                self.builder.rename_in_foreign_keys(old, new);
                 self.builder.def.columns[at].name = new.as_str().to_owned();
             }
             AlterAction::RenameIndex { old, new } => {
@@ -328,6 +344,14 @@ impl Altered {
         found.ok_or_else(|| SqlError::new(ErrorKind::KeyDoesNotExist, &[&name, &table]))
     }
 
+    fn add_constraint(&mut self, constraint: &ast::TableElement) -> SqlResult<()> {
+        let ast::TableElement::ForeignKey(key) = constraint else {
+            return self.builder.add_constraint(constraint);
+        };
+        self.foreign_keys.push(ast::ForeignKey::clone(key));
+        self.builder.add_foreign_key(key)
+    }
+
     /// The position that FIRST or AFTER names.
     fn position(&self, position: Option<&ColumnPosition>) -> SqlResult<Option<usize>> {
         Ok(match position {
@@ -368,6 +392,7 @@ impl Altered {
             new.nullable = false;
             new.ty.nullable = false;
         }
+        self.builder.rename_in_foreign_keys(old, &new.name);
         self.builder.def.columns[at] = new;
         self.builder.add_column_keys(column, at)?;
         if let Some(to) = self.position(position)? {
@@ -508,6 +533,7 @@ impl SchemaChange<'_> {
             .ok_or_else(|| no_such_table(&def))?;
         let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
         let copied = self.copy_rows(old, &new, sources, ctx, &begin, &commit);
+        let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &new).map(|_| copied));
         let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {

@@ -52,6 +52,7 @@ impl Session {
             if change.before.table(&database, &table).is_some() {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
             }
+            change.check_foreign_keys(&def)?;
             let id = change.edit.allocate_table_id();
             change.create_table(TableDef { id, ..def }, auto_increment);
             Ok(id)

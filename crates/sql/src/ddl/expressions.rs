@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDefault, TableDef};
+use cluster::catalog::{ColumnDefault, GeneratedKind, TableDef};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -60,7 +60,11 @@ fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> 
         refused = scope.refusal_of(expr);
         refused.is_some()
     });
-    refused.map_or(Ok(()), Err)
+    refused.map_or(Ok(()), Err)?;
+    bound
+        .referenced_columns()
+        .into_iter()
+        .try_for_each(|column| scope.check_against_actions(column))
 }
 
 impl DefinitionScope<'_> {
@@ -79,6 +83,31 @@ impl DefinitionScope<'_> {
             Place::Check(_) => check,
         };
         SqlError::new(kind, &[&self.subject()])
+    }
+
+    /// What a foreign key's action changes is not looked at again: nothing may be computed from it.
+    fn check_against_actions(&self, column: usize) -> SqlResult<()> {
+        let name = &self.def.columns[column].name;
+        let mut keys = self.def.foreign_keys.iter();
+        let Some(key) = keys.find(|key| key.changes_columns() && key.uses_column(name)) else {
+            return Ok(());
+        };
+        match self.place {
+            Place::Default(_) => Ok(()),
+            Place::Check(check) => Err(SqlError::new(
+                ErrorKind::CheckConstraintUsesReferentialAction,
+                &[name, &check, &key.name],
+            )),
+            Place::Generated(at) => {
+                let generated = self.def.columns[at].generated.as_ref();
+                Err(match generated.map(|generated| generated.kind) {
+                    Some(GeneratedKind::Virtual) => SqlError::not_supported(
+                        "ON UPDATE and ON DELETE SET NULL of a foreign key under a generated column",
+                    ),
+                    _ => ErrorKind::CannotAddForeign.into(),
+                })
+            }
+        }
     }
 
     /// Why this part of the expression may not stand here.

@@ -9,6 +9,7 @@ mod column_type;
 mod create_as;
 mod default_value;
 mod expressions;
+mod foreign_keys;
 mod table_def;
 mod temporary;
 
@@ -178,7 +179,9 @@ impl Session {
             let Some(database) = change.before.database(&name).cloned() else {
                 return Ok(0);
             };
+            let all: Vec<TableId> = database.tables.values().map(|table| table.id).collect();
             for table in database.tables.values() {
+                change.check_droppable(table, &all)?;
                 change.drop_table(table)?;
             }
             change.edit.remove_database(&name);
@@ -208,6 +211,7 @@ impl Session {
                 let def = TableDef {
                     database: database.clone(),
                     name: name.clone(),
+                    foreign_keys: Vec::new(),
                     ..TableDef::clone(&other.def)
                 };
                 (def, TableOptions::default())
@@ -231,6 +235,7 @@ impl Session {
             if change.before.table(&database, &name).is_some() {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
+            change.check_foreign_keys(&def)?;
             def.id = change.edit.allocate_table_id();
             change.create_table(def, options.auto_increment);
             Ok(())
@@ -264,11 +269,15 @@ impl Session {
             return self.transaction.commit(host);
         }
         self.change_schema(host, |change| {
-            for (database, name) in &names {
-                if let Some(table) = change.before.table(database, name).cloned() {
-                    change.drop_table(&table)?;
-                    change.edit.remove_table(table.id);
-                }
+            let named = names
+                .iter()
+                .filter_map(|(database, name)| change.before.table(database, name));
+            let tables: Vec<Arc<TableDef>> = named.cloned().collect();
+            let all: Vec<TableId> = tables.iter().map(|table| table.id).collect();
+            for table in &tables {
+                change.check_droppable(table, &all)?;
+                change.drop_table(table)?;
+                change.edit.remove_table(table.id);
             }
             Ok(())
         })
@@ -333,12 +342,7 @@ impl Session {
                 }
                 check_name(to, ErrorKind::WrongTableName)?;
                 lock(&change.runtime, table.id)?;
-                let renamed = TableDef {
-                    database: to_database.clone(),
-                    name: to.clone(),
-                    ..TableDef::clone(&table)
-                };
-                change.edit.put_table(renamed);
+                change.rename_table(&table, to_database, to)?;
             }
             Ok(())
         })
@@ -350,6 +354,7 @@ impl Session {
         self.change_schema(host, |change| {
             let current = change.before.table_by_id(table.id()).cloned();
             let current = current.ok_or_else(|| no_such_table(&table.def))?;
+            change.check_truncatable(&current)?;
             change.drop_table(&current)?;
             change.edit.remove_table(current.id);
             let id = change.edit.allocate_table_id();

@@ -12,6 +12,7 @@ use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp
 
 use super::column_type::column_type;
 use super::default_value::check_default;
+use super::foreign_keys::has_written_key;
 use crate::names::{charset_by_name, collation_by_name};
 
 /// Longest name of a database, table, column or index, in characters.
@@ -46,7 +47,12 @@ pub fn table_def(
         }
     }
     for element in &definition.elements {
-        builder.add_constraint(element)?;
+        match element {
+            TableElement::ForeignKey(key) if has_written_key(&definition.elements, key) => {
+                builder.add_foreign_key(key)?
+            }
+            element => builder.add_constraint(element)?,
+        }
     }
     Ok((builder.finish()?, options))
 }
@@ -73,6 +79,7 @@ pub(super) fn empty_table(
         comment: options.comment.clone(),
         kept_options: options.kept.clone(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         created_at: 0,
         visible_from: Timestamp::ZERO,
         next_index_id: 1,
@@ -137,6 +144,15 @@ pub fn check_name(name: &str, wrong: ErrorKind) -> SqlResult<()> {
         return Err(SqlError::new(ErrorKind::TooLongIdent, &[&name]));
     }
     Ok(())
+}
+
+/// The name of a CHECK or of a foreign key: unlike others, it may end with a space.
+pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
+    check_name(name.trim_end_matches(' '), ErrorKind::WrongNameForIndex)?;
+    match name.chars().count() > MAX_NAME_CHARS {
+        true => Err(SqlError::new(ErrorKind::TooLongIdent, &[&name])),
+        false => Ok(()),
+    }
 }
 
 /// Adds columns and keys to a table and checks the whole. Serves CREATE and ALTER.
@@ -315,7 +331,10 @@ impl TableBuilder {
             TableElement::Column(_) => Ok(()),
             TableElement::Key(key) => self.add_key(key),
             TableElement::Check(check) => self.add_check(check),
-            TableElement::ForeignKey(_) => Err(SqlError::not_supported("FOREIGN KEY")),
+            TableElement::ForeignKey(key) => {
+                self.add_foreign_key(key)?;
+                self.add_foreign_key_index(key)
+            }
         }
     }
 
@@ -352,7 +371,7 @@ impl TableBuilder {
     }
 
     /// Adds an index over columns, named after its first column if it has no name.
-    fn add_index(
+    pub(super) fn add_index(
         &mut self,
         kind: IndexKind,
         name: Option<&str>,
@@ -413,6 +432,7 @@ impl TableBuilder {
             using: options
                 .algorithm
                 .map(|algorithm| format!("{algorithm:?}").to_uppercase()),
+            generated: false,
         };
         match kind {
             IndexKind::Primary => self.def.indexes.insert(0, index),
@@ -490,7 +510,7 @@ impl TableBuilder {
         let taken = |name: &str, checks: &[CheckDef]| checks.iter().any(|check| same_name(&check.name, name));
         let name = match check.name.as_deref() {
             Some(name) => {
-                check_name(name, ErrorKind::WrongNameForIndex)?;
+                check_constraint_name(name)?;
                 if taken(name, &self.def.checks) {
                     return Err(SqlError::new(ErrorKind::CheckConstraintDupName, &[&name]));
                 }
@@ -512,6 +532,7 @@ impl TableBuilder {
 
     /// Checks the table as a whole.
     pub fn finish(mut self) -> SqlResult<TableDef> {
+        self.finish_foreign_keys()?;
         let def = &self.def;
         if def.columns.is_empty() {
             return Err(ErrorKind::TableMustHaveColumns.into());

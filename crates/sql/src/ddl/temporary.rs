@@ -75,6 +75,7 @@ impl Session {
                     TableDef {
                         database,
                         name,
+                        foreign_keys: Vec::new(),
                         ..other
                     },
                     None,
@@ -129,6 +130,9 @@ impl Session {
         auto_increment: Option<u64>,
         host: &dyn Host,
     ) -> SqlResult<Arc<Table>> {
+        if !def.foreign_keys.is_empty() {
+            return Err(ErrorKind::CannotAddForeign.into());
+        }
         self.check_expressions(&def, host)?;
         def.id = temporary_id(self.engine.next_temporary());
         def.created_at = self.engine.clock_micros() / 1_000_000;

@@ -27,6 +27,8 @@ pub struct Runtime<'a> {
     pub found_rows: bool,
     /// `auto_increment_increment` and `auto_increment_offset`.
     pub auto_increment: (u64, u64),
+    /// `foreign_key_checks`
+    pub foreign_key_checks: bool,
     /// `insert_id`, until it is used.
     pub insert_id: Cell<Option<u64>>,
     /// `cte_max_recursion_depth`
@@ -70,6 +72,7 @@ impl<'a> Runtime<'a> {
             host,
             found_rows,
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
+            foreign_key_checks: settings.foreign_key_checks,
             insert_id: Cell::new(settings.insert_id),
             recursion_limit: settings.cte_max_recursion_depth,
             select_limit: settings.select_limit,
@@ -165,6 +168,7 @@ impl<'a> Runtime<'a> {
             host: self.host,
             found_rows: self.found_rows,
             auto_increment: self.auto_increment,
+            foreign_key_checks: self.foreign_key_checks,
             insert_id: Cell::new(None),
             recursion_limit: self.recursion_limit,
             select_limit: self.select_limit,

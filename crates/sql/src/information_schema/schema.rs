@@ -410,6 +410,55 @@ pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
                 rows.push(row);
             }
         }
+        for key in &table.foreign_keys {
+            for (at, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let position = at as u64 + 1;
+                rows.push(vec![
+                    text(CATALOG),
+                    text(&table.database),
+                    text(&key.name),
+                    text(CATALOG),
+                    text(&table.database),
+                    text(&table.name),
+                    text(column),
+                    number(position),
+                    number(position),
+                    text(&key.parent_database),
+                    text(&key.parent_table),
+                    text(parent),
+                ]);
+            }
+        }
+    });
+    rows
+}
+
+/// One row for each foreign key.
+pub fn referential_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.runtime.engine.catalog();
+    let mut rows = Vec::new();
+    each_table(source, &mut |table| {
+        for key in &table.foreign_keys {
+            let parent = catalog.table(&key.parent_database, &key.parent_table);
+            let unique = parent.and_then(|parent| {
+                let columns = parent.columns_named(&key.parent_columns)?;
+                let index = parent.index_beginning_with(&columns)?;
+                index.is_unique().then(|| text(&index.name))
+            });
+            rows.push(vec![
+                text(CATALOG),
+                text(&table.database),
+                text(&key.name),
+                text(CATALOG),
+                text(&key.parent_database),
+                unique.unwrap_or(Value::Null),
+                text("NONE"),
+                text(key.on_update.as_str()),
+                text(key.on_delete.as_str()),
+                text(&table.name),
+                text(&key.parent_table),
+            ]);
+        }
     });
     rows
 }
@@ -438,6 +487,7 @@ pub fn table_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
             };
             rows.push(row(&index.name, kind, true));
         }
+        rows.extend(table.foreign_keys.iter().map(|key| row(&key.name, "FOREIGN KEY", true)));
         rows.extend(
             table
                 .checks

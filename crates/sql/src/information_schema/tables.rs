@@ -104,7 +104,7 @@ pub static TABLES: &[VirtualTable] = &[
             "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Text(64),
             "REFERENCED_TABLE_NAME" Text(64),
         ],
-        no_rows,
+        schema::referential_constraints,
     ),
     of_schema(
         "VIEWS",

@@ -8,7 +8,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::access::{Choice, OrderWish, choose};
 use super::scope::NewRow;
-use super::{Planner, TableScope};
+use super::{Planner, RowChange, TableScope, foreign_keys};
 use crate::ddl::constant_default;
 use crate::exec::dml::{
     Assignment, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
@@ -72,8 +72,13 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertVerb::Insert if insert.on_duplicate.is_empty() => OnDuplicate::Fail,
         InsertVerb::Insert => OnDuplicate::Update(duplicate_assignments(planner, &table, insert, &columns)?),
     };
+    let change = match &on_duplicate {
+        OnDuplicate::Fail => RowChange::Insert,
+        OnDuplicate::Replace | OnDuplicate::Update(_) => RowChange::Any,
+    };
     Ok(InsertPlan {
         rules: write_rules(planner, &table)?,
+        foreign_keys: foreign_keys(planner, &table, change)?,
         table,
         columns,
         defaults,
@@ -339,9 +344,11 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
         update.limit.as_ref(),
         &factor.index_hints,
     )?;
+    let columns: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
     Ok(UpdatePlan {
         target,
         rules: write_rules(planner, &table)?,
+        foreign_keys: foreign_keys(planner, &table, RowChange::Update(&columns))?,
         assignments,
         ignore: update.ignore,
     })
@@ -371,9 +378,11 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     }
     let table = planner.table_for(name, alias.as_ref(), reads_and(&["DELETE", "SELECT"], &delete.filter))?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
+    let foreign_keys = foreign_keys(planner, &table, RowChange::Delete)?;
     let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
     Ok(DeletePlan {
         target,
+        foreign_keys,
         ignore: delete.ignore,
     })
 }

@@ -5,6 +5,7 @@
 
 pub mod access;
 mod dml;
+mod foreign_keys;
 mod load;
 pub mod query;
 mod scope;
@@ -18,7 +19,7 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use crate::accounts::access::Access;
 use crate::engine::Engine;
-use crate::exec::dml::{DeletePlan, InsertPlan, LoadPlan, UpdatePlan};
+use crate::exec::dml::{DeletePlan, ForeignKeys, InsertPlan, LoadPlan, UpdatePlan};
 use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
 use crate::session::TableLocks;
@@ -26,6 +27,7 @@ use crate::table::Table;
 use crate::temporary::TemporaryTables;
 
 pub use dml::{added_values, write_rules};
+pub use foreign_keys::{RowChange, foreign_keys};
 pub use query::QueryPlan;
 pub use scope::TableScope;
 pub use straight::StraightPlan;
@@ -96,6 +98,22 @@ impl Plan {
             Plan::Update(plan) => vec![plan.target.path.table.clone()],
             Plan::Delete(plan) => vec![plan.target.path.table.clone()],
             Plan::Multi(plan) => plan.changed_tables(),
+        }
+    }
+
+    /// The foreign keys that its changes have to do with.
+    pub fn foreign_keys(&self) -> Vec<&ForeignKeys> {
+        match self {
+            Plan::Straight(_) | Plan::Query(_) => Vec::new(),
+            Plan::Insert(plan) => plan.foreign_keys.as_deref().into_iter().collect(),
+            Plan::Load(plan) => plan.insert.foreign_keys.as_deref().into_iter().collect(),
+            Plan::Update(plan) => plan.foreign_keys.as_deref().into_iter().collect(),
+            Plan::Delete(plan) => plan.foreign_keys.as_deref().into_iter().collect(),
+            Plan::Multi(plan) => plan
+                .targets
+                .iter()
+                .filter_map(|target| target.foreign_keys.as_deref())
+                .collect(),
         }
     }
 }

@@ -581,7 +581,7 @@ enum Failure {
     SchemaChanged,
 }
 
-/// Keeps DDL away from the tables that the plan changes, until the transaction ends.
+/// Keeps DDL away from the tables that the plan changes, and those that their foreign keys lead to, until the transaction ends.
 fn lock_tables(
     plan: &Plan,
     runtime: &Runtime<'_>,
@@ -597,7 +597,19 @@ fn lock_tables(
             })
             .map_err(|error| Failure::Error(error.into_sql(table)))?;
     }
-    match tables.is_empty() || engine.catalog_version() == catalog_version {
+    let keys = match runtime.foreign_key_checks {
+        true => plan.foreign_keys(),
+        false => Vec::new(),
+    };
+    for (table, mode) in keys.iter().flat_map(|keys| &keys.locks) {
+        if runtime.holds(table) {
+            continue;
+        }
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table.id(), *mode, LockPolicy::Wait))
+            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+    }
+    match (tables.is_empty() && keys.is_empty()) || engine.catalog_version() == catalog_version {
         true => Ok(()),
         false => Err(Failure::SchemaChanged),
     }

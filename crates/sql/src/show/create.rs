@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use cluster::catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef};
+use cluster::catalog::{
+    ColumnDef, ColumnDefault, DatabaseDef, ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, ReferenceAction, TableDef,
+};
 use types::{CollationId, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
@@ -42,6 +44,9 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         .map(|column| column_line(column, table.collation))
         .collect();
     lines.extend(table.indexes.iter().map(|index| index_line(index, table)));
+    let mut keys: Vec<_> = table.foreign_keys.iter().collect();
+    keys.sort_by(|a, b| a.name.cmp(&b.name));
+    lines.extend(keys.into_iter().map(|key| foreign_key(key, &table.database)));
     for check in &table.checks {
         let mut line = format!("CONSTRAINT {} CHECK ({})", name(&check.name), check.expression);
         if !check.enforced {
@@ -70,6 +75,33 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         let _ = write!(text, " COMMENT={}", string(&table.comment));
     }
     text
+}
+
+/// A foreign key of a table in `database`, also as errors tell it. NO ACTION, which is the default, is left out.
+pub fn foreign_key(key: &ForeignKeyDef, database: &str) -> String {
+    let names = |columns: &[String]| columns.iter().map(|column| name(column)).collect::<Vec<_>>().join(", ");
+    let parent = match key.parent_database == database {
+        true => name(&key.parent_table),
+        false => [name(&key.parent_database), name(&key.parent_table)].join("."),
+    };
+    let mut text = format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {parent} ({})",
+        name(&key.name),
+        names(&key.columns),
+        names(&key.parent_columns)
+    );
+    for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if action != ReferenceAction::NoAction {
+            let _ = write!(text, " ON {event} {}", action.as_str());
+        }
+    }
+    text
+}
+
+/// The table and its foreign key, as the errors 1451 and 1452 tell them.
+pub fn failed_foreign_key(table: &TableDef, key: &ForeignKeyDef) -> String {
+    let names = [name(&table.database), name(&table.name)].join(".");
+    format!("{names}, {}", foreign_key(key, &table.database))
 }
 
 /// A column's type with its character set where it is not the table's.

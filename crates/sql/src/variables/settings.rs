@@ -56,6 +56,7 @@ pub struct Settings {
     pub wait_timeout_seconds: u64,
     pub interactive_timeout_seconds: u64,
     pub require_primary_key: bool,
+    pub foreign_key_checks: bool,
     pub safe_updates: bool,
     pub sql_notes: bool,
     /// `SET insert_id = …`: the first automatic id of the next INSERT.
@@ -84,6 +85,7 @@ impl Default for Settings {
             wait_timeout_seconds: 28_800,
             interactive_timeout_seconds: 28_800,
             require_primary_key: false,
+            foreign_key_checks: true,
             safe_updates: false,
             sql_notes: true,
             insert_id: None,
@@ -147,6 +149,7 @@ impl Settings {
             "wait_timeout" => self.wait_timeout_seconds = number(value),
             "interactive_timeout" => self.interactive_timeout_seconds = number(value),
             "sql_require_primary_key" => self.require_primary_key = on,
+            "foreign_key_checks" => self.foreign_key_checks = on,
             "sql_safe_updates" => self.safe_updates = on,
             "sql_notes" => self.sql_notes = on,
             "insert_id" => self.insert_id = Some(number(value)).filter(|id| *id > 0),

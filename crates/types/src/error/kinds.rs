@@ -447,6 +447,12 @@ errors! {
     Utf8Alias = 3719 "HY000" "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     FkNoColumnParent = 3734 "HY000" "Failed to add the foreign key constraint. Missing column '%' for constraint '%' in the referenced table '%'";
     FkIncompatibleColumns = 3780 "HY000" "Referencing column '%' and referenced column '%' in foreign key constraint '%' are incompatible.";
+    TruncateIllegalFk = 1701 "42000" "Cannot truncate a table referenced in a foreign key constraint (%)";
+    ForeignDuplicateKeyWithChildInfo = 1761 "23000" "Foreign key constraint for table '%', record '%' would lead to a duplicate entry in table '%', key '%'";
+    FkDepthExceeded = 3008 "HY000" "Foreign key cascade delete/update exceeds max depth of %.";
+    FkCannotUseVirtualColumn = 3733 "HY000" "Foreign key '%' uses virtual column '%' which is not supported.";
+    WrongFkOptionForGeneratedColumn = 3104 "HY000" "Cannot define foreign key with % clause on a generated column.";
+    CheckConstraintUsesReferentialAction = 3823 "HY000" "Column '%' cannot be used in a check constraint '%': needed in a foreign key constraint '%' referential action.";
     CannotDropFkParent = 3730 "HY000" "Cannot drop table '%' referenced by a foreign key constraint '%' on table '%'.";
     CheckConstraintVariables = 3816 "HY000" "An expression of a check constraint '%' cannot refer to a user or system variable.";
     CheckConstraintRefersAutoIncrement = 3818 "HY000" "Check constraint '%' cannot refer to an auto-increment column.";

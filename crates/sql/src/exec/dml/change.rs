@@ -4,6 +4,7 @@ use types::cast::{self, Context, Target};
 use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
+use super::foreign_keys::{Enforcer, ForeignKeys};
 use crate::exec::runtime::{Runtime, StatementError, transaction_error};
 use crate::expr::{EvalContext, Expr};
 use crate::table::Table;
@@ -27,6 +28,7 @@ pub struct RowChanger<'a> {
     pub ctx: &'a EvalContext<'a>,
     /// `IGNORE`: errors of one row become warnings.
     pub ignore: bool,
+    foreign_keys: Option<&'a ForeignKeys>,
     key: Vec<u8>,
     row: Vec<u8>,
 }
@@ -45,9 +47,24 @@ impl<'a> RowChanger<'a> {
             runtime,
             ctx,
             ignore,
+            foreign_keys: None,
             key: Vec::new(),
             row: Vec::new(),
         }
+    }
+
+    /// Also keeps these foreign keys whole, unless the session has set `foreign_key_checks` to 0.
+    pub fn keeping(self, foreign_keys: Option<&'a ForeignKeys>) -> RowChanger<'a> {
+        RowChanger {
+            foreign_keys: foreign_keys.filter(|_| self.runtime.foreign_key_checks),
+            ..self
+        }
+    }
+
+    /// Whether rows of others may refer to those of the table.
+    pub fn is_parent(&self) -> bool {
+        let keys = self.foreign_keys.and_then(|keys| keys.tables.get(&self.table.id()));
+        keys.is_some_and(|keys| !keys.incoming.is_empty())
     }
 
     /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
@@ -95,6 +112,70 @@ impl<'a> RowChanger<'a> {
 
     /// Adds a complete row.
     pub fn insert(&mut self, values: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.add(values), |enforcer| enforcer.inserted(values))
+    }
+
+    /// Replaces the row `old` under `key`, which is locked, by complete values.
+    pub fn update(&mut self, key: &[u8], old: &[Value], values: &[Value]) -> Result<(), StatementError> {
+        self.whole(
+            |changer| changer.replace(key, values),
+            |enforcer| enforcer.updated(old, values),
+        )
+    }
+
+    /// Removes the row `old` under `key`, which is locked.
+    pub fn delete(&mut self, key: &[u8], old: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.remove(key), |enforcer| enforcer.deleted(old))
+    }
+
+    /// Changes a row and what follows from it. Under IGNORE the statement goes on after an error, so nothing must be left of it.
+    fn whole(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<(), StatementError>,
+        enforce: impl FnOnce(&Enforcer<'_>) -> Result<(), StatementError>,
+    ) -> Result<(), StatementError> {
+        let Some(keys) = self.foreign_keys else {
+            return change(self);
+        };
+        let runtime = self.runtime;
+        let savepoint = self.ignore.then(|| runtime.transaction_mut().savepoint());
+        let result = change(self).and_then(|()| {
+            enforce(&Enforcer {
+                keys,
+                table: self.table,
+                runtime,
+                ctx: self.ctx,
+            })
+        });
+        if let Some(savepoint) = savepoint {
+            let mut transaction = runtime.transaction_mut();
+            if result.is_err() {
+                transaction.rollback_to(savepoint);
+            }
+            transaction.release(savepoint);
+        }
+        result
+    }
+
+    /// Under IGNORE, what is wrong with one row becomes a warning, and the row is left as it was.
+    pub fn forgive(&self, error: SqlError) -> SqlResult<()> {
+        let is_forgiven = matches!(
+            error.kind(),
+            ErrorKind::DupEntry
+                | ErrorKind::NoReferencedRow2
+                | ErrorKind::RowIsReferenced2
+                | ErrorKind::ForeignDuplicateKeyWithChildInfo
+        );
+        if !(self.ignore && is_forgiven) {
+            return Err(error);
+        }
+        self.ctx.with_warnings(|warnings| warnings.warn(error));
+        Ok(())
+    }
+
+    // --- the row alone ---
+
+    fn add(&mut self, values: &[Value]) -> Result<(), StatementError> {
         self.encode(values);
         if self.table.def.primary().is_none() {
             let id = self.runtime.transaction_mut().next_row_id(&self.table.rows);
@@ -106,8 +187,7 @@ impl<'a> RowChanger<'a> {
         Ok(())
     }
 
-    /// Replaces the row under `key`, which is locked, by complete values.
-    pub fn update(&mut self, key: &[u8], values: &[Value]) -> Result<(), StatementError> {
+    pub(super) fn replace(&mut self, key: &[u8], values: &[Value]) -> Result<(), StatementError> {
         self.encode(values);
         if self.table.def.primary().is_none() {
             self.key.extend_from_slice(key);
@@ -118,8 +198,7 @@ impl<'a> RowChanger<'a> {
         Ok(())
     }
 
-    /// Removes the row under `key`, which is locked.
-    pub fn delete(&mut self, key: &[u8]) -> Result<(), StatementError> {
+    fn remove(&mut self, key: &[u8]) -> Result<(), StatementError> {
         let table = &self.table.rows;
         self.runtime.with_locks(|transaction| transaction.delete(table, key))?;
         Ok(())

@@ -1,9 +1,11 @@
 //! DELETE from one table.
 
+use std::sync::Arc;
+
 use types::SqlResult;
 
 use super::change::{RowChanger, WriteRules};
-use super::{Changed, Target};
+use super::{Changed, ForeignKeys, Target};
 use crate::exec::runtime::Runtime;
 use crate::expr::EvalContext;
 
@@ -11,6 +13,7 @@ use crate::expr::EvalContext;
 #[derive(Debug)]
 pub struct DeletePlan {
     pub target: Target,
+    pub foreign_keys: Option<Arc<ForeignKeys>>,
     pub ignore: bool,
 }
 
@@ -18,13 +21,18 @@ pub struct DeletePlan {
 pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let table = plan.target.table();
     let rules = WriteRules::default();
-    let mut changer = RowChanger::new(table, &rules, runtime, ctx, plan.ignore);
-    let matched = plan.target.for_each(runtime, ctx, &mut |key, _| {
-        changer.delete(key).map_err(|error| error.into_sql(table))
+    let mut changer = RowChanger::new(table, &rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
+    let mut affected = 0;
+    let matched = plan.target.for_each(runtime, ctx, &mut |key, old| {
+        match changer.delete(key, &old) {
+            Ok(()) => affected += 1,
+            Err(error) => changer.forgive(error.into_sql(table))?,
+        }
+        Ok(())
     })?;
     Ok(Changed {
         matched,
-        affected: matched,
+        affected,
         ..Changed::default()
     })
 }

@@ -6,7 +6,7 @@ use cluster::transaction::TransactionError;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};
-use super::{Assignment, Changed};
+use super::{Assignment, Changed, ForeignKeys};
 use crate::exec::rows::read_row;
 use crate::exec::runtime::{Locked, Runtime, StatementError};
 use crate::expr::{EvalContext, Expr};
@@ -22,6 +22,7 @@ const ROWS_PER_BREATH: u64 = 1024;
 pub struct InsertPlan {
     pub table: Arc<Table>,
     pub rules: WriteRules,
+    pub foreign_keys: Option<Arc<ForeignKeys>>,
     /// For each column of a source row, the table's column it goes to.
     pub columns: Vec<usize>,
     /// For each column of the table without a value in the source: where it comes from.
@@ -158,7 +159,8 @@ impl<'a> Inserter<'a> {
             plan,
             runtime,
             ctx,
-            changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore),
+            changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore)
+                .keeping(plan.foreign_keys.as_deref()),
             changed: Changed::default(),
             values: Vec::new(),
         }
@@ -296,7 +298,8 @@ impl<'a> Inserter<'a> {
                 Err(error) => error,
             };
             let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
-                return Err(self.changer.error(error, &self.values));
+                self.changed.duplicates += 1;
+                return self.changer.forgive(self.changer.error(error, &self.values));
             };
             self.changed.duplicates += 1;
             let plan = self.plan;
@@ -308,12 +311,7 @@ impl<'a> Inserter<'a> {
                     }
                 }
                 OnDuplicate::Fail => {
-                    let duplicate = self.changer.error(error, &self.values);
-                    if !plan.ignore {
-                        return Err(duplicate);
-                    }
-                    self.ctx.with_warnings(|warnings| warnings.warn(duplicate));
-                    return Ok(());
+                    return self.changer.forgive(self.changer.error(error, &self.values));
                 }
             }
         }
@@ -342,13 +340,14 @@ impl<'a> Inserter<'a> {
         let Some(old) = self.lock_existing(key)? else {
             return Ok(false);
         };
-        // MySQL finds a row unchanged only where it would update it: where no other unique key may have a conflict too.
-        if old == self.values && last_unique {
+        // MySQL finds a row unchanged only where it would update it: where no other unique key may have a conflict too, and nobody
+        // refers to it.
+        if old == self.values && last_unique && !self.changer.is_parent() {
             self.changed.affected += 1;
             return Ok(true);
         }
         self.changer
-            .delete(key)
+            .delete(key, &old)
             .map_err(|error| error.into_sql(&self.plan.table))?;
         self.changed.affected += 1;
         Ok(false)
@@ -380,14 +379,10 @@ impl<'a> Inserter<'a> {
         if let Some(column) = table.def.auto_increment() {
             self.changed.first_id = Some(as_id(&new[column]));
         }
-        match self.changer.update(key, &new) {
+        match self.changer.update(key, &old, &new) {
             Ok(()) => self.changed.affected += 2,
             Err(error) => {
-                let error = self.changer.error(error, &new);
-                if !(self.plan.ignore && error.kind() == ErrorKind::DupEntry) {
-                    return Err(error);
-                }
-                self.ctx.with_warnings(|warnings| warnings.warn(error));
+                return self.changer.forgive(self.changer.error(error, &new));
             }
         }
         Ok(())

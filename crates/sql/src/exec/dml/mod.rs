@@ -1,10 +1,11 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 //!
 //! All of them change rows through [`RowChanger`]: it computes generated columns, checks constraints, encodes the row and its
-//! key, and hands both to the transaction, which locks and checks uniqueness.
+//! key, and hands both to the transaction, which locks and checks uniqueness; then it looks at the foreign keys.
 
 mod change;
 mod delete;
+mod foreign_keys;
 mod insert;
 pub mod load;
 mod target;
@@ -12,6 +13,8 @@ mod update;
 
 pub use change::{RowChanger, WriteRules, duplicate_error};
 pub use delete::{DeletePlan, delete};
+pub(crate) use foreign_keys::encode as encode_key;
+pub use foreign_keys::{ForeignKeys, ParentKey, Reference, TableKeys};
 pub use insert::{InsertPlan, InsertValue, OnDuplicate, RowSource, Source, insert};
 pub use load::{LoadPlan, load};
 pub use target::Target;

@@ -1,19 +1,21 @@
 //! UPDATE of one table.
 
+use std::sync::Arc;
+
 use types::{SqlResult, TypeKind, UnixTime, Value};
 
 use super::change::{RowChanger, WriteRules};
-use super::{Changed, Target};
+use super::{Changed, ForeignKeys, Target};
 use crate::exec::runtime::Runtime;
 use crate::expr::{EvalContext, Expr};
 use crate::table::Table;
-use types::ErrorKind;
 
 /// A bound UPDATE of one table.
 #[derive(Debug)]
 pub struct UpdatePlan {
     pub target: Target,
     pub rules: WriteRules,
+    pub foreign_keys: Option<Arc<ForeignKeys>>,
     pub assignments: Vec<Assignment>,
     pub ignore: bool,
 }
@@ -28,7 +30,8 @@ pub struct Assignment {
 /// Changes all rows of the target. `affected` counts the rows whose values changed.
 pub fn update(plan: &UpdatePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let table = plan.target.table();
-    let mut changer = RowChanger::new(table, &plan.rules, runtime, ctx, plan.ignore);
+    let mut changer =
+        RowChanger::new(table, &plan.rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
     let mut changed = Changed::default();
     let mut row = 0;
     let matched = plan.target.for_each(runtime, ctx, &mut |key, old| {
@@ -73,7 +76,7 @@ pub fn write_changed(
     if !changer.complete(&mut new)? {
         return Ok(false);
     }
-    match changer.update(key, &new) {
+    match changer.update(key, old, &new) {
         Ok(()) => {
             if let Some(column) = changer.table.def.auto_increment()
                 && new[column] != old[column]
@@ -83,12 +86,8 @@ pub fn write_changed(
             Ok(true)
         }
         Err(error) => {
-            let error = changer.error(error, &new);
-            if changer.ignore && error.kind() == ErrorKind::DupEntry {
-                ctx.with_warnings(|warnings| warnings.warn(error));
-                return Ok(false);
-            }
-            Err(error)
+            changer.forgive(changer.error(error, &new))?;
+            Ok(false)
         }
     }
 }

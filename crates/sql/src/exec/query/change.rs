@@ -32,7 +32,8 @@ impl MultiTableChange {
         let mut changed = Changed::default();
         for target in &self.targets {
             let mut done = HashSet::new();
-            let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore);
+            let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore)
+                .keeping(target.foreign_keys.as_deref());
             for wide in &found {
                 let Some(key) = target.key(wide) else { continue };
                 if !done.insert(key.clone()) {
@@ -80,8 +81,10 @@ impl TargetTable {
             return Ok(false);
         };
         let Some(assignments) = &self.assignments else {
-            changer.delete(key).map_err(|error| error.into_sql(table))?;
-            return Ok(true);
+            return match changer.delete(key, &old) {
+                Ok(()) => Ok(true),
+                Err(error) => changer.forgive(error.into_sql(table)).map(|()| false),
+            };
         };
         let mut wide = wide.to_vec();
         wide[self.offset..self.offset + old.len()].clone_from_slice(&old);

@@ -8,10 +8,10 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner};
 use super::scope::{CommonTables, QueryScope, TableSource, with_common_tables};
-use crate::exec::dml::{Assignment, WriteRules};
+use crate::exec::dml::{Assignment, ForeignKeys, WriteRules};
 use crate::expr::{Binder, Clause, Expr};
 use crate::plan::access::OrderWish;
-use crate::plan::{Planner, write_rules};
+use crate::plan::{Planner, RowChange, foreign_keys, write_rules};
 use crate::table::Table;
 
 /// A change of the rows that a join finds.
@@ -31,6 +31,7 @@ pub struct TargetTable {
     /// The slot of its first column.
     pub offset: usize,
     pub rules: WriteRules,
+    pub foreign_keys: Option<Arc<ForeignKeys>>,
     /// Values over the wide row; `None` to delete.
     pub assignments: Option<Vec<Assignment>>,
 }
@@ -166,8 +167,13 @@ fn finish(
             .access
             .check_table(&table.def.database, &table.def.name, &[privilege])?;
         let offset = scope.tables[at].offset;
+        let assigned = assignments
+            .as_ref()
+            .map(|list| list.iter().map(|assignment| assignment.column).collect::<Vec<_>>());
+        let change = assigned.as_deref().map_or(RowChange::Delete, RowChange::Update);
         changed.push(TargetTable {
             rules: write_rules(planner, &table)?,
+            foreign_keys: foreign_keys(planner, &table, change)?,
             table,
             offset,
             assignments,
