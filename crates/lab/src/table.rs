@@ -15,7 +15,8 @@ use crate::series::median;
 struct Cell {
     tps: Vec<f64>,
     latency: Latency,
-    voids: usize,
+    /// Of rungs that are void; shown, marked, where there is nothing better.
+    void_tps: Vec<f64>,
 }
 
 /// Medians of the repeats' transactions per second, p95 of their merged latencies. Closed loops are a table with a row per
@@ -77,7 +78,7 @@ pub fn of(folder: &Path) -> Result<String> {
 impl Cell {
     fn add(&mut self, rung: &Rung) {
         if rung.void.is_some() {
-            self.voids += 1;
+            self.void_tps.push(crate::series::tps(rung));
         } else {
             self.tps.push(crate::series::tps(rung));
             self.latency.merge(&rung.latency);
@@ -85,10 +86,10 @@ impl Cell {
     }
 
     fn shown(&self) -> String {
-        match median(self.tps.clone()) {
-            Some(tps) => format!("{tps:.1} tps p95 {}", milliseconds(&self.latency, 0.95)),
-            None if self.voids > 0 => "void".to_owned(),
-            None => "-".to_owned(),
+        match (median(self.tps.clone()), median(self.void_tps.clone())) {
+            (Some(tps), _) => format!("{tps:.1} tps p95 {}", milliseconds(&self.latency, 0.95)),
+            (None, Some(tps)) => format!("void ({tps:.1} tps)"),
+            (None, None) => "-".to_owned(),
         }
     }
 }
@@ -135,7 +136,7 @@ mod tests {
     fn void_rungs_are_not_in_the_figures() {
         let mut cell = Cell::default();
         cell.add(&rung(9999, 1, Some("the load generator was the limit")));
-        assert_eq!(cell.shown(), "void");
+        assert_eq!(cell.shown(), "void (4999.5 tps)");
         for transactions in [200, 100, 300] {
             cell.add(&rung(transactions, 2000, None));
         }
