@@ -212,6 +212,15 @@ fn details(of: &Of, target: &Availability) -> Vec<Sentence> {
                 .verbatim(finding, of.field(&["data", "findings", &at.to_string()])),
         );
     }
+    for (at, server) in target.data.missing_servers.iter().enumerate() {
+        let from = of.field(&["data", "missing_servers", &at.to_string()]);
+        said.push(
+            of.name(target)
+                .and(": ")
+                .verbatim(server, from)
+                .and(" did not come back; the others were checked."),
+        );
+    }
     if let Some(why) = &target.data.not_checked {
         said.push(
             of.name(target)
