@@ -142,6 +142,14 @@ impl NodeFigures {
     }
 }
 
+impl NodeFigures {
+    /// A container that its machine does not give what its quota allows.
+    pub fn starved(&self) -> bool {
+        let throttled_little = self.throttled.is_some_and(|share| share < 0.2);
+        throttled_little && self.busy < 0.7 && self.pressure_cpu.is_some_and(|waited| waited >= 0.4)
+    }
+}
+
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
     sum / f64::from(count.max(1))

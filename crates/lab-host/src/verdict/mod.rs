@@ -142,6 +142,15 @@ impl Doubts {
                         .sentences
                         .push(format!("{} was not watched: its limits were not looked at", node.name));
                 }
+                Some(figures) if figures.starved() => {
+                    doubts.factor *= 0.6;
+                    doubts.sentences.push(format!(
+                        "{}: its tasks waited for a core {:.0} % of the time though its quota was not used up: the machine under it \
+                         is full with other work",
+                        node.name,
+                        100.0 * figures.pressure_cpu.unwrap_or(0.0)
+                    ));
+                }
                 Some(figures) if figures.seconds < FEW_SECONDS => {
                     doubts.factor *= 0.8;
                     doubts.sentences.push(format!(

@@ -246,6 +246,19 @@ fn verdicts() {
             }),
         ),
         case(
+            "a container whose machine is full leaves a doubt",
+            Nothing,
+            None,
+            "sql: its tasks waited for a core 70 % of the time though its quota was not used up",
+            cluster(|e| {
+                each(e, "sql", |sample| {
+                    sample.cpu_limit = 0.5;
+                    sample.throttled = Some(0.1);
+                    sample.pressure.cpu = Some(0.7);
+                });
+            }),
+        ),
+        case(
             "one thread that fills its core",
             SqlCpu,
             Some("sql"),

@@ -47,6 +47,7 @@ const POINTS: Load = Load {
     rate: 0,
 };
 
+/// Quotas are so small that they bind even where others keep the machine busy.
 fn scenarios() -> Vec<Scenario> {
     let scenario = |name, load, limit, bottleneck, role| Scenario {
         name,
@@ -71,7 +72,7 @@ fn scenarios() -> Vec<Scenario> {
         scenario(
             "a slow load generator",
             POINTS,
-            |cluster| cluster.limit_cores("load", 0.08),
+            |cluster| cluster.limit_cores("load", 0.03),
             Bottleneck::LoadGenerator,
             Some("load"),
         ),
@@ -79,8 +80,8 @@ fn scenarios() -> Vec<Scenario> {
             "slow SQL nodes",
             POINTS,
             |cluster| {
-                cluster.limit_cores("sql1", 0.05);
-                cluster.limit_cores("sql2", 0.05);
+                cluster.limit_cores("sql1", 0.012);
+                cluster.limit_cores("sql2", 0.012);
             },
             Bottleneck::SqlCpu,
             Some("sql"),
@@ -89,8 +90,8 @@ fn scenarios() -> Vec<Scenario> {
             "slow data nodes",
             POINTS,
             |cluster| {
-                cluster.limit_cores("data1", 0.08);
-                cluster.limit_cores("data2", 0.08);
+                cluster.limit_cores("data1", 0.03);
+                cluster.limit_cores("data2", 0.03);
             },
             Bottleneck::DataCpu,
             Some("data"),
