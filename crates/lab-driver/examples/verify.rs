@@ -35,7 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let transactions: u64 = take("transactions", "500").parse()?;
     let kinds = match kind.as_str() {
-        "all" => Workload::kinds(),
+        "all" => Workload::kinds()
+            .into_iter()
+            .filter(|kind| lab_driver::sysbench::has(kind))
+            .collect(),
         one => vec![one],
     };
     let mut different = 0;

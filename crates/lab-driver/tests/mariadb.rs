@@ -239,7 +239,7 @@ fn our_statements_are_sysbenchs(mariadb: &MariaDb) {
         &[("table_size", "2000"), ("rand_type", "special")],
     ];
     for kind in Workload::kinds() {
-        let is_sysbenchs = kind.starts_with("oltp_") || kind.starts_with("select_");
+        let is_sysbenchs = lab_driver::sysbench::has(kind);
         for mode in modes.iter().take(if is_sysbenchs { 3 } else { 0 }) {
             // Without transactions, two connections meet duplicates (1062), as in sysbench.
             if mode.contains(&("skip_trx", "on")) && matches!(kind, "oltp_read_write" | "oltp_write_only") {

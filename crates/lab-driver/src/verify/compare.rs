@@ -82,7 +82,7 @@ fn parameters(ours: &Recording, theirs: &Recording, rows: u64) -> Vec<Finding> {
         let mut position = 0;
         while position < count {
             let range = is_range(our, position, rows) && is_range(their, position, rows);
-            let what = format!("parameter {} of {sql}", position + 1);
+            let what = format!("parameter {} of {}", position + 1, one_spaced(sql));
             findings.push(of_values(&what, &at(our, position), &at(their, position), rows));
             if range {
                 let widths = |executions: &[Vec<Parameter>]| -> BTreeSet<String> {
@@ -92,7 +92,7 @@ fn parameters(ours: &Recording, theirs: &Recording, rows: u64) -> Vec<Finding> {
                     };
                     executions.iter().filter_map(width).collect()
                 };
-                let what = format!("width of the range of {sql}");
+                let what = format!("width of the range of {}", one_spaced(sql));
                 findings.push(of_sets(&what, &widths(our), &widths(their)));
                 position += 1;
             }
