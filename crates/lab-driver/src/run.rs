@@ -189,6 +189,8 @@ pub fn run(
 
 /// Threads that open lost connections again.
 const CONNECTORS_MOST: usize = 8;
+/// More transactions a second than a machine could begin.
+const RATE_MOST: f64 = 1e7;
 /// How often a wish to stop is looked for.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
 
@@ -202,9 +204,11 @@ fn size(spec: &RungSpec) -> Result<(usize, usize), DriverError> {
         return Err(DriverError::Spec("a rung measures for at least 10 ms".into()));
     }
     if let Load::Open { rate_per_s, .. } = spec.load
-        && !(rate_per_s.is_finite() && rate_per_s > 0.0)
+        && !(rate_per_s > 0.0 && rate_per_s <= RATE_MOST)
     {
-        return Err(DriverError::Spec(format!("a rate of {rate_per_s} per second is none")));
+        return Err(DriverError::Spec(format!(
+            "a rate of {rate_per_s} per second: give one above 0, up to {RATE_MOST:.0}"
+        )));
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let workers = spec.workers.unwrap_or(cores).clamp(1, connections);

@@ -364,6 +364,22 @@ fn an_open_loop_below_the_limit_has_no_backlog() {
 }
 
 #[test]
+fn a_rate_that_is_none_is_refused() {
+    let server = Server::start(Capabilities::default(), ANSWERS);
+    for rate_per_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e12] {
+        let mut spec = closed(1, 100);
+        spec.load = Load::Open {
+            rate_per_s,
+            arrivals: Arrivals::Poisson,
+            threads_total: 1,
+        };
+        let load = workload("oltp_point_select", &[]);
+        let result = lab_driver::run(&server.target(), &load, &spec, &Stop::new(), &mut |_| {});
+        assert!(matches!(result, Err(DriverError::Spec(_))), "{rate_per_s}");
+    }
+}
+
+#[test]
 fn seconds_add_up_to_the_totals() {
     let server = Server::start(Capabilities::default(), ANSWERS);
     let mut spec = closed(4, 1300);
