@@ -65,7 +65,7 @@ pub fn runs(ours: &Recording, theirs: &Recording, rows: u64) -> Vec<Finding> {
     };
     findings.push(of_sets("types of parameters", &bound(ours), &bound(theirs)));
     let rebound = |recording: &Recording| -> BTreeSet<String> {
-        recording.iter().map(|connection| binding(connection)).collect()
+        recording.iter().filter_map(|connection| binding(connection)).collect()
     };
     findings.push(of_sets("types are sent", &rebound(ours), &rebound(theirs)));
     findings.extend(parameters(ours, theirs, rows));
@@ -268,26 +268,28 @@ fn transactions(recording: &Recording) -> BTreeMap<String, u64> {
     seen
 }
 
-/// Whether the types of parameters go with the first execution of each statement only.
-fn binding(connection: &[Recorded]) -> String {
+/// Whether the types of parameters go with the first execution of each statement only. `None`: a connection that executed nothing
+/// with parameters, perhaps because the others were done before its turn came.
+fn binding(connection: &[Recorded]) -> Option<String> {
     let mut known = BTreeSet::new();
-    let mut again = false;
+    let (mut executed, mut again) = (false, false);
     for execution in connection.iter().filter_map(execution) {
         if execution.types.is_none() {
             continue;
         }
+        executed = true;
         let sql = execution.sql.clone();
         again |= execution.binds && known.contains(&sql);
         if execution.binds {
             known.insert(sql);
         }
     }
-    match (known.is_empty(), again) {
+    let told = match (known.is_empty(), again) {
         (true, _) => "never",
         (false, false) => "with the first execution only",
         (false, true) => "with later executions too",
-    }
-    .to_owned()
+    };
+    executed.then(|| told.to_owned())
 }
 
 /// `sbtest12` and `k_12` as `sbtest%u` and `k_%u`.

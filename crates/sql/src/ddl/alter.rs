@@ -15,10 +15,12 @@ use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};
+use crate::engine::Engine;
 use crate::exec::Runtime;
-use crate::exec::dml::{RowChanger, WriteRules, duplicate_error};
+use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, note_given_id};
 use crate::exec::rows::read_row;
-use crate::expr::StatementContext;
+use crate::expr::context::Strictness;
+use crate::expr::{Settings, StatementContext};
 use crate::host::Host;
 use crate::session::{Answer, DefinitionServices, Session, TableLocks};
 use crate::table::{Table, store_spec};
@@ -38,15 +40,23 @@ struct Altered {
     rebuild: bool,
 }
 
+/// What ALTER TABLE makes of a table, before it is made.
+pub(super) struct Outcome {
+    pub def: TableDef,
+    /// As in [`Altered`].
+    pub sources: Vec<Option<usize>>,
+    pub auto_increment: Option<u64>,
+    rebuild: bool,
+}
+
 impl Session {
-    /// Answers with the rows that were copied, as far as MySQL copies rows for such a change.
-    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<Answer> {
-        let table = self.table(&alter.table)?;
+    /// Applies the actions to the table's definition.
+    pub(super) fn altered(&mut self, alter: &ast::AlterTable, table: &Table, host: &dyn Host) -> SqlResult<Outcome> {
         let rename = alter.actions.iter().rev().find_map(|action| match action {
             AlterAction::RenameTable(to) => Some(to),
             _ => None,
         });
-        let rename = rename.map(|to| self.qualified_for_rename(to, &table)).transpose()?;
+        let rename = rename.map(|to| self.qualified_for_rename(to, table)).transpose()?;
         let mut altered = Altered {
             builder: TableBuilder::new(TableDef::clone(&table.def)),
             sources: (0..table.def.columns.len()).map(Some).collect(),
@@ -70,6 +80,26 @@ impl Session {
             return Err(ErrorKind::TableWithoutPk.into());
         }
         self.check_expressions(&def, host)?;
+        Ok(Outcome {
+            def,
+            sources: altered.sources,
+            auto_increment: altered.auto_increment,
+            rebuild: altered.rebuild,
+        })
+    }
+
+    /// Answers with the rows that were copied, as far as MySQL copies rows for such a change.
+    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<Answer> {
+        if let Some(table) = self.temporary_table(&alter.table).cloned() {
+            return self.alter_temporary(alter, &table, host);
+        }
+        let table = self.table(&alter.table)?;
+        let Outcome {
+            mut def,
+            sources,
+            auto_increment,
+            rebuild,
+        } = self.altered(alter, &table, host)?;
         let copies = alter.online.algorithm == Some(ast::AlterAlgorithm::Copy);
         let adds_key = self.variables.settings.foreign_key_checks
             && def
@@ -78,9 +108,8 @@ impl Session {
                 .any(|key| table.def.foreign_key(&key.name).is_none());
         // A key of the table to itself is checked where the indexes are, old and new.
         let adds_own_key = adds_key && def.foreign_keys_to(&def.database, &def.name).next().is_some();
-        let must_rebuild =
-            copies || adds_own_key || altered.rebuild || needs_rebuild(&table.def, &def, &altered.sources);
-        let needs_copy = reason_to_copy(&table.def, &def, &altered.sources);
+        let must_rebuild = copies || adds_own_key || rebuild || needs_rebuild(&table.def, &def, &sources);
+        let needs_copy = reason_to_copy(&table.def, &def, &sources);
         let algorithm = match alter.online.algorithm {
             Some(ast::AlterAlgorithm::Instant) => Some("ALGORITHM=INSTANT"),
             Some(ast::AlterAlgorithm::InPlace) => Some("ALGORITHM=INPLACE"),
@@ -103,10 +132,8 @@ impl Session {
             );
         }
         let counts = copies || ordered || adds_key || needs_copy.is_some();
-        let (sources, auto_increment) = (altered.sources, altered.auto_increment);
         let (copied, warnings) = {
-            let services_time = self.engine.clock_micros();
-            let settings = self.variables.settings.expressions.clone();
+            let (engine, settings) = (self.engine.clone(), self.variables.settings.expressions.clone());
             let mut warnings = types::Warnings::default();
             let copied = self.change_schema(host, |change| {
                 let current = change
@@ -135,20 +162,10 @@ impl Session {
                     change.edit.put_table(def.clone());
                     return Ok(rows);
                 }
-                let services = DefinitionServices::at(services_time);
-                let now = types::UnixTime {
-                    micros: services_time,
-                    fsp: 6,
-                };
-                let ctx = StatementContext::new(&settings, &services, now).with_strictness(
-                    if settings.sql_mode.is_strict() {
-                        crate::expr::context::Strictness::Fail
-                    } else {
-                        crate::expr::context::Strictness::Warn
-                    },
-                );
-                let copied = change.rebuild(&table, def.clone(), &sources, auto_increment, &ctx, host);
-                warnings = ctx.take_warnings();
+                let copied;
+                (copied, warnings) = with_conversions(&engine, &settings, |ctx| {
+                    change.rebuild(&table, def.clone(), &sources, auto_increment, ctx, host)
+                });
                 copied
             })?;
             (copied, warnings)
@@ -171,15 +188,33 @@ impl Session {
     }
 }
 
+/// Does `work` with a context for the values that a copy of rows converts. Returns its warnings, too.
+pub(super) fn with_conversions<R>(
+    engine: &Engine,
+    settings: &Settings,
+    work: impl FnOnce(&StatementContext<'_>) -> R,
+) -> (R, types::Warnings) {
+    let micros = engine.clock_micros();
+    let services = DefinitionServices::at(micros);
+    let strictness = match settings.sql_mode.is_strict() {
+        true => Strictness::Fail,
+        false => Strictness::Warn,
+    };
+    let ctx =
+        StatementContext::new(settings, &services, types::UnixTime { micros, fsp: 6 }).with_strictness(strictness);
+    let result = work(&ctx);
+    (result, ctx.take_warnings())
+}
+
 /// Whether rows have to be written anew.
 fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
     let same_columns = new.columns.len() == old.columns.len()
         && sources.iter().enumerate().all(|(at, source)| *source == Some(at))
-        && new
-            .columns
-            .iter()
-            .zip(&old.columns)
-            .all(|(new, old)| new.ty == old.ty && new.generated == old.generated);
+        && new.columns.iter().zip(&old.columns).all(|(new, old)| {
+            // Where to count on from is known once all rows were seen.
+            let counts = new.auto_increment && !old.auto_increment;
+            new.ty == old.ty && new.generated == old.generated && !counts
+        });
     let same_key = new.primary().map(|key| &key.parts) == old.primary().map(|key| &key.parts);
     let checks = new
         .checks
@@ -508,23 +543,9 @@ impl SchemaChange<'_> {
     ) -> SqlResult<u64> {
         let id = self.edit.allocate_table_id();
         let def = TableDef { id, ..def };
-        let begin = || {
-            RefCell::new(Transaction::begin(
-                self.engine.participant().clone(),
-                Options::default(),
-            ))
-        };
-        let commit = |transaction: RefCell<Transaction>| {
-            let mut outcome = None;
-            let future = transaction.into_inner().commit();
-            host.wait(std::pin::pin!(async { outcome = Some(future.await) }));
-            outcome
-                .expect("wait returns when the future is done")
-                .map_err(|error| crate::session::commit_error(&error))
-        };
-        let creation = begin();
-        creation.borrow_mut().create_table(store_spec(&def));
-        commit(creation)?;
+        let mut creation = self.begin_part();
+        creation.create_table(store_spec(&def));
+        commit_part(creation, host)?;
         let rows = self
             .engine
             .participant()
@@ -532,18 +553,19 @@ impl SchemaChange<'_> {
             .table(id)
             .ok_or_else(|| no_such_table(&def))?;
         let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
-        let copied = self.copy_rows(old, &new, sources, ctx, &begin, &commit);
+        let copied = self.copy_rows(old, &new, sources, ctx, host);
         let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &new).map(|_| copied));
         let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {
-                let removal = begin();
-                removal.borrow_mut().drop_table(id);
-                commit(removal)?;
+                let mut removal = self.begin_part();
+                removal.drop_table(id);
+                commit_part(removal, host)?;
                 return Err(error);
             }
         };
-        let next = auto_increment.unwrap_or(0).max(old.rows.next_auto_increment());
+        let seen = old.rows.next_auto_increment().max(new.rows.next_auto_increment());
+        let next = auto_increment.unwrap_or(0).max(seen);
         let mut transaction = self.runtime.transaction_mut();
         transaction.set_auto_increment(id, next);
         transaction.drop_table(old.id());
@@ -553,14 +575,19 @@ impl SchemaChange<'_> {
         Ok(copied)
     }
 
-    fn copy_rows(
+    /// A transaction beside the change's own, for what need not be seen at once.
+    fn begin_part(&self) -> Transaction {
+        Transaction::begin(self.engine.participant().clone(), Options::default())
+    }
+
+    /// Copies all rows, and returns how many. They are committed piece by piece.
+    pub(super) fn copy_rows(
         &self,
         old: &Arc<Table>,
         new: &Arc<Table>,
         sources: &[Option<usize>],
         ctx: &StatementContext<'_>,
-        begin: &dyn Fn() -> RefCell<Transaction>,
-        commit: &dyn Fn(RefCell<Transaction>) -> SqlResult<Option<types::Timestamp>>,
+        host: &dyn Host,
     ) -> SqlResult<u64> {
         let plan = crate::plan::Planner {
             engine: self.engine,
@@ -584,7 +611,7 @@ impl SchemaChange<'_> {
                     batch.push((entry.primary_key().to_vec(), read_row(old.layout(), entry.row())));
                     std::ops::ControlFlow::Continue(())
                 });
-            let transaction = begin();
+            let transaction = RefCell::new(self.begin_part());
             let runtime = self.runtime.with_transaction(&transaction);
             let eval = ctx.eval();
             let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
@@ -601,8 +628,11 @@ impl SchemaChange<'_> {
                 }
                 changer.complete(&mut values)?;
                 changer.insert(&values).map_err(|error| changer.error(error, &values))?;
+                if let Some(column) = new.def.auto_increment() {
+                    note_given_id(&runtime, new, &values[column]);
+                }
             }
-            commit(transaction)?;
+            commit_part(transaction.into_inner(), host)?;
             self.runtime.breathe()?;
         }
         Ok(copied)
@@ -645,6 +675,18 @@ impl SchemaChange<'_> {
             ErrorKind::DataTooLong if cuts_text => SqlError::new(ErrorKind::DataTruncated, &names),
             _ => error,
         })
+    }
+}
+
+pub(super) fn commit_part(transaction: Transaction, host: &dyn Host) -> SqlResult<()> {
+    let mut outcome = None;
+    {
+        let commit = transaction.commit();
+        host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
+    }
+    match outcome.expect("wait returns when the future is done") {
+        Ok(_) => Ok(()),
+        Err(error) => Err(crate::session::commit_error(&error)),
     }
 }
 

@@ -1,15 +1,18 @@
-//! CREATE, DROP and TRUNCATE of temporary tables. None of them ends the open transaction.
+//! CREATE, ALTER, DROP and TRUNCATE of temporary tables. Only ALTER ends the open transaction.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::TableDef;
+use cluster::catalog::{CatalogEdit, TableDef};
 use cluster::transaction::{Options, Transaction};
 use parser::ast::{self, CreateTableBody, Statement};
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
+use super::alter::{Outcome, commit_part, with_conversions};
 use super::create_as::{NoAnswer, insert_of};
-use super::{table_def, unknown_database};
+use super::{SchemaChange, table_def, unknown_database};
 use crate::engine::Engine;
+use crate::exec::Runtime;
 use crate::host::Host;
 use crate::result::ServerStatus;
 use crate::session::{Answer, Session};
@@ -34,18 +37,80 @@ impl Session {
                 }
                 Ok(Some(Answer::done()))
             }
-            Statement::AlterTable(alter) => self.refuse_temporary(&alter.table, "ALTER TABLE"),
-            Statement::CreateIndex(create) => self.refuse_temporary(&create.table, "CREATE INDEX"),
-            Statement::DropIndex(drop) => self.refuse_temporary(&drop.table, "DROP INDEX"),
+            Statement::AlterTable(alter) if self.temporary_table(&alter.table).is_some() => {
+                self.alter_table(alter, host).map(Some)
+            }
+            Statement::CreateIndex(create) if self.temporary_table(&create.table).is_some() => {
+                self.create_index(create, host).map(Some)
+            }
+            Statement::DropIndex(drop) if self.temporary_table(&drop.table).is_some() => {
+                self.drop_index(drop, host).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
-    fn refuse_temporary(&self, table: &ast::TableName, verb: &str) -> SqlResult<Option<Answer>> {
-        match self.temporary_table(table) {
-            None => Ok(None),
-            Some(_) => Err(SqlError::not_supported(format!("{verb} of a temporary table"))),
+    /// ALTER TABLE, and with it CREATE INDEX and DROP INDEX: a new table takes the rows. Other than CREATE and DROP of a temporary
+    /// table they end the open transaction, as in MySQL.
+    pub(super) fn alter_temporary(
+        &mut self,
+        alter: &ast::AlterTable,
+        table: &Arc<Table>,
+        host: &dyn Host,
+    ) -> SqlResult<Answer> {
+        let Outcome {
+            def,
+            sources,
+            auto_increment,
+            ..
+        } = self.altered(alter, table, host)?;
+        let (database, name) = (def.database.clone(), def.name.clone());
+        let taken = self.temporary.get(&database, &name);
+        if taken.is_some_and(|other| other.id() != table.id()) {
+            return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
         }
+        self.transaction.commit(host)?;
+        let next = auto_increment.unwrap_or(0).max(table.rows.next_auto_increment());
+        let new = self.make_temporary(def, Some(next), host)?;
+        let copied = self.copy_temporary(table, &new, &sources, host);
+        let copied = match copied {
+            Ok(copied) => copied,
+            Err(error) => {
+                drop_rows(&self.engine, &[new.id()], host)?;
+                return Err(error);
+            }
+        };
+        self.temporary.remove(&table.def.database, &table.def.name);
+        self.temporary.put(&database, &name, new);
+        self.drop_nameless_tables(host)?;
+        if matches!(alter.actions[..], [ast::AlterAction::RenameTable(_)]) {
+            return Ok(Answer::done());
+        }
+        Ok(Answer::records(copied, self.warnings.count()))
+    }
+
+    fn copy_temporary(
+        &mut self,
+        old: &Arc<Table>,
+        new: &Arc<Table>,
+        sources: &[Option<usize>],
+        host: &dyn Host,
+    ) -> SqlResult<u64> {
+        let engine = self.engine.clone();
+        let settings = self.variables.settings.expressions.clone();
+        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), Options::default()));
+        let before = engine.catalog();
+        let change = SchemaChange {
+            engine: &engine,
+            runtime: Runtime::new(&engine, host, &transaction, &self.variables.settings, false),
+            edit: CatalogEdit::new(before.clone()),
+            before,
+        };
+        let (copied, warnings) =
+            with_conversions(&engine, &settings, |ctx| change.copy_rows(old, new, sources, ctx, host));
+        drop(change);
+        self.warnings.append(warnings);
+        copied
     }
 
     /// The temporary table of a name.
@@ -141,7 +206,7 @@ impl Session {
         if let Some(next) = auto_increment {
             transaction.set_auto_increment(def.id, next);
         }
-        commit(transaction, host)?;
+        commit_part(transaction, host)?;
         let rows = self.engine.participant().store().table(def.id);
         let rows = rows.ok_or_else(|| SqlError::internal("a table that was just made is missing"))?;
         Ok(Arc::new(Table::new(Arc::new(def), rows)))
@@ -212,17 +277,5 @@ fn drop_rows(engine: &Engine, ids: &[TableId], host: &dyn Host) -> SqlResult<()>
     for id in ids {
         transaction.drop_table(*id);
     }
-    commit(transaction, host)
-}
-
-fn commit(transaction: Transaction, host: &dyn Host) -> SqlResult<()> {
-    let mut outcome = None;
-    {
-        let commit = transaction.commit();
-        host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
-    }
-    match outcome.expect("wait returns when the future is done") {
-        Ok(_) => Ok(()),
-        Err(error) => Err(crate::session::commit_error(&error)),
-    }
+    commit_part(transaction, host)
 }

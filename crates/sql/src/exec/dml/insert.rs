@@ -423,7 +423,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// Lets automatic ids go on behind one that a statement gave itself.
-pub(super) fn note_given_id(runtime: &Runtime<'_>, table: &Table, id: &Value) {
+pub fn note_given_id(runtime: &Runtime<'_>, table: &Table, id: &Value) {
     if !id.is_null() && !is_negative(id) {
         runtime.transaction_mut().note_auto_increment(&table.rows, as_id(id));
     }
