@@ -31,7 +31,8 @@ pub enum OpenError {
     /// An operator must restore the file, or rebuild this replica from its peers.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    #[error("{} has format version {found}, this program reads up to {known}", file.display())]
+    /// A newer program's file, or damage of the number itself, which stands at byte 8 of every file.
+    #[error("{}, byte 8: format version {found}; this program reads {known}", file.display())]
     Version { file: PathBuf, found: u32, known: u32 },
     #[error("{}: {error}", file.display())]
     Io { file: PathBuf, error: io::Error },
