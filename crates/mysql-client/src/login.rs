@@ -1,10 +1,10 @@
 //! Who connects: the conversation before the first statement, with both password plugins.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
-use mysql_wire::auth::{Nonce, native, sha2};
+use mysql_wire::Capabilities;
+use mysql_wire::auth::{answer, known_plugin, native, sha2};
 use mysql_wire::handshake::{Attributes, AuthSwitch, Greeting, Login as LoginPacket, decode_auth_more_data};
 use mysql_wire::response::{EOF, ERR, OK};
-use mysql_wire::{Capabilities, Malformed};
 
 use crate::client::{Client, PACKET_LEN_MAX};
 use crate::error::ClientError;
@@ -57,7 +57,7 @@ impl Login<'_> {
             packet_len_max: PACKET_LEN_MAX as u32,
             collation: COLLATION,
             user: self.user.as_bytes(),
-            auth_answer: &self.answer(plugin, &nonce),
+            auth_answer: &answer(plugin, self.password.as_bytes(), &nonce),
             database: self.database.map(str::as_bytes),
             plugin: Some(plugin.as_bytes()),
             attributes: Attributes::from_pairs(&[("program_name", self.program_name)], &mut buffer),
@@ -74,7 +74,7 @@ impl Login<'_> {
                         ClientError::UnknownPlugin(String::from_utf8_lossy(switch.plugin).into_owned())
                     })?;
                     nonce = switch.nonce;
-                    let answer = self.answer(plugin, &nonce);
+                    let answer = answer(plugin, self.password.as_bytes(), &nonce);
                     client.send(|out| out.extend_from_slice(&answer))?;
                 }
                 _ => match decode_auth_more_data(&packet)? {
@@ -89,24 +89,11 @@ impl Login<'_> {
             }
         }
     }
-
-    fn answer(&self, plugin: &str, nonce: &Nonce) -> Vec<u8> {
-        match plugin {
-            sha2::NAME => sha2::answer(self.password.as_bytes(), nonce),
-            _ => native::answer(self.password.as_bytes(), nonce),
-        }
-    }
-}
-
-fn known_plugin(name: &[u8]) -> Option<&'static str> {
-    [native::NAME, sha2::NAME]
-        .into_iter()
-        .find(|known| known.as_bytes() == name)
 }
 
 /// `secret` under the server's public key, which comes as PEM.
 fn encrypted(pem: &[u8], secret: &[u8]) -> Result<Vec<u8>, ClientError> {
-    let key = PublicEncryptingKey::from_der(&der(pem)?).map_err(|_| ClientError::PublicKey)?;
+    let key = PublicEncryptingKey::from_der(&sha2::public_key(pem)?).map_err(|_| ClientError::PublicKey)?;
     let key = OaepPublicEncryptingKey::new(key).map_err(|_| ClientError::PublicKey)?;
     let mut secret_text = vec![0; key.ciphertext_size()];
     let len = key
@@ -117,48 +104,9 @@ fn encrypted(pem: &[u8], secret: &[u8]) -> Result<Vec<u8>, ClientError> {
     Ok(secret_text)
 }
 
-/// The bytes between the dashed lines of a PEM text.
-fn der(pem: &[u8]) -> Result<Vec<u8>, Malformed> {
-    let text = std::str::from_utf8(pem).map_err(|_| Malformed("public key"))?;
-    let digits = text
-        .lines()
-        .filter(|line| !line.starts_with('-'))
-        .flat_map(str::bytes)
-        .filter(|c| *c != b'=' && !c.is_ascii_whitespace());
-    let mut bytes = Vec::new();
-    let (mut bits, mut held) = (0_u32, 0);
-    for digit in digits {
-        let sextet = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return Err(Malformed("public key")),
-        };
-        bits = bits << 6 | u32::from(sextet);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pem_is_base64_between_dashes() {
-        assert_eq!(
-            der(b"-----BEGIN PUBLIC KEY-----\nZm9v\r\nYmFyIQ==\n-----END PUBLIC KEY-----\n").unwrap(),
-            b"foobar!"
-        );
-        assert!(der(b"Zm9v*").is_err());
-        assert!(der(b"\xff").is_err());
-    }
 
     #[test]
     fn a_key_that_is_none_is_an_error() {

@@ -13,6 +13,21 @@ pub mod sha2;
 
 use crate::Malformed;
 
+/// The plugin of this name, if it is one of the two.
+pub fn known_plugin(name: &[u8]) -> Option<&'static str> {
+    [native::NAME, sha2::NAME]
+        .into_iter()
+        .find(|known| known.as_bytes() == name)
+}
+
+/// What a client answers for a [known](known_plugin) plugin.
+pub fn answer(plugin: &str, password: &[u8], nonce: &Nonce) -> Vec<u8> {
+    match plugin {
+        sha2::NAME => sha2::answer(password, nonce),
+        _ => native::answer(password, nonce),
+    }
+}
+
 /// The 20 random bytes that a server sends to be answered. No byte is zero: some clients read them as a C string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Nonce(pub [u8; Nonce::LEN]);

@@ -1,10 +1,10 @@
 //! Greeting to OK, with both password plugins.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
-use mysql_wire::auth::{Nonce, native, sha2};
+use mysql_wire::Capabilities;
+use mysql_wire::auth::{answer, known_plugin, native, sha2};
 use mysql_wire::handshake::{Attributes, AuthSwitch, Greeting, Login, decode_auth_more_data};
 use mysql_wire::response::{EOF, ERR, OK};
-use mysql_wire::{Capabilities, Malformed};
 
 use super::link::{Link, PACKET_LEN_MAX};
 use crate::error::LinkError;
@@ -53,7 +53,7 @@ impl Link {
             packet_len_max: PACKET_LEN_MAX as u32,
             collation: COLLATION,
             user: user.as_bytes(),
-            auth_answer: &answer(plugin, password, &nonce),
+            auth_answer: &answer(plugin, password.as_bytes(), &nonce),
             database: database.map(str::as_bytes),
             plugin: Some(plugin.as_bytes()),
             attributes: Attributes::from_pairs(&[("program_name", "latsdb lab")], &mut buffer),
@@ -74,7 +74,7 @@ impl Link {
                     plugin = known_plugin(switch.plugin)
                         .ok_or_else(|| LinkError::Plugin(String::from_utf8_lossy(switch.plugin).into_owned()))?;
                     nonce = switch.nonce;
-                    let answer = answer(plugin, password, &nonce);
+                    let answer = answer(plugin, password.as_bytes(), &nonce);
                     self.send(|out| out.extend_from_slice(&answer))?;
                 }
                 _ => match decode_auth_more_data(&packet)? {
@@ -107,22 +107,9 @@ fn mariadb_flags(greeting: &[u8]) -> u32 {
     }
 }
 
-fn answer(plugin: &str, password: &str, nonce: &Nonce) -> Vec<u8> {
-    match plugin {
-        sha2::NAME => sha2::answer(password.as_bytes(), nonce),
-        _ => native::answer(password.as_bytes(), nonce),
-    }
-}
-
-fn known_plugin(name: &[u8]) -> Option<&'static str> {
-    [native::NAME, sha2::NAME]
-        .into_iter()
-        .find(|known| known.as_bytes() == name)
-}
-
 /// `secret` under the server's public key, which comes as PEM.
 fn encrypted(pem: &[u8], secret: &[u8]) -> Result<Vec<u8>, LinkError> {
-    let key = PublicEncryptingKey::from_der(&der(pem)?).map_err(|_| LinkError::PublicKey)?;
+    let key = PublicEncryptingKey::from_der(&sha2::public_key(pem)?).map_err(|_| LinkError::PublicKey)?;
     let key = OaepPublicEncryptingKey::new(key).map_err(|_| LinkError::PublicKey)?;
     let mut sealed = vec![0; key.ciphertext_size()];
     let len = key
@@ -133,46 +120,11 @@ fn encrypted(pem: &[u8], secret: &[u8]) -> Result<Vec<u8>, LinkError> {
     Ok(sealed)
 }
 
-/// The bytes between the dashed lines of a PEM text.
-fn der(pem: &[u8]) -> Result<Vec<u8>, Malformed> {
-    let text = std::str::from_utf8(pem).map_err(|_| Malformed("public key"))?;
-    let digits = text
-        .lines()
-        .filter(|line| !line.starts_with('-'))
-        .flat_map(str::bytes)
-        .filter(|c| *c != b'=' && !c.is_ascii_whitespace());
-    let mut bytes = Vec::new();
-    let (mut bits, mut held) = (0_u32, 0);
-    for digit in digits {
-        let sextet = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return Err(Malformed("public key")),
-        };
-        bits = bits << 6 | u32::from(sextet);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use mysql_wire::auth::Nonce;
 
-    #[test]
-    fn pem_is_base64_between_dashes() {
-        let pem = b"-----BEGIN PUBLIC KEY-----\nZm9v\r\nYmFyIQ==\n-----END PUBLIC KEY-----\n";
-        assert_eq!(der(pem).unwrap(), b"foobar!");
-        assert!(der(b"Zm9v*").is_err());
-        assert!(der(b"\xff").is_err());
-    }
+    use super::*;
 
     #[test]
     fn flags_of_mariadb_are_read_where_they_are() {

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::crypt::{SALT_LEN, Stored};
 use super::{Nonce, equal_in_constant_time, xor};
+use crate::Malformed;
 
 pub const NAME: &str = "caching_sha2_password";
 
@@ -83,6 +84,35 @@ pub fn obscure(text: &[u8], nonce: &Nonce) -> Vec<u8> {
         .collect()
 }
 
+/// The server's public key, DER, out of the PEM text that answers [`REQUEST_PUBLIC_KEY`]: the bytes between the dashed lines.
+pub fn public_key(pem: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let text = std::str::from_utf8(pem).map_err(|_| Malformed("public key"))?;
+    let digits = text
+        .lines()
+        .filter(|line| !line.starts_with('-'))
+        .flat_map(str::bytes)
+        .filter(|c| *c != b'=' && !c.is_ascii_whitespace());
+    let mut bytes = Vec::new();
+    let (mut bits, mut held) = (0_u32, 0);
+    for digit in digits {
+        let sextet = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return Err(Malformed("public key")),
+        };
+        bits = bits << 6 | u32::from(sextet);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +120,14 @@ mod tests {
     const NONCE: Nonce = Nonce(*b"01234567890123456789");
 
     /// Computed apart from this code, by the documentation's formula.
+    #[test]
+    fn pem_is_base64_between_dashes() {
+        let pem = b"-----BEGIN PUBLIC KEY-----\nZm9v\r\nYmFyIQ==\n-----END PUBLIC KEY-----\n";
+        assert_eq!(public_key(pem).unwrap(), b"foobar!");
+        assert!(public_key(b"Zm9v*").is_err());
+        assert!(public_key(b"\xff").is_err());
+    }
+
     #[test]
     fn the_answer_is_the_protocols() {
         let hex: String = answer(b"secret", &NONCE)

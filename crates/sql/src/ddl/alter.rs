@@ -22,7 +22,7 @@ use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
 use crate::host::Host;
-use crate::session::{Answer, DefinitionServices, Session, TableLocks};
+use crate::session::{Answer, DefinitionServices, Session, TableLocks, wait_for_commit};
 use crate::table::{Table, store_spec};
 
 /// Rows of a rebuild that are committed together.
@@ -545,7 +545,7 @@ impl SchemaChange<'_> {
         let def = TableDef { id, ..def };
         let mut creation = self.begin_part();
         creation.create_table(store_spec(&def));
-        commit_part(creation, host)?;
+        wait_for_commit(creation.commit(), host)?;
         let rows = self
             .engine
             .participant()
@@ -560,7 +560,7 @@ impl SchemaChange<'_> {
             Err(error) => {
                 let mut removal = self.begin_part();
                 removal.drop_table(id);
-                commit_part(removal, host)?;
+                wait_for_commit(removal.commit(), host)?;
                 return Err(error);
             }
         };
@@ -632,7 +632,7 @@ impl SchemaChange<'_> {
                     note_given_id(&runtime, new, &values[column]);
                 }
             }
-            commit_part(transaction.into_inner(), host)?;
+            wait_for_commit(transaction.into_inner().commit(), host)?;
             self.runtime.breathe()?;
         }
         Ok(copied)
@@ -675,18 +675,6 @@ impl SchemaChange<'_> {
             ErrorKind::DataTooLong if cuts_text => SqlError::new(ErrorKind::DataTruncated, &names),
             _ => error,
         })
-    }
-}
-
-pub(super) fn commit_part(transaction: Transaction, host: &dyn Host) -> SqlResult<()> {
-    let mut outcome = None;
-    {
-        let commit = transaction.commit();
-        host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
-    }
-    match outcome.expect("wait returns when the future is done") {
-        Ok(_) => Ok(()),
-        Err(error) => Err(crate::session::commit_error(&error)),
     }
 }
 

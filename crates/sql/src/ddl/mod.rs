@@ -28,7 +28,7 @@ use crate::exec::Runtime;
 use crate::host::Host;
 use crate::information_schema;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
 
 pub use column_type::column_type;
@@ -466,15 +466,7 @@ impl SchemaChange<'_> {
 
 /// Commits a schema change and installs it before its locks are released.
 fn commit(engine: &Engine, transaction: Transaction, edit: CatalogEdit, host: &dyn Host) -> SqlResult<()> {
-    let mut outcome = None;
-    {
-        let commit = transaction.commit_then(|at| engine.install(edit, at));
-        host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
-    }
-    match outcome.expect("wait returns when the future is done") {
-        Ok(_) => Ok(()),
-        Err(error) => Err(crate::session::commit_error(&error)),
-    }
+    wait_for_commit(transaction.commit_then(|at| engine.install(edit, at)), host)
 }
 
 /// Waits until nobody changes the table.

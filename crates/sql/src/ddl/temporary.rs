@@ -8,14 +8,14 @@ use cluster::transaction::{Options, Transaction};
 use parser::ast::{self, CreateTableBody, Statement};
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
-use super::alter::{Outcome, commit_part, with_conversions};
+use super::alter::{Outcome, with_conversions};
 use super::create_as::{NoAnswer, insert_of};
 use super::{SchemaChange, table_def, unknown_database};
 use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::host::Host;
 use crate::result::ServerStatus;
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{Table, store_spec};
 use crate::temporary::temporary_id;
 
@@ -206,7 +206,7 @@ impl Session {
         if let Some(next) = auto_increment {
             transaction.set_auto_increment(def.id, next);
         }
-        commit_part(transaction, host)?;
+        wait_for_commit(transaction.commit(), host)?;
         let rows = self.engine.participant().store().table(def.id);
         let rows = rows.ok_or_else(|| SqlError::internal("a table that was just made is missing"))?;
         Ok(Arc::new(Table::new(Arc::new(def), rows)))
@@ -277,5 +277,5 @@ fn drop_rows(engine: &Engine, ids: &[TableId], host: &dyn Host) -> SqlResult<()>
     for id in ids {
         transaction.drop_table(*id);
     }
-    commit_part(transaction, host)
+    wait_for_commit(transaction.commit(), host)
 }

@@ -34,7 +34,7 @@ use transaction::SessionTransaction;
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::{Answer, is_planned};
 pub use table_locks::TableLocks;
-pub(crate) use transaction::commit_error;
+pub(crate) use transaction::wait_for_commit;
 
 /// Who logged in, and how the client wants to be talked to.
 #[derive(Debug, Clone, Default)]

@@ -149,15 +149,7 @@ impl SessionTransaction {
         if !transaction.has_writes() {
             return Ok(());
         }
-        let mut outcome = None;
-        {
-            let commit = transaction.commit();
-            host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
-        }
-        match outcome.expect("wait returns when the future is done") {
-            Ok(_) => Ok(()),
-            Err(error) => Err(commit_error(&error)),
-        }
+        wait_for_commit(transaction.commit(), host)
     }
 
     pub fn rollback(&mut self) {
@@ -242,8 +234,18 @@ pub enum End {
     Rollback,
 }
 
+/// Waits for a commit; its outcome is known when this returns.
+pub fn wait_for_commit<T>(commit: impl Future<Output = Result<T, ProposeError>>, host: &dyn Host) -> SqlResult<()> {
+    let mut outcome = None;
+    host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
+    match outcome.expect("wait returns when the future is done") {
+        Ok(_) => Ok(()),
+        Err(error) => Err(commit_error(&error)),
+    }
+}
+
 /// MySQL's error for a commit that did not happen, or whose outcome nobody knows.
-pub fn commit_error(error: &ProposeError) -> SqlError {
+fn commit_error(error: &ProposeError) -> SqlError {
     let during_commit = |what: &str| SqlError::new(ErrorKind::ErrorDuringCommit, &[&1, &what]);
     match error {
         ProposeError::DiskFull => SqlError::new(ErrorKind::DiskFull, &[&"log", &28, &"No space left on device"]),
