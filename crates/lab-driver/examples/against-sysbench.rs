@@ -4,7 +4,8 @@
 //! cargo run -p lab-driver --release --example against-sysbench -- 127.0.0.1:3306 sbtest user=root rounds=5 seconds=5 threads=8
 //! ```
 //!
-//! Rounds alternate in who begins. Figures are medians: transactions per second, p95, and processor time of the whole client per
+//! Rounds alternate in who begins. Figures are medians, with the lowest and the highest run of each side, and a verdict:
+//! transactions per second, p95, and processor time of the whole client per
 //! query. Where client and server share cores, a cheaper client leaves more of them to the server and measures more: give each its
 //! own (`taskset -c 0 mariadbd …`, `taskset -c 1 … against-sysbench`) so that the server is the limit for both.
 
@@ -43,6 +44,13 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+/// Lowest and highest: a difference of medians that is smaller than these are wide is no difference.
+fn range(values: &[f64]) -> String {
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(0.0, f64::max);
+    format!("{lowest:.3} to {highest:.3}")
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -88,12 +96,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         for (name, ours, theirs) in rows {
             let (our, their) = (median(ours), median(theirs));
             let off = our / their - 1.0;
-            println!(
-                "  {name:>20}: ours {our:>10.3}  sysbench {their:>10.3}  {:+.1} %",
-                off * 100.0
-            );
             let cost = name.starts_with("client");
-            apart |= if cost { off > 0.0 } else { off.abs() > AGREE_WITHIN };
+            let agrees = if cost { off <= 0.0 } else { off.abs() <= AGREE_WITHIN };
+            apart |= !agrees;
+            println!(
+                "  {:<8}{name:>20}: ours {our:>10.3} ({}), sysbench {their:>10.3} ({}), {:+.1} %: {}",
+                if agrees { "agrees" } else { "DIFFERS" },
+                range(ours),
+                range(theirs),
+                off * 100.0,
+                match (cost, agrees) {
+                    (true, true) => "no dearer",
+                    (true, false) => "dearer",
+                    (false, true) => "within 5 %",
+                    (false, false) => "not within 5 %",
+                }
+            );
         }
     }
     println!(

@@ -8,6 +8,7 @@ mod scan;
 mod session;
 
 pub use control::{Answer, Control};
+pub(crate) use link::greets;
 pub use scan::Kept;
 pub(crate) use scan::Summary;
 pub(crate) use session::{OpenLimits, Sent, Session};

@@ -1,6 +1,7 @@
 //! Why the driver cannot go on. Errors that the workload lives with are counted in the outcome instead.
 
 use std::io;
+use std::time::Duration;
 
 use mysql_wire::Malformed;
 use mysql_wire::frame::FrameError;
@@ -16,6 +17,12 @@ pub enum DriverError {
     Io { server: String, source: io::Error },
     #[error("{server} closed the connection")]
     Closed { server: String },
+    /// No answer, and not even a greeting for anybody else.
+    #[error(
+        "{server} has given no answer for {} s, and does not greet new connections either: the server or the network to it hangs",
+        .waited.as_secs()
+    )]
+    Silent { server: String, waited: Duration },
     #[error("{server} sent something that is not the MySQL protocol: {what}")]
     Protocol { server: String, what: String },
     /// A statement was refused; `statement` is its beginning.
@@ -56,6 +63,10 @@ pub(crate) enum LinkError {
     Io(#[from] io::Error),
     #[error("closed")]
     Closed,
+    #[error("no answer for {} s", .0.as_secs())]
+    Silent(Duration),
+    #[error("stopped")]
+    Stopped,
     #[error("{0}")]
     Malformed(#[from] Malformed),
     #[error("{0}")]
@@ -104,6 +115,8 @@ impl LinkError {
         match self {
             LinkError::Io(source) => DriverError::Io { server, source },
             LinkError::Closed => DriverError::Closed { server },
+            LinkError::Silent(waited) => DriverError::Silent { server, waited },
+            LinkError::Stopped => DriverError::Stopped,
             LinkError::Malformed(what) => DriverError::Protocol {
                 server,
                 what: what.to_string(),

@@ -67,6 +67,7 @@ pub fn prepare(
     let begun = Instant::now();
     let tables = workload.tables();
     let mut control = Control::connect(target, target.server(0)?)?;
+    control.heed(stop);
     for table in &tables {
         control.query(&table.create)?;
     }
@@ -139,6 +140,7 @@ struct Loading<'a> {
 impl Loading<'_> {
     fn load(&self, number: usize) -> Result<(), DriverError> {
         let mut control = Control::connect(self.target, self.target.server(number)?)?;
+        control.heed(self.stop);
         let mut sql = Vec::with_capacity(INSERT_LEN_MAX);
         while let Some((index, units)) = self.piece() {
             if self.stop.is_requested() {

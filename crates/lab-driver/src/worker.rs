@@ -41,6 +41,8 @@ const LOOK_UP_AFTER: i64 = SECOND / 10;
 const LOOK_FOR_CONNECTIONS: i64 = SECOND / 500;
 /// How long transactions may go on when the interval is over.
 const DRAIN_MOST: i64 = 5 * SECOND;
+/// A server none of whose connections has had an answer for so long is looked at: it may be busy, or it may hang.
+const HANGING_AFTER: i64 = 30 * SECOND;
 const BUFFER_LEN: usize = 256 << 10;
 const EVENTS_MOST: usize = 256;
 /// The timer's number among the events; connections have theirs.
@@ -292,6 +294,7 @@ impl<'a> Worker<'a> {
         let mut events = Vec::with_capacity(EVENTS_MOST);
         let mut drained_by = i64::MAX;
         let mut looked_for_silence = now;
+        let mut look_for_hanging_at = now + HANGING_AFTER;
         loop {
             now = self.now();
             if now >= self.edge {
@@ -299,7 +302,11 @@ impl<'a> Worker<'a> {
             }
             if !self.recording {
                 drained_by = drained_by.min(now + DRAIN_MOST);
-                if self.busy == 0 || now >= drained_by || self.failed {
+                if self.busy == 0 || self.failed {
+                    break;
+                }
+                if now >= drained_by {
+                    self.look_for_hanging(now, DRAIN_MOST);
                     break;
                 }
             } else if self.arrivals.is_some() {
@@ -314,6 +321,10 @@ impl<'a> Worker<'a> {
             if now - looked_for_silence > LOOK_UP_AFTER {
                 looked_for_silence = now;
                 self.give_up_the_silent(now);
+                if now >= look_for_hanging_at {
+                    look_for_hanging_at = now + HANGING_AFTER / 2;
+                    self.look_for_hanging(now, HANGING_AFTER);
+                }
             }
             let timeout = self.wait_for(now);
             events.clear();

@@ -1,12 +1,14 @@
-//! This machine's probes, beside what sysbench, ioping and fio say where they are installed:
-//! `cargo run --release -p lab-host --example probe -- [DIRECTORY]`.
+//! This machine's probes, beside what sysbench, ioping and fio say where they are installed, with a verdict on each: whether the
+//! medians of turns agree within 10 %. It fails if one does not: `cargo run --release -p lab-host --example probe -- [DIRECTORY]`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use lab_host::ProbePlan;
+use lab_host::probe::agreement::{Agreement, sentence};
 use lab_results::Latency;
 
-fn main() {
+fn main() -> ExitCode {
     let directory = std::env::args_os()
         .nth(1)
         .map_or_else(std::env::temp_dir, PathBuf::from);
@@ -77,20 +79,20 @@ fn main() {
     }
     println!();
     for check in &probes.cross_checks {
-        println!(
-            "{:<9} {:<52} {:>10.1} ours {:>10.1} theirs {:<9} {:+.1} %",
-            check.tool,
-            check.what,
-            check.ours,
-            check.theirs,
-            check.unit,
-            100.0 * (check.ours / check.theirs - 1.0)
-        );
+        println!("{}", sentence(check));
     }
     for problem in &probes.problems {
         println!("problem: {problem}");
     }
     println!("took {:.1} s", began.elapsed().as_secs_f64());
+    let agrees = |check| Agreement::of(check) == Agreement::Agrees;
+    let agreeing = probes.cross_checks.iter().filter(|check| agrees(check)).count();
+    println!("{agreeing} of {} agree", probes.cross_checks.len());
+    if agreeing == probes.cross_checks.len() && agreeing > 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn row(what: &str, latency: &Latency) {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,12 +41,15 @@ pub enum Reach {
     Agent { address: String, token: String },
 }
 
-/// A node with the line to its agent. Requests may be made from several threads at once. Dropping it ends the line.
+/// A node with the line to its agent. Requests may be made from several threads at once. Dropping the last copy ends the line.
+#[derive(Clone)]
 pub struct Host(Arc<Inner>);
 
 struct Inner {
     name: String,
     reach: Reach,
+    /// For good: no line is opened again.
+    hung_up: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -83,6 +87,7 @@ impl Host {
         Ok(Host(Arc::new(Inner {
             name: name.to_owned(),
             reach: reach.clone(),
+            hung_up: AtomicBool::new(false),
             state: Mutex::new(State {
                 link,
                 watch: None,
@@ -99,6 +104,13 @@ impl Host {
     /// `false` while the line to the node is broken.
     pub fn alive(&self) -> bool {
         self.0.state().link.alive()
+    }
+
+    /// Ends the line for good: whoever waits for an answer is told at once, and so is whoever asks again.
+    pub fn hang_up(&self) {
+        self.0.hung_up.store(true, Ordering::Relaxed);
+        let link = self.0.state().link.clone();
+        link.hang_up();
     }
 
     /// The node's clock minus this machine's, and half the round trip it was taken over, in microseconds.
@@ -197,7 +209,7 @@ impl Inner {
             if state.link.alive() {
                 return Ok(state.link.clone());
             }
-            if Instant::now() < state.not_before {
+            if self.hung_up.load(Ordering::Relaxed) || Instant::now() < state.not_before {
                 return Err(state.link.gone(""));
             }
             state.not_before = Instant::now() + AGAIN;

@@ -31,6 +31,7 @@ use std::time::Duration;
 pub use agent::AgentOptions;
 pub use explain::explain_one_thread;
 pub use host::{CommandOutput, Host, Reach};
+pub use link::ssh_host_name;
 pub use probe::ProbePlan;
 pub use verdict::{Evidence, judge};
 pub use watch::WatchPlan;

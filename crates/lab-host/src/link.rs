@@ -201,6 +201,11 @@ impl Link {
         }
     }
 
+    /// Ends it as if the other end had.
+    pub fn hang_up(&self) {
+        self.shared.end("hung up".to_owned());
+    }
+
     /// `false` once the line to the node has ended.
     pub fn alive(&self) -> bool {
         self.shared.gone.lock().expect("no holder panics").is_none()
@@ -372,6 +377,22 @@ impl Shared {
         *self.gone.lock().expect("no holder panics") = Some(why);
         self.waiting.lock().expect("no holder panics").clear();
     }
+}
+
+/// The host that `ssh` with these options would connect to for `destination`: an alias of its configuration, resolved by itself.
+pub fn ssh_host_name(destination: &str, options: &[String]) -> Option<String> {
+    if destination.starts_with('-') {
+        return None;
+    }
+    let asked = Command::new("ssh")
+        .arg("-G")
+        .args(options)
+        .args(["--", destination])
+        .stdin(Stdio::null())
+        .output();
+    let said = String::from_utf8_lossy(&asked.ok()?.stdout).into_owned();
+    let name = said.lines().find_map(|line| line.strip_prefix("hostname "));
+    name.map(str::to_owned)
 }
 
 pub(crate) fn greeting(reader: &mut BufReader<impl Read>) -> Result<(), String> {

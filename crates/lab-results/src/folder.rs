@@ -36,7 +36,7 @@ pub enum FolderError {
     },
     #[error("{} has schema {found}, this version reads up to {SCHEMA}: use the version that wrote it, or a newer one", .path.display())]
     Newer { path: PathBuf, found: u32 },
-    #[error("{} is there already: give another name, or remove it", .0.display())]
+    #[error("{} is there already, and not empty: give another name, or remove it", .0.display())]
     Exists(PathBuf),
 }
 
@@ -49,10 +49,16 @@ pub struct Folder(PathBuf);
 pub struct RungFolder(PathBuf);
 
 impl Folder {
-    /// A new, empty one; refuses to mix two series.
+    /// A new one; refuses to mix two series, or a series with anything else: what is not a series' may not be removed with it.
     pub fn create(path: &Path) -> Result<Folder, FolderError> {
-        if path.join("run.json").exists() {
-            return Err(FolderError::Exists(path.to_owned()));
+        match fs::read_dir(path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(FolderError::Exists(path.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(io_error(path, source)),
         }
         let rungs = path.join("rungs");
         fs::create_dir_all(&rungs).map_err(|source| io_error(&rungs, source))?;
@@ -159,7 +165,7 @@ impl Folder {
                 rungs.push(RungFolder(rung));
             }
         }
-        rungs.sort_by(|a, b| a.0.cmp(&b.0));
+        rungs.sort_by_key(|rung| (place(&rung.0), rung.0.clone()));
         Ok(rungs)
     }
 }
@@ -201,6 +207,13 @@ impl RungFolder {
     }
 }
 
+/// The number that a rung's folder begins with; it may have more digits than its neighbours'.
+fn place(path: &Path) -> u64 {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.split('-').next().and_then(|number| number.parse().ok());
+    number.unwrap_or(u64::MAX)
+}
+
 fn io_error(path: &Path, source: io::Error) -> FolderError {
     FolderError::Io {
         path: path.to_owned(),
@@ -239,7 +252,11 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         file.sync_data()?;
         fs::rename(&beside, path)
     };
-    write().map_err(|source| io_error(path, source))
+    write().map_err(|source| {
+        // On a full disk the half of a file takes the place that a smaller one, such as how the series ended, could have.
+        fs::remove_file(&beside).ok();
+        io_error(path, source)
+    })
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
@@ -268,4 +285,54 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, FolderError> {
         })?);
     }
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("lab-results-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_left_alone() {
+        let path = scratch("else");
+        Folder::create(&path).unwrap();
+        fs::remove_dir(path.join("rungs")).unwrap();
+        fs::write(path.join("thesis.tex"), "years of work").unwrap();
+        assert!(matches!(Folder::create(&path), Err(FolderError::Exists(_))));
+        assert!(matches!(
+            Folder::create(&path.join("thesis.tex")),
+            Err(FolderError::Io { .. })
+        ));
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn the_thousandth_rung_comes_after_the_others() {
+        let path = scratch("thousand");
+        let folder = Folder::create(&path).unwrap();
+        for name in ["999-a-w-t1-r1", "1000-a-w-t1-r2", "002-a-w-t1-r1"] {
+            let rung = path.join("rungs").join(name);
+            fs::create_dir(&rung).unwrap();
+            fs::write(rung.join("rung.json"), "").unwrap();
+        }
+        let names: Vec<_> = folder.rungs().unwrap().iter().map(|rung| place(rung.path())).collect();
+        assert_eq!(names, [2, 999, 1000]);
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_nothing_beside_it() {
+        let path = scratch("partial");
+        // Its name is taken by a folder: the move fails after the writing.
+        fs::create_dir_all(path.join("run.json/inside")).unwrap();
+        assert!(write_whole(&path.join("run.json"), b"{}").is_err());
+        assert!(!path.join("run.partial").exists());
+        fs::remove_dir_all(&path).unwrap();
+    }
 }

@@ -107,8 +107,12 @@ pub struct CrossCheck {
     pub tool: String,
     pub what: String,
     pub unit: String,
+    /// Medians of the turns.
     pub ours: f64,
     pub theirs: f64,
+    /// What was measured in turn, ours and theirs; empty in older results.
+    #[serde(default)]
+    pub turns: Vec<(f64, f64)>,
 }
 
 /// A line of `samples.jsonl`: one node, one second. Rates are of that second.

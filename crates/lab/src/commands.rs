@@ -10,12 +10,12 @@ use lab_host::{AgentOptions, Host, ProbePlan, Reach};
 use lab_report::Unlike;
 use lab_results::NodeProbes;
 
-use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
+use crate::interrupt::Interrupt;
 use crate::machines::Machines;
 use crate::plan::{self, Plan};
 use crate::preflight::Existing;
 use crate::series::Bench;
-use crate::table;
+use crate::{table, terminal};
 
 /// How a series ended; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +40,14 @@ pub fn run_plan(matches: &ArgMatches) -> Result<()> {
         );
     }
     if plan.availability.is_some() {
-        eprintln!("[availability] is left to `lab availability {}`", path.display());
+        terminal::tell(&format!(
+            "[availability] is left to `lab availability {}`",
+            path.display()
+        ));
     }
     let interrupt = Interrupt::install()?;
     let ending = series(plan, &text, existing, &BTreeMap::new(), &interrupt)?;
-    leave(ending);
+    leave(ending, &interrupt);
     Ok(())
 }
 
@@ -67,18 +70,9 @@ pub fn series(
     let has_results = bench.has_results();
     drop(bench);
     if has_results {
-        println!("{}", table::of(&folder)?);
-        match lab_report::report(&folder) {
-            Ok(written) => println!("report: {}", written.html.display()),
-            Err(error) => eprintln!(
-                "the figures are in {}, but no report could be made: {error}",
-                folder.display()
-            ),
-        }
-    }
-    if !has_results {
-        // Nothing is in it that was not said, and its name must be free for the next try.
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        conclude(&folder);
+    } else {
+        discard(&folder);
     }
     match outcome {
         // What stopping broke is no error of its own.
@@ -91,10 +85,41 @@ pub fn series(
     }
 }
 
+/// The table and the report of what was measured; what goes wrong here must not hide how the series ended.
+pub fn conclude(folder: &Path) {
+    match table::of(folder) {
+        // Whoever closed the output wants no table; the files are there.
+        Ok(table) => drop(terminal::print(&table)),
+        Err(error) => terminal::tell(&format!("no table could be made: {error:#}")),
+    }
+    report_of(folder);
+}
+
+pub fn report_of(folder: &Path) {
+    match lab_report::report(folder) {
+        Ok(written) => drop(terminal::print(&format!("report: {}", written.html.display()))),
+        Err(error) => terminal::tell(&format!(
+            "the figures are in {}, but no report could be made: {error}: try `lab report {}` once that is mended",
+            folder.display(),
+            folder.display()
+        )),
+    }
+}
+
+/// Removes a folder without results: nothing is in it that was not said, and its name must be free for the next try.
+pub fn discard(folder: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(folder) {
+        terminal::tell(&format!(
+            "cannot remove {}: {error}: remove it by hand",
+            folder.display()
+        ));
+    }
+}
+
 /// Ends the process if its exit code must say more than success.
-pub fn leave(ending: Ending) {
+pub fn leave(ending: Ending, interrupt: &Interrupt) {
     if ending == Ending::Interrupted {
-        std::process::exit(EXIT_INTERRUPTED);
+        std::process::exit(interrupt.exit_code());
     }
 }
 
@@ -102,7 +127,7 @@ pub fn report(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<PathBuf>("folder").expect("clap insists on a folder");
     let written = lab_report::report(folder)?;
     for path in [&written.html, &written.markdown, &written.summary] {
-        println!("{}", path.display());
+        terminal::print(&path.display().to_string())?;
     }
     Ok(())
 }
@@ -124,8 +149,7 @@ pub fn compare(matches: &ArgMatches) -> Result<()> {
         Some("html") => comparison.html(),
         _ => comparison.text(),
     };
-    println!("{}", text.trim_end());
-    Ok(())
+    terminal::print(text.trim_end())
 }
 
 pub fn agent(matches: &ArgMatches) -> Result<()> {
@@ -146,7 +170,9 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
             "export {variable} first, with a token that the coordinator has too: whoever knows it may ask this machine for probes"
         );
     }
-    lab_host::agent::serve_tcp(address, &token, &options, |bound| eprintln!("listening on {bound}"))?;
+    lab_host::agent::serve_tcp(address, &token, &options, |bound| {
+        terminal::tell(&format!("listening on {bound}"));
+    })?;
     Ok(())
 }
 
@@ -158,9 +184,9 @@ pub fn probe(matches: &ArgMatches) -> Result<()> {
             plan.probes.cross_checks |= matches.get_flag("cross-checks");
             let (mut machines, problems) = Machines::connect(&plan);
             for problem in problems.iter().chain(&machines.check_clocks()) {
-                eprintln!("warning: {problem}");
+                terminal::tell(&format!("warning: {problem}"));
             }
-            machines.probe(&plan.probes, |what| eprintln!("probing {what} …"))
+            machines.probe(&plan.probes, |what| terminal::tell(&format!("probing {what} …")))
         }
         None => {
             let directory = match matches.get_one::<PathBuf>("disk") {
@@ -178,13 +204,10 @@ pub fn probe(matches: &ArgMatches) -> Result<()> {
         }
     };
     if matches.get_flag("json") {
-        println!("{}", serde_json::to_string_pretty(&probes)?);
-    } else {
-        for node in &probes {
-            print!("{}", probed(node));
-        }
+        return terminal::print(&serde_json::to_string_pretty(&probes)?);
     }
-    Ok(())
+    let nodes: Vec<String> = probes.iter().map(probed).collect();
+    terminal::print(&nodes.join("\n"))
 }
 
 /// A node's probes for a terminal.
@@ -252,19 +275,13 @@ fn probed(node: &NodeProbes) -> String {
             stalls.longest_us
         ));
     }
-    for check in &node.cross_checks {
-        lines.push(format!(
-            "against    {} ({}): ours {:.1} {unit}, theirs {:.1} {unit} ({:+.1} %)",
-            check.tool,
-            check.what,
-            check.ours,
-            check.theirs,
-            100.0 * (check.ours / check.theirs - 1.0),
-            unit = check.unit
-        ));
-    }
+    lines.extend(
+        node.cross_checks
+            .iter()
+            .map(|check| format!("against    {}", lab_host::probe::agreement::sentence(check))),
+    );
     lines.extend(node.problems.iter().map(|problem| format!("problem    {problem}")));
-    lines.join("\n  ") + "\n"
+    lines.join("\n  ")
 }
 
 pub fn verify(matches: &ArgMatches) -> Result<()> {
@@ -287,18 +304,18 @@ pub fn verify(matches: &ArgMatches) -> Result<()> {
         if !is_sysbench || asked.as_ref().is_some_and(|asked| asked != kind) {
             continue;
         }
-        println!("{kind}");
+        terminal::print(kind)?;
         let options = BTreeMap::from([("table_size".to_owned(), "1000".to_owned())]);
         let workload = lab_driver::Workload::new(kind, &options)?;
         for finding in lab_driver::verify::verify(&target, &server, &workload, 500)? {
             let mark = if finding.agrees { "agrees " } else { "DIFFERS" };
-            println!("  {mark} {}", finding.what);
+            terminal::print(&format!("  {mark} {}", finding.what))?;
             if !finding.agrees {
                 disagreements += 1;
-                println!(
+                terminal::print(&format!(
                     "          ours:   {}\n          theirs: {}",
                     finding.ours, finding.theirs
-                );
+                ))?;
             }
         }
     }

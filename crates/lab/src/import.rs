@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use lab_driver::sysbench::Report;
-use lab_results::run::{self, Event, Load, LoadPlan, Run};
+use lab_results::run::{self, Arrivals, Event, Load, LoadPlan, Run};
 use lab_results::rung::{ErrorCount, Second, Totals};
 use lab_results::{Folder, Rung, UnixMicros};
 
@@ -32,21 +32,36 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         options.insert(name.replace('-', "_"), value.to_owned());
     }
     let printed: Vec<Printed> = files.map(|path| Printed::read(path)).collect::<Result<_>>()?;
+    let options = all_options(&text("workload"), options, &printed)?;
     let folder = write(into, &text("target"), &text("workload"), options, printed)?;
-    println!("{}", crate::table::of(folder.path())?);
-    match lab_report::report(folder.path()) {
-        Ok(written) => println!("report: {}", written.html.display()),
-        Err(error) => eprintln!(
-            "the figures are in {}, but no report could be made: {error}",
-            folder.path().display()
-        ),
-    }
+    crate::commands::conclude(folder.path());
     Ok(())
+}
+
+/// Every option that decided what was sent, those that were not told at sysbench's defaults; of a script of somebody's own, what
+/// was told.
+fn all_options(
+    kind: &str,
+    mut told: BTreeMap<String, String>,
+    printed: &[Printed],
+) -> Result<BTreeMap<String, String>> {
+    if !lab_driver::sysbench::has(kind) {
+        return Ok(told);
+    }
+    let is_old = printed.iter().all(|printed| printed.version.starts_with("1.0."));
+    let rand_type = if is_old { "special" } else { "uniform" };
+    for (name, default) in [("rand_type", rand_type), ("auto_inc", "on")] {
+        told.entry(name.to_owned()).or_insert_with(|| default.to_owned());
+    }
+    let workload = lab_driver::Workload::new(kind, &told).context("--option")?;
+    Ok(workload.options().clone())
 }
 
 /// One file.
 struct Printed {
     threads: u32,
+    /// Of `--rate`.
+    rate_per_s: Option<f64>,
     version: String,
     ended: UnixMicros,
     report: Report,
@@ -76,12 +91,32 @@ impl Printed {
         if report.total_time_s <= 0.0 && report.fatal.is_empty() {
             bail!("there is no line `total time:`: the run did not end");
         }
+        let rate_per_s = text.lines().find_map(|line| {
+            let rate = line.strip_prefix("Target transaction rate:")?.trim();
+            rate.split('/').next()?.parse().ok()
+        });
         Ok(Printed {
             threads,
+            rate_per_s,
             version: version.to_owned(),
             ended,
             report,
         })
+    }
+
+    fn load(&self) -> Load {
+        match self.rate_per_s {
+            // Its arrivals are Poisson's, and its latency counts from when a transaction was due.
+            Some(rate_per_s) => Load::Open {
+                rate_per_s,
+                arrivals: Arrivals::Poisson,
+                threads_total: self.threads,
+            },
+            None => Load::Closed {
+                threads_per_server: self.threads,
+                threads_total: self.threads,
+            },
+        }
     }
 
     fn started(&self) -> UnixMicros {
@@ -114,10 +149,7 @@ impl Printed {
             index,
             target: target.to_owned(),
             workload: workload.to_owned(),
-            load: Load::Closed {
-                threads_per_server: self.threads,
-                threads_total: self.threads,
-            },
+            load: self.load(),
             repeat,
             started: self.started(),
             measured_s: report.total_time_s,
@@ -147,9 +179,9 @@ impl Printed {
     /// Only intervals of one second are seconds.
     fn seconds(&self) -> Vec<Second> {
         let intervals = &self.report.intervals;
-        let each_second = intervals
-            .windows(2)
-            .all(|pair| (pair[1].at_s - pair[0].at_s - 1.0).abs() < 1e-6);
+        let each_second = (1..)
+            .zip(intervals)
+            .all(|(second, interval)| (interval.at_s - f64::from(second)).abs() < 1e-6);
         if !each_second {
             return Vec::new();
         }
@@ -215,9 +247,10 @@ fn write(
         not_run: Vec::new(),
         events: Vec::new(),
     };
-    let mut repeats: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut repeats: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for (index, printed) in (1..).zip(&printed) {
-        let repeat = repeats.entry(printed.threads).or_default();
+        let load = (printed.threads, printed.rate_per_s.unwrap_or(0.0).to_bits());
+        let repeat = repeats.entry(load).or_default();
         *repeat += 1;
         let (rung, seconds) = printed.rung(index, target, workload, *repeat);
         run.plan.repeats = run.plan.repeats.max(*repeat);
@@ -280,6 +313,41 @@ Latency (ms):
         assert!(rung.events[0].what.contains("p95 25.52 ms"), "{:?}", rung.events);
         assert_eq!(seconds.iter().map(|second| second.second).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(seconds[1].transactions, 420);
+    }
+
+    #[test]
+    fn what_was_not_told_has_sysbenchs_defaults() {
+        let printed = [Printed::parse(PRINTED, UnixMicros(0)).unwrap()];
+        let told = BTreeMap::from([("tables".to_owned(), "4".to_owned())]);
+        let options = all_options("oltp_read_write", told, &printed).unwrap();
+        assert_eq!(
+            (options["tables"].as_str(), options["rand_type"].as_str()),
+            ("4", "special")
+        );
+        assert_eq!(options["auto_inc"], "on");
+        let wrong = BTreeMap::from([("tabels".to_owned(), "4".to_owned())]);
+        let error = format!("{:#}", all_options("oltp_read_write", wrong, &printed).unwrap_err());
+        assert!(error.contains("tabels") && error.contains("table_size"), "{error}");
+        let own = BTreeMap::from([("depth".to_owned(), "4".to_owned())]);
+        assert_eq!(all_options("my_script", own.clone(), &printed).unwrap(), own);
+    }
+
+    #[test]
+    fn a_rate_is_an_open_loop_and_longer_intervals_are_no_seconds() {
+        let text = PRINTED
+            .replace(
+                "Number of threads: 8",
+                "Number of threads: 8\nTarget transaction rate: 400/sec",
+            )
+            .replace("[ 1s ]", "[ 10s ]")
+            .replace("[ 2s ]", "[ 11s ]");
+        let (rung, seconds) = Printed::parse(&text, UnixMicros(0)).unwrap().rung(1, "t", "w", 1);
+        assert!(
+            matches!(rung.load, Load::Open { rate_per_s: 400.0, .. }),
+            "{:?}",
+            rung.load
+        );
+        assert!(seconds.is_empty(), "{seconds:?}");
     }
 
     #[test]

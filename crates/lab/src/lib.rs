@@ -30,5 +30,6 @@ mod series;
 pub mod servers;
 mod subject;
 mod table;
+mod terminal;
 
 pub use cli::{command, run};

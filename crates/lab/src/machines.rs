@@ -4,11 +4,15 @@
 //! the verdict says what it could not look at.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
+use lab_driver::Stop;
 use lab_host::{Host, ProbePlan, Reach, WatchPlan, host::probe_pairs};
 use lab_results::{NodeProbes, NodeSample};
 
+use crate::interrupt::Interrupt;
 use crate::plan::{Node, Plan};
 
 pub struct Machines {
@@ -25,6 +29,7 @@ pub struct Machine {
 
 /// Offsets larger than this make the seconds of two nodes different seconds.
 const CLOCK_OFFSET_MAX_US: i64 = 100_000;
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Machines {
     /// Opens the lines; what failed is in the second part, as sentences.
@@ -76,6 +81,30 @@ impl Machines {
 
     fn hosts(&self) -> impl Iterator<Item = &Host> {
         self.nodes.iter().filter_map(|machine| machine.host.as_ref())
+    }
+
+    /// [`Machines::probe`], ended by the user's wish to stop; the lines to the nodes are of no use after that.
+    pub fn probe_unless(
+        &mut self,
+        interrupt: &Interrupt,
+        settings: &crate::plan::Probes,
+        say: impl FnMut(&str),
+    ) -> Vec<NodeProbes> {
+        let hosts: Vec<Host> = self.hosts().cloned().collect();
+        let done = Stop::new();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.is_requested() && !interrupt.asked() {
+                    thread::sleep(LOOK);
+                }
+                if interrupt.asked() {
+                    hosts.iter().for_each(Host::hang_up);
+                }
+            });
+            let probes = self.probe(settings, say);
+            done.request();
+            probes
+        })
     }
 
     /// Probes every node, one after the other so that none disturbs another; `say` is told which one is at work.
@@ -166,13 +195,11 @@ impl Machines {
     }
 }
 
-/// Where the other nodes reach it: as the plan says, or the host of its agent or ssh destination.
+/// Where the other nodes reach it: as the plan says, or the host of its agent or of its ssh destination, which may be an alias
+/// that only ssh knows.
 fn address(node: &Node) -> Option<String> {
     let of_agent = || Some(node.agent.as_ref()?.rsplit_once(':')?.0.to_owned());
-    let of_ssh = || {
-        let destination = node.ssh.as_ref()?;
-        Some(destination.rsplit('@').next().unwrap_or(destination).to_owned())
-    };
+    let of_ssh = || lab_host::ssh_host_name(node.ssh.as_ref()?, &node.ssh_options);
     node.address.clone().or_else(of_agent).or_else(of_ssh)
 }
 
@@ -181,7 +208,7 @@ pub fn reach(node: &Node) -> Result<Reach> {
     if let Some(destination) = &node.ssh {
         return Ok(Reach::Ssh {
             destination: destination.clone(),
-            options: Vec::new(),
+            options: node.ssh_options.clone(),
             command: node.agent_command.clone(),
         });
     }

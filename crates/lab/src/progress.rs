@@ -1,10 +1,12 @@
 //! What the user sees while it runs: one line that changes on a terminal, a line per rung elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use lab_results::rung::{Bottleneck, Second};
 use lab_results::{Latency, Rung};
+
+use crate::terminal;
 
 pub struct Progress {
     terminal: bool,
@@ -38,7 +40,7 @@ impl Progress {
     /// A line that stays.
     pub fn say(&mut self, text: &str) {
         self.clear();
-        eprintln!("{text}");
+        terminal::tell(text);
     }
 
     /// A line for what takes a while and has no figures; replaced by the next one on a terminal.
@@ -46,7 +48,7 @@ impl Progress {
         if self.terminal {
             self.draw(&format!("{} {text} …", self.bar()));
         } else {
-            eprintln!("{text} …");
+            terminal::tell(&format!("{text} …"));
         }
     }
 
@@ -131,14 +133,13 @@ impl Progress {
     fn draw(&mut self, line: &str) {
         let columns = columns();
         let shown: String = line.chars().take(columns.saturating_sub(1)).collect();
-        eprint!("\r\x1b[2K{shown}");
-        std::io::stderr().flush().ok();
+        terminal::draw(&format!("\r\x1b[2K{shown}"));
         self.drawn = true;
     }
 
     fn clear(&mut self) {
         if self.drawn {
-            eprint!("\r\x1b[2K");
+            terminal::draw("\r\x1b[2K");
             self.drawn = false;
         }
     }

@@ -15,11 +15,12 @@ use crate::interrupt::Interrupt;
 use crate::plan;
 use crate::preflight::Existing;
 use crate::servers::{Server, find_program};
+use crate::terminal;
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let interrupt = Interrupt::install()?;
     let ending = measured(matches, &interrupt)?;
-    commands::leave(ending);
+    commands::leave(ending, &interrupt);
     Ok(())
 }
 
@@ -32,15 +33,15 @@ fn measured(matches: &ArgMatches, interrupt: &Interrupt) -> Result<Ending> {
     let data = DataFolder::new(results.join(format!(".{name}-data")));
 
     let mut servers = Vec::new();
-    eprintln!("starting latsdb …");
+    terminal::tell("starting latsdb …");
     servers.push(Server::latsdb(&program, &data.0.join("latsdb"), interrupt)?);
     if matches.get_flag("without-mariadb") {
-        eprintln!("MariaDB is left out, as asked");
+        terminal::tell("MariaDB is left out, as asked");
     } else if let Some(mariadbd) = find_program("mariadbd") {
-        eprintln!("starting mariadb …");
+        terminal::tell("starting mariadb …");
         servers.push(Server::mariadb(&mariadbd, &data.0.join("mariadb"), interrupt)?);
     } else {
-        eprintln!("MariaDB is not installed here (no mariadbd): LatsDB alone is measured");
+        terminal::tell("MariaDB is not installed here (no mariadbd): LatsDB alone is measured");
     }
     let text = plan_text(&name, results, &data.0, &servers, seconds);
     let plan = plan::parse(&text).context("the quick plan")?;

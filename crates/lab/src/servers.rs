@@ -17,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::interrupt::Interrupt;
+use crate::terminal;
 
 /// A server that lives as long as this value.
 pub struct Server {
@@ -213,7 +214,7 @@ fn remove(dir: &Path) {
     if let Err(error) = fs::remove_dir_all(dir)
         && dir.exists()
     {
-        eprintln!("cannot remove {}: {error}: remove it by hand", dir.display());
+        terminal::tell(&format!("cannot remove {}: {error}: remove it by hand", dir.display()));
     }
 }
 

@@ -9,9 +9,9 @@ use mysql_wire::row::text_values;
 use mysql_wire::{Capabilities, Reader, Status};
 
 use super::link::Link;
-use crate::DriverError;
 use crate::error::LinkError;
 use crate::target::Target;
+use crate::{DriverError, Stop};
 
 /// A connection that waits for each answer.
 pub struct Control {
@@ -64,6 +64,12 @@ impl Control {
             link: Link::open(target, server, 0, database)?,
             server: server.to_owned(),
         })
+    }
+
+    /// From now on a statement whose answer takes long is given up when somebody wants to stop ([`DriverError::Stopped`]); the
+    /// connection is then of no further use.
+    pub fn heed(&mut self, stop: &Stop) {
+        self.link.heed(stop);
     }
 
     /// `host:port` as it was given.

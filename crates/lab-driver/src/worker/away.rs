@@ -5,13 +5,15 @@
 //! again as it was. With [`Survive::reopen_after`](crate::Survive::reopen_after), all connections are opened anew now and then: a name that stands for
 //! several servers is then resolved again, and servers that were added get their share.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::event::epoll;
 
-use super::{CANNOT_CONNECT, Job, LOST, Message, Shared, State, Worker, client_side};
-use crate::client::Session;
+use super::{CANNOT_CONNECT, Job, LOST, Message, SECOND, Shared, State, Worker, client_side};
+use crate::client::{Session, greets};
 use crate::error::{DriverError, Refusal};
+use crate::target::resolve;
 
 /// The longest stay elsewhere, in multiples of the first: a server may take connections and be of no use.
 const STAY_MOST: i64 = 32;
@@ -190,6 +192,47 @@ impl Worker<'_> {
                 let text = format!("no answer within {:.1} s", survive.answer_timeout.as_secs_f64());
                 self.lost(index, client_side(LOST, &text));
             }
+        }
+    }
+
+    /// Without `survive` nobody gives up a connection. A server that has answered none of them for `patience` and greets nobody
+    /// hangs, and ends the rung; if it is only slow, what is still waited for is an event: such transactions are in no figure.
+    #[cold]
+    pub(super) fn look_for_hanging(&mut self, now: i64, patience: i64) {
+        if self.shared.spec.survive.is_some() || self.failed {
+            return;
+        }
+        let mut servers: BTreeMap<&str, (usize, usize, i64, usize)> = BTreeMap::new();
+        for slot in &self.slots {
+            let (connections, waiting, longest, turn) = servers.entry(&slot.server).or_default();
+            *connections += 1;
+            *turn = slot.connection / self.shared.target.servers.len();
+            let waited = now - slot.statement_sent;
+            if slot.state == State::InFlight && waited >= patience {
+                *waiting += 1;
+                *longest = waited.max(*longest);
+            }
+        }
+        let mut hanging = None;
+        for (server, (connections, waiting, longest, turn)) in servers {
+            let waited_s = longest / SECOND;
+            if waiting == 0 {
+                continue;
+            }
+            let hangs = waiting == connections && !resolve(server, turn).is_ok_and(greets);
+            if hangs {
+                hanging = Some(format!(
+                    "{server} hangs: {waiting} connections have waited up to {waited_s} s for an answer, and it greets no new one"
+                ));
+            } else if !self.recording {
+                let _ = self.messages.send(Message::Event(format!(
+                    "{server}: {waiting} of {connections} connections still waited for an answer when the rung was over, up to \
+                     {waited_s} s: their transactions are in no figure"
+                )));
+            }
+        }
+        if let Some(text) = hanging {
+            self.fail(text);
         }
     }
 

@@ -132,6 +132,7 @@ impl Checks<'_> {
                 unit: unit.to_owned(),
                 ours: median(turns.iter().map(|turn| turn.0)),
                 theirs: median(turns.iter().map(|turn| turn.1)),
+                turns,
             }),
             Err(error) => self.probes.problems.push(format!("cross-check {tool} {what}: {error}")),
         }

@@ -8,6 +8,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -135,16 +136,21 @@ fn fill(block: &mut [u8], random: &mut u64) {
     }
 }
 
-/// A file of [`LARGE_FILE`] bytes that has its blocks; removed when dropped.
+/// A file of [`LARGE_FILE`] bytes that has its blocks. It has lost its name already, so that nothing is left of it however this
+/// process ends; it is reached by its descriptor.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    path: PathBuf,
+    /// Keeps `path` open.
+    _file: File,
+}
 
 impl Scratch {
     pub fn new(directory: &Path) -> io::Result<Scratch> {
-        let path = directory.join(format!("lab-probe.{}.tmp", std::process::id()));
+        let name = directory.join(format!("lab-probe.{}.tmp", std::process::id()));
         // Refuses a file that is there: it is not ours.
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let scratch = Scratch(path);
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&name)?;
+        fs::remove_file(&name)?;
         let mut random = 0x9e37_79b9_7f4a_7c15;
         let mut chunk = vec![0; 1024 * 1024];
         for _ in 0..LARGE_FILE / chunk.len() as u64 {
@@ -152,24 +158,22 @@ impl Scratch {
             file.write_all(&chunk)?;
         }
         file.sync_all()?;
-        Ok(scratch)
+        Ok(Scratch {
+            path: PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())),
+            _file: file,
+        })
     }
 
+    /// For this process and its children.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     fn open(&self, flags: OFlags) -> io::Result<File> {
         OpenOptions::new()
             .write(true)
             .custom_flags(flags.bits().cast_signed())
-            .open(&self.0)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+            .open(&self.path)
     }
 }
 
@@ -198,18 +202,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scratch_file_goes_and_a_strangers_stays() {
+    fn the_scratch_file_has_no_name_and_a_strangers_stays() {
         let directory = std::env::temp_dir().join(format!("lab-host-disk-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let scratch = Scratch::new(&directory).unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
         assert_eq!(fs::metadata(scratch.path()).unwrap().len(), LARGE_FILE);
+        scratch.open(OFlags::SYNC).unwrap().write_all(b"x").unwrap();
+        drop(scratch);
+        let theirs = directory.join(format!("lab-probe.{}.tmp", std::process::id()));
+        fs::write(&theirs, "theirs").unwrap();
         assert_eq!(
             Scratch::new(&directory).unwrap_err().kind(),
             io::ErrorKind::AlreadyExists
         );
-        drop(scratch);
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
-        fs::remove_dir(&directory).unwrap();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Each probe says which well-known tool it can be held against, and `cross_check` does so where that tool is installed.
 //! Disks are measured through a file of our own in a given directory, never through a device.
 
+pub mod agreement;
 mod cpu;
 mod cross_check;
 mod disk;

@@ -85,9 +85,9 @@ impl Cluster {
         let node = self.node(name);
         let period = 100_000;
         let quota = (cores * f64::from(period)) as u32;
-        let put = |file: &str, value: String| node.put(file, &value);
         assert!(
-            put("cpu.max", format!("{quota} {period}")) || put("cpu.cfs_quota_us", quota.to_string()),
+            put(&node.group_directories, "cpu.max", &format!("{quota} {period}"))
+                || put(&node.group_directories, "cpu.cfs_quota_us", &quota.to_string()),
             "no quota for {name}"
         );
     }
@@ -141,41 +141,7 @@ impl Node {
     }
 
     fn with_group(mut self) -> Node {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let mut wanted: Vec<PathBuf> = mounts
-            .lines()
-            .filter_map(|line| {
-                let (left, right) = line.split_once(" - ")?;
-                let at = left.split(' ').nth(4)?;
-                let kind = right.split(' ').next()?;
-                let options = right.rsplit(' ').next()?;
-                let useful = kind == "cgroup2"
-                    || kind == "cgroup"
-                        && options
-                            .split(',')
-                            .any(|option| ["cpu", "cpuacct", "blkio"].contains(&option));
-                useful.then(|| PathBuf::from(at))
-            })
-            .collect();
-        wanted.sort();
-        wanted.dedup();
-        for mount in wanted {
-            let parent = mount
-                .join(self.group.trim_start_matches('/'))
-                .parent()
-                .unwrap()
-                .to_owned();
-            fs::create_dir_all(&parent).unwrap();
-            for level in [&mount, &parent] {
-                // Version 2 hands controllers down by word; where version 1 has them, there is nothing to hand.
-                for controller in ["+cpu", "+io"] {
-                    let _ = fs::write(level.join("cgroup.subtree_control"), controller);
-                }
-            }
-            let directory = parent.join(&self.name);
-            fs::create_dir_all(&directory).unwrap();
-            self.group_directories.push(directory);
-        }
+        self.group_directories = make_group(&self.group).unwrap();
         assert!(!self.group_directories.is_empty(), "no control groups here");
         self
     }
@@ -213,28 +179,9 @@ impl Node {
         shell
     }
 
-    fn put(&self, file: &str, value: &str) -> bool {
-        let files: Vec<PathBuf> = self
-            .group_directories
-            .iter()
-            .map(|directory| directory.join(file))
-            .collect();
-        files
-            .iter()
-            .filter(|file| file.exists())
-            .any(|file| fs::write(file, value).is_ok())
-    }
-
     /// 0 for no limit.
     fn limit_writes(&self, per_s: u32) -> bool {
-        let device = device_of(&std::env::temp_dir());
-        let of_version_two = if per_s == 0 {
-            "max".to_owned()
-        } else {
-            per_s.to_string()
-        };
-        self.put("blkio.throttle.write_iops_device", &format!("{device} {per_s}"))
-            || self.put("io.max", &format!("{device} wiops={of_version_two}"))
+        limit_writes(&self.group_directories, per_s)
     }
 
     fn end(&mut self) {
@@ -260,6 +207,131 @@ impl Node {
         }
         let _ = Command::new("ip").args(["netns", "del", &self.namespace]).status();
     }
+}
+
+/// Why there cannot be five nodes here, for whoever reads that the test was skipped; `None` if there can.
+pub fn why_not() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("it needs root: run it with sudo".to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    if let Some(program) = PROGRAMS.iter().find(|program| !is_there(program)) {
+        return Some(format!(
+            "`{program}` is not installed: `make install-tools` names the package"
+        ));
+    }
+    let id = std::process::id();
+    let network = Command::new("sh")
+        .args(["-c", NETWORK_TRIAL, "sh", &format!("labtry{id}")])
+        .output()
+        .unwrap();
+    if !network.status.success() {
+        let said = String::from_utf8_lossy(&network.stderr);
+        return Some(format!("no network namespaces with `tc tbf` here: {}", said.trim()));
+    }
+    let group = format!("/lab-five-nodes-{id}/trial");
+    let directories = match make_group(&group) {
+        Ok(directories) => directories,
+        Err(error) => return Some(format!("no control group can be made here: {error}")),
+    };
+    let cpu = put(&directories, "cpu.max", "50000 100000") || put(&directories, "cpu.cfs_quota_us", "50000");
+    let disk = limit_writes(&directories, 100);
+    for directory in &directories {
+        let _ = fs::remove_dir(directory);
+        let _ = fs::remove_dir(directory.parent().unwrap());
+    }
+    let temporary = std::env::temp_dir();
+    match (cpu, disk) {
+        (false, _) => Some("no control group's CPU can be limited here (cpu.max, cpu.cfs_quota_us)".to_owned()),
+        (_, false) => Some(format!(
+            "no control group's writes to device {} of {} can be limited here (io.max, blkio.throttle): set TMPDIR to a folder on a disk",
+            device_of(&temporary),
+            temporary.display()
+        )),
+        _ => None,
+    }
+}
+
+const PROGRAMS: [&str; 8] = [
+    "ip",
+    "tc",
+    "nsenter",
+    "mariadbd",
+    "mariadb-install-db",
+    "mariadb",
+    "sysbench",
+    "sh",
+];
+
+/// What a cluster is made of, once, and gone again.
+const NETWORK_TRIAL: &str = "
+    ip netns add $1 &&
+    ip link add $1 type bridge &&
+    ip link add v$1 type veth peer name eth0 netns $1 &&
+    ip netns exec $1 tc qdisc add dev eth0 root tbf rate 10mbit burst 32kbit latency 50ms
+    result=$?
+    ip link del v$1 2>/dev/null; ip link del $1 2>/dev/null; ip netns del $1 2>/dev/null
+    exit $result";
+
+/// The group's directory in every hierarchy that there is.
+fn make_group(group: &str) -> std::io::Result<Vec<PathBuf>> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let mut wanted: Vec<PathBuf> = mounts
+        .lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let at = left.split(' ').nth(4)?;
+            let kind = right.split(' ').next()?;
+            let options = right.rsplit(' ').next()?;
+            let useful = kind == "cgroup2"
+                || kind == "cgroup"
+                    && options
+                        .split(',')
+                        .any(|option| ["cpu", "cpuacct", "blkio"].contains(&option));
+            useful.then(|| PathBuf::from(at))
+        })
+        .collect();
+    wanted.sort();
+    wanted.dedup();
+    let mut directories = Vec::new();
+    for mount in wanted {
+        let directory = mount.join(group.trim_start_matches('/'));
+        let parent = directory.parent().expect("a group has two levels");
+        fs::create_dir_all(parent)?;
+        for level in [&*mount, parent] {
+            // Version 2 hands controllers down by word; where version 1 has them, there is nothing to hand.
+            for controller in ["+cpu", "+io"] {
+                let _ = fs::write(level.join("cgroup.subtree_control"), controller);
+            }
+        }
+        fs::create_dir_all(&directory)?;
+        directories.push(directory);
+    }
+    Ok(directories)
+}
+
+fn put(directories: &[PathBuf], file: &str, value: &str) -> bool {
+    directories
+        .iter()
+        .map(|directory| directory.join(file))
+        .filter(|file| file.exists())
+        .any(|file| fs::write(file, value).is_ok())
+}
+
+/// 0 for no limit.
+fn limit_writes(directories: &[PathBuf], per_s: u32) -> bool {
+    let device = device_of(&std::env::temp_dir());
+    let of_version_two = if per_s == 0 {
+        "max".to_owned()
+    } else {
+        per_s.to_string()
+    };
+    put(
+        directories,
+        "blkio.throttle.write_iops_device",
+        &format!("{device} {per_s}"),
+    ) || put(directories, "io.max", &format!("{device} wiops={of_version_two}"))
 }
 
 /// The node's agent: this very program.

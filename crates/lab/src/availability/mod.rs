@@ -39,6 +39,7 @@ use crate::preflight::{self, Existing};
 use crate::progress::Progress;
 use crate::series;
 use crate::subject::{self, Sent, Subject};
+use crate::terminal;
 use analysis::Window;
 use faults::Commands;
 use writers::{Failure, Writers, Written};
@@ -48,6 +49,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Between two readings of the ledger, which must agree before they count.
 const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_READINGS: usize = 20;
+/// Whoever pressed Ctrl-C waits no longer for a server that does not answer.
+const PATIENCE_MOST: Duration = Duration::from_secs(10);
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
@@ -55,7 +58,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let interrupt = Interrupt::install()?;
     let found = measure(&plan, &text, &interrupt)?;
     if interrupt.asked() {
-        commands::leave(Ending::Interrupted);
+        commands::leave(Ending::Interrupted, &interrupt);
     }
     for Availability { target, data, .. } in &found {
         if let Some(why) = &data.not_checked {
@@ -90,6 +93,7 @@ fn measure(plan: &Plan, text: &str, interrupt: &Interrupt) -> Result<Vec<Availab
     let mut run = series::described(plan, &subjects, sent.as_slice(), &mut progress)?;
     folder.write_run(&run)?;
     let mut found = Vec::new();
+    let mut failure = None;
     for (place, subject) in subjects.iter().enumerate() {
         let drill = Drill {
             plan,
@@ -99,25 +103,40 @@ fn measure(plan: &Plan, text: &str, interrupt: &Interrupt) -> Result<Vec<Availab
             machines: &machines,
             interrupt,
         };
-        let outcome = drill.run(&mut run, place, &folder, &mut progress)?;
-        println!("{}", summary(&outcome));
+        let outcome = match drill.run(&mut run, place, &folder, &mut progress) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        };
+        drop(terminal::print(&summary(&outcome)));
         found.push(outcome);
         folder.write_availability(&found)?;
         if interrupt.asked() {
             break;
         }
     }
-    run.ended = Some(clock::now());
-    run.interrupted = interrupt.asked();
-    folder.write_run(&run)?;
-    match lab_report::report(folder.path()) {
-        Ok(written) => println!("report: {}", written.html.display()),
-        Err(error) => eprintln!(
-            "the figures are in {}, but no report could be made: {error}",
-            folder.path().display()
-        ),
+    drop(progress);
+    if found.is_empty() {
+        commands::discard(folder.path());
+    } else {
+        run.ended = Some(clock::now());
+        run.interrupted = interrupt.asked();
+        if let Some(error) = &failure {
+            run.events.push(Event {
+                at: clock::now(),
+                what: format!("{error:#}"),
+            });
+        }
+        folder.write_run(&run)?;
+        commands::report_of(folder.path());
     }
-    Ok(found)
+    match failure {
+        // What stopping broke is no error of its own.
+        Some(error) if !interrupt.asked() => Err(error),
+        _ => Ok(found),
+    }
 }
 
 /// One target's faults.
@@ -259,6 +278,10 @@ impl Drill<'_> {
                 let commands = Commands::of(fault);
                 progress.say(&format!("{:>5.1} s  {}", passed.as_secs_f64(), commands.name));
                 let at = clock::now();
+                if let Some(end) = &commands.end {
+                    self.interrupt
+                        .owe(&commands.name, &to_be_done(end, fault.node.as_deref()));
+                }
                 let outcome = self.command(&commands.make, fault.node.as_deref());
                 if commands.end.is_some()
                     && let Some(after) = fault.restore_after
@@ -285,8 +308,9 @@ impl Drill<'_> {
                 ));
                 fault.restored = Some(clock::now());
                 let command = fault.commands.end.clone().unwrap_or_default();
-                if let Err(error) = self.command(&command, fault.node.as_deref()) {
-                    fault.problems.push(format!("{error:#}"));
+                match self.command(&command, fault.node.as_deref()) {
+                    Ok(()) => self.interrupt.settle(&fault.commands.name),
+                    Err(error) => fault.problems.push(format!("{error:#}")),
                 }
                 false
             });
@@ -320,14 +344,23 @@ impl Drill<'_> {
 
     /// Servers that do not answer in time, each with the reason.
     fn wait_for_servers(&self, target: &Target) -> Vec<(String, DriverError)> {
-        let end = Instant::now() + self.settings.recovery_limit.0;
+        let begun = Instant::now();
+        let is_over = || {
+            let limit = self.settings.recovery_limit.0;
+            begun.elapsed()
+                > if self.interrupt.asked() {
+                    limit.min(PATIENCE_MOST)
+                } else {
+                    limit
+                }
+        };
         let look = format!("SELECT COUNT(*) FROM {}", writers::COUNTERS);
         let comes_back = |server: &String| loop {
             let answer = Control::connect_within(target, server, self.settings.answer_limit.0)
                 .and_then(|mut control| control.query(&look));
             match answer {
                 Ok(_) => return None,
-                Err(error) if Instant::now() > end => return Some((server.clone(), error)),
+                Err(error) if is_over() => return Some((server.clone(), error)),
                 Err(_) => thread::sleep(LOOK * 10),
             }
         };
@@ -478,6 +511,14 @@ impl Drill<'_> {
             errors: writers::counted(written.failures.iter(), &target.servers),
             data,
         }
+    }
+}
+
+/// What somebody else has to do if the lab leaves before it could.
+fn to_be_done(end: &str, node: Option<&str>) -> String {
+    match node {
+        Some(node) => format!("run on {node}: {end}"),
+        None => format!("run: {end}"),
     }
 }
 

@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail};
 /// The plan's text for the file at `path`.
 pub fn import(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    plan_of(&text, &path.display().to_string()).with_context(|| format!("{}", path.display()))
+    let plan = plan_of(&text, &path.display().to_string()).with_context(|| format!("{}", path.display()))?;
+    super::parse(&plan).with_context(|| format!("{}: what it asks for makes no plan", path.display()))?;
+    Ok(plan)
 }
 
 /// Assignments of a shell file, the last one of each name.
@@ -26,7 +28,14 @@ fn variables(text: &str) -> Result<BTreeMap<String, String>> {
         let Some((name, value)) = line.split_once('=') else {
             bail!("line {}: `{line}` is not NAME=\"value\"", number + 1);
         };
-        variables.insert(name.trim().to_owned(), unquoted(value.trim()).to_owned());
+        let (name, value) = (name.trim(), value.trim());
+        if value.contains('$') && !value.starts_with('\'') && !name.contains("PASS") {
+            bail!(
+                "line {}: {name} is made of other variables, and nothing is expanded here: write its value",
+                number + 1
+            );
+        }
+        variables.insert(name.to_owned(), unquoted(value).to_owned());
     }
     Ok(variables)
 }
@@ -97,7 +106,7 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
         .map(|host| format!("\"{host}:{port}\""))
         .collect();
     let threads = take("THREAD_COUNTS_TO_RUN").unwrap_or_else(|| "1;2;4;8;12;16;24;32;48;64;96;112;128".to_owned());
-    let threads: Vec<u32> = threads
+    let mut threads: Vec<u32> = threads
         .split([';', ','])
         .filter(|count| !count.trim().is_empty())
         .map(|count| {
@@ -107,6 +116,8 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
                 .with_context(|| format!("THREAD_COUNTS_TO_RUN: `{count}` is not a number"))
         })
         .collect::<Result<_>>()?;
+    threads.sort_unstable();
+    threads.dedup();
     let seconds = take("MAX_TIME").unwrap_or_else(|| "60".to_owned());
     let repeats = take("NUM_TEST_RUNS").unwrap_or_else(|| "1".to_owned());
     let pause = take("BETWEEN_RUNS").unwrap_or_else(|| "1".to_owned());
@@ -137,6 +148,11 @@ fn plan_of(text: &str, source: &str) -> Result<String> {
         writeln!(plan, "mysql_storage_engine = \"{engine}\"")?;
     }
     options(&mut plan, &mut take)?;
+    writeln!(
+        plan,
+        "data = \"rondb\"                # rows and updates as those scripts' sysbench 0.4 has them; sysbench 1's without this\n\
+         clip_ranges = true"
+    )?;
     if let Some(instances) = instances
         && instances.parse() != Ok(hosts.len())
     {
@@ -238,6 +254,21 @@ TASKSET="taskset"
         assert_eq!(ladder.measure.to_string(), "30s");
         assert!(text.contains("TASKSET"), "what does not hold is named");
         assert!(!text.contains("hunter2"), "the password stays where it was");
+    }
+
+    #[test]
+    fn what_a_shell_would_have_to_make_is_refused_with_its_line() {
+        let error = plan_of("MAX_TIME=\"30\"\nSERVER_HOST=\"$HOST1;$HOST2\"", "x")
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("line 2: SERVER_HOST"), "{error}");
+    }
+
+    #[test]
+    fn counts_in_any_order_become_a_ladder() {
+        let text = plan_of("THREAD_COUNTS_TO_RUN=\"8;1;8;64\"", "x").unwrap();
+        let plan = crate::plan::parse(&text).unwrap();
+        assert_eq!(plan.ladder.unwrap().threads_per_server, [1, 8, 64]);
     }
 
     #[test]

@@ -119,6 +119,12 @@ fn nodes(plan: &Plan, findings: &mut Findings) {
                 "a node is reached either by `ssh` or by `agent`: remove one (neither means this machine)",
             );
         }
+        if !node.ssh_options.is_empty() && node.ssh.is_none() {
+            findings.add(
+                format!("node.{index}.ssh_options"),
+                "are for `ssh`, which this node does not have: add `ssh = \"user@host\"`, or remove them",
+            );
+        }
         if node.roles.iter().any(|role| role == "load") && !node.is_local() {
             findings.add(
                 path,

@@ -128,6 +128,9 @@ pub struct Node {
     pub roles: Vec<String>,
     /// Destination for the system's `ssh`.
     pub ssh: Option<String>,
+    /// Its arguments before the destination: `["-p", "2222", "-i", "key"]`.
+    #[serde(default)]
+    pub ssh_options: Vec<String>,
     /// `host:port` of a `lab agent`.
     pub agent: Option<String>,
     /// Starts the agent at the other end of `ssh`.

@@ -126,15 +126,18 @@ impl Bench {
         self.preflight()?;
         if self.plan.probes.before && !self.interrupt.asked() {
             let progress = &mut self.progress;
-            let probes = self
-                .machines
-                .probe(&self.plan.probes, |what| progress.doing(&format!("probing {what}")));
+            let probes = self.machines.probe_unless(&self.interrupt, &self.plan.probes, |what| {
+                progress.doing(&format!("probing {what}"));
+            });
+            if self.interrupt.asked() {
+                return Ok(());
+            }
             self.folder.write_probes(&probes)?;
             for problem in probes.iter().flat_map(|probes| &probes.problems) {
                 self.progress.say(&format!("warning: {problem}"));
             }
         }
-        if self.plan.probes.watch {
+        if self.plan.probes.watch && !self.interrupt.asked() {
             let processes = self.processes_by_node();
             for problem in self.machines.watch(&processes) {
                 self.progress.say(&format!("warning: {problem}"));
