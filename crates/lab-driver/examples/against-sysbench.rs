@@ -9,11 +9,13 @@
 //! query. Where client and server share cores, a cheaper client leaves more of them to the server and measures more: give each its
 //! own (`taskset -c 0 mariadbd …`, `taskset -c 1 … against-sysbench`) so that the server is the limit for both.
 
-use std::collections::BTreeMap;
+mod arguments;
+
 use std::error::Error;
 use std::time::Duration;
 
-use lab_driver::{Outcome, Password, PrepareSpec, RungSpec, Stop, Target, Workload};
+use arguments::Arguments;
+use lab_driver::{Outcome, PrepareSpec, RungSpec, Stop, Target, Workload};
 use lab_results::run::Load;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -54,32 +56,15 @@ fn range(values: &[f64]) -> String {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let mut positional = || {
-        arguments
-            .next()
-            .ok_or("usage: against-sysbench HOST:PORT DATABASE [option=value …]")
-    };
-    let (server, database) = (positional()?, positional()?);
-    let mut options: BTreeMap<String, String> = arguments
-        .filter_map(|argument| {
-            argument
-                .split_once('=')
-                .map(|(name, value)| (name.into(), value.into()))
-        })
-        .collect();
-    let mut take = |name: &str, default: &str| options.remove(name).unwrap_or_else(|| default.to_owned());
-    let target = Target {
-        servers: vec![server],
-        user: take("user", "root"),
-        password: Password::new(take("password", "")),
-        database,
-    };
-    let rounds: u32 = take("rounds", "5").parse()?;
-    let seconds: u64 = take("seconds", "5").parse()?;
-    let threads: u32 = take("threads", "8").parse()?;
-    let workers: usize = take("workers", "0").parse()?;
-    let kinds = take("workloads", "oltp_point_select,oltp_read_write");
+    let mut arguments = Arguments::read("usage: against-sysbench HOST:PORT DATABASE [option=value …]");
+    let (server, database) = (arguments.word()?, arguments.word()?);
+    let target = arguments.target(&server, database)?;
+    let rounds: u32 = arguments.number("rounds", 5)?;
+    let seconds: u64 = arguments.number("seconds", 5)?;
+    let threads: u32 = arguments.number("threads", 8)?;
+    let workers: usize = arguments.number("workers", 0)?;
+    let kinds = arguments.take("workloads", "oltp_point_select,oltp_read_write");
+    let mut options = arguments.rest();
     options
         .entry("table_size".to_owned())
         .or_insert_with(|| "100000".to_owned());

@@ -4,48 +4,36 @@
 //! cargo run -p lab-driver --release --example load -- 127.0.0.1:3306 test oltp_read_write threads=8 seconds=5 prepare=yes table_size=10000
 //! ```
 //!
-//! Whatever is not one of `user`, `password`, `threads`, `rate`, `workers`, `warmup`, `seconds`, `seed`, `survive`, `prepare`,
-//! `check`, `cleanup` is an option of the workload.
+//! Whatever is not one of `user`, `password`, `tls`, `tls_ca`, `tls_cert`, `tls_key`, `threads`, `idle`, `rate`, `workers`, `warmup`,
+//! `seconds`, `seed`, `survive`, `prepare`, `check`, `cleanup` is an option of the workload.
 
-use std::collections::BTreeMap;
+mod arguments;
+
 use std::error::Error;
 use std::time::Duration;
 
-use lab_driver::{Password, PrepareSpec, RungSpec, Stop, Survive, Target, Workload};
+use arguments::Arguments;
+use lab_driver::{Idle, PrepareSpec, RungSpec, Stop, Survive, Workload};
 use lab_results::run::{Arrivals, Load};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let mut positional = || {
-        arguments
-            .next()
-            .ok_or("usage: load HOST:PORT[,…] DATABASE WORKLOAD [option=value …]")
-    };
-    let (servers, database, kind) = (positional()?, positional()?, positional()?);
-    let mut options: BTreeMap<String, String> = arguments
-        .filter_map(|argument| {
-            argument
-                .split_once('=')
-                .map(|(name, value)| (name.into(), value.into()))
-        })
-        .collect();
-    let mut take = |name: &str, default: &str| options.remove(name).unwrap_or_else(|| default.to_owned());
-    let target = Target {
-        servers: servers.split(',').map(str::to_owned).collect(),
-        user: take("user", "root"),
-        password: Password::new(take("password", "")),
-        database,
-    };
-    let threads: u32 = take("threads", "8").parse()?;
-    let rate: f64 = take("rate", "0").parse()?;
-    let workers: usize = take("workers", "0").parse()?;
-    let warmup: f64 = take("warmup", "1").parse()?;
-    let seconds: f64 = take("seconds", "5").parse()?;
-    let seed: u64 = take("seed", "1").parse()?;
-    let survive = take("survive", "no") == "yes";
-    let (prepare, cleanup) = (take("prepare", "no") == "yes", take("cleanup", "no") == "yes");
-    let check = take("check", "no") == "yes";
-    let workload = Workload::new(&kind, &options)?;
+    let mut arguments = Arguments::read("usage: load HOST:PORT[,…] DATABASE WORKLOAD [option=value …]");
+    let (servers, database, kind) = (arguments.word()?, arguments.word()?, arguments.word()?);
+    let target = arguments.target(&servers, database)?;
+    let threads: u32 = arguments.number("threads", 8)?;
+    let idle: u32 = arguments.number("idle", 0)?;
+    let rate: f64 = arguments.number("rate", 0.0)?;
+    let workers: usize = arguments.number("workers", 0)?;
+    let warmup: f64 = arguments.number("warmup", 1.0)?;
+    let seconds: f64 = arguments.number("seconds", 5.0)?;
+    let seed: u64 = arguments.number("seed", 1)?;
+    let survive = arguments.is_yes("survive");
+    let (prepare, cleanup, check) = (
+        arguments.is_yes("prepare"),
+        arguments.is_yes("cleanup"),
+        arguments.is_yes("check"),
+    );
+    let workload = Workload::new(&kind, &arguments.rest())?;
     let stop = Stop::new();
     if prepare {
         lab_driver::cleanup(&target, &workload)?;
@@ -60,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             rate_per_s: rate,
             arrivals: Arrivals::Poisson,
             threads_total: threads,
+            profile: None,
         }
     } else {
         Load::Closed {
@@ -75,6 +64,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     spec.workers = (workers > 0).then_some(workers);
     spec.survive = survive.then(Survive::default);
+    spec.idle = (idle > 0).then_some(Idle {
+        per_server: idle,
+        prepared: false,
+    });
     let outcome = lab_driver::run(&target, &workload, &spec, &stop, &mut |second| {
         let p95 = second.latency.quantile_us(0.95).unwrap_or_default() as f64 / 1e3;
         println!(
@@ -117,6 +110,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             "{} x {} ({}) in {}: {}",
             error.count, error.code, error.sqlstate, error.statement, error.message
         );
+    }
+    if let Some(idle) = &outcome.idle {
+        println!("idle: {} opened, {} open all the time", idle.opened, idle.kept);
     }
     for event in &outcome.events {
         println!("event: {}", event.what);

@@ -6,34 +6,19 @@
 //!
 //! `all` in the workload's place verifies every workload that sysbench has.
 
-use std::collections::BTreeMap;
+mod arguments;
+
 use std::error::Error;
 
-use lab_driver::{Password, Target, Workload};
+use arguments::Arguments;
+use lab_driver::Workload;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let mut positional = || {
-        arguments
-            .next()
-            .ok_or("usage: verify HOST:PORT DATABASE WORKLOAD|all [option=value …]")
-    };
-    let (server, database, kind) = (positional()?, positional()?, positional()?);
-    let mut options: BTreeMap<String, String> = arguments
-        .filter_map(|argument| {
-            argument
-                .split_once('=')
-                .map(|(name, value)| (name.into(), value.into()))
-        })
-        .collect();
-    let mut take = |name: &str, default: &str| options.remove(name).unwrap_or_else(|| default.to_owned());
-    let target = Target {
-        servers: vec![server.clone()],
-        user: take("user", "root"),
-        password: Password::new(take("password", "")),
-        database,
-    };
-    let transactions: u64 = take("transactions", "500").parse()?;
+    let mut arguments = Arguments::read("usage: verify HOST:PORT DATABASE WORKLOAD|all [option=value …]");
+    let (server, database, kind) = (arguments.word()?, arguments.word()?, arguments.word()?);
+    let target = arguments.target(&server, database)?;
+    let transactions: u64 = arguments.number("transactions", 500)?;
+    let options = arguments.rest();
     let kinds = match kind.as_str() {
         "all" => Workload::kinds()
             .into_iter()

@@ -7,6 +7,8 @@ use mysql_wire::Malformed;
 use mysql_wire::frame::FrameError;
 use mysql_wire::response::ErrPacket;
 
+use crate::client::TlsFailure;
+
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     #[error("cannot connect to {server}: {source}: is it up, and is the address right?")]
@@ -40,6 +42,13 @@ pub enum DriverError {
     Plugin { server: String, plugin: String },
     #[error("{server}: the server's public key is not one for RSA")]
     PublicKey { server: String },
+    #[error(
+        "{server}: the account uses `mysql_clear_password`, which sends the password as it is: encrypt the connection (`tls = \"required\"`), or make an account with another plugin"
+    )]
+    ClearPassword { server: String },
+    /// The connection could not be encrypted as the target wants it; `what` says what to do.
+    #[error("{server}: {what}")]
+    Tls { server: String, what: String },
     #[error("no server is given")]
     NoServer,
     #[error("{0}")]
@@ -77,6 +86,10 @@ pub(crate) enum LinkError {
     Plugin(String),
     #[error("public key")]
     PublicKey,
+    #[error("password in clear")]
+    ClearPassword,
+    #[error("{0}")]
+    Tls(#[from] TlsFailure),
 }
 
 /// A server's ERR packet.
@@ -134,6 +147,11 @@ impl LinkError {
             },
             LinkError::Plugin(plugin) => DriverError::Plugin { server, plugin },
             LinkError::PublicKey => DriverError::PublicKey { server },
+            LinkError::ClearPassword => DriverError::ClearPassword { server },
+            LinkError::Tls(failure) => DriverError::Tls {
+                server,
+                what: failure.to_string(),
+            },
         }
     }
 }

@@ -19,6 +19,7 @@
 
 pub mod client;
 mod error;
+mod idle;
 pub mod prepare;
 mod recorder;
 pub mod run;
@@ -33,7 +34,7 @@ pub mod workload;
 pub use client::{Answer, Control};
 pub use error::DriverError;
 pub use prepare::{Check, PrepareSpec, Prepared, TableCheck, check, cleanup, prepare};
-pub use run::{ClientCost, Outcome, RungSpec, Survive, run};
+pub use run::{ClientCost, Idle, Outcome, RungSpec, Survive, run};
 pub use stop::Stop;
-pub use target::{Password, Target};
+pub use target::{Identity, Password, Pem, Target, Tls, TlsMode};
 pub use workload::{Workload, WorkloadError};

@@ -8,22 +8,24 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lab_results::run::{Event, Load};
-use lab_results::rung::{ErrorCount, Second, StatementTotals, Totals};
+use lab_results::rung::{ErrorCount, IdleConnections, PhaseResult, Second, StatementTotals, Totals};
 use lab_results::{Latency, UnixMicros};
+use serde::{Deserialize, Serialize};
 
-use crate::client::Session;
+use crate::client::{Dialer, Session};
+use crate::idle;
 use crate::recorder::Part;
 use crate::statement::Catalog;
-use crate::worker::{self, Job, Message, Opened, Shared};
+use crate::worker::{self, Job, Message, Opened, PhasePart, Shared};
 use crate::{DriverError, Stop, Target, Workload};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RungSpec {
     /// `threads_total` connections, spread over the target's servers in turns. Open: transactions that find no free
     /// connection wait, and their waiting counts.
     pub load: Load,
     pub warmup: Duration,
-    /// The measured interval.
+    /// The measured interval; of a load with a profile, as long as that.
     pub measure: Duration,
     /// Decides, with the connection's number, everything that is drawn.
     pub seed: u64,
@@ -34,6 +36,17 @@ pub struct RungSpec {
     pub ignore_errors: Vec<u16>,
     /// Any other error ends the rung unless this is set.
     pub survive: Option<Survive>,
+    /// Connections beside the load's that ask for nothing.
+    #[serde(default)]
+    pub idle: Option<Idle>,
+}
+
+/// Connections that log in before the warm-up and then sit still until the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idle {
+    pub per_server: u32,
+    /// Each prepares the workload's statements, as the load's connections do.
+    pub prepared: bool,
 }
 
 /// Sysbench's default: deadlock, row changed by another, lock wait timeout.
@@ -41,7 +54,7 @@ pub const IGNORED_ERRORS: [u16; 3] = [1213, 1020, 1205];
 
 /// How to live through the loss of servers: errors are counted, connections opened again (names resolved again, statements prepared
 /// again, the next server of the list tried), the transaction done again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survive {
     pub backoff_first: Duration,
     pub backoff_most: Duration,
@@ -80,12 +93,13 @@ impl RungSpec {
             workers: None,
             ignore_errors: IGNORED_ERRORS.to_vec(),
             survive: None,
+            idle: None,
         }
     }
 }
 
 /// What a rung gave: the parts of [`lab_results::Rung`] that the driver knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// When the measured interval began, and how long it was (shorter than asked if it was stopped).
     pub started: UnixMicros,
@@ -100,6 +114,11 @@ pub struct Outcome {
     pub seconds: Vec<Second>,
     pub client: ClientCost,
     pub events: Vec<Event>,
+    /// Of a load with a profile.
+    #[serde(default)]
+    pub phases: Vec<PhaseResult>,
+    #[serde(default)]
+    pub idle: Option<IdleConnections>,
     /// The stop flag ended it early.
     pub interrupted: bool,
     /// An error ended it early: its text. The figures are those until then.
@@ -107,7 +126,7 @@ pub struct Outcome {
 }
 
 /// What the load itself cost in the measured interval: the worker threads alone, not what else the process does.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCost {
     pub cpu_s: f64,
     pub context_switches: u64,
@@ -132,8 +151,14 @@ pub fn run(
         return Err(DriverError::NoServer);
     }
     let scripts = workload.scripts(spec.seed, connections);
+    let dialer = Dialer::new(target)?;
+    let idle = spec
+        .idle
+        .map(|idle| idle::open(&dialer, &catalog, idle, stop))
+        .transpose()?;
     let shared = Shared {
         target,
+        dialer: &dialer,
         scripts: &scripts,
         catalog: &catalog,
         spec,
@@ -182,8 +207,13 @@ pub fn run(
             let _ = start.send(epoch);
         }
         gathered.listen(&shared, &inbox, epoch, progress);
-        let open = matches!(spec.load, Load::Open { .. });
-        Ok(gathered.outcome(started, open, stop, shared.end.load(Ordering::Relaxed)))
+        Ok(gathered.outcome(started, &spec.load, stop, shared.end.load(Ordering::Relaxed)))
+    })
+    .map(|mut outcome| {
+        if let Some(idle) = idle {
+            idle.finish(&mut outcome);
+        }
+        outcome
     })
 }
 
@@ -203,12 +233,27 @@ fn size(spec: &RungSpec) -> Result<(usize, usize), DriverError> {
     if spec.measure < Duration::from_millis(10) {
         return Err(DriverError::Spec("a rung measures for at least 10 ms".into()));
     }
-    if let Load::Open { rate_per_s, .. } = spec.load
-        && !(rate_per_s > 0.0 && rate_per_s <= RATE_MOST)
+    if let Load::Open {
+        rate_per_s, profile, ..
+    } = &spec.load
     {
-        return Err(DriverError::Spec(format!(
-            "a rate of {rate_per_s} per second: give one above 0, up to {RATE_MOST:.0}"
-        )));
+        let rates = profile.iter().flat_map(|profile| &profile.phases);
+        let least = rates.clone().flat_map(|phase| [phase.from_per_s, phase.to_per_s]);
+        let wrong = std::iter::once(*rate_per_s)
+            .filter(|rate| !(*rate > 0.0 && *rate <= RATE_MOST))
+            .chain(least.filter(|rate| !(*rate >= 0.0 && *rate <= RATE_MOST)))
+            .next();
+        if let Some(rate) = wrong {
+            return Err(DriverError::Spec(format!(
+                "a rate of {rate} per second: give one above 0, up to {RATE_MOST:.0}"
+            )));
+        }
+        if rates
+            .clone()
+            .any(|phase| !(phase.seconds > 0.0 && phase.seconds.is_finite()))
+        {
+            return Err(DriverError::Spec("a phase takes some time".into()));
+        }
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let workers = spec.workers.unwrap_or(cores).clamp(1, connections);
@@ -237,7 +282,7 @@ fn connect_again(shared: &Shared, jobs: &Mutex<Receiver<Job>>, opened: &[Sender<
         let Ok(Job { worker, slot, turn }) = job else { return };
         let Ok(server) = shared.target.server(turn) else { return };
         let limits = worker::open_limits(shared.spec);
-        let session = Session::open(shared.target, server, turn, shared.catalog, limits);
+        let session = Session::open(shared.dialer, server, turn, shared.catalog, limits);
         let _ = opened[worker].send((slot, server.to_owned(), session));
     }
 }
@@ -253,6 +298,7 @@ struct Gathered<'a> {
     events: Vec<Event>,
     failure: Option<String>,
     cost: ClientCost,
+    phases: Vec<PhasePart>,
 }
 
 impl<'a> Gathered<'a> {
@@ -269,6 +315,7 @@ impl<'a> Gathered<'a> {
                 workers,
                 ..ClientCost::default()
             },
+            phases: Vec::new(),
         }
     }
 
@@ -293,9 +340,10 @@ impl<'a> Gathered<'a> {
                     self.event(what.clone());
                     self.failure.get_or_insert(what);
                 }
-                Ok(Message::Done(cost)) => {
+                Ok(Message::Done(cost, phases)) => {
                     self.cost.cpu_s += cost.cpu_s;
                     self.cost.context_switches += cost.context_switches;
+                    worker::merge_phases(&mut self.phases, phases);
                     working -= 1;
                 }
                 Ok(Message::Ready | Message::CannotBegin(_)) | Err(RecvTimeoutError::Timeout) => {}
@@ -344,8 +392,14 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn outcome(self, started: UnixMicros, open: bool, stop: &Stop, end: i64) -> Outcome {
+    fn outcome(self, started: UnixMicros, load: &Load, stop: &Stop, end: i64) -> Outcome {
+        let open = matches!(load, Load::Open { .. });
         Outcome {
+            phases: load
+                .profile()
+                .map(|profile| worker::phase_results(profile, &self.phases, end))
+                .unwrap_or_default(),
+            idle: None,
             started,
             measured_s: end.max(0) as f64 / 1e9,
             statements: self.total.statements(self.kinds),

@@ -1,12 +1,16 @@
 //! The real sysbench as the driver (`driver = "sysbench"`), and its output as figures.
 //!
 //! The password goes to it through its standard input (`--config-file=/dev/stdin`): neither a file nor the list of processes sees
-//! it. It has no warm-up: a run of that length, whose figures are thrown away, goes before the measured one.
+//! it. With TLS it takes its three files from fixed names in the folder that it runs in. It has no warm-up: a run of that length, whose figures are thrown away, goes before the measured one.
 
 mod report;
 
+use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,9 +19,10 @@ use lab_results::rung::{ErrorCount, Second, Totals};
 use lab_results::{Latency, UnixMicros};
 pub use report::{Interval, Report};
 
+use crate::client::Dialer;
 use crate::run::ClientCost;
 use crate::workload::OltpKind;
-use crate::{DriverError, Outcome, RungSpec, Stop, Target, Workload};
+use crate::{DriverError, Outcome, RungSpec, Stop, Target, TlsMode, Workload, idle};
 
 /// What sysbench 1.0 understands of our options; the rest is its neighbour's default or refused.
 const UNDERSTOOD: [&str; 24] = [
@@ -82,6 +87,10 @@ pub fn run(
     }
     let mut arguments = workload_arguments(workload)?;
     arguments.extend(load_arguments(spec)?);
+    let idle = match spec.idle {
+        None => None,
+        Some(idle) => Some(idle::open(&Dialer::new(target)?, &workload.catalog(), idle, stop)?),
+    };
     let warmup_s = spec.warmup.as_secs_f64().ceil() as u64;
     if warmup_s > 0 {
         let mut warm = arguments.clone();
@@ -104,7 +113,11 @@ pub fn run(
         progress(&second);
         seconds.push(second);
     })?;
-    Ok(outcome(ended, started, seconds, spec, stop))
+    let mut outcome = outcome(ended, started, seconds, spec, stop);
+    if let Some(idle) = idle {
+        idle.finish(&mut outcome);
+    }
+    Ok(outcome)
 }
 
 /// Runs `prepare` of the real sysbench: what `verify` compares our tables with.
@@ -187,6 +200,11 @@ fn load_arguments(spec: &RungSpec) -> Result<Vec<String>, DriverError> {
         } => {
             return Err(refused("its arrivals are Poisson's only"));
         }
+        Load::Open { profile: Some(_), .. } => {
+            return Err(refused(
+                "its rate is one for the whole run: use our driver for a profile",
+            ));
+        }
         Load::Open { rate_per_s, .. } => arguments.push(format!("--rate={}", rate_per_s.round().max(1.0))),
     }
     Ok(arguments)
@@ -214,8 +232,58 @@ fn server_arguments(target: &Target) -> Result<Vec<String>, DriverError> {
     }
 }
 
+/// The folder where it looks for the files of TLS, under the names that it has for them.
+struct TlsFolder(PathBuf);
+
+impl TlsFolder {
+    /// `None` without TLS. Links only: no key is copied.
+    fn new(target: &Target) -> Result<Option<TlsFolder>, DriverError> {
+        let (ca, identity) = match (&target.tls.mode, &target.tls.ca, &target.tls.identity) {
+            (TlsMode::Disabled, ..) => return Ok(None),
+            (TlsMode::Required | TlsMode::VerifyCa, Some(ca), Some(identity)) => (ca, identity),
+            (TlsMode::Required | TlsMode::VerifyCa, ..) => {
+                return Err(refused(
+                    "it speaks TLS only with `tls_ca`, `tls_cert` and `tls_key` all given: give them, or use our driver for this target",
+                ));
+            }
+            (mode @ (TlsMode::Preferred | TlsMode::VerifyIdentity), ..) => {
+                return Err(DriverError::Sysbench(format!(
+                    "it has no `tls = \"{}\"`, only what \"disabled\" and \"verify_ca\" are: use one of these, or our driver for this target",
+                    mode.name()
+                )));
+            }
+        };
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("latsdb-lab-tls-{}-{number}", std::process::id()));
+        let folder = TlsFolder(path);
+        let link = || -> std::io::Result<()> {
+            DirBuilder::new().mode(0o700).create(&folder.0)?;
+            for (pem, name) in [
+                (ca, "cacert.pem"),
+                (&identity.certificate, "client-cert.pem"),
+                (&identity.key, "client-key.pem"),
+            ] {
+                symlink(std::path::absolute(&pem.path)?, folder.0.join(name))?;
+            }
+            Ok(())
+        };
+        link().map_err(|error| DriverError::Sysbench(format!("cannot show it its TLS files: {error}")))?;
+        Ok(Some(folder))
+    }
+}
+
+impl Drop for TlsFolder {
+    fn drop(&mut self) {
+        // Links in the system's temporary folder: nothing is lost if they stay.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+static FOLDERS: AtomicU64 = AtomicU64::new(0);
+
 struct Sysbench {
     child: Child,
+    _tls: Option<TlsFolder>,
 }
 
 struct Ended {
@@ -227,7 +295,12 @@ struct Ended {
 
 impl Sysbench {
     fn start(target: &Target, arguments: &[String], script: &str, command: &str) -> Result<Sysbench, DriverError> {
-        let spawned = Command::new("sysbench")
+        let tls = TlsFolder::new(target)?;
+        let mut sysbench = Command::new("sysbench");
+        if let Some(folder) = &tls {
+            sysbench.arg("--mysql-ssl=on").current_dir(&folder.0);
+        }
+        let spawned = sysbench
             .arg("--config-file=/dev/stdin")
             .args(server_arguments(target)?)
             .arg(format!("--mysql-db={}", target.database))
@@ -248,7 +321,7 @@ impl Sysbench {
                 .write_all(login.as_bytes())
                 .map_err(|error| DriverError::Sysbench(format!("cannot tell it who logs in: {error}")))?;
         }
-        Ok(Sysbench { child })
+        Ok(Sysbench { child, _tls: tls })
     }
 
     /// Until it ends or is to be stopped; each interval as soon as it is printed.
@@ -408,6 +481,8 @@ fn outcome(ended: Ended, started: UnixMicros, seconds: Vec<Second>, spec: &RungS
         seconds,
         client: ended.cost,
         events: Vec::new(),
+        phases: Vec::new(),
+        idle: None,
         interrupted: stop.is_requested(),
         failure,
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use lab_results::run::Load;
 
 use crate::prepare::{PrepareSpec, TableCheck};
-use crate::{Control, DriverError, RungSpec, Stop, Target, Workload, sysbench};
+use crate::{Control, DriverError, RungSpec, Stop, Target, TlsMode, Workload, sysbench};
 pub use proxy::{Parameter, Proxy, Recorded, Recording};
 
 /// One comparison: `ours` against `theirs`.
@@ -39,6 +39,10 @@ pub fn verify(
     workload: &Workload,
     transactions: u64,
 ) -> Result<Vec<Finding>, DriverError> {
+    if target.tls.mode != TlsMode::Disabled {
+        let why = "what is sent cannot be compared where it is encrypted: use an account and a server without TLS (`tls = \"disabled\"`)";
+        return Err(DriverError::Spec(why.to_owned()));
+    }
     let (ours, theirs) = (Side::new(target, server, "ours")?, Side::new(target, server, "theirs")?);
     let result = record(&ours, &theirs, workload, transactions);
     let cleaned = ours.drop_schema(target, server).and(theirs.drop_schema(target, server));

@@ -14,16 +14,17 @@
 mod arrivals;
 mod away;
 mod cost;
+mod phases;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{Timespec, epoll};
 
-use crate::client::{OpenLimits, Sent, Session, Summary};
+use crate::client::{Dialer, OpenLimits, Sent, Session, Summary};
 use crate::error::{DriverError, LinkError, Refusal};
 use crate::recorder::Part;
 use crate::run::RungSpec;
@@ -33,6 +34,8 @@ use crate::target::Target;
 use crate::workload::{Last, Script, Scripts};
 pub(crate) use arrivals::Arrivals;
 pub(crate) use cost::ThreadCost;
+use phases::Phases;
+pub(crate) use phases::{PhasePart, merge_phases, phase_results};
 
 const SECOND: i64 = 1_000_000_000;
 /// The longest wait for events: a second's figures are handed over, and a wish to stop is heard, that much late at most.
@@ -63,6 +66,7 @@ const LOST: u16 = 2013;
 /// What all workers share.
 pub(crate) struct Shared<'a> {
     pub target: &'a Target,
+    pub dialer: &'a Dialer<'a>,
     pub scripts: &'a Scripts,
     pub catalog: &'a Catalog,
     pub spec: &'a RungSpec,
@@ -80,7 +84,7 @@ pub(crate) enum Message {
     Part(Box<Part>),
     Event(String),
     Failure(String),
-    Done(ThreadCost),
+    Done(ThreadCost, Vec<PhasePart>),
 }
 
 /// A connection to be opened again.
@@ -103,6 +107,8 @@ struct Slot {
     statement: usize,
     /// When the transaction should have begun, did begin, and its present attempt.
     intended: i64,
+    /// The phase of the load's profile in which that was.
+    phase: Option<usize>,
     begun: i64,
     attempt: i64,
     statement_sent: i64,
@@ -140,6 +146,7 @@ pub(crate) struct Worker<'a> {
     slots: Vec<Slot>,
     idle: VecDeque<usize>,
     arrivals: Option<Arrivals>,
+    phases: Option<Phases>,
     buffer: Vec<u8>,
     arguments: Arguments,
     part: Part,
@@ -180,7 +187,8 @@ pub(crate) fn work(
     // No start: another worker could not begin.
     let Ok(epoch) = start.recv() else { return };
     worker.carry(epoch);
-    let _ = messages.send(Message::Done(worker.cost));
+    let phases = worker.phases.take().map(|phases| phases.parts).unwrap_or_default();
+    let _ = messages.send(Message::Done(worker.cost, phases));
 }
 
 /// How `Session::open` may take its time; without `survive` only the connection itself is bounded.
@@ -190,10 +198,7 @@ pub(crate) fn open_limits(spec: &RungSpec) -> OpenLimits {
             connect: survive.connect_timeout,
             answer: Some(survive.connect_timeout),
         },
-        None => OpenLimits {
-            connect: Duration::from_secs(10),
-            answer: None,
-        },
+        None => OpenLimits::default(),
     }
 }
 
@@ -208,8 +213,8 @@ impl<'a> Worker<'a> {
         let system = |errno: rustix::io::Errno| DriverError::System(errno.into());
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
         let warmup = shared.spec.warmup.as_nanos() as i64;
-        let arrivals = Arrivals::new(&shared.spec.load, shared.spec.seed, number, shared.workers)
-            .map(|arrivals| arrivals.begin_at(-warmup));
+        let load = &shared.spec.load;
+        let arrivals = Arrivals::new(load, shared.spec.seed, number, shared.workers, warmup);
         let timer = arrivals
             .as_ref()
             .map(|_| arrivals::timer())
@@ -226,7 +231,7 @@ impl<'a> Worker<'a> {
             }
             let server = shared.target.server(connection)?;
             let turn = connection / shared.target.servers.len();
-            let session = Session::open(shared.target, server, turn, shared.catalog, open_limits(shared.spec))?;
+            let session = Session::open(shared.dialer, server, turn, shared.catalog, open_limits(shared.spec))?;
             let data = epoll::EventData::new_u64(slots.len() as u64);
             epoll::add(&epoll, &session, data, epoll::EventFlags::IN).map_err(system)?;
             slots.push(Slot {
@@ -237,6 +242,7 @@ impl<'a> Worker<'a> {
                 state: State::Idle,
                 statement: 0,
                 intended: 0,
+                phase: None,
                 begun: 0,
                 attempt: 0,
                 statement_sent: 0,
@@ -257,6 +263,7 @@ impl<'a> Worker<'a> {
             idle: (0..slots.len()).collect(),
             slots,
             arrivals,
+            phases: load.profile().map(Phases::new),
             buffer: vec![0; BUFFER_LEN],
             arguments: Arguments::default(),
             part: Part::new((-warmup).div_euclid(SECOND), shared.catalog.kinds.len()),
@@ -356,9 +363,10 @@ impl<'a> Worker<'a> {
         }
         if let (Some(arrivals), Some(timer), true) = (&self.arrivals, &self.timer, self.recording)
             && !self.idle.is_empty()
-            && arrivals.next_due() - now < wait
+            && let until_due = arrivals.next_due().saturating_sub(now)
+            && until_due < wait
         {
-            arrivals::ring_in(timer, (arrivals.next_due() - now).max(1));
+            arrivals::ring_in(timer, until_due.max(1));
         }
         Timespec {
             tv_sec: wait / SECOND,
@@ -373,12 +381,24 @@ impl<'a> Worker<'a> {
         if self.cost_begin.is_none() && now >= 0 {
             self.cost_begin = Some(ThreadCost::of_this_thread());
         }
+        while let (true, Some(phases), Some(arrivals)) = (self.recording, &mut self.phases, &self.arrivals)
+            && let Some(phase_end) = phases.edge().filter(|edge| *edge <= now.min(end))
+        {
+            phases.next(arrivals.waiting_before(phase_end));
+        }
         while self.recording && (self.part.second + 1) * SECOND <= now.min(end) {
             self.hand_over();
         }
         if self.recording && now >= end {
             if let Some(arrivals) = &mut self.arrivals {
-                self.part.totals.backlog = arrivals.due_before(end);
+                let (mut backlog, phases) = (0, &mut self.phases);
+                arrivals.give_up_before(end, |due| {
+                    backlog += 1;
+                    if let Some(phases) = phases {
+                        phases.due(due);
+                    }
+                });
+                self.part.totals.backlog = backlog;
             }
             if self.part.second * SECOND < end || self.part.totals.backlog > 0 {
                 self.part.second = self.part.second.min((end - 1).div_euclid(SECOND));
@@ -391,7 +411,8 @@ impl<'a> Worker<'a> {
         }
         let second_over = (self.part.second + 1) * SECOND;
         self.edge = if self.recording {
-            second_over.min(end).min(now + LOOK_UP_AFTER)
+            let phase_over = self.phases.as_ref().and_then(Phases::edge).unwrap_or(i64::MAX);
+            second_over.min(end).min(phase_over).min(now + LOOK_UP_AFTER)
         } else {
             now + LOOK_UP_AFTER
         };
@@ -412,8 +433,14 @@ impl<'a> Worker<'a> {
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.advance();
             }
+            if let Some(phases) = &mut self.phases {
+                self.slots[slot].phase = phases.due(due);
+            }
             let now = self.now();
             self.begin(slot, due, now);
+        }
+        if let Some(phases) = &mut self.phases {
+            phases.none_waits(now);
         }
     }
 
@@ -475,6 +502,9 @@ impl<'a> Worker<'a> {
             }
             if self.arrivals.is_some() {
                 self.part.service_latency.record_us(micros(now - slot.begun));
+                if let Some(phases) = self.phases.as_mut().filter(|_| now >= 0) {
+                    phases.answered(slot.phase, micros(now - slot.intended));
+                }
             }
         }
         if self.slots[index].replacement.is_some() {

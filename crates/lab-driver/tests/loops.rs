@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab_driver::{DriverError, Outcome, Password, RungSpec, Stop, Survive, Workload};
-use lab_results::run::{Arrivals, Load};
+use lab_driver::{DriverError, Idle, Outcome, Password, RungSpec, Stop, Survive, Workload};
+use lab_results::run::{Arrivals, Load, Phase, Profile};
 use mysql_wire::Capabilities;
 use support::{Execution, Reply, Server, target};
 
@@ -335,6 +335,7 @@ fn an_open_loop_counts_from_the_intended_start() {
         rate_per_s: 500.0,
         arrivals: Arrivals::Even,
         threads_total: 1,
+        profile: None,
     };
     let outcome = run(&server, &workload("oltp_point_select", &[]), &spec);
     let done = outcome.totals.transactions;
@@ -357,6 +358,7 @@ fn an_open_loop_below_the_limit_has_no_backlog() {
         rate_per_s: 200.0,
         arrivals: Arrivals::Even,
         threads_total: 8,
+        profile: None,
     };
     let outcome = run(&server, &workload("oltp_point_select", &[]), &spec);
     let done = outcome.totals.transactions + outcome.totals.backlog;
@@ -372,6 +374,7 @@ fn a_rate_that_is_none_is_refused() {
             rate_per_s,
             arrivals: Arrivals::Poisson,
             threads_total: 1,
+            profile: None,
         };
         let load = workload("oltp_point_select", &[]);
         let result = lab_driver::run(&server.target(), &load, &spec, &Stop::new(), &mut |_| {});
@@ -444,4 +447,203 @@ fn a_server_that_is_away_is_named() {
     );
     let error = result.unwrap_err();
     assert!(matches!(error, DriverError::Connect { .. }) && error.to_string().contains("127.0.0.1:1"));
+}
+
+/// The keeper's own question, and whatever else.
+fn with_wait_timeout(seconds: &'static str) -> impl Fn(&Execution) -> Reply + Send + Sync + 'static {
+    move |execution| {
+        if execution.sql.contains("wait_timeout") {
+            Reply::Text(seconds)
+        } else {
+            ANSWERS(execution)
+        }
+    }
+}
+
+fn with_idle(per_server: u32, prepared: bool, measure_ms: u64) -> RungSpec {
+    let mut spec = closed(2, measure_ms);
+    spec.idle = Some(Idle { per_server, prepared });
+    spec
+}
+
+#[test]
+fn idle_connections_are_opened_beside_the_loads_and_kept_by_pings() {
+    let server = Server::start(Capabilities::default(), with_wait_timeout("0.3"));
+    let outcome = run(&server, &workload("oltp_read_write", &[]), &with_idle(25, true, 1000));
+    let idle = outcome.idle.unwrap();
+    assert_eq!((idle.opened, idle.kept), (25, 25));
+    assert!(idle.prepared_statements > 5 && outcome.failure.is_none());
+    // One that asked for the time-out, two that carried load; the others sent nothing but pings, several each.
+    let sent: Vec<usize> = server.log.lock().unwrap().iter().map(Vec::len).collect();
+    assert_eq!(sent.len(), 28);
+    assert_eq!(sent.iter().filter(|sent| **sent == 0).count(), 25);
+    let pings = server.pings.load(Ordering::Relaxed);
+    assert!(pings >= 25 * 5, "{pings}");
+}
+
+#[test]
+fn an_idle_connection_that_closes_is_an_event() {
+    // The server closes what has been silent for a while; nothing is sent to it in that time.
+    let server = Server::start(Capabilities::default(), with_wait_timeout("3600"));
+    let closing = server.closes_the_silent_after(Duration::from_millis(300), 7);
+    let outcome = run(
+        &server,
+        &workload("oltp_point_select", &[]),
+        &with_idle(10, false, 1000),
+    );
+    closing.join().unwrap();
+    let idle = outcome.idle.unwrap();
+    assert_eq!((idle.opened, idle.kept, idle.prepared_statements), (10, 3, 0));
+    let lost: u64 = outcome
+        .events
+        .iter()
+        .filter(|event| event.what.contains("idle connection"))
+        .map(|event| event.what.split(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(lost, 7, "{:?}", outcome.events);
+    assert_eq!(outcome.failure, None, "the load goes on");
+}
+
+#[test]
+fn idle_connections_that_the_server_does_not_take_are_an_error() {
+    let server = Server::start(Capabilities::default(), with_wait_timeout("3600"));
+    let mut spec = with_idle(3, false, 300);
+    let mut target = server.target();
+    target.servers.push("127.0.0.1:1".to_owned());
+    spec.load = closed(1, 300).load;
+    let load = workload("oltp_point_select", &[]);
+    let result = lab_driver::run(&target, &load, &spec, &Stop::new(), &mut |_| {});
+    assert!(matches!(result, Err(DriverError::Connect { .. })));
+}
+
+fn phase(name: &str, from_per_s: f64, to_per_s: f64, seconds: f64) -> Phase {
+    Phase {
+        name: name.to_owned(),
+        from_per_s,
+        to_per_s,
+        seconds,
+    }
+}
+
+fn over_time(connections: u32, arrivals: Arrivals, phases: Vec<Phase>) -> RungSpec {
+    let profile = Profile {
+        name: "p".to_owned(),
+        phases,
+    };
+    let mut spec = closed(connections, (profile.seconds() * 1000.0) as u64);
+    spec.load = Load::Open {
+        rate_per_s: profile.rate_per_s(),
+        arrivals,
+        threads_total: connections,
+        profile: Some(profile),
+    };
+    spec
+}
+
+#[test]
+fn a_burst_leaves_a_backlog_and_it_is_told_when_that_is_gone() {
+    // One connection and 4 ms each: at most 250 a second. 0.4 s of 500/s leave at least 100 waiting, which 50/s let go within 0.5 s.
+    let server = Server::start(Capabilities::default(), |execution| {
+        thread::sleep(Duration::from_millis(4));
+        ANSWERS(execution)
+    });
+    let phases = vec![
+        phase("base", 50.0, 50.0, 0.4),
+        phase("peak", 500.0, 500.0, 0.4),
+        phase("base", 50.0, 50.0, 1.4),
+    ];
+    let outcome = run(
+        &server,
+        &workload("oltp_point_select", &[]),
+        &over_time(1, Arrivals::Even, phases),
+    );
+    let [before, peak, after] = &outcome.phases[..] else {
+        panic!("{:?}", outcome.phases)
+    };
+    assert_eq!((before.due, peak.due, after.due), (20, 200, 70));
+    assert!(before.backlog <= 1 && after.backlog <= 1, "{before:?} {after:?}");
+    assert!((100..200).contains(&peak.backlog), "{peak:?}");
+    assert!(peak.transactions <= 100, "{}", peak.transactions);
+    let drained = peak.drained_s.unwrap();
+    assert!((0.4..1.4).contains(&drained), "{drained}");
+    // Latency is of those that were due in the phase, whenever they were answered: all of them were.
+    assert_eq!(peak.latency.count(), 200);
+    assert!(peak.latency.quantile_us(0.95) > Some(300_000));
+    assert!(before.latency.quantile_us(0.5) < Some(100_000));
+    assert_eq!((peak.at_s, peak.seconds), (0.4, 0.4));
+    let answered: u64 = outcome.phases.iter().map(|phase| phase.transactions).sum();
+    assert_eq!(answered, outcome.totals.transactions);
+}
+
+#[test]
+fn a_backlog_that_is_never_gone_is_told_as_such() {
+    let server = Server::start(Capabilities::default(), |execution| {
+        thread::sleep(Duration::from_millis(4));
+        ANSWERS(execution)
+    });
+    let phases = vec![phase("", 400.0, 600.0, 0.5), phase("", 600.0, 600.0, 0.5)];
+    let outcome = run(
+        &server,
+        &workload("oltp_point_select", &[]),
+        &over_time(1, Arrivals::Even, phases),
+    );
+    assert!(
+        outcome
+            .phases
+            .iter()
+            .all(|phase| phase.drained_s.is_none() && phase.backlog > 100)
+    );
+    assert_eq!(outcome.phases[1].backlog, outcome.totals.backlog);
+    let due: u64 = outcome.phases.iter().map(|phase| phase.due).sum();
+    assert!((549..=551).contains(&due), "{due}");
+}
+
+#[test]
+fn workers_share_a_rate_that_varies() {
+    let server = Server::start(Capabilities::default(), ANSWERS);
+    let mut spec = over_time(
+        8,
+        Arrivals::Even,
+        vec![
+            phase("up", 100.0, 500.0, 0.5),
+            phase("", 0.0, 0.0, 0.3),
+            phase("", 200.0, 200.0, 0.5),
+        ],
+    );
+    spec.workers = Some(3);
+    spec.warmup = Duration::from_millis(300);
+    let outcome = run(&server, &workload("oltp_point_select", &[]), &spec);
+    let due: Vec<u64> = outcome.phases.iter().map(|phase| phase.due).collect();
+    assert!(
+        due[0].abs_diff(150) <= 2 && due[1] <= 1 && due[2].abs_diff(100) <= 2,
+        "{due:?}"
+    );
+    assert!(outcome.phases.iter().all(|phase| phase.drained_s.is_some()));
+    assert_eq!(outcome.phases[1].latency.count(), outcome.phases[1].due);
+}
+
+#[test]
+fn a_stop_ends_the_phases_where_it_comes() {
+    let server = Server::start(Capabilities::default(), ANSWERS);
+    let spec = over_time(
+        2,
+        Arrivals::Poisson,
+        vec![
+            phase("", 100.0, 100.0, 0.5),
+            phase("", 100.0, 100.0, 60.0),
+            phase("", 1.0, 1.0, 60.0),
+        ],
+    );
+    let stop = Stop::new();
+    let asked = stop.clone();
+    let load = workload("oltp_point_select", &[]);
+    let outcome = lab_driver::run(&server.target(), &load, &spec, &stop, &mut |second| {
+        if second.second == 0 {
+            asked.request();
+        }
+    })
+    .unwrap();
+    assert_eq!(outcome.phases.len(), 2);
+    let measured: f64 = outcome.phases.iter().map(|phase| phase.seconds).sum();
+    assert!((measured - outcome.measured_s).abs() < 1e-9 && measured < 30.0);
 }

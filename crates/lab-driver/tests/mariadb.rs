@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab_driver::{Control, Password, PrepareSpec, RungSpec, Stop, Target, Workload};
+use lab_driver::{Control, Password, PrepareSpec, RungSpec, Stop, Target, Tls, Workload};
 use lab_results::run::Load;
 
 /// A MariaDB in a folder of its own; both are gone when this is.
@@ -66,6 +66,7 @@ impl MariaDb {
             user: "root".to_owned(),
             password: Password::default(),
             database: "lab".to_owned(),
+            tls: Tls::default(),
         }
     }
 

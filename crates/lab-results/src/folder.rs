@@ -129,6 +129,9 @@ impl Folder {
     pub fn create_rung(&self, rung: &Rung) -> Result<RungFolder, FolderError> {
         let load = match &rung.load {
             crate::run::Load::Closed { threads_total, .. } => format!("t{threads_total}"),
+            crate::run::Load::Open {
+                profile: Some(profile), ..
+            } => profile.name.clone(),
             crate::run::Load::Open { rate_per_s, .. } => format!("rate{rate_per_s:.0}"),
         };
         let name = format!(

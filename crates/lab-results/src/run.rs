@@ -46,6 +46,18 @@ pub struct Target {
     pub price: Option<Price>,
     /// Names of the nodes that this target's servers run on.
     pub nodes: Vec<String>,
+    /// How its clients connect; absent in results from before there was a choice, which were plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+}
+
+/// Whether the connections to a target are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// As the plan asks: `disabled`, `preferred`, `required`, `verify_ca`, `verify_identity`.
+    pub mode: String,
+    /// What each server really gave, in their order: protocol and cipher, or `plain`.
+    pub used: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,10 +124,51 @@ pub enum Load {
     },
     /// Transactions start at this rate whatever the answers do; latency counts from the intended start.
     Open {
+        /// In the mean, where the rate varies.
         rate_per_s: f64,
         arrivals: Arrivals,
         threads_total: u32,
+        /// How the rate goes over the measured interval; absent if it stays the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<Profile>,
     },
+}
+
+/// A rate that varies over time: phases, one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    pub name: String,
+    pub phases: Vec<Phase>,
+}
+
+/// A stretch in which the rate goes evenly from one value to another, which may be the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Of the plan; may be empty.
+    pub name: String,
+    pub from_per_s: f64,
+    pub to_per_s: f64,
+    pub seconds: f64,
+}
+
+impl Profile {
+    /// Length of the measured interval.
+    pub fn seconds(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.seconds).sum()
+    }
+
+    /// The mean rate.
+    pub fn rate_per_s(&self) -> f64 {
+        let transactions: f64 = self.phases.iter().map(Phase::transactions).sum();
+        transactions / self.seconds()
+    }
+}
+
+impl Phase {
+    /// That are to begin in it.
+    pub fn transactions(&self) -> f64 {
+        (self.from_per_s + self.to_per_s) / 2.0 * self.seconds
+    }
 }
 
 impl Load {
@@ -123,6 +176,14 @@ impl Load {
     pub fn threads_total(&self) -> u32 {
         match self {
             Load::Closed { threads_total, .. } | Load::Open { threads_total, .. } => *threads_total,
+        }
+    }
+
+    /// Of a load whose rate varies.
+    pub fn profile(&self) -> Option<&Profile> {
+        match self {
+            Load::Closed { .. } => None,
+            Load::Open { profile, .. } => profile.as_ref(),
         }
     }
 }

@@ -36,8 +36,48 @@ pub struct Rung {
     #[serde(default)]
     pub explanation: Option<LatencyExplanation>,
     pub events: Vec<Event>,
+    /// Of a load whose rate varies: what became of each phase, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseResult>,
+    /// Connections that were open beside the load's and asked for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleConnections>,
     /// Why the figures of this rung are not to be used, if so.
     pub void: Option<String>,
+}
+
+/// One phase of a load whose rate varies. A transaction belongs to the phase in which it was due, whenever it was answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    pub name: String,
+    /// The rate asked for at its beginning and its end.
+    pub from_per_s: f64,
+    pub to_per_s: f64,
+    /// Since the measured interval began.
+    pub at_s: f64,
+    /// Shorter than asked if the rung was ended early.
+    pub seconds: f64,
+    /// Transactions that were due in it.
+    pub due: u64,
+    /// Transactions that were answered in it, whenever they were due.
+    pub transactions: u64,
+    /// From the intended start, of the transactions that were due in it and answered before the rung's end.
+    pub latency: Latency,
+    /// Due by its end, and not begun.
+    pub backlog: u64,
+    /// From its end until no transaction waited any more; 0 without backlog, absent if some waited until the rung's end.
+    pub drained_s: Option<f64>,
+}
+
+/// Connections that logged in before the warm-up and were kept until the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleConnections {
+    /// Opened, of all servers together.
+    pub opened: u32,
+    /// Of these, open all the time.
+    pub kept: u32,
+    /// Statements that each had prepared.
+    pub prepared_statements: u32,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

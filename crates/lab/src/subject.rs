@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use lab_driver::Idle;
 use lab_driver::target::Password;
 use lab_report::Prices;
 use lab_report::price::Part;
@@ -55,6 +56,8 @@ pub struct Sent {
     pub name: String,
     pub driver: Driver,
     pub workload: lab_driver::Workload,
+    /// Connections beside the load's.
+    pub idle: Option<Idle>,
     /// Appended to the target's database: tables that differ live apart.
     pub suffix: String,
     /// Its rungs leave fewer or more rows than they found: the tables are filled anew for each.
@@ -111,6 +114,10 @@ pub fn workloads(plan: &Plan) -> Result<Vec<Sent>> {
                 name: planned.name.clone(),
                 driver: planned.driver,
                 workload,
+                idle: (planned.idle_connections > 0).then_some(Idle {
+                    per_server: planned.idle_connections,
+                    prepared: planned.idle_prepared,
+                }),
                 suffix,
                 changes_rows,
             })
@@ -154,12 +161,28 @@ impl Sent {
                 None => "sysbench".to_owned(),
             },
         };
+        let mut options = self.workload.options().clone();
+        // Without them a series is like those from before there were any.
+        if let Some(idle) = self.idle {
+            options.insert("idle_connections".to_owned(), idle.per_server.to_string());
+            options.insert("idle_prepared".to_owned(), if idle.prepared { "on" } else { "off" }.to_owned());
+        }
         run::Workload {
             name: self.name.clone(),
             kind: self.workload.kind_name().to_owned(),
-            options: self.workload.options().clone(),
+            options,
             driver,
         }
+    }
+
+    pub fn idle_per_server(&self) -> u32 {
+        self.idle.map_or(0, |idle| idle.per_server)
+    }
+
+    /// Statements that so many threads of one server and its idle connections hold prepared.
+    pub fn prepared_per_server(&self, threads: u32) -> u64 {
+        let idle = self.idle.filter(|idle| idle.prepared).map_or(0, |idle| idle.per_server);
+        (u64::from(threads) + u64::from(idle)) * self.workload.prepared_statements_per_connection()
     }
 }
 

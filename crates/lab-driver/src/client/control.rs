@@ -8,7 +8,8 @@ use mysql_wire::response::{EOF, ERR, EofPacket, OK, OkPacket};
 use mysql_wire::row::text_values;
 use mysql_wire::{Capabilities, Reader, Status};
 
-use super::link::Link;
+use super::link::{Link, OpenLimits};
+use super::tls::Dialer;
 use crate::error::LinkError;
 use crate::target::Target;
 use crate::{DriverError, Stop};
@@ -41,29 +42,34 @@ impl Drop for Control {
 impl Control {
     /// Connects to `server` (`host:port`) as the target's user, in the target's database.
     pub fn connect(target: &Target, server: &str) -> Result<Control, DriverError> {
-        Control::open(target, server, Some(&target.database))
+        Control::open(target, server, Some(&target.database), OpenLimits::default())
     }
 
     /// As [`Control::connect`], in no database: it may not exist yet.
     pub fn connect_without_database(target: &Target, server: &str) -> Result<Control, DriverError> {
-        Control::open(target, server, None)
+        Control::open(target, server, None, OpenLimits::default())
     }
 
     /// As [`Control::connect`], giving up after `limit`, on the connection and then on each answer: an answer that did not come
     /// leaves the connection of no further use.
     pub fn connect_within(target: &Target, server: &str, limit: Duration) -> Result<Control, DriverError> {
-        let link = Link::open_within(target, server, 0, Some(&target.database), limit, Some(limit))?;
+        let limits = OpenLimits {
+            connect: limit,
+            answer: Some(limit),
+        };
+        Control::open(target, server, Some(&target.database), limits)
+    }
+
+    fn open(target: &Target, server: &str, database: Option<&str>, limits: OpenLimits) -> Result<Control, DriverError> {
         Ok(Control {
-            link,
+            link: Link::open(&Dialer::new(target)?, server, 0, database, limits)?,
             server: server.to_owned(),
         })
     }
 
-    fn open(target: &Target, server: &str, database: Option<&str>) -> Result<Control, DriverError> {
-        Ok(Control {
-            link: Link::open(target, server, 0, database)?,
-            server: server.to_owned(),
-        })
+    /// Protocol and cipher, `TLSv1.3 TLS_AES_256_GCM_SHA384`, of an encrypted connection.
+    pub fn encryption(&self) -> Option<String> {
+        self.link.tls.as_ref().map(|tls| tls.describe())
     }
 
     /// From now on a statement whose answer takes long is given up when somebody wants to stop ([`DriverError::Stopped`]); the

@@ -8,9 +8,10 @@ use mysql_wire::command::Command;
 use mysql_wire::frame::{self, Scan};
 use mysql_wire::{Capabilities, Output};
 
+use super::tls::{Dialer, Sealed};
 use crate::Stop;
 use crate::error::{DriverError, LinkError};
-use crate::target::{Target, resolve};
+use crate::target::resolve;
 
 pub(crate) const PACKET_LEN_MAX: usize = 1 << 30;
 const RECEIVE_LEN: usize = 64 << 10;
@@ -25,13 +26,28 @@ const GREETING_LIMIT: Duration = Duration::from_secs(5);
 /// How often a wait without a limit looks up.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(200);
 
+/// Bounds on the time that opening may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenLimits {
+    pub connect: Duration,
+    /// Of each wait for the server afterwards, for as long as the connection is a [`Link`].
+    pub answer: Option<Duration>,
+}
+
+impl Default for OpenLimits {
+    fn default() -> OpenLimits {
+        OpenLimits {
+            connect: CONNECT_TIMEOUT,
+            answer: None,
+        }
+    }
+}
+
 /// A logged-in connection.
 pub(crate) struct Link {
-    pub stream: TcpStream,
-    address: SocketAddr,
-    /// Each wait has the socket's limit; otherwise it lasts as long as the server is there and nobody wants to stop.
-    limited: bool,
-    stop: Option<Stop>,
+    pub wire: Wire,
+    /// Boxed: most connections have none.
+    pub tls: Option<Box<Sealed>>,
     /// Bytes from the server; those before `taken` were answers already.
     received: Vec<u8>,
     taken: usize,
@@ -42,27 +58,30 @@ pub(crate) struct Link {
     pub server_version: String,
 }
 
+/// A socket, and how long to wait for it.
+pub(crate) struct Wire {
+    pub stream: TcpStream,
+    pub address: SocketAddr,
+    /// Each wait has the socket's limit; otherwise it lasts as long as the server is there and nobody wants to stop.
+    limited: bool,
+    stop: Option<Stop>,
+}
+
 impl Link {
     /// Connects and logs in; `turn` picks among a name's addresses, `database` is what `USE` would be.
-    pub fn open(target: &Target, server: &str, turn: usize, database: Option<&str>) -> Result<Link, DriverError> {
-        Link::open_within(target, server, turn, database, CONNECT_TIMEOUT, None)
-    }
-
-    /// As [`Link::open`], giving up after `timeout`; `answer_timeout` bounds each wait for the server afterwards.
-    pub fn open_within(
-        target: &Target,
+    pub fn open(
+        dialer: &Dialer,
         server: &str,
         turn: usize,
         database: Option<&str>,
-        timeout: Duration,
-        answer_timeout: Option<Duration>,
+        limits: OpenLimits,
     ) -> Result<Link, DriverError> {
         let address = resolve(server, turn)?;
-        let connect = || -> std::io::Result<TcpStream> {
-            let stream = TcpStream::connect_timeout(&address, timeout)?;
+        let connect = || -> io::Result<TcpStream> {
+            let stream = TcpStream::connect_timeout(&address, limits.connect)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(answer_timeout.unwrap_or(LOOK_UP_AFTER)))?;
-            stream.set_write_timeout(Some(answer_timeout.unwrap_or(LOOK_UP_AFTER)))?;
+            stream.set_read_timeout(Some(limits.answer.unwrap_or(LOOK_UP_AFTER)))?;
+            stream.set_write_timeout(Some(limits.answer.unwrap_or(LOOK_UP_AFTER)))?;
             Ok(stream)
         };
         let stream = connect().map_err(|source| DriverError::Connect {
@@ -70,10 +89,13 @@ impl Link {
             source,
         })?;
         let mut link = Link {
-            stream,
-            address,
-            limited: answer_timeout.is_some(),
-            stop: None,
+            wire: Wire {
+                stream,
+                address,
+                limited: limits.answer.is_some(),
+                stop: None,
+            },
+            tls: None,
             received: Vec::new(),
             taken: 0,
             sequence: 0,
@@ -81,7 +103,7 @@ impl Link {
             caches_metadata: false,
             server_version: String::new(),
         };
-        link.login(&target.user, target.password.reveal(), database)
+        link.login(dialer, server, database)
             .map_err(|error| error.at(server, "login"))?;
         Ok(link)
     }
@@ -98,38 +120,17 @@ impl Link {
         output.set_sequence(self.sequence);
         output.packet(write);
         self.sequence = output.sequence();
-        let mut rest = output.as_slice();
-        let begun = Instant::now();
-        let mut asked = begun;
-        while !rest.is_empty() {
-            match self.stream.write(rest) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_late(&error) && !self.limited => self.wait_on(begun, &mut asked)?,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        let Some(tls) = &mut self.tls else {
+            return self.wire.write_all(output.as_slice());
+        };
+        let mut sealed = Vec::new();
+        tls.seal(output.as_slice(), &mut sealed)?;
+        self.wire.write_all(&sealed)
     }
 
     /// From now on a wait ends when somebody wants to stop.
     pub fn heed(&mut self, stop: &Stop) {
-        self.stop = Some(stop.clone());
-    }
-
-    /// Whether to go on waiting for a server that has said nothing since `begun`.
-    fn wait_on(&self, begun: Instant, asked: &mut Instant) -> Result<(), LinkError> {
-        if self.stop.as_ref().is_some_and(Stop::is_requested) {
-            return Err(LinkError::Stopped);
-        }
-        if asked.elapsed() > SILENCE {
-            if !greets(self.address) {
-                return Err(LinkError::Silent(begun.elapsed()));
-            }
-            *asked = Instant::now();
-        }
-        Ok(())
+        self.wire.stop = Some(stop.clone());
     }
 
     /// The next packet's payload, frames joined.
@@ -150,27 +151,74 @@ impl Link {
     fn receive_more(&mut self) -> Result<(), LinkError> {
         self.received.drain(..self.taken);
         self.taken = 0;
-        let len = self.received.len();
-        self.received.resize(len + RECEIVE_LEN, 0);
-        let begun = Instant::now();
-        let mut asked = begun;
-        let read = loop {
-            match self.stream.read(&mut self.received[len..]) {
-                Err(error) if is_late(&error) && !self.limited => {
-                    if let Err(error) = self.wait_on(begun, &mut asked) {
-                        self.received.truncate(len);
-                        return Err(error);
-                    }
-                }
-                read => break read,
-            }
+        let Some(tls) = &mut self.tls else {
+            return self.wire.append_to(&mut self.received);
         };
-        self.received.truncate(len + *read.as_ref().unwrap_or(&0));
-        if read? == 0 { Err(LinkError::Closed) } else { Ok(()) }
+        self.wire.append_to(&mut tls.held)?;
+        let mut bytes = std::mem::take(&mut tls.held);
+        let opened = tls.open(&mut bytes, |plain| {
+            self.received.extend_from_slice(plain);
+            Ok(())
+        })?;
+        bytes.drain(..opened);
+        tls.held = bytes;
+        Ok(())
     }
 }
 
-fn is_late(error: &io::Error) -> bool {
+impl Wire {
+    pub fn write_all(&mut self, mut rest: &[u8]) -> Result<(), LinkError> {
+        let begun = Instant::now();
+        let mut asked = begun;
+        while !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_late(&error) && !self.limited => self.wait_on(begun, &mut asked)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes and appends them; there is at least one.
+    pub fn append_to(&mut self, bytes: &mut Vec<u8>) -> Result<(), LinkError> {
+        let len = bytes.len();
+        bytes.resize(len + RECEIVE_LEN, 0);
+        let read = self.read(&mut bytes[len..]);
+        bytes.truncate(len + *read.as_ref().unwrap_or(&0));
+        if read? == 0 { Err(LinkError::Closed) } else { Ok(()) }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
+        let begun = Instant::now();
+        let mut asked = begun;
+        loop {
+            match self.stream.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_late(&error) && !self.limited => self.wait_on(begun, &mut asked)?,
+                read => return Ok(read?),
+            }
+        }
+    }
+
+    /// Whether to go on waiting for a server that has said nothing since `begun`.
+    fn wait_on(&self, begun: Instant, asked: &mut Instant) -> Result<(), LinkError> {
+        if self.stop.as_ref().is_some_and(Stop::is_requested) {
+            return Err(LinkError::Stopped);
+        }
+        if asked.elapsed() > SILENCE {
+            if !greets(self.address) {
+                return Err(LinkError::Silent(begun.elapsed()));
+            }
+            *asked = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 

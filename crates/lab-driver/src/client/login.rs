@@ -1,13 +1,15 @@
-//! Greeting to OK, with both password plugins.
+//! Greeting to OK, with both password plugins; under TLS also with the password as it is.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use mysql_wire::Capabilities;
 use mysql_wire::auth::{answer, known_plugin, native, sha2};
-use mysql_wire::handshake::{Attributes, AuthSwitch, Greeting, Login, decode_auth_more_data};
+use mysql_wire::handshake::{Attributes, AuthSwitch, Greeting, Login, SslRequest, decode_auth_more_data};
 use mysql_wire::response::{EOF, ERR, OK};
 
 use super::link::{Link, PACKET_LEN_MAX};
+use super::tls::{Dialer, TlsFailure, shake_hands};
 use crate::error::LinkError;
+use crate::target::TlsMode;
 
 /// MariaDB's flag for clients that keep the columns of a prepared statement: an execution then comes without them. sysbench's client
 /// library uses it, and so a server has less to do.
@@ -18,8 +20,17 @@ const MARIADB_FLAGS_AT: usize = 4 + 4 + 1 + 19;
 /// utf8mb4_general_ci, which every server knows.
 const COLLATION: u8 = 45;
 
+/// What servers say to those whose connection should have been encrypted: an account's (1045), the server's own wish (MySQL's 3159,
+/// MariaDB's 1835).
+const NOT_WITHOUT_TLS: [u16; 3] = [1045, 3159, 1835];
+
+/// Sends the password as it is: where the server asks somebody else (LDAP, PAM, a cloud's token service) whether it is right.
+const CLEAR_PASSWORD: &[u8] = b"mysql_clear_password";
+
 impl Link {
-    pub(super) fn login(&mut self, user: &str, password: &str, database: Option<&str>) -> Result<(), LinkError> {
+    pub(super) fn login(&mut self, dialer: &Dialer, server: &str, database: Option<&str>) -> Result<(), LinkError> {
+        let target = dialer.target;
+        let password = target.password.reveal();
         let packet = self.receive()?;
         if packet.first() == Some(&ERR) {
             return Err(LinkError::refused(&packet));
@@ -44,7 +55,38 @@ impl Link {
         if self.caches_metadata {
             self.capabilities = self.capabilities.with(Capabilities::LONG_PASSWORD, false);
         }
+        let flags = if self.caches_metadata { CACHE_METADATA } else { 0 };
+        let with_flags = move |out: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| {
+            let at = out.len() + MARIADB_FLAGS_AT;
+            write(out);
+            out[at..at + 4].copy_from_slice(&flags.to_le_bytes());
+        };
+        match (&dialer.tls, greeting.capabilities.contains(Capabilities::SSL)) {
+            (Some(config), true) => {
+                self.capabilities |= Capabilities::SSL;
+                let request = SslRequest {
+                    capabilities: self.capabilities,
+                    packet_len_max: PACKET_LEN_MAX as u32,
+                    collation: COLLATION,
+                };
+                self.send(|out| with_flags(out, &|out| request.encode(out)))?;
+                let tls = shake_hands(&mut self.wire, config.clone(), server, target.tls.mode)?;
+                self.tls = Some(Box::new(tls));
+            }
+            (Some(_), false) if target.tls.mode != TlsMode::Preferred => return Err(TlsFailure::NotOffered.into()),
+            _ => {}
+        }
 
+        let may_insist = self.tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
+        let refused = |packet: &[u8]| match LinkError::refused(packet) {
+            LinkError::Refused(mut refusal) if may_insist && NOT_WITHOUT_TLS.contains(&refusal.code) => {
+                refusal
+                    .message
+                    .push_str(" (if the account or the server insists on TLS: `tls = \"required\"`)");
+                LinkError::Refused(refusal)
+            }
+            refused => refused,
+        };
         let mut nonce = greeting.nonce;
         let mut plugin = known_plugin(greeting.plugin).unwrap_or(native::NAME);
         let mut buffer = Vec::new();
@@ -52,23 +94,24 @@ impl Link {
             capabilities: self.capabilities,
             packet_len_max: PACKET_LEN_MAX as u32,
             collation: COLLATION,
-            user: user.as_bytes(),
+            user: target.user.as_bytes(),
             auth_answer: &answer(plugin, password.as_bytes(), &nonce),
             database: database.map(str::as_bytes),
             plugin: Some(plugin.as_bytes()),
             attributes: Attributes::from_pairs(&[("program_name", "latsdb lab")], &mut buffer),
         };
-        let flags = if self.caches_metadata { CACHE_METADATA } else { 0 };
-        self.send(|out| {
-            let at = out.len() + MARIADB_FLAGS_AT;
-            login.encode(out);
-            out[at..at + 4].copy_from_slice(&flags.to_le_bytes());
-        })?;
+        self.send(|out| with_flags(out, &|out| login.encode(out)))?;
         loop {
             let packet = self.receive()?;
             match packet.first() {
                 Some(&OK) => return Ok(()),
-                Some(&ERR) => return Err(LinkError::refused(&packet)),
+                Some(&ERR) => return Err(refused(&packet)),
+                Some(&EOF) if switches_to(&packet) == CLEAR_PASSWORD => {
+                    if self.tls.is_none() {
+                        return Err(LinkError::ClearPassword);
+                    }
+                    self.send(|out| with_nul(password, out))?;
+                }
                 Some(&EOF) => {
                     let switch = AuthSwitch::decode(&packet)?;
                     plugin = known_plugin(switch.plugin)
@@ -79,6 +122,7 @@ impl Link {
                 }
                 _ => match decode_auth_more_data(&packet)? {
                     [sha2::FAST_AUTHENTICATION_DONE] => {}
+                    [sha2::FULL_AUTHENTICATION] if self.tls.is_some() => self.send(|out| with_nul(password, out))?,
                     [sha2::FULL_AUTHENTICATION] => self.send(|out| out.push(sha2::REQUEST_PUBLIC_KEY))?,
                     pem => {
                         let obscured = sha2::obscure(&[password.as_bytes(), b"\0"].concat(), &nonce);
@@ -89,6 +133,17 @@ impl Link {
             }
         }
     }
+}
+
+/// The plugin that an AuthSwitch names.
+fn switches_to(packet: &[u8]) -> &[u8] {
+    let name = packet.get(1..).unwrap_or_default();
+    name.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn with_nul(password: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(password.as_bytes());
+    out.push(0);
 }
 
 /// What MariaDB's greeting offers beyond MySQL's flags: it leaves out LONG_PASSWORD to say that there is such a thing.

@@ -3,7 +3,6 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
 use mysql_wire::Capabilities;
 use mysql_wire::column::{ColumnDefinition, ColumnType, flag};
@@ -11,25 +10,29 @@ use mysql_wire::command::Command;
 use mysql_wire::response::ERR;
 use mysql_wire::statement::Prepared;
 
-use super::link::Link;
+use super::link::{Link, OpenLimits};
 use super::scan::{AnswerScan, Kept, Summary};
+use super::tls::{Dialer, Sealed};
 use crate::error::{DriverError, LinkError};
 use crate::statement::{Arguments, Catalog, Handle, Protocol, RowUse};
-use crate::target::Target;
 
 /// A statement that the prepared protocol does not take: it goes as text, as in sysbench.
 const UNSUPPORTED_IN_PREPARED: u16 = 1295;
 
 pub(crate) struct Session {
     stream: TcpStream,
+    tls: Option<Box<Sealed>>,
     handles: Vec<Handle>,
     /// Of each statement whose rows are kept, the columns that it was prepared with.
     columns: Vec<Vec<(ColumnType, bool)>>,
     scan: AnswerScan,
+    /// What is being sent.
     out: Vec<u8>,
+    /// The command that `out` is the sealed form of.
+    plain: Vec<u8>,
     /// Bytes of `out` that the socket took.
     written: usize,
-    /// Bytes of the command in flight.
+    /// Bytes of the command in flight, as the protocol has it: without what TLS adds.
     pub command_bytes: u64,
 }
 
@@ -40,30 +43,16 @@ pub(crate) enum Sent {
     Partly,
 }
 
-/// Bounds on the time that opening may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenLimits {
-    pub connect: Duration,
-    pub answer: Option<Duration>,
-}
-
 impl Session {
     /// Connects, logs in and prepares every statement, waiting for each answer.
     pub fn open(
-        target: &Target,
+        dialer: &Dialer,
         server: &str,
         turn: usize,
         catalog: &Catalog,
         limits: OpenLimits,
     ) -> Result<Session, DriverError> {
-        let mut link = Link::open_within(
-            target,
-            server,
-            turn,
-            Some(&target.database),
-            limits.connect,
-            limits.answer,
-        )?;
+        let mut link = Link::open(dialer, server, turn, Some(&dialer.target.database), limits)?;
         let mut handles = Vec::with_capacity(catalog.statements.len());
         let mut columns = Vec::with_capacity(catalog.statements.len());
         for statement in &catalog.statements {
@@ -80,13 +69,15 @@ impl Session {
             });
         }
         let deprecate_eof = link.capabilities.contains(Capabilities::DEPRECATE_EOF);
-        link.stream.set_nonblocking(true).map_err(DriverError::System)?;
+        link.wire.stream.set_nonblocking(true).map_err(DriverError::System)?;
         Ok(Session {
-            stream: link.stream,
+            stream: link.wire.stream,
+            tls: link.tls,
             handles,
             columns,
             scan: AnswerScan::new(deprecate_eof, link.caches_metadata),
             out: Vec::with_capacity(1024),
+            plain: Vec::new(),
             written: 0,
             command_bytes: 0,
         })
@@ -105,6 +96,15 @@ impl Session {
         self.start()
     }
 
+    /// Asks whether the server is there; its answer comes through [`Session::receive`].
+    pub fn ping(&mut self) -> io::Result<Sent> {
+        self.out.clear();
+        self.out
+            .extend_from_slice(&[1, 0, 0, 0, mysql_wire::command::code::PING]);
+        self.scan.begin(RowUse::Count, Protocol::Text, &[]);
+        self.start()
+    }
+
     /// Sends a statement that is not in the catalog.
     pub fn send_text(&mut self, sql: &str) -> io::Result<Sent> {
         Handle::text(sql).encode(&Arguments::default(), &mut self.out);
@@ -116,7 +116,16 @@ impl Session {
     fn start(&mut self) -> io::Result<Sent> {
         self.written = 0;
         self.command_bytes = self.out.len() as u64;
+        if self.tls.is_some() {
+            self.seal()?;
+        }
         self.send_rest()
+    }
+
+    fn seal(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        std::mem::swap(&mut self.out, &mut self.plain);
+        tls.seal(&self.plain, &mut self.out).map_err(io::Error::other)
     }
 
     /// Goes on with a command that the socket took partly.
@@ -136,6 +145,9 @@ impl Session {
     /// Takes what the socket has, through `buffer`; gives the summary once the answer is complete.
     #[inline]
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Summary>, LinkError> {
+        if self.tls.is_some() {
+            return self.receive_sealed(buffer);
+        }
         loop {
             let read = match self.stream.read(buffer) {
                 Ok(0) => return Err(LinkError::Closed),
@@ -154,6 +166,41 @@ impl Session {
         }
     }
 
+    fn receive_sealed(&mut self, buffer: &mut [u8]) -> Result<Option<Summary>, LinkError> {
+        let Some(tls) = &mut self.tls else { return Ok(None) };
+        loop {
+            let held = tls.held.len();
+            buffer[..held].copy_from_slice(&tls.held);
+            let read = match self.stream.read(&mut buffer[held..]) {
+                Ok(0) => return Err(LinkError::Closed),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let end = held + read;
+            let (scan, mut answer) = (&mut self.scan, None);
+            let opened = tls.open(&mut buffer[..end], |plain| {
+                if let Some(summary) = scan.feed(plain)? {
+                    answer = Some(summary);
+                }
+                Ok(())
+            });
+            if let Ok(opened) = opened {
+                tls.held.clear();
+                tls.held.extend_from_slice(&buffer[opened..end]);
+            }
+            // A server's last words count, also when it closes the connection in the same breath.
+            if answer.is_some() {
+                return Ok(answer);
+            }
+            opened?;
+            if end < buffer.len() {
+                return Ok(None);
+            }
+        }
+    }
+
     /// The rows of the last answer, if they were to be kept.
     pub fn kept(&self) -> &Kept {
         &self.scan.kept
@@ -161,8 +208,11 @@ impl Session {
 
     /// Says goodbye, so that the server does not count an aborted client.
     pub fn quit(mut self) {
+        self.out.clear();
+        self.out
+            .extend_from_slice(&[1, 0, 0, 0, mysql_wire::command::code::QUIT]);
         // Whether the server hears it makes no difference to anyone.
-        let _ = self.stream.write(&[1, 0, 0, 0, mysql_wire::command::code::QUIT]);
+        let _ = self.start();
     }
 }
 

@@ -1,7 +1,9 @@
 //! When transactions should begin, whatever the answers do.
 //!
-//! Each worker has its share of the rate. Due times are made one by one, so that a backlog of any length takes no memory: it is
-//! the time between the next due time and now.
+//! The rate is a piecewise linear function of time: constant while it warms up, then the profile's phases, or one rate for ever. The
+//! n-th transaction is due when the area under that function has grown to n (even spacing), or to the sum of n exponential draws: that
+//! is a Poisson process of just this rate. Each worker has its share of the transactions. Due times are made one by one, so that a
+//! backlog of any length takes no memory: it is the time between the next due time and now.
 
 use std::os::fd::OwnedFd;
 
@@ -15,42 +17,54 @@ use crate::workload::Random;
 
 const SECOND: i64 = 1_000_000_000;
 
+#[derive(Clone)]
 pub(crate) struct Arrivals {
     spacing: Spacing,
-    /// Nanoseconds between two transactions of this worker, in the mean.
-    gap: f64,
+    /// Of all workers, the transactions from one of this worker's to its next, in the mean.
+    step: f64,
+    curve: Curve,
+    /// Nanoseconds since the measured interval began.
     next: f64,
     random: Random,
 }
 
 impl Arrivals {
-    /// `None` in a closed loop. Time runs from the start of the warm-up, which [`Arrivals::begin_at`] sets.
-    pub fn new(load: &Load, seed: u64, worker: usize, workers: usize) -> Option<Arrivals> {
+    /// `None` in a closed loop. Time is counted from the start of the measured interval, and begins at `-warmup` (nanoseconds).
+    pub fn new(load: &Load, seed: u64, worker: usize, workers: usize, warmup: i64) -> Option<Arrivals> {
         let Load::Open {
-            rate_per_s, arrivals, ..
+            rate_per_s,
+            arrivals,
+            profile,
+            ..
         } = load
         else {
             return None;
         };
-        let gap = SECOND as f64 * workers as f64 / rate_per_s;
+        let begin = -warmup as f64;
+        let curve = match profile {
+            None => Curve::constant(begin, *rate_per_s),
+            Some(profile) => {
+                let first = profile.phases.first().map_or(0.0, |phase| phase.from_per_s);
+                let mut curve = Curve::constant(begin, first);
+                for phase in &profile.phases {
+                    curve.then(phase.from_per_s, phase.to_per_s, phase.seconds);
+                }
+                curve
+            }
+        };
         let mut arrivals = Arrivals {
             spacing: *arrivals,
-            gap,
-            // Even spacing over all workers: each begins its part of a gap later.
-            next: gap * worker as f64 / workers as f64,
+            step: workers as f64,
+            curve,
+            next: begin,
             random: Random::new(seed ^ 0x6172_7269_7661_6c73, worker as u64),
         };
-        if arrivals.spacing == Spacing::Poisson {
-            arrivals.next = 0.0;
-            arrivals.advance();
+        match arrivals.spacing {
+            // Even spacing over all workers: each begins its part of a gap later.
+            Spacing::Even => arrivals.next = arrivals.curve.after(begin, worker as f64),
+            Spacing::Poisson => arrivals.advance(),
         }
         Some(arrivals)
-    }
-
-    /// Moves the first due time; `at` is negative while it warms up.
-    pub fn begin_at(mut self, at: i64) -> Arrivals {
-        self.next += at as f64;
-        self
     }
 
     #[inline]
@@ -60,23 +74,127 @@ impl Arrivals {
 
     #[inline]
     pub fn advance(&mut self) {
-        self.next += match self.spacing {
-            Spacing::Even => self.gap,
-            Spacing::Poisson => -(1.0 - self.random.unit()).ln() * self.gap,
+        let count = match self.spacing {
+            Spacing::Even => self.step,
+            Spacing::Poisson => -(1.0 - self.random.unit()).ln() * self.step,
         };
+        self.next = self.curve.after(self.next, count);
+    }
+
+    /// Passes over those that are due before `end` and were not begun, each to `each`.
+    pub fn give_up_before(&mut self, end: i64, mut each: impl FnMut(i64)) {
+        while self.next_due() < end {
+            each(self.next_due());
+            self.advance();
+        }
     }
 
     /// How many are due before `end` and were not begun.
-    pub fn due_before(&mut self, end: i64) -> u64 {
-        let mut due = 0;
-        while self.next_due() < end {
-            due += 1;
-            self.advance();
-        }
-        due
+    pub fn waiting_before(&self, end: i64) -> u64 {
+        let mut waiting = 0;
+        self.clone().give_up_before(end, |_| waiting += 1);
+        waiting
     }
 }
 
+/// A rate over time; the last stretch has no end.
+#[derive(Clone)]
+struct Curve {
+    stretches: Vec<Stretch>,
+    /// The stretch of the last answer: time only goes on.
+    at: usize,
+}
+
+#[derive(Clone)]
+struct Stretch {
+    begin: f64,
+    end: f64,
+    /// Nanoseconds from one transaction to the next where the rate stays the same; infinite for a rate of 0.
+    gap: f64,
+    /// Transactions per nanosecond at the beginning, and by how much that grows with each nanosecond.
+    rate: f64,
+    slope: f64,
+}
+
+impl Curve {
+    /// The same rate before the phases, and for ever if there are none.
+    fn constant(begin: f64, rate_per_s: f64) -> Curve {
+        let first = Stretch {
+            begin,
+            end: f64::INFINITY,
+            gap: SECOND as f64 / rate_per_s,
+            rate: rate_per_s / SECOND as f64,
+            slope: 0.0,
+        };
+        Curve {
+            stretches: vec![first],
+            at: 0,
+        }
+    }
+
+    /// Appends a phase; the first one begins at 0.
+    fn then(&mut self, from_per_s: f64, to_per_s: f64, seconds: f64) {
+        let is_first = self.stretches.len() == 1;
+        let begin = if is_first {
+            0.0
+        } else {
+            self.stretches.last().map_or(0.0, |last| last.end)
+        };
+        let end = begin + seconds * SECOND as f64;
+        if is_first {
+            self.stretches[0].end = begin;
+        }
+        let per_ns = |rate: f64| rate / SECOND as f64;
+        self.stretches.push(Stretch {
+            begin,
+            end,
+            gap: SECOND as f64 / from_per_s,
+            rate: per_ns(from_per_s),
+            slope: (per_ns(to_per_s) - per_ns(from_per_s)) / (end - begin),
+        });
+    }
+
+    /// When, from the moment `at` on, `count` transactions more are due; infinite if that never comes.
+    #[inline]
+    fn after(&mut self, mut at: f64, mut count: f64) -> f64 {
+        loop {
+            let Some(stretch) = self.stretches.get(self.at) else {
+                return f64::INFINITY;
+            };
+            match stretch.after(at, count) {
+                Ok(due) => return due,
+                Err(left) => {
+                    (at, count) = (stretch.end, left);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+}
+
+impl Stretch {
+    /// As of the curve; `Err` is what of `count` is left when the stretch is over.
+    #[inline]
+    fn after(&self, at: f64, count: f64) -> Result<f64, f64> {
+        if self.slope == 0.0 {
+            let due = at + count * self.gap;
+            return if due < self.end {
+                Ok(due)
+            } else {
+                Err(count - (self.end - at) / self.gap)
+            };
+        }
+        let rate = (self.rate + self.slope * (at - self.begin)).max(0.0);
+        let rest = self.end - at;
+        let area = rate * rest + self.slope * rest * rest / 2.0;
+        if count >= area {
+            return Err(count - area);
+        }
+        // rate · x + slope · x² / 2 = count, in the form that does not cancel.
+        let root = (rate * rate + 2.0 * self.slope * count).max(0.0).sqrt();
+        Ok(at + 2.0 * count / (rate + root))
+    }
+}
 /// A timer that wakes an epoll with more precision than its milliseconds.
 pub(super) fn timer() -> Result<OwnedFd, Errno> {
     timerfd_create(
@@ -107,28 +225,105 @@ pub(super) fn rang(timer: Option<&OwnedFd>) {
 
 #[cfg(test)]
 mod tests {
+    use lab_results::run::{Phase, Profile};
+
     use super::*;
 
-    fn due(spacing: Spacing, workers: usize) -> u64 {
-        let load = Load::Open {
+    const WARMUP: i64 = SECOND;
+
+    fn open(spacing: Spacing, profile: Option<Profile>) -> Load {
+        Load::Open {
             rate_per_s: 5000.0,
             arrivals: spacing,
             threads_total: 4,
-        };
+            profile,
+        }
+    }
+
+    fn due(load: &Load, workers: usize, end: i64) -> u64 {
         (0..workers)
             .map(|worker| {
-                let arrivals = Arrivals::new(&load, 1, worker, workers).unwrap();
-                arrivals.begin_at(-SECOND).due_before(9 * SECOND)
+                let arrivals = Arrivals::new(load, 1, worker, workers, WARMUP).unwrap();
+                arrivals.waiting_before(end)
             })
             .sum()
     }
 
+    fn is_poissons(count: u64, mean: f64) -> bool {
+        // Five standard deviations.
+        (count as f64 - mean).abs() < 5.0 * mean.sqrt()
+    }
+
     #[test]
     fn the_rate_is_the_sum_over_workers() {
-        assert_eq!(due(Spacing::Even, 1), 50_000);
-        assert_eq!(due(Spacing::Even, 3), 50_000);
-        let poisson = due(Spacing::Poisson, 3) as f64;
-        // Five standard deviations of a count of 50,000.
-        assert!((poisson - 50_000.0).abs() < 5.0 * 50_000_f64.sqrt(), "{poisson}");
+        let even = open(Spacing::Even, None);
+        assert_eq!(due(&even, 1, 9 * SECOND), 50_000);
+        assert_eq!(due(&even, 3, 9 * SECOND), 50_000);
+        let poisson = due(&open(Spacing::Poisson, None), 3, 9 * SECOND);
+        assert!(is_poissons(poisson, 50_000.0), "{poisson}");
+    }
+
+    /// 100/s while it warms up, then: 2 s of 100/s, 4 s from 100/s to 1000/s, 1 s of nothing, 1 s of 500/s.
+    fn varied(spacing: Spacing) -> Load {
+        let phase = |from_per_s: f64, to_per_s: f64, seconds: f64| Phase {
+            name: String::new(),
+            from_per_s,
+            to_per_s,
+            seconds,
+        };
+        let phases = vec![
+            phase(100.0, 100.0, 2.0),
+            phase(100.0, 1000.0, 4.0),
+            phase(0.0, 0.0, 1.0),
+            phase(500.0, 500.0, 1.0),
+        ];
+        let name = "varied".to_owned();
+        open(spacing, Some(Profile { name, phases }))
+    }
+
+    #[test]
+    fn the_count_follows_the_area_under_the_rate() {
+        for workers in [1, 3] {
+            let due = |end_ms: i64| due(&varied(Spacing::Even), workers, end_ms * SECOND / 1000) as i64;
+            // Warm-up and steps; half of the ramp has a quarter of its growth: 2 s of 100/s to 550/s.
+            for (end_ms, count) in [
+                (0, 100),
+                (2000, 300),
+                (4000, 950),
+                (6000, 2500),
+                (7000, 2500),
+                (7500, 2750),
+                (8000, 3000),
+            ] {
+                assert!(
+                    (due(end_ms) - count).abs() <= 1,
+                    "{workers} workers, {end_ms} ms: {}",
+                    due(end_ms)
+                );
+            }
+        }
+        assert!(is_poissons(due(&varied(Spacing::Poisson), 3, 6 * SECOND), 2500.0));
+    }
+
+    #[test]
+    fn in_a_ramp_gaps_shrink_evenly() {
+        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, 0, 1, 0).unwrap();
+        let mut dues = Vec::new();
+        arrivals.give_up_before(6 * SECOND, |due| dues.push(due));
+        assert!(dues.windows(2).all(|pair| pair[0] < pair[1]));
+        // The rate at the place of each gap, by the gap itself.
+        for pair in dues.windows(2).filter(|pair| pair[0] > 2 * SECOND) {
+            let middle = (pair[0] + pair[1]) as f64 / 2.0 / SECOND as f64;
+            let rate = SECOND as f64 / (pair[1] - pair[0]) as f64;
+            let wanted = 100.0 + (middle - 2.0) * 225.0;
+            assert!((rate / wanted - 1.0).abs() < 0.01, "at {middle}: {rate}, not {wanted}");
+        }
+    }
+
+    #[test]
+    fn after_the_last_phase_nothing_is_due() {
+        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, 0, 1, 0).unwrap();
+        arrivals.give_up_before(9 * SECOND, |_| {});
+        assert_eq!(arrivals.next_due(), i64::MAX);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use lab_driver::WorkloadError;
+use lab_driver::{TlsMode, WorkloadError};
 
-use super::{Availability, Fault, Ladder, OpenLoop, Plan, Slo, Target};
+use super::{Availability, Driver, Fault, Ladder, OpenLoop, Plan, Profile, Slo, Target};
 
 /// A finding: where in the plan (`target.0.hosts`), and what to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,6 +34,11 @@ const ROLES: &[&str] = &["load", "sql", "data", "manager"];
 const TERMS: &[&str] = &["on-demand", "reserved-1y", "reserved-3y", "spot"];
 /// More threads than this in one process measure the machine's scheduler.
 const THREADS_MAX: u32 = 16_384;
+/// What a machine can hold open to one server, by its ports.
+const CONNECTIONS_MAX: u32 = 100_000;
+/// Each keeps a histogram per thread of the driver.
+const PHASES_MAX: u32 = 1_000;
+const RATE_MAX: f64 = 1e7;
 
 pub fn problems(plan: &Plan) -> Vec<Problem> {
     let mut findings = Findings(Vec::new());
@@ -46,9 +51,13 @@ pub fn problems(plan: &Plan) -> Vec<Problem> {
     targets(plan, &mut findings);
     workloads(plan, &mut findings);
     findings.require(
-        plan.ladder.is_some() || plan.open_loop.is_some() || plan.soak.is_some() || plan.availability.is_some(),
+        plan.ladder.is_some()
+            || plan.open_loop.is_some()
+            || !plan.profiles.is_empty()
+            || plan.soak.is_some()
+            || plan.availability.is_some(),
         "ladder",
-        "there is no load in this plan: add a section [ladder], [open_loop], [soak] or [availability]",
+        "there is no load in this plan: add a section [ladder], [open_loop], [[profile]], [soak] or [availability]",
     );
     if let Some(ladder) = &plan.ladder {
         self::ladder(ladder, &mut findings);
@@ -56,6 +65,7 @@ pub fn problems(plan: &Plan) -> Vec<Problem> {
     if let Some(open) = &plan.open_loop {
         open_loop(open, plan.ladder.is_some(), &mut findings);
     }
+    profiles(plan, &mut findings);
     if let Some(slo) = &plan.slo {
         self::slo(slo, plan, &mut findings);
     }
@@ -158,6 +168,7 @@ fn targets(plan: &Plan, findings: &mut Findings) {
         if target.password_env.is_some() && target.password_file.is_some() {
             findings.add(path("password_file"), "is given beside `password_env`: remove one");
         }
+        tls(target, index, findings);
         for node in &target.nodes {
             if !plan.nodes.iter().any(|known| known.name == *node) {
                 findings.add(path("nodes"), format!("there is no [[node]] named `{node}`"));
@@ -196,6 +207,32 @@ fn target_addresses(target: &Target, index: usize, findings: &mut Findings) {
     }
 }
 
+fn tls(target: &Target, index: usize, findings: &mut Findings) {
+    let path = |key: &str| format!("target.{index}.{key}");
+    let files = [
+        ("tls_ca", &target.tls_ca),
+        ("tls_cert", &target.tls_cert),
+        ("tls_key", &target.tls_key),
+    ];
+    if target.tls == TlsMode::Disabled {
+        for (key, _) in files.iter().filter(|(_, file)| file.is_some()) {
+            let advice = "is of no use without TLS: add `tls = \"required\"`, \"verify_ca\" or \"verify_identity\"";
+            findings.add(path(key), advice);
+        }
+        return;
+    }
+    if target.tls_cert.is_some() != target.tls_key.is_some() {
+        let given = if target.tls_cert.is_some() { "tls_cert" } else { "tls_key" };
+        findings.add(path(given), "`tls_cert` and `tls_key` belong together: give both");
+    }
+    for (key, file) in files {
+        if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+            let advice = format!("there is no file {}: name one in PEM form", file.display());
+            findings.add(path(key), advice);
+        }
+    }
+}
+
 fn host_of(address: &str) -> &str {
     match address.split(':').next() {
         Some(host) if !host.is_empty() => host,
@@ -217,8 +254,25 @@ fn workloads(plan: &Plan, findings: &mut Findings) {
             };
             findings.add(format!("workload.{index}.{key}"), error.to_string());
         }
+        let path = |key: &str| format!("workload.{index}.{key}");
+        findings.require(
+            workload.idle_connections <= CONNECTIONS_MAX,
+            &path("idle_connections"),
+            "is up to 100000 connections to each server",
+        );
+        findings.require(
+            workload.idle_connections > 0 || !workload.idle_prepared,
+            &path("idle_prepared"),
+            "is about `idle_connections`: say how many there are",
+        );
+        findings.require(
+            workload.driver == Driver::Latsdb || plan.profiles.is_empty(),
+            &path("driver"),
+            "sysbench has one rate for a whole run: leave `driver` out, or measure the [[profile]] in a plan of its own",
+        );
     }
-    let needed = plan.ladder.is_some() || plan.open_loop.is_some() || plan.soak.is_some();
+    let needed =
+        plan.ladder.is_some() || plan.open_loop.is_some() || !plan.profiles.is_empty() || plan.soak.is_some();
     findings.require(
         !(needed && plan.workloads.is_empty()),
         "workload",
@@ -307,6 +361,58 @@ fn open_loop(open: &OpenLoop, with_ladder: bool, findings: &mut Findings) {
         "are shares above 0, up to 2",
     );
     threads(open.threads_per_server, "open_loop.threads_per_server", findings);
+}
+
+fn profiles(plan: &Plan, findings: &mut Findings) {
+    unique(
+        "profile",
+        plan.profiles.iter().map(|profile| profile.name.as_str()),
+        findings,
+    );
+    for (index, profile) in plan.profiles.iter().enumerate() {
+        self::profile(profile, index, findings);
+    }
+}
+
+fn profile(profile: &Profile, index: usize, findings: &mut Findings) {
+    let path = |key: &str| format!("profile.{index}.{key}");
+    threads(profile.threads_per_server, &path("threads_per_server"), findings);
+    match (&profile.burst, profile.steps.is_empty()) {
+        (None, true) => findings.add(
+            path("steps"),
+            "say how the rate goes (`steps = [{ rate = 500, for = \"10s\" }, { rate = 500, to = 2000, for = \"20s\" }]`), or give a \
+             `burst`",
+        ),
+        (Some(_), false) => findings.add(path("burst"), "is given beside `steps`: remove one"),
+        (Some(burst), true) if burst.length >= burst.every => findings.add(
+            path("burst.length"),
+            "a burst is shorter than `every`, from one burst to the next",
+        ),
+        _ => {}
+    }
+    let phases = profile.times.saturating_mul(profile.steps.len().max(1) as u32);
+    if !(1..=PHASES_MAX).contains(&phases) {
+        findings.add(path("times"), "gives no phase, or more than 1000: write 1 or more, and fewer");
+        return;
+    }
+    let found = profile.to_results();
+    let rates = || found.phases.iter().flat_map(|phase| [phase.from_per_s, phase.to_per_s]);
+    let key = if profile.burst.is_some() { "burst" } else { "steps" };
+    findings.require(
+        rates().all(|rate| (0.0..=RATE_MAX).contains(&rate)) && rates().any(|rate| rate > 0.0) | rates().next().is_none(),
+        &path(key),
+        "rates are transactions per second from 0 to 10000000, not all of them 0",
+    );
+    findings.require(
+        found.phases.iter().all(|phase| phase.seconds >= 0.1),
+        &path(key),
+        "each phase is at least 100 ms long",
+    );
+    findings.require(
+        found.phases.is_empty() || found.seconds() >= 1.0,
+        &path(key),
+        "is at least one second long in all, the length of a sample",
+    );
 }
 
 fn slo(slo: &Slo, plan: &Plan, findings: &mut Findings) {
