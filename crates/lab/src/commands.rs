@@ -296,6 +296,7 @@ pub fn verify(matches: &ArgMatches) -> Result<()> {
         user: text("user").unwrap_or_default(),
         password: Password::new(password),
         database: text("database").unwrap_or_default(),
+        tls: lab_driver::Tls::default(),
     };
     let asked = text("kind");
     let mut disagreements = 0;

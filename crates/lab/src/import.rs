@@ -226,6 +226,7 @@ fn write(
             variables: BTreeMap::new(),
             price: None,
             nodes: Vec::new(),
+            tls: None,
         }],
         nodes: Vec::new(),
         workloads: vec![run::Workload {

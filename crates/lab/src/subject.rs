@@ -30,6 +30,7 @@ impl Subject {
                 user: target.user.clone(),
                 password: Password::new(target.password()?),
                 database: target.database.clone(),
+                tls: target.tls()?,
             },
             nodes: target.nodes.clone(),
             process: target.process.clone(),

@@ -220,6 +220,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
         user: "root".to_owned(),
         password: lab_driver::target::Password::default(),
         database: String::new(),
+        tls: lab_driver::Tls::default(),
     };
     let mut control = lab_driver::Control::connect_without_database(&theirs, address).unwrap();
     for sql in [
@@ -256,6 +257,7 @@ fn the_password_is_in_no_file() {
         user: "root".to_owned(),
         password: lab_driver::target::Password::default(),
         database: String::new(),
+        tls: lab_driver::Tls::default(),
     };
     let mut control = lab_driver::Control::connect_without_database(&root, &server.address).unwrap();
     control

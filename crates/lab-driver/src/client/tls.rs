@@ -84,7 +84,8 @@ fn explained(error: &rustls::Error) -> String {
         other => return format!("TLS: {other}"),
     };
     match certificate {
-        CertificateError::UnknownIssuer => {
+        // A bad signature is that of another authority by the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "the server's certificate is signed by no authority of `tls_ca` (or of this system, where that is not given): name the file with \
              the authority's certificate, or use `tls = \"required\"`, which does not check it"
                 .to_owned()

@@ -443,6 +443,8 @@ impl Drill<'_> {
             verdict: None,
             explanation: None,
             events,
+            phases: outcome.phases,
+            idle: outcome.idle,
             void: outcome.failure,
         };
         let files = folder.create_rung(&rung)?;

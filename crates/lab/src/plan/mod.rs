@@ -10,12 +10,14 @@ pub mod autobench;
 mod check;
 pub mod duration;
 mod locate;
+mod profile;
 pub mod template;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use lab_driver::{Identity, Pem, Tls, TlsMode};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny};
 
@@ -41,6 +43,8 @@ pub struct Plan {
     pub workloads: Vec<Workload>,
     pub ladder: Option<Ladder>,
     pub open_loop: Option<OpenLoop>,
+    #[serde(rename = "profile", default)]
+    pub profiles: Vec<Profile>,
     pub slo: Option<Slo>,
     pub soak: Option<Soak>,
     #[serde(default)]
@@ -67,6 +71,14 @@ pub struct Target {
     password: Option<Refused>,
     #[serde(default = "database")]
     pub database: String,
+    /// `disabled`, `preferred`, `required`, `verify_ca`, `verify_identity`: MySQL's `ssl-mode`.
+    #[serde(default)]
+    pub tls: TlsMode,
+    /// Certificates of the authorities that may have signed the server's; the system's if absent.
+    pub tls_ca: Option<PathBuf>,
+    /// The client's own certificate and its key.
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     /// Nodes on which this target runs: watched during its rungs, named in verdicts, counted in its price.
     #[serde(default)]
     pub nodes: Vec<String>,
@@ -93,6 +105,25 @@ impl Target {
             Some(name) => vec![name.clone()],
             None => self.hosts.clone(),
         }
+    }
+
+    /// How its connections are encrypted, with the files read now.
+    pub fn tls(&self) -> Result<Tls> {
+        let pem = |path: &Option<PathBuf>, key: &str| -> Result<Option<Pem>> {
+            path.as_deref().map(Pem::read).transpose().with_context(|| {
+                let path = path.as_deref().unwrap_or(Path::new("")).display();
+                format!("target `{}`: cannot read `{key}` from {path}", self.name)
+            })
+        };
+        let certificate = pem(&self.tls_cert, "tls_cert")?;
+        let identity = certificate.zip(pem(&self.tls_key, "tls_key")?);
+        let tls = Tls {
+            mode: self.tls,
+            ca: pem(&self.tls_ca, "tls_ca")?,
+            identity: identity.map(|(certificate, key)| Identity { certificate, key }),
+        };
+        tls.check().with_context(|| format!("target `{}`", self.name))?;
+        Ok(tls)
     }
 
     /// The password, read now; it lives in memory only.
@@ -189,13 +220,19 @@ impl<'de> Deserialize<'de> for Fact {
     }
 }
 
-/// What is sent. Everything but the three fields below is an option of the kind, which the driver knows.
+/// What is sent. Everything but the fields below is an option of the kind, which the driver knows.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Workload {
     pub name: String,
     pub kind: String,
     #[serde(default)]
     pub driver: Driver,
+    /// Connections to each server, beside those of the load, that log in and ask for nothing.
+    #[serde(default)]
+    pub idle_connections: u32,
+    /// Whether these prepare the workload's statements too.
+    #[serde(default)]
+    pub idle_prepared: bool,
     #[serde(flatten)]
     pub options: BTreeMap<String, Fact>,
 }
@@ -287,6 +324,46 @@ pub enum Arrivals {
     #[default]
     Poisson,
     Even,
+}
+
+/// A rate that varies over time; exactly one of `steps` and `burst`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// In the report and in the names of its rungs.
+    pub name: String,
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    pub burst: Option<Burst>,
+    /// How often the steps, or the burst, come.
+    #[serde(default = "once")]
+    pub times: u32,
+    #[serde(default = "open_threads")]
+    pub threads_per_server: u32,
+    #[serde(default)]
+    pub arrivals: Arrivals,
+}
+
+/// So many transactions per second for so long, or evenly from one rate to another.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    pub rate: f64,
+    /// Where it ends, in a ramp.
+    pub to: Option<f64>,
+    #[serde(rename = "for")]
+    pub length: Span,
+    pub name: Option<String>,
+}
+
+/// `every` so often the rate is `peak` for `length`, and `base` before and after.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    pub base: f64,
+    pub peak: f64,
+    pub every: Span,
+    pub length: Span,
 }
 
 /// The service level; with `search`, the highest rate that holds it is looked for.
@@ -429,6 +506,9 @@ fn spread() -> f64 {
 }
 fn open_threads() -> u32 {
     64
+}
+fn once() -> u32 {
+    1
 }
 fn quantile() -> f64 {
     0.99

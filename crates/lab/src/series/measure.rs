@@ -236,6 +236,8 @@ impl Bench {
             verdict,
             explanation,
             events: outcome.events,
+            phases: outcome.phases,
+            idle: outcome.idle,
             void,
         };
         (rung, outcome.seconds, samples)

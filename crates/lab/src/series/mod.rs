@@ -312,6 +312,7 @@ pub fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress
             variables: BTreeMap::new(),
             price,
             nodes: subject.nodes.clone(),
+            tls: None,
         });
     }
     let ladder = plan.ladder.as_ref();

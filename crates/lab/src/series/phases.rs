@@ -190,6 +190,7 @@ impl Bench {
                     Arrivals::Even => run::Arrivals::Even,
                 },
                 threads_total: threads.saturating_mul(servers),
+                profile: None,
             },
             repeat,
             warmup: times.warmup,
@@ -358,6 +359,8 @@ mod tests {
             verdict: None,
             explanation: None,
             events: Vec::new(),
+            phases: Vec::new(),
+            idle: None,
             void: None,
         }
     }
