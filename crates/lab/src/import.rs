@@ -111,6 +111,7 @@ impl Printed {
                 rate_per_s,
                 arrivals: Arrivals::Poisson,
                 threads_total: self.threads,
+                profile: None,
             },
             None => Load::Closed {
                 threads_per_server: self.threads,
@@ -168,6 +169,8 @@ impl Printed {
             verdict: None,
             explanation: None,
             events,
+            phases: Vec::new(),
+            idle: None,
             void: report
                 .fatal
                 .first()

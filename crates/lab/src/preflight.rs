@@ -18,15 +18,17 @@ use crate::subject::{Sent, Subject};
 pub struct Facts {
     pub versions: Vec<String>,
     pub variables: BTreeMap<String, String>,
+    /// Of each server, protocol and cipher, or `plain`.
+    pub encryption: Vec<String>,
 }
 
 /// What a server must take during the series.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
-    /// Connections at once to one server, and in all.
-    pub threads_per_server: u32,
-    pub threads_total: u32,
-    pub prepared_per_connection: u64,
+    /// Connections at once to one server, and in all; those that are idle among them.
+    pub connections_per_server: u64,
+    pub connections_total: u64,
+    pub prepared_per_server: u64,
 }
 
 /// Server variables that decide what figures mean; those that exist are kept with the results.
@@ -65,14 +67,14 @@ const LOAD_CONNECTIONS: usize = 4;
 
 /// This machine: files and disk. Raises the soft limit of open files where that is enough.
 pub fn this_machine(demand: Demand, results: &Path) -> Result<Vec<String>> {
-    let needed = u64::from(demand.threads_total) + SPARE_FILES;
+    let needed = demand.connections_total.saturating_add(SPARE_FILES);
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < needed) {
         if limit.maximum.is_some_and(|maximum| maximum < needed) {
             bail!(
-                "{} threads need {needed} open files, the limit here is {}: raise it (`ulimit -Hn {needed}`, LimitNOFILE=) or \
-                 ask for fewer threads",
-                demand.threads_total,
+                "{} connections need {needed} open files, the limit here is {}: raise it (`ulimit -Hn {needed}`, LimitNOFILE=) or \
+                 ask for fewer threads or idle connections",
+                demand.connections_total,
                 limit.maximum.unwrap_or_default()
             );
         }
@@ -114,6 +116,8 @@ fn server_facts(
     problems: &mut Vec<String>,
 ) -> Result<()> {
     let mut control = Control::connect_without_database(&subject.in_database(""), server)?;
+    let encryption = control.encryption();
+    facts.encryption.push(encryption.unwrap_or_else(|| "plain".to_owned()));
     let variables: BTreeMap<String, String> = control
         .query("SHOW GLOBAL VARIABLES")?
         .rows
@@ -132,7 +136,7 @@ fn server_facts(
         _ => version,
     });
     let number = |name: &str| variables.get(name).and_then(|value| value.parse::<u64>().ok());
-    let connections = u64::from(demand.threads_per_server) + SPARE_CONNECTIONS;
+    let connections = demand.connections_per_server + SPARE_CONNECTIONS;
     if number("max_connections").is_some_and(|max| max > 0 && max < connections) {
         problems.push(format!(
             "target {}: {server} takes {} connections, the series needs {connections}: SET GLOBAL max_connections = {connections}",
@@ -140,7 +144,7 @@ fn server_facts(
             number("max_connections").unwrap_or_default()
         ));
     }
-    let prepared = u64::from(demand.threads_per_server) * demand.prepared_per_connection;
+    let prepared = demand.prepared_per_server;
     if number("max_prepared_stmt_count").is_some_and(|max| max < prepared) {
         problems.push(format!(
             "target {}: {server} keeps {} prepared statements, the series needs {prepared}: SET GLOBAL max_prepared_stmt_count = \
@@ -308,9 +312,9 @@ mod tests {
     #[test]
     fn more_threads_than_files_are_refused_with_the_remedy() {
         let demand = Demand {
-            threads_per_server: u32::MAX,
-            threads_total: u32::MAX,
-            prepared_per_connection: 0,
+            connections_per_server: u64::MAX,
+            connections_total: u64::MAX,
+            prepared_per_server: 0,
         };
         let error = this_machine(demand, Path::new(".")).unwrap_err().to_string();
         assert!(error.contains("ulimit"), "{error}");

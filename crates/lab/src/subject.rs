@@ -41,6 +41,14 @@ impl Subject {
         &self.driver.servers
     }
 
+    /// As the results keep it, with what each server gave.
+    pub fn tls_used(&self, used: Vec<String>) -> run::Tls {
+        run::Tls {
+            mode: self.driver.tls.mode.name().to_owned(),
+            used,
+        }
+    }
+
     pub fn for_workload(&self, load: &Sent) -> lab_driver::Target {
         self.in_database(&load.suffix)
     }
@@ -166,7 +174,10 @@ impl Sent {
         // Without them a series is like those from before there were any.
         if let Some(idle) = self.idle {
             options.insert("idle_connections".to_owned(), idle.per_server.to_string());
-            options.insert("idle_prepared".to_owned(), if idle.prepared { "on" } else { "off" }.to_owned());
+            options.insert(
+                "idle_prepared".to_owned(),
+                if idle.prepared { "on" } else { "off" }.to_owned(),
+            );
         }
         run::Workload {
             name: self.name.clone(),

@@ -128,6 +128,8 @@ mod tests {
             verdict: None,
             explanation: None,
             events: Vec::new(),
+            phases: Vec::new(),
+            idle: None,
             void: void.map(str::to_owned),
         }
     }

@@ -162,12 +162,16 @@ impl Drill<'_> {
     fn run(&self, run: &mut Run, place: usize, folder: &Folder, progress: &mut Progress) -> Result<Availability> {
         let target = self.subject.in_database("");
         let mut problems = Vec::new();
+        let idle = self.sent.map_or(0, Sent::idle_per_server);
+        let idle_total = u64::from(idle) * self.subject.servers().len() as u64;
         let demand = preflight::Demand {
-            threads_per_server: self.settings.writers + self.settings.threads_per_server,
-            threads_total: self.settings.writers + self.threads_total(),
-            prepared_per_connection: self
+            connections_per_server: u64::from(self.settings.writers)
+                + u64::from(self.settings.threads_per_server)
+                + u64::from(idle),
+            connections_total: u64::from(self.settings.writers) + u64::from(self.threads_total()) + idle_total,
+            prepared_per_server: self
                 .sent
-                .map_or(0, |sent| sent.workload.prepared_statements_per_connection()),
+                .map_or(0, |sent| sent.prepared_per_server(self.settings.threads_per_server)),
         };
         let facts = preflight::servers(self.subject, demand, &mut problems);
         if !problems.is_empty() {
@@ -175,6 +179,7 @@ impl Drill<'_> {
         }
         run.targets[place].versions = facts.versions;
         run.targets[place].variables = facts.variables;
+        run.targets[place].tls = Some(self.subject.tls_used(facts.encryption));
         if let Some(sent) = self.sent {
             preflight::data(
                 self.subject,
@@ -243,6 +248,7 @@ impl Drill<'_> {
             threads_total: self.threads_total(),
         };
         let mut spec = RungSpec::new(load, Duration::ZERO, self.settings.measure.0, self.plan.seed);
+        spec.idle = sent.idle;
         spec.survive = Some(Survive {
             answer_timeout: self.settings.answer_limit.0,
             ..Survive::default()

@@ -222,7 +222,11 @@ fn tls(target: &Target, index: usize, findings: &mut Findings) {
         return;
     }
     if target.tls_cert.is_some() != target.tls_key.is_some() {
-        let given = if target.tls_cert.is_some() { "tls_cert" } else { "tls_key" };
+        let given = if target.tls_cert.is_some() {
+            "tls_cert"
+        } else {
+            "tls_key"
+        };
         findings.add(path(given), "`tls_cert` and `tls_key` belong together: give both");
     }
     for (key, file) in files {
@@ -271,8 +275,7 @@ fn workloads(plan: &Plan, findings: &mut Findings) {
             "sysbench has one rate for a whole run: leave `driver` out, or measure the [[profile]] in a plan of its own",
         );
     }
-    let needed =
-        plan.ladder.is_some() || plan.open_loop.is_some() || !plan.profiles.is_empty() || plan.soak.is_some();
+    let needed = plan.ladder.is_some() || plan.open_loop.is_some() || !plan.profiles.is_empty() || plan.soak.is_some();
     findings.require(
         !(needed && plan.workloads.is_empty()),
         "workload",
@@ -392,14 +395,18 @@ fn profile(profile: &Profile, index: usize, findings: &mut Findings) {
     }
     let phases = profile.times.saturating_mul(profile.steps.len().max(1) as u32);
     if !(1..=PHASES_MAX).contains(&phases) {
-        findings.add(path("times"), "gives no phase, or more than 1000: write 1 or more, and fewer");
+        findings.add(
+            path("times"),
+            "gives no phase, or more than 1000: write 1 or more, and fewer",
+        );
         return;
     }
     let found = profile.to_results();
     let rates = || found.phases.iter().flat_map(|phase| [phase.from_per_s, phase.to_per_s]);
     let key = if profile.burst.is_some() { "burst" } else { "steps" };
     findings.require(
-        rates().all(|rate| (0.0..=RATE_MAX).contains(&rate)) && rates().any(|rate| rate > 0.0) | rates().next().is_none(),
+        rates().all(|rate| (0.0..=RATE_MAX).contains(&rate))
+            && rates().any(|rate| rate > 0.0) | rates().next().is_none(),
         &path(key),
         "rates are transactions per second from 0 to 10000000, not all of them 0",
     );

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use lab_driver::{Identity, Pem, Tls, TlsMode};
+use lab_results::run;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny};
 
@@ -364,6 +365,15 @@ pub struct Burst {
     pub peak: f64,
     pub every: Span,
     pub length: Span,
+}
+
+impl Arrivals {
+    pub fn to_results(self) -> run::Arrivals {
+        match self {
+            Arrivals::Poisson => run::Arrivals::Poisson,
+            Arrivals::Even => run::Arrivals::Even,
+        }
+    }
 }
 
 /// The service level; with `search`, the highest rate that holds it is looked for.

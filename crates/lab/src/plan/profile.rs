@@ -44,12 +44,15 @@ mod tests {
     fn phases(text: &str) -> Vec<(f64, f64, f64)> {
         let profile: Profile = toml::from_str(text).unwrap();
         let phases = profile.to_results().phases.into_iter();
-        phases.map(|phase| (phase.from_per_s, phase.to_per_s, phase.seconds)).collect()
+        phases
+            .map(|phase| (phase.from_per_s, phase.to_per_s, phase.seconds))
+            .collect()
     }
 
     #[test]
     fn steps_are_repeated_as_they_stand() {
-        let text = "name = \"x\"\ntimes = 2\nsteps = [{ rate = 5, for = \"10s\" }, { rate = 5, to = 20, for = \"500ms\" }]";
+        let text =
+            "name = \"x\"\ntimes = 2\nsteps = [{ rate = 5, for = \"10s\" }, { rate = 5, to = 20, for = \"500ms\" }]";
         let once = [(5.0, 5.0, 10.0), (5.0, 20.0, 0.5)];
         assert_eq!(phases(text), [once, once].concat());
     }

@@ -111,6 +111,9 @@ impl Bench {
                 threads_per_server,
                 threads_total,
             } => format!("{threads_total:>3} thr ({threads_per_server}/server)"),
+            Load::Open {
+                profile: Some(profile), ..
+            } => profile.name.clone(),
             Load::Open { rate_per_s, .. } => format!("{rate_per_s:.0}/s"),
         };
         format!(
@@ -134,7 +137,8 @@ impl Bench {
             )?;
         }
         let target = subject.for_workload(sent);
-        let spec = RungSpec::new(asked.load.clone(), asked.warmup, asked.measure, self.seed(asked));
+        let mut spec = RungSpec::new(asked.load.clone(), asked.warmup, asked.measure, self.seed(asked));
+        spec.idle = sent.idle;
         self.machines.drop_samples();
         let stop = self.interrupt.stop().clone();
         let progress = &mut self.progress;

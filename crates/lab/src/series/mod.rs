@@ -208,27 +208,27 @@ impl Bench {
         self.progress.doing("looking at the targets");
         let mut problems = Vec::new();
         let threads = self.threads_per_server_most();
+        let idle = self.workloads.iter().map(Sent::idle_per_server).max().unwrap_or(0);
+        let connections_per_server = u64::from(threads) + u64::from(idle);
+        let prepared = self.workloads.iter().map(|sent| sent.prepared_per_server(threads));
+        let prepared_per_server = prepared.max().unwrap_or(0);
         let mut total = 0;
         for (index, subject) in self.subjects.iter().enumerate() {
             let demand = Demand {
-                threads_per_server: threads,
-                threads_total: threads * u32::try_from(subject.servers().len()).unwrap_or(u32::MAX),
-                prepared_per_connection: self
-                    .workloads
-                    .iter()
-                    .map(|sent| sent.workload.prepared_statements_per_connection())
-                    .max()
-                    .unwrap_or(0),
+                connections_per_server,
+                connections_total: connections_per_server * subject.servers().len() as u64,
+                prepared_per_server,
             };
-            total = total.max(demand.threads_total);
+            total = total.max(demand.connections_total);
             let facts = preflight::servers(subject, demand, &mut problems);
             self.run.targets[index].versions = facts.versions;
             self.run.targets[index].variables = facts.variables;
+            self.run.targets[index].tls = Some(subject.tls_used(facts.encryption));
         }
         let here = Demand {
-            threads_per_server: threads,
-            threads_total: total,
-            prepared_per_connection: 0,
+            connections_per_server,
+            connections_total: total,
+            prepared_per_server: 0,
         };
         for warning in preflight::this_machine(here, self.folder.path())? {
             self.progress.say(&format!("warning: {warning}"));
@@ -281,7 +281,8 @@ impl Bench {
             .flat_map(|ladder| ladder.threads_per_server.iter().copied());
         let open = self.plan.open_loop.iter().map(|open| open.threads_per_server);
         let soak = self.plan.soak.iter().map(|soak| soak.threads_per_server);
-        ladder.chain(open).chain(soak).max().unwrap_or(1)
+        let profiles = self.plan.profiles.iter().map(|profile| profile.threads_per_server);
+        ladder.chain(open).chain(profiles).chain(soak).max().unwrap_or(1)
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use lab_results::Rung;
-use lab_results::run::{self, Load};
+use lab_results::run::Load;
 
 use super::Bench;
 use super::measure::{Asked, tps};
-use crate::plan::{Arrivals, Ladder, Order, Soak};
+use crate::plan::{Ladder, Order, Soak};
 use crate::schedule::{self, Extent, Slot};
 
 /// Phases other than the ladder take its times, or these.
@@ -31,6 +31,7 @@ impl Bench {
             self.ladder(&ladder)?;
         }
         self.open_loop()?;
+        self.profiles()?;
         self.search()?;
         if let Some(soak) = self.plan.soak.clone() {
             self.soak(&soak)?;
@@ -185,10 +186,7 @@ impl Bench {
             workload,
             load: Load::Open {
                 rate_per_s,
-                arrivals: match open.map(|open| open.arrivals).unwrap_or_default() {
-                    Arrivals::Poisson => run::Arrivals::Poisson,
-                    Arrivals::Even => run::Arrivals::Even,
-                },
+                arrivals: open.map(|open| open.arrivals).unwrap_or_default().to_results(),
                 threads_total: threads.saturating_mul(servers),
                 profile: None,
             },
@@ -197,6 +195,41 @@ impl Bench {
             measure: times.measure,
             cooldown: times.cooldown,
         }
+    }
+
+    /// Rates that vary: each profile as a whole is one rung.
+    fn profiles(&mut self) -> Result<()> {
+        let profiles = self.plan.profiles.clone();
+        let repeats = self.plan.ladder.as_ref().map_or(1, |ladder| ladder.repeats);
+        let order = self.plan.ladder.as_ref().map_or(Order::Abba, |ladder| ladder.order);
+        let extent = Extent {
+            targets: self.subjects.len(),
+            workloads: self.workloads.len(),
+            loads: profiles.len(),
+        };
+        let slots = schedule::slots(order, extent, repeats);
+        self.progress.planned += slots.len();
+        for slot in slots {
+            if self.interrupted() {
+                return Ok(());
+            }
+            let planned = &profiles[slot.load];
+            let profile = planned.to_results();
+            let servers = u32::try_from(self.subjects[slot.target].servers().len()).unwrap_or(u32::MAX);
+            let asked = Asked {
+                measure: Duration::from_secs_f64(profile.seconds()),
+                load: Load::Open {
+                    rate_per_s: profile.rate_per_s(),
+                    arrivals: planned.arrivals.to_results(),
+                    threads_total: planned.threads_per_server.saturating_mul(servers),
+                    profile: Some(profile),
+                },
+                ..self.asked_open(slot.target, slot.workload, 1.0, slot.repeat)
+            };
+            self.plan_load(asked.load.clone());
+            self.measure(&asked)?;
+        }
+        Ok(())
     }
 
     /// The highest median of the ladder, transactions per second.
