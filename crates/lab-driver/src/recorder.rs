@@ -104,7 +104,8 @@ impl Part {
                 .iter()
                 .zip(&self.kinds)
                 .filter(|(_, totals)| totals.count > 0)
-                .map(|(name, totals)| ((*name).to_owned(), totals.latency.compacted()))
+                // An hour's seconds of every kind would be hundreds of megabytes at full resolution; the rung keeps that.
+                .map(|(name, totals)| ((*name).to_owned(), totals.latency.coarse()))
                 .collect(),
         }
     }

@@ -37,6 +37,17 @@ impl Distribution {
         self.0.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
+    /// Highest microsecond of each bucket, rising, with its count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The lowest and the highest bucket that hold something.
+    pub fn ends_us(&self) -> Option<(u64, u64)> {
+        let filled = || self.0.iter().filter(|(_, count)| *count > 0).map(|(us, _)| *us);
+        Some((filled().min()?, filled().max()?))
+    }
+
     /// The smallest bucket at or below which `quantile` (0..=1) of all values lie, in microseconds.
     pub fn quantile_us(&self, quantile: f64) -> Option<u64> {
         let rank = ((quantile * self.count() as f64).ceil() as u64).max(1);

@@ -9,7 +9,7 @@
 //! 5. `page`, `story`, `say`: the report in sentences, tables and charts; `svg`: the charts.
 //! 6. `html`, `markdown`: the same page in three forms.
 //! 7. [`mod@compare`]: what differs between series, by how much, and how sure that is.
-//! 8. [`price`]: what a cluster costs by a dated price file, and the figures that others published.
+//! 8. [`price`]: what a cluster costs by a dated price file, prices out of the providers' lists, and the figures that others published.
 //!
 //! [`report`] writes `summary.json`, `report.md` and `report.html` into the folder of a series; [`compare()`] sets
 //! several series side by side.

@@ -147,9 +147,12 @@ fn the_report_opens_whole_in_a_browser() {
         "open-loop",
         "verdicts",
         "timeline",
+        "heat",
         "one-thread",
         "per-dollar",
         "per-million",
+        "pareto-rate",
+        "pareto-latency",
         "topology",
         "published",
     ] {

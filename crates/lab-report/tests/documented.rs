@@ -105,11 +105,10 @@ fn every_function_of_a_formula_is_documented() {
     let path = series("documented-functions");
     let html = std::fs::read_to_string(path.join("report.html")).unwrap();
     let mut functions = BTreeSet::new();
-    for formula in html
-        .split("data-from=\"")
-        .skip(1)
-        .map(|rest| rest.split('"').next().unwrap())
-    {
+    let formulas = ["data-from=\"", "data-heat=\""]
+        .into_iter()
+        .flat_map(|attribute| html.split(attribute).skip(1));
+    for formula in formulas.map(|rest| rest.split('"').next().unwrap()) {
         for (end, _) in formula.match_indices('(') {
             let start = formula[..end]
                 .rfind(|c: char| !c.is_ascii_lowercase())

@@ -29,6 +29,7 @@ struct Seen {
     marks: usize,
     lines: usize,
     bars: usize,
+    cells: usize,
 }
 
 fn check(html: &str, files: &Files) -> (Seen, Vec<String>) {
@@ -65,7 +66,65 @@ fn check(html: &str, files: &Files) -> (Seen, Vec<String>) {
     for path in markup::elements(html) {
         drawn(&path, files, &mut seen, &mut wrong);
     }
+    heat_maps(html, files, &mut seen, &mut wrong);
     (seen, wrong)
+}
+
+/// Every cell of every heat map has the shade of its share, and no other cell is drawn.
+fn heat_maps(html: &str, files: &Files, seen: &mut Seen, wrong: &mut Vec<String>) {
+    let all = markup::elements(html);
+    for map in all
+        .iter()
+        .filter_map(|path| path.last())
+        .filter(|own| own.has("data-heat"))
+    {
+        let from = map.get("data-heat").unwrap();
+        let Value::List(shares) = files.value(from).unwrap_or_else(|why| panic!("{from}: {why}")) else {
+            panic!("{from} is no list")
+        };
+        let cell: Vec<f64> = map
+            .get("data-cell")
+            .unwrap()
+            .split(',')
+            .map(|n| n.parse().unwrap())
+            .collect();
+        let columns: usize = map.get("data-columns").unwrap().parse().unwrap();
+        let rows = shares.len() / columns;
+        let mut drawn = vec![0_usize; shares.len()];
+        let shades = all.iter().filter(|path| {
+            path.len() > 1 && path[path.len() - 2].get("data-heat") == Some(from) && path[path.len() - 1].name == "path"
+        });
+        for path in shades {
+            let own = path.last().unwrap();
+            let shade = own
+                .classes()
+                .find_map(|class| class.strip_prefix('s').and_then(|n| n.parse().ok()));
+            for start in own.get("d").unwrap().split('M').skip(1) {
+                let (x, rest) = start.split_once(' ').unwrap();
+                let y = rest.split_once('h').unwrap().0;
+                let column = ((x.parse::<f64>().unwrap() - cell[0]) / cell[2]).round() as usize;
+                let row = ((cell[1] - y.parse::<f64>().unwrap()) / cell[3]).round() as usize - 1;
+                drawn[column * rows + row] = shade.unwrap();
+            }
+        }
+        for (at, share) in shares.iter().enumerate() {
+            seen.cells += 1;
+            let wanted = match share {
+                0.0 => 0,
+                share if *share < 0.01 => 1,
+                share if *share < 0.05 => 2,
+                share if *share < 0.15 => 3,
+                share if *share < 0.40 => 4,
+                _ => 5,
+            };
+            if drawn[at] != wanted {
+                wrong.push(format!(
+                    "cell {at} has shade {} for a share of {share}: {from}",
+                    drawn[at]
+                ));
+            }
+        }
+    }
 }
 
 /// Numbers that are no results: axis ticks, column titles (p95, 120 bytes), numbers of the method, names of lines and
@@ -228,6 +287,7 @@ fn every_figure_of_a_report_comes_from_the_raw_files() {
     whole(&seen, &wrong);
     assert!(seen.figures > 1_500 && seen.verbatim > 400, "{seen:?}");
     assert!(seen.marks > 100 && seen.lines > 30 && seen.bars > 20, "{seen:?}");
+    assert!(seen.cells > 5_000, "{seen:?}");
 }
 
 #[test]
@@ -259,6 +319,22 @@ fn a_false_number_is_found() {
         wrong.iter().any(|line| line.contains("/totals/transactions")),
         "{wrong:?}"
     );
+    // A second's latencies change, and the map of them does not.
+    let (_, before) = check(&html, &Files::of(&[("", &path)]));
+    assert!(!before.iter().any(|line| line.contains("shade")), "{before:?}");
+    for rung in std::fs::read_dir(path.join("rungs")).unwrap() {
+        let file = rung.unwrap().path().join("seconds.jsonl");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let heavier = text.lines().map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["latency"][0][1] = 1_000_000.into();
+            format!("{line}\n")
+        });
+        let heavier: String = heavier.collect();
+        std::fs::write(&file, heavier).unwrap();
+    }
+    let (_, wrong) = check(&html, &Files::of(&[("", &path)]));
+    assert!(wrong.iter().any(|line| line.contains("shade")), "{wrong:?}");
     // And a number that nobody traced.
     let loose = html.replace("</main>", "<p>12,345 TPS</p></main>");
     let (_, wrong) = check(&loose, &Files::of(&[("", &path)]));

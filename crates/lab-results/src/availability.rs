@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::UnixMicros;
 use crate::rung::ErrorCount;
+use crate::{Latency, UnixMicros};
 
 /// `availability.json`, of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct LedgerSecond {
     pub refused: u64,
     /// Acknowledged, by server.
     pub servers: BTreeMap<String, u64>,
+    /// Of those acknowledged in it, from the sending; absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Latency::is_empty")]
+    pub latency: Latency,
 }
 
 /// One fault, from the moment it was made to the next fault or the end.

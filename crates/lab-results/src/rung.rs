@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::run::{Event, Load};
 use crate::{Latency, UnixMicros};
 
+/// Repeat number of a soak's rung: one long interval, which is no repeat of a ladder's short ones at the same load.
+pub const SOAK_REPEAT: u32 = 1000;
+
 /// `rung.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rung {
@@ -16,7 +19,7 @@ pub struct Rung {
     pub target: String,
     pub workload: String,
     pub load: Load,
-    /// From 1.
+    /// From 1; [`SOAK_REPEAT`] for a soak.
     pub repeat: u32,
     /// Start and length of the measured interval, without warm-up.
     pub started: UnixMicros,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use crate::{availability, commands, import, plan, quick};
+use crate::{availability, commands, import, plan, prices, quick};
 
 /// `latsdb lab`; the binary adds it to its own commands.
 pub fn command() -> Command {
@@ -78,6 +78,7 @@ pub fn command() -> Command {
         )
         .subcommand(agent())
         .subcommand(import_sysbench())
+        .subcommand(prices_command())
 }
 
 fn quick_command() -> Command {
@@ -132,6 +133,34 @@ fn import_sysbench() -> Command {
         .arg(text("option", "NAME=VALUE", "An option it was run with (several times)").action(ArgAction::Append))
 }
 
+fn prices_command() -> Command {
+    Command::new("prices")
+        .about("Price files")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("import")
+                .about("Fill a price file out of lists that AWS, Azure or Google publish, fetched before; nothing is fetched")
+                .arg(
+                    path("from", "FILE", "AWS's offer file, pages of Azure's Retail Prices API or of Google's Billing Catalog")
+                        .long("from")
+                        .num_args(1..)
+                        .required(true),
+                )
+                .arg(
+                    path("into", "PRICES", "The price file; entries of other machines, and comments, stay")
+                        .long("into")
+                        .required(true),
+                )
+                .arg(text("region", "REGION", "Only of this region (several times)").action(ArgAction::Append))
+                .arg(
+                    text("type", "TYPE", "Only this machine type (several times) [default: all that the price files know]")
+                        .action(ArgAction::Append),
+                )
+                .arg(text("dated", "YYYY-MM-DD", "When a list without a date was fetched [default: the file's own date]")),
+        )
+}
+
 fn plan_file() -> Arg {
     path("plan", "PLAN", "The plan, as `lab init` prints one")
 }
@@ -170,6 +199,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         "availability" => availability::run(matches),
         "verify" => commands::verify(matches),
         "import-sysbench" => import::run(matches),
+        "prices" => prices::run(matches),
         _ => unreachable!("clap knows the commands"),
     }
 }

@@ -23,6 +23,7 @@ pub mod interrupt;
 mod machines;
 pub mod plan;
 mod preflight;
+mod prices;
 mod progress;
 mod quick;
 mod schedule;

@@ -6,7 +6,7 @@ use crate::figure::Figure;
 use crate::page::{Block, Chart, Column, Page, Row, Section, Sentence, Table};
 use crate::say;
 use crate::series::Series;
-use crate::story::{contest_note, contest_table};
+use crate::story::{contest_note, contest_table, ratios};
 use crate::summary::{Contest, Ladder, Point, Summary, of_contest};
 use crate::svg::plot::{Axis, Line, Mark, Plot};
 use crate::svg::scale::Scale;
@@ -62,6 +62,7 @@ pub fn page(all: &[Series], summaries: &[Summary], contests: &[Contest], fields:
         blocks.push(Block::Table(contest_table(&about, &label)));
         blocks.push(Block::Note(contest_note()));
         blocks.push(Block::Table(costs(&ladders, &label)));
+        blocks.extend(ratios(&sides(&ladders), &label).map(Block::Table));
         sections.push(Section {
             id: format!("workload-{index}"),
             title: say::workload_name(base, index),
@@ -205,6 +206,7 @@ fn chart(
             name: named.name.clone(),
             colour: at,
             annotated: false,
+            faint: false,
             marks: named
                 .ladder
                 .closed()
@@ -261,6 +263,7 @@ fn chart(
             ticks: None,
         },
         lines,
+        front: Vec::new(),
         limits: Vec::new(),
     };
     Chart {
@@ -270,6 +273,19 @@ fn chart(
         note: label.clone(),
         wide: false,
     }
+}
+
+/// `b latsdb, 64 threads` of each, and its best point.
+fn sides<'a>(ladders: &[Named<'a>]) -> Vec<(Sentence, &'a Point)> {
+    let side = |named: &Named<'a>| {
+        let point = named.ladder.best_point()?;
+        let name = Sentence::words(format!("{} ", letter(named.series)))
+            .join(&say::target_name(named.series, named.ladder.target_index))
+            .and(", ")
+            .join(&say::load(named.series, point));
+        Some((name, point))
+    };
+    ladders.iter().filter_map(side).collect()
 }
 
 /// At the best load: why a rate differs.

@@ -483,14 +483,52 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_price_gives_none_and_an_unknown_one_names_the_known() {
-        let shipped = Prices::shipped();
-        let without = shipped.cluster(&[machine("r5n.8xlarge", 1)]).unwrap_err();
+        let listed = parsed(&MINE.replacen("usd_per_hour = 0.9", "", 1)).unwrap();
+        let without = listed.cluster(&[machine("r5.4xlarge", 1)]).unwrap_err();
         assert!(without.to_string().contains("without a price"), "{without}");
-        let unknown = shipped.cluster(&[machine("r99.large", 1)]).unwrap_err().to_string();
+        let unknown = Prices::shipped()
+            .cluster(&[machine("r99.large", 1)])
+            .unwrap_err()
+            .to_string();
         assert!(
             unknown.contains("r99.large") && unknown.contains("c5.4xlarge in us-east-1 (on-demand)"),
             "{unknown}"
         );
+    }
+
+    /// What the providers' own arithmetic gives: a machine of Google's is its vCPUs and its GiB, one of AWS's or
+    /// Azure's a multiple of the smallest of its family.
+    #[test]
+    fn the_shipped_prices_are_what_the_providers_arithmetic_gives() {
+        let shipped = Prices::shipped();
+        let rates = [
+            ("n2-", 0.031_611, 0.004_237),
+            ("e2-", 0.021_811_59, 0.002_923_53),
+            ("c3-", 0.034_65, 0.003_938),
+            ("c3d-", 0.029_563, 0.003_959),
+            // One rate per vCPU, its four GiB included.
+            ("t2a-", 0.038_5, 0.0),
+            ("r5.", 0.063, 0.0),
+            ("r5n.", 0.074_5, 0.0),
+            ("c5.", 0.042_5, 0.0),
+            ("c6g.", 0.034, 0.0),
+            ("t3a.", 0.018_8, 0.0),
+            ("Standard_E", 0.063, 0.0),
+            ("Standard_F", 0.042_3, 0.0),
+        ];
+        for entry in &shipped.machines {
+            let (_, vcpu, gib) = rates
+                .iter()
+                .find(|(family, ..)| entry.machine.starts_with(family))
+                .unwrap_or_else(|| panic!("no arithmetic for {}", entry.machine));
+            let wanted = f64::from(entry.vcpu) * vcpu + entry.memory_gib * gib;
+            let usd = entry.usd_per_hour.expect("every shipped type has a price");
+            assert!(
+                (usd / wanted - 1.0).abs() < 0.01,
+                "{}: {usd}, not {wanted}",
+                entry.machine
+            );
+        }
     }
 
     #[test]

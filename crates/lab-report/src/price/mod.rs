@@ -4,6 +4,7 @@
 //! not known is listed without one, and a cluster with such a machine has no price.
 
 mod file;
+pub mod import;
 mod published;
 
 pub use file::{DiskPrice, MachinePrice, Part, PriceError, Prices, TransferPrice};

@@ -3,6 +3,7 @@
 use lab_results::UnixMicros;
 use lab_results::availability::{Availability, DataCheck, FaultReport, Gap};
 
+use super::heat;
 use crate::figure::{Figure, Place};
 use crate::page::{Block, Chart, Column, Row, Section, Sentence, Table};
 use crate::series::Series;
@@ -33,6 +34,12 @@ pub fn section(series: &Series) -> Option<Section> {
         findings.extend(details(&of, target));
         if !target.seconds.is_empty() {
             charts.push(timeline(&of, target));
+            charts.extend(heat::of_ledger(
+                series,
+                target,
+                &of.field(&["seconds"]),
+                of.name(target),
+            ));
         }
     }
     blocks.push(Block::Table(Table {

@@ -1,17 +1,13 @@
-//! A workload's charts: curves over the ladder, and the strip that says what held each rung back.
+//! A workload's curves over its ladder: rate and latency against threads, and the percentiles of the best loads.
 
-use lab_results::run::Load;
-use lab_results::rung::Bottleneck;
-
+use super::rates::latency_throughput;
 use crate::figure::{Estimate, Figure};
 use crate::page::{Chart, Sentence};
 use crate::say;
 use crate::series::Series;
 use crate::summary::{Ladder, Point};
-use crate::svg::bars::{Bar, Bars};
 use crate::svg::plot::{Axis, Line, Mark, Plot};
 use crate::svg::scale::Scale;
-use crate::svg::strips::{VerdictCell, Verdicts};
 use crate::text::number;
 
 /// Rate and p95 against threads, one against the other, and the percentiles of each target's best load.
@@ -91,6 +87,7 @@ fn against_threads(
             name: ladder.target.clone(),
             colour: ladder.target_index,
             annotated: false,
+            faint: false,
             marks: ladder
                 .closed()
                 .filter_map(|point| {
@@ -139,6 +136,7 @@ fn against_threads(
             ticks: None,
         },
         lines,
+        front: Vec::new(),
         limits,
     };
     let log = is_latency && plot.y.scale.is_log();
@@ -156,7 +154,7 @@ fn against_threads(
 }
 
 /// Whiskers included.
-fn range(lines: &[Line]) -> (f64, f64) {
+pub fn range(lines: &[Line]) -> (f64, f64) {
     let values = || {
         lines
             .iter()
@@ -189,67 +187,6 @@ fn thread_axis(ladders: &[&Ladder]) -> Axis {
     }
 }
 
-fn latency_throughput(ladders: &[&Ladder], label: &Sentence) -> Chart {
-    let lines: Vec<Line> = ladders
-        .iter()
-        .map(|ladder| Line {
-            name: ladder.target.clone(),
-            colour: ladder.target_index,
-            annotated: true,
-            marks: ladder
-                .closed()
-                .filter_map(|point| {
-                    let p95 = point.p95_ms()?;
-                    let threads = point.load.threads_total();
-                    Some(Mark {
-                        x: point.tps.middle.value,
-                        x_from: Some(point.tps.middle.from.clone()),
-                        y: p95.clone(),
-                        low: None,
-                        high: None,
-                        tip: format!(
-                            "{}, {threads} threads: p95 {} ms at {} transactions/s",
-                            ladder.target,
-                            number(p95.value),
-                            number(point.tps.middle.value)
-                        ),
-                        annotation: threads.to_string(),
-                    })
-                })
-                .collect(),
-        })
-        .collect();
-    let (lowest, highest) = range(&lines);
-    let fastest = lines
-        .iter()
-        .flat_map(|line| &line.marks)
-        .map(|mark| mark.x)
-        .fold(0.0, f64::max);
-    let plot = Plot {
-        kind: "latency-throughput",
-        name: format!("p95 latency against throughput: {}", label.plain()),
-        x: Axis {
-            title: "transactions/s".into(),
-            scale: Scale::from_zero(fastest),
-            ticks: None,
-        },
-        y: Axis {
-            title: "p95 of a transaction, ms".into(),
-            scale: Scale::fitting(lowest, highest),
-            ticks: None,
-        },
-        lines,
-        limits: Vec::new(),
-    };
-    Chart {
-        kind: "latency-throughput",
-        title: "What a rate costs in latency".into(),
-        svg: plot.draw(),
-        note: Sentence::words("Right and low is good; the small numbers are threads. ").join(label),
-        wide: false,
-    }
-}
-
 /// Quantiles of the curve and how the axis names them.
 const CURVE: [(f64, &str); 8] = [
     (0.5, "50%"),
@@ -279,17 +216,13 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
                     let figure = Figure::quantile_ms(quantile, &sourced)?;
                     Some(Mark {
                         x: position(quantile),
-                        x_from: None,
                         tip: format!(
                             "{}: {}% of transactions within {} ms",
                             ladder.target,
                             quantile * 100.0,
                             number(figure.value)
                         ),
-                        y: figure,
-                        low: None,
-                        high: None,
-                        annotation: String::new(),
+                        ..Mark::at(figure)
                     })
                 })
                 .collect();
@@ -303,6 +236,7 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
                 colour: ladder.target_index,
                 marks,
                 annotated: false,
+                faint: false,
             })
         })
         .collect();
@@ -327,6 +261,7 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
             ticks: None,
         },
         lines,
+        front: Vec::new(),
         limits: Vec::new(),
     };
     Chart {
@@ -335,246 +270,5 @@ fn percentiles(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Chart 
         svg: plot.draw(),
         note: at.join(label),
         wide: false,
-    }
-}
-
-/// The best rate of each target, with its interval.
-pub fn best_rates(ladders: &[&Ladder], label: &Sentence) -> Chart {
-    let bars = ladders
-        .iter()
-        .filter_map(|ladder| {
-            let point = ladder.best_point()?;
-            Some(Bar {
-                label: ladder.target.clone(),
-                under: match point.load {
-                    Load::Closed { threads_total: 1, .. } => "at 1 thread".into(),
-                    Load::Closed { threads_total, .. } => format!("at {} threads", number(f64::from(threads_total))),
-                    Load::Open { rate_per_s, .. } => format!("asked {}/s", number(rate_per_s)),
-                },
-                colour: ladder.target_index,
-                low: point.tps.low.as_ref().map(|low| low.value),
-                high: point.tps.high.as_ref().map(|high| high.value),
-                shown: Sentence::from(&point.tps.middle),
-                value: point.tps.middle.clone(),
-                elsewhere: false,
-            })
-        })
-        .collect();
-    Chart {
-        kind: "best",
-        title: "Best rate of each".into(),
-        svg: Bars {
-            kind: "best",
-            name: format!("Best rate of each: {}", label.plain()),
-            axis: "transactions/s: longer is better; the line is the interval".into(),
-            bars,
-        }
-        .draw(),
-        note: label.clone(),
-        wide: false,
-    }
-}
-
-/// Asked for against got, and latency from the intended start.
-pub fn open_loop(ladders: &[&Ladder], label: &Sentence) -> Chart {
-    let mut lines = Vec::new();
-    for ladder in ladders {
-        let open: Vec<&Point> = ladder.points.iter().filter(|point| !point.is_closed()).collect();
-        let marks = |of: &dyn Fn(&Point) -> Option<Figure>, what: &str| -> Vec<Mark> {
-            open.iter()
-                .filter_map(|point| {
-                    let Load::Open { rate_per_s, .. } = point.load else {
-                        return None;
-                    };
-                    let figure = of(point)?;
-                    Some(Mark {
-                        x: rate_per_s,
-                        x_from: None,
-                        low: None,
-                        high: None,
-                        tip: format!(
-                            "{}, {what} at {}/s: {} ms",
-                            ladder.target,
-                            number(rate_per_s),
-                            number(figure.value)
-                        ),
-                        y: figure,
-                        annotation: String::new(),
-                    })
-                })
-                .collect()
-        };
-        let total = marks(&|point| point.p95_ms().cloned(), "p95 from the intended start");
-        let service = marks(&|point| point.service_p95_ms.clone(), "p95 from the sending");
-        if !total.is_empty() {
-            lines.push(Line {
-                name: ladder.target.clone(),
-                colour: ladder.target_index,
-                marks: total,
-                annotated: false,
-            });
-        }
-        if !service.is_empty() {
-            lines.push(Line {
-                name: "↳ service".into(),
-                colour: ladder.target_index,
-                marks: service,
-                annotated: false,
-            });
-        }
-    }
-    let (lowest, highest) = range(&lines);
-    let fastest = lines
-        .iter()
-        .flat_map(|line| &line.marks)
-        .map(|mark| mark.x)
-        .fold(0.0, f64::max);
-    let plot = Plot {
-        kind: "open-loop",
-        name: format!("Open loop: latency against the rate asked for: {}", label.plain()),
-        x: Axis {
-            title: "transactions/s asked for".into(),
-            scale: Scale::from_zero(fastest),
-            ticks: None,
-        },
-        y: Axis {
-            title: "p95 of a transaction, ms".into(),
-            scale: Scale::fitting(lowest, highest),
-            ticks: None,
-        },
-        lines,
-        limits: Vec::new(),
-    };
-    Chart {
-        kind: "open-loop",
-        title: "Latency at a given rate (open loop)".into(),
-        svg: plot.draw(),
-        note: Sentence::words(
-            "From the moment a transaction was due; \"service\" counts from the moment it was sent. ",
-        )
-        .join(label),
-        wide: false,
-    }
-}
-
-/// Closed and open loops each have a strip: rates asked for differ from target to target.
-pub fn verdict_strips(series: &Series, workload: &str, label: &Sentence) -> Vec<Chart> {
-    let loads = |closed: bool| -> Vec<String> {
-        let mut loads: Vec<(f64, String)> = Vec::new();
-        for rung in series.rungs.iter().filter(|rung| rung.workload == workload) {
-            let key = match &rung.load {
-                Load::Closed { threads_total, .. } if closed => f64::from(*threads_total),
-                Load::Open { rate_per_s, .. } if !closed => *rate_per_s,
-                _ => continue,
-            };
-            let text = say::short_load(&rung.load);
-            if !loads.iter().any(|(_, known)| *known == text) {
-                loads.push((key, text));
-            }
-        }
-        loads.sort_by(|a, b| a.0.total_cmp(&b.0));
-        loads.into_iter().map(|(_, text)| text).collect()
-    };
-    let strips = [
-        (loads(true), "What held each rung back", "columns: threads in total"),
-        (
-            loads(false),
-            "What held each rate back (open loop)",
-            "columns: transactions/s asked for",
-        ),
-    ];
-    strips
-        .into_iter()
-        .filter(|(loads, ..)| !loads.is_empty())
-        .map(|(loads, title, columns)| verdict_strip(series, workload, label, (loads, title, columns)))
-        .collect()
-}
-
-fn verdict_strip(
-    series: &Series,
-    workload: &str,
-    label: &Sentence,
-    (loads, title, columns): (Vec<String>, &str, &'static str),
-) -> Chart {
-    let rows = series
-        .run
-        .targets
-        .iter()
-        .enumerate()
-        .map(|(index, target)| {
-            let cells = loads
-                .iter()
-                .map(|load| verdict_cell(series, workload, &target.name, load))
-                .collect();
-            (target.name.clone(), index, cells)
-        })
-        .collect();
-    Chart {
-        kind: "verdicts",
-        title: title.into(),
-        svg: Verdicts {
-            name: format!("{title}: {}", label.plain()),
-            columns,
-            loads,
-            rows,
-        }
-        .draw(),
-        note: Sentence::words(
-            "The verdict of most repeats; the evidence stands under \"What limited the rate\". A dashed cell is void, an empty one was not measured.",
-        ),
-        wide: true,
-    }
-}
-
-fn verdict_cell(series: &Series, workload: &str, target: &str, load: &str) -> Option<VerdictCell> {
-    let repeats: Vec<_> = series
-        .rungs
-        .iter()
-        .filter(|rung| rung.workload == workload && rung.target == target && say::short_load(&rung.load) == load)
-        .collect();
-    let first = repeats.first()?;
-    let counted: Vec<_> = repeats.iter().filter(|rung| rung.void.is_none()).collect();
-    if counted.is_empty() {
-        return Some(VerdictCell {
-            class: "void",
-            text: "VOID".into(),
-            tip: first.void.clone().unwrap_or_default(),
-        });
-    }
-    let verdicts: Vec<_> = counted.iter().filter_map(|rung| rung.verdict.as_ref()).collect();
-    let votes = |bottleneck| {
-        verdicts
-            .iter()
-            .filter(|verdict| verdict.bottleneck == bottleneck)
-            .count()
-    };
-    let Some(verdict) = verdicts.iter().max_by(|a, b| {
-        votes(a.bottleneck)
-            .cmp(&votes(b.bottleneck))
-            .then(a.confidence.total_cmp(&b.confidence))
-    }) else {
-        return Some(VerdictCell {
-            class: "unjudged",
-            text: "not judged".into(),
-            tip: "No machine was watched.".into(),
-        });
-    };
-    Some(VerdictCell {
-        class: class_of(verdict.bottleneck),
-        text: say::short_bottleneck(verdict.bottleneck).into(),
-        tip: verdict.evidence.join("\n"),
-    })
-}
-
-fn class_of(bottleneck: Bottleneck) -> &'static str {
-    match bottleneck {
-        Bottleneck::LoadGenerator => "load",
-        Bottleneck::SqlCpu => "sql",
-        Bottleneck::DataCpu => "data",
-        Bottleneck::NetworkBandwidth => "net",
-        Bottleneck::NetworkPackets => "packets",
-        Bottleneck::Disk => "disk",
-        Bottleneck::Locks => "locks",
-        Bottleneck::None => "none",
     }
 }

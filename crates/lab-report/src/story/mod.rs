@@ -1,19 +1,25 @@
 //! The report of one series as a page: what was found first, then the proof, then everything one needs to doubt it.
 //!
-//! 1. [`results`]: each workload: its [`curves`], verdicts, the table.
-//! 2. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines.
-//! 3. [`why`]: what limited the rate, what an operation costs, what one thread's latency is made of, errors.
-//! 4. [`money`]: cost and price-performance, and what others published.
+//! 1. [`results`]: each workload at a [`glance`]; its [`curves`] over threads and [`rates`], [`verdicts`], the table.
+//! 2. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines. [`heat`]: where their latencies lay.
+//! 3. [`why`]: what limited the rate, what one thread's latency is made of, errors. [`costs`]: what an operation costs.
+//! 4. [`money`]: cost and price-performance, the [`market`], and what others published.
 //! 5. [`machines`]: the topology and what the probes found.
 //! 6. [`setup`]: configuration, what was not run, how the figures were made.
 
 mod availability;
+mod costs;
 mod curves;
+mod glance;
+mod heat;
 mod machines;
+mod market;
 mod money;
+mod rates;
 mod results;
 mod seconds;
 mod setup;
+mod verdicts;
 mod why;
 
 use crate::figure::Figure;
@@ -23,6 +29,8 @@ use crate::series::Series;
 use crate::summary::{Ladder, Summary};
 use crate::text;
 
+pub use costs::ratios;
+pub use market::standing;
 pub use results::{contest_note, contest_table};
 
 /// More tiles than this say less: then only the first workload's are shown.
@@ -33,8 +41,9 @@ pub fn page(series: &Series, summary: &Summary) -> Page {
     sections.extend((0..series.run.workloads.len()).filter_map(|index| results::of_workload(series, summary, index)));
     sections.extend(availability::section(series));
     sections.extend(seconds::section(series, summary));
+    sections.extend(heat::section(series, summary));
     sections.extend(why::limits(series, summary));
-    sections.extend(why::costs(series, summary));
+    sections.extend(costs::section(series, summary));
     sections.extend(why::one_thread(series, summary));
     sections.extend(why::errors(series));
     sections.extend(money::section(series, summary));

@@ -1,5 +1,6 @@
 //! What the rate costs, in both directions, dated; and what others published about theirs.
 
+use super::market;
 use crate::figure::{Figure, Place};
 use crate::page::{Block, Chart, Column, Row, Section, Sentence, Table};
 use crate::price::{Published, STALE_DAYS, days_between};
@@ -27,8 +28,21 @@ pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
         let label = say::workload(series, index);
         blocks.push(Block::Charts(charts(&ladders, &label)));
         blocks.push(Block::Table(table(series, &ladders, &label)));
+        if let Some(found) = summary.markets.iter().find(|market| market.workload_index == index) {
+            blocks.extend(market::blocks(series, found, &label));
+        }
     }
     blocks.push(Block::Table(lines(series)));
+    for index in 0..series.run.targets.len() {
+        if let Some(price) = &series.run.targets[index].price
+            && !price.lines.iter().any(|line| line.what.contains(" transfer, "))
+        {
+            blocks
+                .push(Block::Note(say::target_name(series, index).and(
+                    ": no transfer is in this cost; traffic that leaves a zone costs extra.",
+                )));
+        }
+    }
     let unpriced: Vec<usize> = (0..series.run.targets.len())
         .filter(|&index| series.run.targets[index].price.is_none())
         .collect();
@@ -154,6 +168,7 @@ fn table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table {
                 of(best, &|point| point.usd_per_million_transactions.clone()),
                 gain,
                 Sentence::from(&at_slo.map(|point| point.tps.middle.clone())),
+                of(at_slo, &|point| point.transactions_per_usd.clone()),
                 of(at_slo, &|point| point.usd_per_million_transactions.clone()),
                 of(best, &|point| point.tps_per_vcpu.clone()),
             ])
@@ -169,6 +184,7 @@ fn table(series: &Series, ladders: &[&Ladder], label: &Sentence) -> Table {
             Column::number("Per million tx", "$, less is better"),
             Column::number("Per dollar against first", "change"),
             Column::number("Rate at service level", "tx/s"),
+            Column::number("Per dollar there", "tx, more is better"),
             Column::number("Per million tx there", "$, less is better"),
             Column::number("Per vCPU", "tx/s"),
         ],

@@ -2,7 +2,10 @@
 
 use lab_results::run::Load;
 
-use super::curves::{best_rates, ladder_charts, open_loop, verdict_strips};
+use super::curves::ladder_charts;
+use super::glance;
+use super::rates::{best_rates, open_loop};
+use super::verdicts::verdict_strips;
 use crate::figure::Figure;
 use crate::page::{Block, Column, Row, Section, Sentence, Table};
 use crate::say;
@@ -21,7 +24,7 @@ pub fn findings(series: &Series, summary: &Summary) -> Section {
         summary
             .findings
             .iter()
-            .flat_map(|findings| group(series, findings))
+            .flat_map(|findings| group(series, summary, findings))
             .collect()
     };
     Section {
@@ -32,19 +35,21 @@ pub fn findings(series: &Series, summary: &Summary) -> Section {
 }
 
 /// Under the workload's full name, since every sentence is about that alone.
-fn group(series: &Series, findings: &Findings) -> Vec<Block> {
+fn group(series: &Series, summary: &Summary, findings: &Findings) -> Vec<Block> {
     let index = findings
         .workload
         .as_ref()
         .and_then(|name| series.run.workloads.iter().position(|workload| workload.name == *name));
-    let mut blocks: Vec<Block> = index
-        .map(|index| {
-            vec![
-                Block::Heading(say::workload_name(series, index)),
-                Block::Note(say::workload(series, index)),
-            ]
-        })
-        .unwrap_or_default();
+    let mut blocks = Vec::new();
+    if let Some(index) = index {
+        let label = say::workload(series, index);
+        blocks.push(Block::Heading(say::workload_name(series, index)));
+        let name = &series.run.workloads[index].name;
+        match glance::table(series, summary, name, &label) {
+            Some(table) => blocks.push(Block::Table(table)),
+            None => blocks.push(Block::Note(label)),
+        }
+    }
     blocks.push(Block::List(findings.sentences.clone()));
     blocks
 }

@@ -1,10 +1,10 @@
-//! Why the figures are what they are: limits with evidence, cost of an operation, one thread's latency, errors.
+//! Why the figures are what they are: limits with evidence, one thread's latency, errors.
 
 use crate::figure::Figure;
 use crate::page::{Block, Chart, Column, Row, Section, Sentence, Table};
 use crate::say;
 use crate::series::{Measured, Series};
-use crate::summary::{CostFigures, Ladder, Summary};
+use crate::summary::{Ladder, Summary};
 use crate::svg::bars::Stack;
 
 pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
@@ -77,163 +77,6 @@ pub fn limits(series: &Series, summary: &Summary) -> Option<Section> {
             })],
         }],
     })
-}
-
-/// Per transaction at each target's best load.
-pub fn costs(series: &Series, summary: &Summary) -> Option<Section> {
-    let mut blocks = Vec::new();
-    for index in 0..series.run.workloads.len() {
-        let ladders: Vec<&Ladder> = summary.ladders_of(&series.run.workloads[index].name).collect();
-        let label = say::workload(series, index);
-        let rows = cost_rows(series, &ladders);
-        if !rows.is_empty() {
-            blocks.push(Block::Table(Table {
-                caption: Sentence::words("Per transaction, at the best load: ").join(&label),
-                columns: vec![
-                    Column::text("Target, load"),
-                    Column::text("Node"),
-                    Column::number("CPU", "µs"),
-                    Column::number("its process", "µs of CPU"),
-                    Column::number("Context switches", ""),
-                    Column::number("Network", "bytes"),
-                    Column::number("Packets", ""),
-                    Column::number("Disk writes", ""),
-                    Column::number("Written", "bytes"),
-                    Column::number("Flushes", ""),
-                    Column::number("CPU against first", "ratio"),
-                ],
-                rows,
-            }));
-        }
-        let rows = statement_rows(series, &ladders);
-        if !rows.is_empty() {
-            blocks.push(Block::Folded {
-                title: Sentence::words("Statements of ")
-                    .join(&say::workload_name(series, index))
-                    .and(" at the best load"),
-                blocks: vec![Block::Table(Table {
-                    caption: label,
-                    columns: vec![
-                        Column::text("Statement"),
-                        Column::text("Target"),
-                        Column::text("Load"),
-                        Column::number("Per transaction", ""),
-                        Column::number("Rows", "each"),
-                        Column::number("Bytes", "each, both ways"),
-                        Column::number("p50", "ms"),
-                        Column::number("p95", "ms"),
-                        Column::number("p99", "ms"),
-                    ],
-                    rows,
-                })],
-            });
-        }
-    }
-    (!blocks.is_empty()).then(|| Section {
-        id: "costs".into(),
-        title: "What an operation costs".into(),
-        blocks,
-    })
-}
-
-fn cost_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let base = ladders
-        .first()
-        .and_then(|ladder| ladder.best_point())
-        .and_then(|point| point.server_costs.as_ref())
-        .map(|costs| costs.cpu_us.clone());
-    for ladder in ladders {
-        let Some(point) = ladder.best_point() else { continue };
-        let target = &series.run.targets[ladder.target_index];
-        let ratio = |costs: &CostFigures| {
-            base.as_ref()
-                .filter(|base| base.value > 0.0)
-                .map(|base| costs.cpu_us.over(base))
-        };
-        let label = say::target_name(series, ladder.target_index)
-            .and(", ")
-            .join(&say::load(series, point));
-        let first = rows.len();
-        for costs in &point.costs {
-            let roles = series
-                .run
-                .nodes
-                .iter()
-                .find(|node| node.name == costs.node)
-                .map(|node| node.roles.join(", "))
-                .unwrap_or_default();
-            let place = series.place(&format!("r{}", point.rungs[0]));
-            let name = Sentence::new().verbatim(&costs.node, place.field(&["costs"]));
-            let name = if roles.is_empty() {
-                name
-            } else {
-                name.and(format!(" ({roles})"))
-            };
-            let alone = target.nodes.len() == 1 && target.nodes[0] == costs.node;
-            rows.push(cost_row(&label, name, costs, ratio(costs).filter(|_| alone)));
-        }
-        if let Some(costs) = point.server_costs.as_ref().filter(|_| target.nodes.len() > 1) {
-            rows.push(cost_row(&label, "its servers together".into(), costs, ratio(costs)));
-        }
-        if let Some(row) = rows.get_mut(first) {
-            row.group = true;
-        }
-    }
-    rows
-}
-
-fn cost_row(label: &Sentence, node: Sentence, costs: &CostFigures, ratio: Option<Figure>) -> Row {
-    Row::of(vec![
-        label.clone(),
-        node,
-        Sentence::from(&costs.cpu_us),
-        Sentence::from(&costs.process_cpu_us),
-        Sentence::from(&costs.context_switches),
-        Sentence::from(&costs.net_bytes),
-        Sentence::from(&costs.net_packets),
-        Sentence::from(&costs.disk_writes),
-        Sentence::from(&costs.disk_bytes),
-        Sentence::from(&costs.disk_flushes),
-        Sentence::from(&ratio),
-    ])
-}
-
-fn statement_rows(series: &Series, ladders: &[&Ladder]) -> Vec<Row> {
-    let mut kinds: Vec<&String> = ladders
-        .iter()
-        .filter_map(|ladder| ladder.best_point())
-        .flat_map(|point| point.statements.keys())
-        .collect();
-    kinds.sort();
-    kinds.dedup();
-    let mut rows = Vec::new();
-    for kind in kinds {
-        let mut first = true;
-        for ladder in ladders {
-            let Some(point) = ladder.best_point() else { continue };
-            let Some(statement) = point.statements.get(kind) else {
-                continue;
-            };
-            let place = series.place(&format!("r{}", point.rungs[0]));
-            rows.push(Row {
-                group: std::mem::take(&mut first),
-                faint: false,
-                cells: vec![
-                    Sentence::new().verbatim(kind, place.field(&["statements"])),
-                    say::target_name(series, ladder.target_index),
-                    say::load(series, point),
-                    Sentence::from(&statement.per_transaction),
-                    Sentence::from(&statement.rows),
-                    Sentence::from(&statement.bytes),
-                    Sentence::from(&statement.p50_ms),
-                    Sentence::from(&statement.p95_ms),
-                    Sentence::from(&statement.p99_ms),
-                ],
-            });
-        }
-    }
-    rows
 }
 
 /// Measured latency of the lightest rungs against what the probes add up to.

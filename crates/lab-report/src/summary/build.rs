@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use lab_results::run::{Load, Slo};
-use lab_results::rung::NodeCost;
+use lab_results::rung::{NodeCost, SOAK_REPEAT};
 
 use super::{
     AtSlo, CostFigures, Knee, Ladder, LatencyFigures, Point, PointVerdict, SUMMARY_SCHEMA, StatementFigures, Summary,
-    TrendFigures, Void, contest, findings,
+    TrendFigures, Void, contest, findings, market,
 };
 use crate::figure::{Estimate, Figure, Sourced};
 use crate::series::{Measured, Series};
@@ -18,6 +18,7 @@ impl Summary {
     pub fn of(series: &Series) -> Summary {
         let ladders = ladders(series);
         let contests = contest::within(series, &ladders);
+        let markets = market::of(series, &ladders);
         let mut summary = Summary {
             summary_schema: SUMMARY_SCHEMA,
             series: series.run.name.clone(),
@@ -29,6 +30,7 @@ impl Summary {
             findings: Vec::new(),
             ladders,
             contests,
+            markets,
             files: files(series),
         };
         summary.findings = findings::of(series, &summary);
@@ -89,6 +91,8 @@ fn ladder(series: &Series, workload_index: usize, target_index: usize, rungs: &[
             .over(&Figure::constant(1e6))
     });
     let (void, counted): (Vec<&Measured>, Vec<&Measured>) = rungs.iter().partition(|rung| rung.void.is_some());
+    let (soaks, counted): (Vec<&Measured>, Vec<&Measured>) =
+        counted.into_iter().partition(|rung| rung.repeat == SOAK_REPEAT);
     let mut by_load: Vec<(&Load, Vec<&Measured>)> = Vec::new();
     for rung in counted {
         match by_load.iter_mut().find(|(load, _)| same_load(load, &rung.load)) {
@@ -100,6 +104,7 @@ fn ladder(series: &Series, workload_index: usize, target_index: usize, rungs: &[
     let context = Context {
         seed: series.run.seed,
         nodes: &target.nodes,
+        tiers: tiers(series, &target.nodes),
         vcpus: vcpus.as_ref(),
         usd_per_hour: usd_per_hour.as_ref(),
     };
@@ -121,6 +126,7 @@ fn ladder(series: &Series, workload_index: usize, target_index: usize, rungs: &[
         slo: series.run.slo.as_ref().map(|slo| at_slo(slo, &points)),
         best,
         points,
+        soaks: soaks.iter().map(|rung| point(&context, &rung.load, &[*rung])).collect(),
         voids: void
             .iter()
             .map(|rung| Void {
@@ -134,7 +140,8 @@ fn ladder(series: &Series, workload_index: usize, target_index: usize, rungs: &[
     }
 }
 
-fn same_load(a: &Load, b: &Load) -> bool {
+/// The same number of clients, or the same rate asked for.
+pub fn same_load(a: &Load, b: &Load) -> bool {
     load_key(a) == load_key(b)
 }
 
@@ -150,8 +157,26 @@ fn load_key(load: &Load) -> (u8, f64) {
 struct Context<'a> {
     seed: u64,
     nodes: &'a [String],
+    tiers: Vec<(String, Vec<String>)>,
     vcpus: Option<&'a Figure>,
     usd_per_hour: Option<&'a Figure>,
+}
+
+/// The nodes that take part in a target's rungs, its own and those that make the load, by what they do: `load`, `sql`, or
+/// `load + sql` of a machine that does both.
+fn tiers(series: &Series, own: &[String]) -> Vec<(String, Vec<String>)> {
+    let mut tiers: Vec<(String, Vec<String>)> = Vec::new();
+    for node in &series.run.nodes {
+        if !own.contains(&node.name) && !node.roles.iter().any(|role| role == "load") {
+            continue;
+        }
+        let role = node.roles.join(" + ");
+        match tiers.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, nodes)) => nodes.push(node.name.clone()),
+            None => tiers.push((role, vec![node.name.clone()])),
+        }
+    }
+    tiers
 }
 
 fn point(context: &Context, load: &Load, repeats: &[&Measured]) -> Point {
@@ -159,7 +184,7 @@ fn point(context: &Context, load: &Load, repeats: &[&Measured]) -> Point {
     let tps = Estimate::of(repeats.iter().map(|rung| rung.tps()).collect(), context.seed)
         .expect("a point has at least one rung");
     let latencies: Vec<Sourced> = repeats.iter().map(|rung| rung.latency()).collect();
-    let server_costs = servers(context.nodes, repeats);
+    let server_costs = together("", context.nodes, repeats);
     let per_hour = tps.middle.scaled(3_600.0);
     Point {
         load: load.clone(),
@@ -183,6 +208,11 @@ fn point(context: &Context, load: &Load, repeats: &[&Measured]) -> Point {
         service_p95_ms: service(repeats),
         statements: statements(repeats),
         costs: nodes(repeats),
+        tier_costs: context
+            .tiers
+            .iter()
+            .filter_map(|(role, nodes)| together(role, nodes, repeats))
+            .collect(),
         tps_per_vcpu: context.vcpus.map(|vcpus| tps.middle.over(vcpus)),
         // Processor microseconds per transaction, turned over.
         tps_per_used_cpu: server_costs
@@ -323,11 +353,11 @@ fn nodes(repeats: &[&Measured]) -> Vec<CostFigures> {
         .collect()
 }
 
-/// Only if every node of the target was watched in every repeat.
-fn servers(nodes: &[String], repeats: &[&Measured]) -> Option<CostFigures> {
+/// Only if every one of the nodes was watched in every repeat.
+fn together(name: &str, nodes: &[String], repeats: &[&Measured]) -> Option<CostFigures> {
     let watched = |rung: &&Measured| nodes.iter().all(|node| rung.costs.contains_key(node));
     (!nodes.is_empty() && repeats.iter().all(watched))
-        .then(|| costs("", nodes, repeats))
+        .then(|| costs(name, nodes, repeats))
         .flatten()
 }
 
@@ -339,7 +369,7 @@ fn costs(name: &str, nodes: &[String], repeats: &[&Measured]) -> Option<CostFigu
         .copied()
         .collect();
     let transactions = transactions(&watched)?;
-    let optional = |field: &str, of: &dyn Fn(&NodeCost) -> Option<f64>| -> Option<Figure> {
+    let whole = |field: &str, of: &dyn Fn(&NodeCost) -> Option<f64>| -> Option<Figure> {
         let each: Option<Vec<Figure>> = watched
             .iter()
             .flat_map(|rung| {
@@ -349,11 +379,14 @@ fn costs(name: &str, nodes: &[String], repeats: &[&Measured]) -> Option<CostFigu
                 })
             })
             .collect();
-        Some(Figure::sum(&each?)?.over(&transactions))
+        Figure::sum(&each?)
     };
+    let optional = |field: &str, of: &dyn Fn(&NodeCost) -> Option<f64>| Some(whole(field, of)?.over(&transactions));
+    let intervals: Vec<Figure> = watched.iter().map(|rung| rung.interval()).collect();
     let sum = |field: &str, of: &dyn Fn(&NodeCost) -> f64| optional(field, &|cost| Some(of(cost)));
     Some(CostFigures {
         node: name.to_owned(),
+        cores_busy: whole("cpu_s", &|cost| Some(cost.cpu_s))?.over(&Figure::sum(&intervals)?),
         cpu_us: sum("cpu_s", &|cost| cost.cpu_s)?.scaled(1e6),
         process_cpu_us: optional("process_cpu_s", &|cost| cost.process_cpu_s).map(|figure| figure.scaled(1e6)),
         context_switches: sum("context_switches", &|cost| cost.context_switches as f64)?,

@@ -4,7 +4,7 @@
 use lab_results::run::Load;
 use serde::Serialize;
 
-use super::{Contest, Contrast, Ladder, Point, Summary};
+use super::{Contest, Contrast, Ladder, Market, Point, Summary};
 use crate::figure::Figure;
 use crate::page::Sentence;
 use crate::say;
@@ -23,12 +23,7 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
     let mut findings = Vec::new();
     for workload in &series.run.workloads {
         let mut sentences = Vec::new();
-        for ladder in summary.ladders_of(&workload.name) {
-            sentences.extend(best(series, ladder));
-            sentences.extend(service_level(series, ladder));
-            sentences.extend(searched_rate(series, ladder));
-            sentences.extend(oddities(series, ladder));
-        }
+        // Who leads by how much comes first.
         for contest in summary
             .contests
             .iter()
@@ -36,6 +31,20 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
         {
             sentences.extend(of_contest(contest));
         }
+        for ladder in summary.ladders_of(&workload.name) {
+            sentences.extend(best(series, ladder));
+            sentences.extend(service_level(series, ladder));
+            sentences.extend(searched_rate(series, ladder));
+            sentences.extend(oddities(series, ladder));
+            sentences.extend(soaks(series, ladder));
+        }
+        sentences.extend(
+            summary
+                .markets
+                .iter()
+                .filter(|market| market.workload == workload.name)
+                .flat_map(|market| front(series, market)),
+        );
         if !sentences.is_empty() {
             findings.push(Findings {
                 workload: Some(workload.name.clone()),
@@ -220,6 +229,81 @@ fn oddities(series: &Series, ladder: &Ladder) -> Vec<Sentence> {
         );
     }
     said
+}
+
+/// What a long interval gave, against the short ones at the same load, and whether it drifted.
+fn soaks(series: &Series, ladder: &Ladder) -> Vec<Sentence> {
+    ladder
+        .soaks
+        .iter()
+        .map(|soak| {
+            let rung = soak.rungs[0];
+            let length = series.place(&format!("r{rung}")).figure(
+                &["measured_s"],
+                series
+                    .rungs
+                    .iter()
+                    .find(|measured| measured.index == rung)
+                    .map_or(0.0, |measured| measured.measured_s),
+            );
+            let mut sentence = say::target_name(series, ladder.target_index)
+                .and(": over ")
+                .figure(&length)
+                .and(" s at ")
+                .join(&say::load(series, soak))
+                .and(" it gave ")
+                .figure(&soak.tps.middle)
+                .and(" transactions/s");
+            if let Some(p95) = soak.p95_ms() {
+                sentence = sentence.and(", p95 ").figure(p95).and(" ms");
+            }
+            let short = ladder
+                .points
+                .iter()
+                .find(|point| super::build::same_load(&point.load, &soak.load));
+            if let Some(short) = short {
+                sentence = sentence
+                    .and(" (")
+                    .change(&say::percent(&soak.tps.middle.over(&short.tps.middle)))
+                    .and("% against the short intervals at that load)");
+            }
+            match soak.trends.first() {
+                Some(trend) if trend.steady => sentence.and("; no drift shown."),
+                Some(trend) => sentence
+                    .and("; it drifted by ")
+                    .change(&trend.per_hour.scaled(100.0))
+                    .and("% an hour."),
+                None => sentence.and("."),
+            }
+        })
+        .collect()
+}
+
+/// Whose price nobody beats, and who is beaten by whom.
+fn front(series: &Series, market: &Market) -> Vec<Sentence> {
+    let (front, beaten): (Vec<_>, Vec<_>) = market.offers.iter().partition(|offer| offer.dominated_by.is_empty());
+    let mut said = Sentence::words("By price and best rate, ");
+    for (at, offer) in front.iter().enumerate() {
+        let between = match at {
+            0 => "",
+            _ if at + 1 == front.len() => " and ",
+            _ => ", ",
+        };
+        said = said.and(between).join(&say::target_name(series, offer.target_index));
+    }
+    said = said.and(if front.len() == 1 {
+        " is beaten by none"
+    } else {
+        " are beaten by none: the dearer gives more"
+    });
+    for offer in beaten {
+        said = said
+            .and("; ")
+            .join(&say::target_name(series, offer.target_index))
+            .and(" is ")
+            .join(&crate::story::standing(series, &offer.dominated_by));
+    }
+    vec![said.and(".")]
 }
 
 /// `p95 ≤ 20 ms`.

@@ -6,6 +6,7 @@
 mod build;
 mod contest;
 mod findings;
+mod market;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::stats::Outcome;
 
 pub use contest::contests_between;
 pub use findings::{Findings, of_contest, service_level_name};
+pub use market::{Domination, Market, Offer};
 
 /// Counts up when a field of `summary.json` changes its meaning or goes.
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -37,6 +39,8 @@ pub struct Summary {
     pub findings: Vec<Findings>,
     pub ladders: Vec<Ladder>,
     pub contests: Vec<Contest>,
+    /// Of the workloads that two targets with a price or more were measured with.
+    pub markets: Vec<Market>,
     /// What the short names in formulas stand for.
     pub files: BTreeMap<String, String>,
 }
@@ -55,6 +59,8 @@ pub struct Ladder {
     pub best: Option<usize>,
     pub knee: Option<Knee>,
     pub slo: Option<AtSlo>,
+    /// Long intervals, each by itself: no repeats of the points.
+    pub soaks: Vec<Point>,
     pub voids: Vec<Void>,
     /// vCPUs of the target's nodes together.
     pub vcpus: Option<Figure>,
@@ -82,6 +88,8 @@ pub struct Point {
     pub service_p95_ms: Option<Figure>,
     pub statements: BTreeMap<String, StatementFigures>,
     pub costs: Vec<CostFigures>,
+    /// By role: all nodes of the same roles together, named after them.
+    pub tier_costs: Vec<CostFigures>,
     /// Of all the target's nodes together.
     pub server_costs: Option<CostFigures>,
     pub tps_per_vcpu: Option<Figure>,
@@ -123,6 +131,8 @@ pub struct StatementFigures {
 #[derive(Debug, Clone, Serialize)]
 pub struct CostFigures {
     pub node: String,
+    /// Processors busy on average: no cost of a transaction, but what the costs are a share of.
+    pub cores_busy: Figure,
     pub cpu_us: Figure,
     pub process_cpu_us: Option<Figure>,
     pub context_switches: Figure,

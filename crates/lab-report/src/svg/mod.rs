@@ -4,14 +4,16 @@
 //! 1. [`scale`]: from values to pixels, and where ticks go.
 //! 2. [`plot`]: lines against two axes, labelled at their ends.
 //! 3. [`strips`]: a rung's seconds one above the other; the verdict of each rung.
-//! 4. [`bars`]: bars with whiskers, and stacked ones.
-//! 5. [`topology`]: who talks to whom.
+//! 4. [`heat`]: the distribution of latency, second by second.
+//! 5. [`bars`]: bars with whiskers, and stacked ones.
+//! 6. [`topology`]: who talks to whom.
 //!
 //! What a chart shows is traced as everything else: a mark carries `data-from`, a line over seconds the formula of its
 //! list, and the group around them `data-x` and `data-y` (kind, lowest, highest, pixels), so that a test can hold the
 //! drawing against the files.
 
 pub mod bars;
+pub mod heat;
 pub mod plot;
 pub mod scale;
 pub mod strips;

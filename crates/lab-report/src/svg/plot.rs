@@ -20,6 +20,8 @@ pub struct Plot {
     pub x: Axis,
     pub y: Axis,
     pub lines: Vec<Line>,
+    /// A line under all others, through points that no other beats.
+    pub front: Vec<(f64, f64)>,
     /// Horizontal limits, with their text.
     pub limits: Vec<(Figure, Sentence)>,
 }
@@ -38,6 +40,8 @@ pub struct Line {
     pub marks: Vec<Mark>,
     /// Small text at each mark (its threads), where there is room.
     pub annotated: bool,
+    /// Drawn pale: something else is better in every way.
+    pub faint: bool,
 }
 
 pub struct Mark {
@@ -50,6 +54,21 @@ pub struct Mark {
     /// Shown when pointed at.
     pub tip: String,
     pub annotation: String,
+}
+
+impl Mark {
+    /// The value alone; the rest is for the caller to fill.
+    pub fn at(y: Figure) -> Mark {
+        Mark {
+            x: 0.0,
+            x_from: None,
+            y,
+            low: None,
+            high: None,
+            tip: String::new(),
+            annotation: String::new(),
+        }
+    }
 }
 
 impl Plot {
@@ -71,6 +90,10 @@ impl Plot {
         for (limit, _) in &self.limits {
             let at = y.px(limit.value);
             canvas.line("limit", (left, at), (x_end, at));
+        }
+        if self.front.len() > 1 {
+            let front: Vec<(f64, f64)> = self.front.iter().map(|&(at, value)| (x.px(at), y.px(value))).collect();
+            canvas.polyline("front", &front, "");
         }
         for line in &self.lines {
             draw_line(&mut canvas, line, &x, &y);
@@ -114,8 +137,13 @@ fn axes(
     canvas.text("axis-title middle", ((left + right) / 2.0, HEIGHT - 9.0), &x_axis.title);
 }
 
+fn class_of(line: &Line) -> String {
+    let faint = if line.faint { " pale" } else { "" };
+    format!("{}{faint}", colour(line.colour))
+}
+
 fn draw_line(canvas: &mut Canvas, line: &Line, x: &Scale, y: &Scale) {
-    let class = colour(line.colour);
+    let class = class_of(line);
     let points: Vec<(f64, f64)> = line
         .marks
         .iter()
@@ -179,7 +207,7 @@ fn label_ends(canvas: &mut Canvas, lines: &[Line], x: &Scale, y: &Scale, (x_end,
     let wanted: Vec<f64> = ends.iter().map(|&(_, y)| y).collect();
     let placed = spread_labels(&wanted, LABEL_GAP, TOP + 4.0, HEIGHT - BOTTOM - 4.0);
     for ((line, &(end_x, end_y)), at) in ended.iter().zip(&ends).zip(placed) {
-        let class = colour(line.colour);
+        let class = class_of(line);
         if x_end - end_x > 14.0 || (at - end_y).abs() > 4.0 {
             canvas.line(&format!("hair {class}"), (end_x + 6.0, end_y), (x_end + 8.0, at));
         }

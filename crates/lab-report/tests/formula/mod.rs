@@ -174,6 +174,7 @@ impl Files {
                 let (change, per_hour) = theil_sen(&values);
                 plain(if name == "change" { change } else { per_hour })
             }
+            "heat" => self.heat(given(0)?, [at(1)?, at(2)?, at(3)?, at(4)?]),
             "secq" => self.second_quantiles(at(0)?, given(1)?),
             "busy" | "steal" | "received" | "sent" => self.samples(name, given(0)?, given(1)?),
             "repeats" => plain(arguments.len() as f64),
@@ -304,6 +305,44 @@ impl Files {
             .map(|histogram| quantile(q, &[histogram]) / 1_000.0)
             .collect();
         Ok(Value::List(values))
+    }
+
+    /// Column by column of so many seconds, the share of its transactions in each of the rows: row i holds what took at least
+    /// 10^((first + i) / steps) µs and less than the next.
+    fn heat(&self, place: &str, [width, steps, first, rows]: [f64; 4]) -> Answer<Value> {
+        let (file, pointer) = place.split_once('#').ok_or("a file is wanted")?;
+        let lines = if file.ends_with("/seconds") {
+            self.lines(file)?
+        } else {
+            let all = self.file(file)?;
+            let list = all.pointer(&decoded(pointer)).ok_or(format!("nothing at {place}"))?;
+            list.as_array().ok_or("a list is wanted")?.clone()
+        };
+        let mut columns: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line["second"].as_i64().unwrap() >= 0) {
+            let column = line["second"].as_i64().unwrap() / width as i64;
+            let cells = columns.entry(column).or_insert_with(|| vec![0.0; rows as usize]);
+            let held = line.get("latency").map(pairs).unwrap_or_default();
+            for (us, count) in held {
+                let row = (0..rows as usize)
+                    .rev()
+                    .find(|row| us as f64 >= 10_f64.powf((first + *row as f64) / steps))
+                    .ok_or("below the first row")?;
+                cells[row] += count as f64;
+            }
+        }
+        let last = columns.keys().max().copied().ok_or("no seconds")?;
+        let shares = (0..=last).flat_map(|column| {
+            let cells = columns
+                .get(&column)
+                .cloned()
+                .unwrap_or_else(|| vec![0.0; rows as usize]);
+            let whole: f64 = cells.iter().sum();
+            cells
+                .into_iter()
+                .map(move |count| if whole > 0.0 { count / whole } else { 0.0 })
+        });
+        Ok(Value::List(shares.collect()))
     }
 
     fn samples(&self, what: &str, place: &str, node: &str) -> Answer<Value> {

@@ -126,16 +126,21 @@ pub fn per_second(entries: &[Entry], start: UnixMicros, count: u64, servers: &[S
         .map(|second| LedgerSecond {
             second,
             servers: servers.iter().map(|server| (server.clone(), 0)).collect(),
+            latency: Latency::default().compacted(),
             ..LedgerSecond::default()
         })
         .collect();
+    // Histograms being filled are large: one at a time.
+    let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); seconds.len()];
     for entry in entries.iter().filter(|entry| entry.ended >= start) {
-        let Some(second) = seconds.get_mut(((entry.ended.0 - start.0) / 1_000_000) as usize) else {
+        let at = ((entry.ended.0 - start.0) / 1_000_000) as usize;
+        let Some(second) = seconds.get_mut(at) else {
             continue;
         };
         match entry.fate {
             Fate::Acknowledged => {
                 second.acknowledged += 1;
+                latencies[at].push(entry.ended.0.saturating_sub(entry.sent.0));
                 if let Some(server) = servers.get(entry.server) {
                     *second.servers.entry(server.clone()).or_default() += 1;
                 }
@@ -143,6 +148,11 @@ pub fn per_second(entries: &[Entry], start: UnixMicros, count: u64, servers: &[S
             Fate::Unknown => second.unknown += 1,
             Fate::Refused => second.refused += 1,
         }
+    }
+    for (second, latencies) in seconds.iter_mut().zip(latencies) {
+        let mut latency = Latency::default();
+        latencies.into_iter().for_each(|us| latency.record_us(us));
+        second.latency = latency.compacted();
     }
     seconds
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use lab_results::Rung;
 use lab_results::run::Load;
+use lab_results::rung::SOAK_REPEAT;
 
 use super::Bench;
 use super::measure::{Asked, tps};
@@ -277,9 +278,6 @@ impl Bench {
         }
     }
 }
-
-/// Repeat number of the soak's rungs.
-pub const SOAK_REPEAT: u32 = 1000;
 
 /// Which targets and workloads go no higher, and why.
 #[derive(Debug, Default)]
