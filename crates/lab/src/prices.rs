@@ -35,19 +35,16 @@ fn import(matches: &ArgMatches) -> Result<()> {
         regions: several("region"),
         dated: matches.get_one::<String>("dated").cloned(),
     };
-    let mut text = before;
-    let mut count = 0;
-    for list in lists {
-        if same_file(list, into) {
-            bail!("{} is both the list and the price file", into.display());
-        }
-        let imported = import::import(list, &wanted)?;
-        for note in &imported.notes {
-            eprintln!("{}: {note}", list.display());
-        }
-        count += imported.machines.len();
-        text = import::merged(&text, &imported.machines, into)?;
+    let lists: Vec<&Path> = lists.map(PathBuf::as_path).collect();
+    if lists.iter().any(|list| same_file(list, into)) {
+        bail!("{} is both a list and the price file", into.display());
     }
+    let imported = import::import(&lists, &wanted)?;
+    for note in &imported.notes {
+        eprintln!("{note}");
+    }
+    let count = imported.machines.len();
+    let text = import::merged(&before, &imported.machines, into)?;
     // Beside it first: a stop leaves the old file or the new one.
     let beside = into.with_extension("toml.new");
     std::fs::write(&beside, &text).with_context(|| format!("cannot write {}", beside.display()))?;

@@ -67,45 +67,31 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-/// Reads one list. An error names what to do.
-pub fn import(path: &Path, wanted: &Wanted) -> Result<Imported, ImportError> {
-    let io = |source| ImportError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let file = File::open(path).map_err(io)?;
-    let modified = file.metadata().and_then(|data| data.modified()).ok();
-    let dated = match &wanted.dated {
-        Some(date) => date.clone(),
-        None => {
-            let micros = modified
-                .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-                .map_or(0, |since| since.as_micros() as u64);
-            crate::text::date(UnixMicros(micros))
-        }
-    };
-    read(BufReader::with_capacity(1 << 20, file), path, wanted, &dated)
-}
-
-/// `path` is only named in errors; `dated` is for lists without a date of their own.
-fn read(from: impl Read, path: &Path, wanted: &Wanted, dated: &str) -> Result<Imported, ImportError> {
-    let unusable = |what: String| ImportError::Unusable {
-        path: path.to_owned(),
-        what,
-    };
-    if day_number(dated).is_none() {
-        return Err(unusable(format!("\"{dated}\" is not a date: write YYYY-MM-DD")));
-    }
+/// Reads a list, given as one file or as its pages: what one page lacks (the memory to a vCPU) another may have. An error
+/// names what to do.
+pub fn import(pages: &[&Path], wanted: &Wanted) -> Result<Imported, ImportError> {
     let mut list = List::new(wanted);
-    let mut json = serde_json::Deserializer::from_reader(from);
-    ListSeed(&mut list)
-        .deserialize(&mut json)
-        .and_then(|()| json.end())
-        .map_err(|source| ImportError::Json {
+    let mut oldest: Option<String> = None;
+    for &path in pages {
+        let io = |source| ImportError::Io {
             path: path.to_owned(),
             source,
-        })?;
-    list.finish(dated).map_err(unusable)
+        };
+        let file = File::open(path).map_err(io)?;
+        let modified = file.metadata().and_then(|data| data.modified()).ok();
+        let micros = modified
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .map_or(0, |since| since.as_micros() as u64);
+        let date = crate::text::date(UnixMicros(micros));
+        oldest = Some(oldest.map_or(date.clone(), |oldest| oldest.min(date)));
+        list.read(BufReader::with_capacity(1 << 20, file), path)?;
+    }
+    let dated = wanted.dated.clone().or(oldest).unwrap_or_default();
+    let last = pages.last().copied().unwrap_or(Path::new(""));
+    list.finish(&dated).map_err(|what| ImportError::Unusable {
+        path: last.to_owned(),
+        what,
+    })
 }
 
 /// What a machine type is known by, whatever the region.
@@ -196,7 +182,28 @@ impl List {
         }
     }
 
+    /// `path` is only named in errors.
+    fn read(&mut self, from: impl Read, path: &Path) -> Result<(), ImportError> {
+        // Each page says whether there is another.
+        self.more = false;
+        let mut json = serde_json::Deserializer::from_reader(from);
+        ListSeed(self)
+            .deserialize(&mut json)
+            .and_then(|()| json.end())
+            .map_err(|source| ImportError::Json {
+                path: path.to_owned(),
+                source,
+            })
+    }
+
+    /// `dated` is for lists without a date of their own.
     fn finish(self, dated: &str) -> Result<Imported, String> {
+        if day_number(dated).is_none() {
+            return Err(format!("\"{dated}\" is not a date: write YYYY-MM-DD"));
+        }
+        if self.seen.len() > 1 {
+            return Err("the files are lists of several providers: import one after the other".into());
+        }
         if let Some(currency) = self.currency.filter(|currency| currency != "USD") {
             return Err(format!("the list is in {currency}: fetch it in USD"));
         }
@@ -218,9 +225,9 @@ impl List {
             );
         };
         if self.more {
-            imported
-                .notes
-                .push("the list goes on in further pages: fetch them too and give each with --from".into());
+            imported.notes.push(
+                "the list goes on after the last page given: fetch the others too and give all with --from".into(),
+            );
         }
         if imported.machines.is_empty() {
             return Err(format!(

@@ -135,7 +135,20 @@ fn wanted(types: &[&str], regions: &[&str]) -> Wanted {
 }
 
 fn read_text(text: &str, wanted: &Wanted) -> Result<Imported, ImportError> {
-    read(text.as_bytes(), Path::new("list.json"), wanted, "2026-11-21")
+    read_pages(&[text], wanted)
+}
+
+fn read_pages(pages: &[&str], wanted: &Wanted) -> Result<Imported, ImportError> {
+    let path = Path::new("list.json");
+    let mut list = List::new(wanted);
+    for page in pages {
+        list.read(page.as_bytes(), path)?;
+    }
+    let dated = wanted.dated.as_deref().unwrap_or("2026-11-21");
+    list.finish(dated).map_err(|what| ImportError::Unusable {
+        path: path.to_owned(),
+        what,
+    })
 }
 
 fn prices(imported: &Imported) -> Vec<(&str, &str, &str, f64)> {
@@ -198,7 +211,7 @@ fn azure_gives_linux_spot_and_reservations_by_the_hour() {
     );
     let notes = imported.notes.join("\n");
     assert!(
-        notes.contains("further pages") && notes.contains("Standard_F16s_v2"),
+        notes.contains("after the last page") && notes.contains("Standard_F16s_v2"),
         "{notes}"
     );
     assert_eq!(
@@ -243,6 +256,21 @@ fn google_gives_machines_of_their_vcpus_and_memory() {
     assert!(imported.notes.is_empty(), "{:?}", imported.notes);
     let both = read_text(CATALOG, &wanted(&["n2-standard-16"], &[])).unwrap();
     assert_eq!(both.machines.len(), 2, "a machine per region of the rates");
+    // Cores on one page, memory on the next.
+    let core = CATALOG
+        .replace("N2 Instance Ram", "N2 Other Ram")
+        .replace("\"nextPageToken\": \"\"", "\"nextPageToken\": \"x\"");
+    let ram = CATALOG.replace("Instance Core", "Other Core");
+    assert!(read_text(&core, &wanted(&["n2-standard-16"], &[])).is_err());
+    let joined = read_pages(&[&core, &ram], &wanted(&["n2-standard-16"], &[])).unwrap();
+    assert_eq!(joined.machines, both.machines);
+    assert!(
+        joined.notes.is_empty(),
+        "the last page is the list's: {:?}",
+        joined.notes
+    );
+    let mixed = read_pages(&[&core, RETAIL], &wanted(&[], &[])).unwrap_err().to_string();
+    assert!(mixed.contains("several providers"), "{mixed}");
 }
 
 #[test]
@@ -258,7 +286,7 @@ fn what_is_no_list_is_refused_by_name() {
     }
     let mut undated = wanted(&[], &[]);
     undated.dated = Some("yesterday".into());
-    let error = read(RETAIL.as_bytes(), Path::new("list.json"), &undated, "yesterday").unwrap_err();
+    let error = read_text(RETAIL, &undated).unwrap_err();
     assert!(error.to_string().contains("YYYY-MM-DD"), "{error}");
 }
 
