@@ -34,7 +34,7 @@ pub mod workload;
 pub use client::{Answer, Control};
 pub use error::DriverError;
 pub use prepare::{Check, PrepareSpec, Prepared, TableCheck, check, cleanup, prepare};
-pub use run::{ClientCost, Idle, Outcome, RungSpec, Survive, run};
+pub use run::{ClientCost, Idle, Outcome, RungSpec, Share, Survive, run, run_from};
 pub use stop::Stop;
 pub use target::{Identity, Password, Pem, Target, Tls, TlsMode};
 pub use workload::{Workload, WorkloadError};

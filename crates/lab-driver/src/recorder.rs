@@ -69,15 +69,11 @@ impl Part {
     }
 
     pub fn merge(&mut self, other: &Part) {
-        add(&mut self.totals, &other.totals);
+        self.totals.add(&other.totals);
         self.latency.merge(&other.latency);
         self.service_latency.merge(&other.service_latency);
         for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
-            kind.count += other.count;
-            kind.rows += other.rows;
-            kind.bytes_sent += other.bytes_sent;
-            kind.bytes_received += other.bytes_received;
-            kind.latency.merge(&other.latency);
+            kind.merge(other);
         }
         for (key, seen) in &other.errors {
             match self.errors.get_mut(key) {
@@ -131,17 +127,4 @@ impl Part {
             })
             .collect()
     }
-}
-
-fn add(totals: &mut Totals, other: &Totals) {
-    totals.transactions += other.transactions;
-    totals.queries += other.queries;
-    totals.rows += other.rows;
-    totals.key_lookups += other.key_lookups;
-    totals.bytes_sent += other.bytes_sent;
-    totals.bytes_received += other.bytes_received;
-    totals.retries += other.retries;
-    totals.wasted_us += other.wasted_us;
-    totals.reconnects += other.reconnects;
-    totals.backlog += other.backlog;
 }

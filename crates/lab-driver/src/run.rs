@@ -24,6 +24,9 @@ pub struct RungSpec {
     /// `threads_total` connections, spread over the target's servers in turns. Open: transactions that find no free
     /// connection wait, and their waiting counts.
     pub load: Load,
+    /// What of it this process carries; `None` is all.
+    #[serde(default)]
+    pub share: Option<Share>,
     pub warmup: Duration,
     /// The measured interval; of a load with a profile, as long as that.
     pub measure: Duration,
@@ -87,6 +90,7 @@ impl RungSpec {
     pub fn new(load: Load, warmup: Duration, measure: Duration, seed: u64) -> RungSpec {
         RungSpec {
             load,
+            share: None,
             warmup,
             measure,
             seed,
@@ -95,6 +99,44 @@ impl RungSpec {
             survive: None,
             idle: None,
         }
+    }
+}
+
+/// One driver's part of a rung that several carry together, here or on other machines. Connections are numbered over all of them:
+/// each has the same keys and the same server whoever opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Number of its first connection, from 0.
+    pub first: u32,
+    pub connections: u32,
+    /// Connections of all drivers together.
+    pub of: u32,
+}
+
+impl Share {
+    pub fn whole(connections: u32) -> Share {
+        Share {
+            first: 0,
+            connections,
+            of: connections,
+        }
+    }
+
+    /// The `index`-th (from 0) of `parts` shares that differ by one connection at most; the earlier ones are the larger. Neighbours stay
+    /// together, so that each share is spread over all servers.
+    pub fn nth(of: u32, index: u32, parts: u32) -> Share {
+        let (each, rest) = (of / parts.max(1), of % parts.max(1));
+        Share {
+            first: index * each + index.min(rest),
+            connections: each + u32::from(index < rest),
+            of,
+        }
+    }
+
+    /// Share (0..=1) of the whole, and of that what comes before it.
+    pub(crate) fn fraction(self) -> (f64, f64) {
+        let of = f64::from(self.of.max(1));
+        (f64::from(self.connections) / of, f64::from(self.first) / of)
     }
 }
 
@@ -145,12 +187,24 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Second),
 ) -> Result<Outcome, DriverError> {
-    let (connections, workers) = size(spec)?;
+    run_from(target, workload, spec, stop, &mut || Some(Instant::now()), progress)
+}
+
+/// As [`run`], with the beginning of the warm-up given by `begin`, which is asked once every connection is open; `None`: do not begin.
+pub fn run_from(
+    target: &Target,
+    workload: &Workload,
+    spec: &RungSpec,
+    stop: &Stop,
+    begin: &mut dyn FnMut() -> Option<Instant>,
+    progress: &mut dyn FnMut(&Second),
+) -> Result<Outcome, DriverError> {
+    let (share, workers) = size(spec)?;
     let catalog = workload.catalog();
     if target.servers.is_empty() {
         return Err(DriverError::NoServer);
     }
-    let scripts = workload.scripts(spec.seed, connections);
+    let scripts = workload.scripts(spec.seed, share);
     let dialer = Dialer::new(target)?;
     let idle = spec
         .idle
@@ -162,7 +216,7 @@ pub fn run(
         scripts: &scripts,
         catalog: &catalog,
         spec,
-        connections,
+        share,
         workers,
         stop,
         end: AtomicI64::new(spec.measure.as_nanos() as i64),
@@ -185,7 +239,7 @@ pub fn run(
         }
         drop((messages, jobs));
         if spec.survive.is_some() {
-            for number in 0..connections.min(CONNECTORS_MOST) {
+            for number in 0..CONNECTORS_MOST.min(share.connections as usize) {
                 let (shared, job_queue, opened) = (&shared, job_queue.clone(), opened_by_worker.clone());
                 spawn(scope, format!("connect-{number}"), move || {
                     connect_again(shared, &job_queue, &opened);
@@ -201,8 +255,12 @@ pub fn run(
             }
         }
         let mut gathered = Gathered::new(&catalog, workers);
-        let epoch = Instant::now();
-        let started = UnixMicros(unix_micros() + spec.warmup.as_micros() as u64);
+        let epoch = begin()
+            .filter(|epoch| wait_for(*epoch, stop))
+            .ok_or(DriverError::Stopped)?;
+        let started = UnixMicros(
+            (unix_micros() + spec.warmup.as_micros() as u64).saturating_sub(epoch.elapsed().as_micros() as u64),
+        );
         for start in starts {
             let _ = start.send(epoch);
         }
@@ -224,10 +282,29 @@ const RATE_MOST: f64 = 1e7;
 /// How often a wish to stop is looked for.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
 
+/// Whether the moment came before a wish to stop.
+pub(crate) fn wait_for(moment: Instant, stop: &Stop) -> bool {
+    loop {
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() || stop.is_requested() {
+            return left.is_zero();
+        }
+        thread::sleep(left.min(LOOK_UP_AFTER));
+    }
+}
+
 /// Connections and worker threads.
-fn size(spec: &RungSpec) -> Result<(usize, usize), DriverError> {
-    let connections = spec.load.threads_total() as usize;
-    if connections == 0 {
+fn size(spec: &RungSpec) -> Result<(Share, usize), DriverError> {
+    let share = spec.share.unwrap_or(Share::whole(spec.load.threads_total()));
+    if share.of != spec.load.threads_total() || share.first.saturating_add(share.connections) > share.of {
+        return Err(DriverError::Spec(format!(
+            "{} connections from the {}-th are no share of {}",
+            share.connections,
+            share.first,
+            spec.load.threads_total()
+        )));
+    }
+    if share.connections == 0 {
         return Err(DriverError::Spec("a rung needs at least one connection".into()));
     }
     if spec.measure < Duration::from_millis(10) {
@@ -256,8 +333,8 @@ fn size(spec: &RungSpec) -> Result<(usize, usize), DriverError> {
         }
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let workers = spec.workers.unwrap_or(cores).clamp(1, connections);
-    Ok((connections, workers))
+    let workers = spec.workers.unwrap_or(cores).clamp(1, share.connections as usize);
+    Ok((share, workers))
 }
 
 fn spawn<'scope>(
@@ -420,4 +497,24 @@ fn unix_micros() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_micros() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_all_connections_once() {
+        for (of, parts) in [(1, 3), (7, 3), (64, 4), (3, 3), (5, 1)] {
+            let shares: Vec<Share> = (0..parts).map(|index| Share::nth(of, index, parts)).collect();
+            let mut next = 0;
+            for share in &shares {
+                assert_eq!(share.first, next);
+                next += share.connections;
+            }
+            assert_eq!(next, of);
+            let most = shares[0].connections;
+            assert!(shares.iter().all(|share| most - share.connections <= 1), "{shares:?}");
+        }
+    }
 }

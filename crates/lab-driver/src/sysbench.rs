@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lab_results::run::{Arrivals, Load};
 use lab_results::rung::{ErrorCount, Second, Totals};
@@ -20,7 +20,7 @@ use lab_results::{Latency, UnixMicros};
 pub use report::{Interval, Report};
 
 use crate::client::Dialer;
-use crate::run::ClientCost;
+use crate::run::{ClientCost, Share, wait_for};
 use crate::workload::OltpKind;
 use crate::{DriverError, Outcome, RungSpec, Stop, Target, TlsMode, Workload, idle};
 
@@ -80,6 +80,19 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Second),
 ) -> Result<Outcome, DriverError> {
+    run_from(target, workload, spec, stop, &mut || Some(Instant::now()), progress)
+}
+
+/// As [`run`], not before the moment that `begin` gives; `None`: not at all. Sysbench connects after that: several that begin together
+/// are apart by what their connecting takes.
+pub fn run_from(
+    target: &Target,
+    workload: &Workload,
+    spec: &RungSpec,
+    stop: &Stop,
+    begin: &mut dyn FnMut() -> Option<Instant>,
+    progress: &mut dyn FnMut(&Second),
+) -> Result<Outcome, DriverError> {
     if spec.survive.is_some() {
         return Err(refused(
             "it does not live through lost connections: use our driver for that",
@@ -91,6 +104,9 @@ pub fn run(
         None => None,
         Some(idle) => Some(idle::open(&Dialer::new(target)?, &workload.catalog(), idle, stop)?),
     };
+    if !begin().is_some_and(|moment| wait_for(moment, stop)) {
+        return Err(DriverError::Stopped);
+    }
     let warmup_s = spec.warmup.as_secs_f64().ceil() as u64;
     if warmup_s > 0 {
         let mut warm = arguments.clone();
@@ -183,11 +199,13 @@ fn workload_arguments(workload: &Workload) -> Result<Vec<String>, DriverError> {
 }
 
 fn load_arguments(spec: &RungSpec) -> Result<Vec<String>, DriverError> {
+    let share = spec.share.unwrap_or(Share::whole(spec.load.threads_total()));
     let codes: Vec<String> = spec.ignore_errors.iter().map(u16::to_string).collect();
     let mut arguments = vec![
-        format!("--threads={}", spec.load.threads_total()),
+        format!("--threads={}", share.connections),
         format!("--mysql-ignore-errors={}", codes.join(",")),
-        format!("--rand-seed={}", spec.seed as i32),
+        // Its own of each driver, or all would draw the same keys.
+        format!("--rand-seed={}", spec.seed.wrapping_add(u64::from(share.first)) as i32),
         "--report-interval=1".to_owned(),
         "--histogram".to_owned(),
         "--percentile=95".to_owned(),
@@ -205,7 +223,13 @@ fn load_arguments(spec: &RungSpec) -> Result<Vec<String>, DriverError> {
                 "its rate is one for the whole run: use our driver for a profile",
             ));
         }
-        Load::Open { rate_per_s, .. } => arguments.push(format!("--rate={}", rate_per_s.round().max(1.0))),
+        Load::Open { rate_per_s, .. } => {
+            // Whole numbers that add up to the whole rate.
+            let (fraction, before) = share.fraction();
+            let until = |share: f64| (rate_per_s * share).round();
+            let rate = (until(before + fraction) - until(before)).max(1.0);
+            arguments.push(format!("--rate={rate}"));
+        }
     }
     Ok(arguments)
 }

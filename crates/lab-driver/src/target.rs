@@ -76,6 +76,11 @@ impl Pem {
         }
     }
 
+    /// For those who send it on over a line that is encrypted.
+    pub fn reveal(&self) -> &[u8] {
+        &self.text
+    }
+
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
@@ -121,7 +126,8 @@ impl Password {
         Password(text.into())
     }
 
-    pub(crate) fn reveal(&self) -> &str {
+    /// For those who send it on over a line that is encrypted.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

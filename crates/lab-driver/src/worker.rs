@@ -27,7 +27,7 @@ use rustix::event::{Timespec, epoll};
 use crate::client::{Dialer, OpenLimits, Sent, Session, Summary};
 use crate::error::{DriverError, LinkError, Refusal};
 use crate::recorder::Part;
-use crate::run::RungSpec;
+use crate::run::{RungSpec, Share};
 use crate::statement::{Arguments, Catalog};
 use crate::stop::Stop;
 use crate::target::Target;
@@ -70,7 +70,7 @@ pub(crate) struct Shared<'a> {
     pub scripts: &'a Scripts,
     pub catalog: &'a Catalog,
     pub spec: &'a RungSpec,
-    pub connections: usize,
+    pub share: Share,
     pub workers: usize,
     pub stop: &'a Stop,
     /// End of the measured interval in nanoseconds since its start; lowered to end early.
@@ -214,7 +214,7 @@ impl<'a> Worker<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
         let warmup = shared.spec.warmup.as_nanos() as i64;
         let load = &shared.spec.load;
-        let arrivals = Arrivals::new(load, shared.spec.seed, number, shared.workers, warmup);
+        let arrivals = Arrivals::new(load, shared.spec.seed, (number, shared.workers), shared.share, warmup);
         let timer = arrivals
             .as_ref()
             .map(|_| arrivals::timer())
@@ -225,7 +225,9 @@ impl<'a> Worker<'a> {
             epoll::add(&epoll, timer, data, epoll::EventFlags::IN).map_err(system)?;
         }
         let mut slots = Vec::new();
-        for connection in (number..shared.connections).step_by(shared.workers) {
+        let first = shared.share.first as usize;
+        let after = first + shared.share.connections as usize;
+        for connection in (first + number..after).step_by(shared.workers) {
             if shared.stop.is_requested() {
                 return Err(DriverError::Stopped);
             }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::client::{Control, Kept};
 use crate::error::DriverError;
+use crate::run::Share;
 use crate::statement::{Arguments, Catalog, Protocol};
 pub use oltp::{OltpKind, OltpOptions};
 use options::OptionReader;
@@ -174,11 +175,11 @@ impl Workload {
         }
     }
 
-    /// The scripts of a run with so many connections.
-    pub(crate) fn scripts(&self, seed: u64, connections: usize) -> Scripts {
+    /// The scripts of a run's connections.
+    pub(crate) fn scripts(&self, seed: u64, share: Share) -> Scripts {
         match &self.kind {
-            Kind::Oltp(kind, options) => oltp::scripts(*kind, options, seed, connections),
-            Kind::Ycsb(kind, options) => ycsb::scripts(*kind, options, seed, connections),
+            Kind::Oltp(kind, options) => oltp::scripts(*kind, options, seed, share.of as usize),
+            Kind::Ycsb(kind, options) => ycsb::scripts(*kind, options, seed, share),
             Kind::Tpcc(options) => tpcc::scripts(options, seed),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab_driver::{DriverError, Idle, Outcome, Password, RungSpec, Stop, Survive, Workload};
+use lab_driver::{DriverError, Idle, Outcome, Password, RungSpec, Share, Stop, Survive, Workload};
 use lab_results::run::{Arrivals, Load, Phase, Profile};
 use mysql_wire::Capabilities;
 use support::{Execution, Reply, Server, target};
@@ -646,4 +646,61 @@ fn a_stop_ends_the_phases_where_it_comes() {
     assert_eq!(outcome.phases.len(), 2);
     let measured: f64 = outcome.phases.iter().map(|phase| phase.seconds).sum();
     assert!((measured - outcome.measured_s).abs() < 1e-9 && measured < 30.0);
+}
+
+/// Each connection sends the same, whether one driver has all of them or several have some.
+#[test]
+fn shares_of_a_rung_send_what_the_whole_does() {
+    let options = [("tables", "9"), ("db_ps_mode", "disable")];
+    let workload = workload("oltp_read_write", &options);
+    let whole = Server::start(Capabilities::default(), ANSWERS);
+    run(&whole, &workload, &closed(3, 200));
+    let shared = Server::start(Capabilities::default(), ANSWERS);
+    for index in 0..2 {
+        let mut spec = closed(3, 200);
+        spec.share = Some(Share::nth(3, index, 2));
+        spec.workers = Some(1);
+        run(&shared, &workload, &spec);
+    }
+    let begins = |server: &Server| {
+        let mut begins: Vec<Vec<String>> = server
+            .log
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|log| log[..20].to_vec())
+            .collect();
+        begins.sort();
+        begins
+    };
+    assert_eq!(begins(&whole).len(), 3);
+    assert_eq!(begins(&whole), begins(&shared));
+}
+
+#[test]
+fn a_rung_begins_at_the_moment_given() {
+    let server = Server::start(Capabilities::default(), ANSWERS);
+    let mut at = None;
+    let mut first = None;
+    lab_driver::run_from(
+        &server.target(),
+        &workload("oltp_point_select", &[]),
+        &closed(2, 1000),
+        &Stop::new(),
+        &mut || {
+            assert!(server.statements().is_empty(), "connections only");
+            at = Some(Instant::now() + Duration::from_millis(300));
+            at
+        },
+        &mut |second| {
+            first.get_or_insert((Instant::now(), second.transactions));
+        },
+    )
+    .unwrap();
+    let (over, transactions) = first.unwrap();
+    assert!(transactions > 0);
+    assert!(
+        over >= at.unwrap() + Duration::from_secs(1),
+        "the first second began too early"
+    );
 }

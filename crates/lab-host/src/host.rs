@@ -15,7 +15,10 @@ use lab_results::{NodeProbes, NodeSample};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentOptions;
+use crate::agent::Service;
 use crate::agent::protocol::Request;
+pub use crate::link::FromTalk;
 use crate::link::{Link, SHORT};
 use crate::probe::network::{Door, Width};
 use crate::{HostError, ProbePlan, WatchPlan};
@@ -50,6 +53,8 @@ struct Inner {
     reach: Reach,
     /// For good: no line is opened again.
     hung_up: AtomicBool,
+    /// Of this machine's own agent.
+    options: AgentOptions,
     state: Mutex<State>,
 }
 
@@ -83,11 +88,22 @@ impl std::fmt::Debug for Host {
 impl Host {
     /// Connects and takes the node's clock offset.
     pub fn connect(name: &str, reach: &Reach) -> Result<Host, HostError> {
-        let link = Arc::new(Link::connect(name, reach)?);
+        Host::connect_with(name, reach, Vec::new())
+    }
+
+    /// As [`Host::connect`]; if the node is this machine, with services that it can be asked for.
+    pub fn connect_with(name: &str, reach: &Reach, services: Vec<Arc<dyn Service>>) -> Result<Host, HostError> {
+        let options = AgentOptions {
+            allow_commands: true,
+            services,
+            ..AgentOptions::default()
+        };
+        let link = Arc::new(Link::connect(name, reach, &options)?);
         Ok(Host(Arc::new(Inner {
             name: name.to_owned(),
             reach: reach.clone(),
             hung_up: AtomicBool::new(false),
+            options,
             state: Mutex::new(State {
                 link,
                 watch: None,
@@ -192,8 +208,47 @@ impl Host {
         self.ask(request, limit)
     }
 
+    /// Whether what is said to the node can be read by nobody on the way.
+    pub fn is_private(&self) -> bool {
+        !matches!(self.0.reach, Reach::Agent { .. })
+    }
+
+    /// Begins a talk with a service of the node's agent. `listener` is called for everything that is said there, and for the talk's
+    /// end, by the thread that reads the line: while it waits, so does all else that the node says.
+    pub fn talk(
+        &self,
+        service: &str,
+        listener: impl Fn(FromTalk) + Send + Sync + 'static,
+    ) -> Result<Conversation, HostError> {
+        let link = self.0.link()?;
+        let number = link.talk(service, Arc::new(listener))?;
+        Ok(Conversation { link, number })
+    }
+
     fn ask<T: DeserializeOwned>(&self, request: Request, limit: Duration) -> Result<T, HostError> {
         self.0.link()?.ask(request, limit)
+    }
+}
+
+/// The coordinator's end of a talk with a service; dropping it ends the talk.
+pub struct Conversation {
+    link: Arc<Link>,
+    number: u64,
+}
+
+impl Conversation {
+    pub fn say(&self, value: &impl Serialize) -> Result<(), HostError> {
+        let said = serde_json::to_value(value).map_err(|error| HostError::Protocol {
+            node: "here".to_owned(),
+            why: error.to_string(),
+        })?;
+        self.link.say(self.number, said)
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.link.close(self.number);
     }
 }
 
@@ -215,7 +270,7 @@ impl Inner {
             state.not_before = Instant::now() + AGAIN;
             (state.link.clone(), state.watch.clone())
         };
-        let opened = Link::connect(&self.name, &self.reach).and_then(|link| {
+        let opened = Link::connect(&self.name, &self.reach, &self.options).and_then(|link| {
             if let Some(watch) = &watch {
                 link.watch(watch)?;
             }

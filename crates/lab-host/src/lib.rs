@@ -10,7 +10,7 @@
 //! In reading order:
 //!
 //! 1. [`host`]: a node as the coordinator holds it: probe it, watch it, run a command on it; `link` is its line.
-//! 2. [`agent`]: the other end of that line, on the node itself.
+//! 2. [`agent`]: the other end of that line, on the node itself, and the services that others plug into it.
 //! 3. [`probe`]: what a machine can do, measured in process.
 //! 4. [`watch`]: what it does, a sample each second.
 //! 5. [`verdict`]: from samples and probes to the one thing that held the rate back, with the evidence.
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 pub use agent::AgentOptions;
 pub use explain::explain_one_thread;
-pub use host::{CommandOutput, Host, Reach};
+pub use host::{CommandOutput, Conversation, FromTalk, Host, Reach};
 pub use link::ssh_host_name;
 pub use probe::ProbePlan;
 pub use verdict::{Evidence, judge};

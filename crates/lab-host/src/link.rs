@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -48,11 +49,24 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 type Answer = Result<Value, String>;
 
+/// Gets everything that is said in a talk, and its end. It may hold the line up, but not for ever.
+pub type Listener = Arc<dyn Fn(FromTalk) + Send + Sync>;
+
+/// From the other end of a talk.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromTalk {
+    Said(Value),
+    /// Nothing more will come, and why.
+    Over(String),
+}
+
 /// What the reading thread fills.
 #[derive(Default)]
 struct Shared {
     waiting: Mutex<HashMap<u64, mpsc::SyncSender<Answer>>>,
     samples: Mutex<VecDeque<NodeSample>>,
+    /// Who listens to the talks with the node's services, by their numbers.
+    talks: Mutex<HashMap<u64, Listener>>,
     gone: Mutex<Option<String>>,
     /// The node's clock minus ours.
     offset_us: AtomicI64,
@@ -63,9 +77,10 @@ struct Shared {
 
 impl Link {
     /// Connects and takes the node's clock offset.
-    pub fn connect(name: &str, reach: &Reach) -> Result<Link, HostError> {
+    /// `options` are those of this machine's own agent.
+    pub fn connect(name: &str, reach: &Reach, options: &AgentOptions) -> Result<Link, HostError> {
         let link = match reach {
-            Reach::Local => Link::local(name),
+            Reach::Local => Link::local(name, options.clone()),
             Reach::Ssh {
                 destination,
                 options,
@@ -77,14 +92,10 @@ impl Link {
         Ok(link)
     }
 
-    fn local(name: &str) -> Result<Link, HostError> {
+    fn local(name: &str, options: AgentOptions) -> Result<Link, HostError> {
         let what = || format!("{name}: the agent of this machine");
         let (ours, theirs) = UnixStream::pair().context(what)?;
         let (reader, writer) = (theirs.try_clone().context(what)?, theirs);
-        let options = AgentOptions {
-            allow_commands: true,
-            cgroup: None,
-        };
         let agent = move || {
             // The line ends when the host is dropped; there is nobody left to tell.
             let _ = serve(reader, writer, &options);
@@ -135,6 +146,8 @@ impl Link {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A Ctrl-C is for us, who then end what runs there in order.
+            .process_group(0)
             .spawn()
             .context(what)?;
         let writer = child.stdin.take().expect("stdin is piped");
@@ -250,9 +263,47 @@ impl Link {
             .collect()
     }
 
-    pub fn ask<T: DeserializeOwned>(&self, request: Request, limit: Duration) -> Result<T, HostError> {
-        let what = request.what();
+    /// Begins a talk with a service of the node; `listener` is called by the thread that reads the line.
+    pub fn talk(&self, service: &str, listener: Listener) -> Result<u64, HostError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        // Before it is asked for: the first word may come with the answer.
+        self.shared.talks().insert(id, listener);
+        let request = Request::Open {
+            service: service.to_owned(),
+        };
+        let opened: Result<(), HostError> = self.ask_as(id, request, SHORT);
+        if opened.is_err() {
+            self.close(id);
+        }
+        opened.map(|()| id)
+    }
+
+    pub fn say(&self, talk: u64, said: Value) -> Result<(), HostError> {
+        let request = Request::Say { talk, said };
+        let sent = write_json(
+            &mut *self.writer.lock().expect("no holder panics"),
+            &Numbered { id: 0, request },
+        );
+        sent.map_err(|error| self.gone(&error.to_string()))
+    }
+
+    /// Nothing of it is heard any more.
+    pub fn close(&self, talk: u64) {
+        self.shared.talks().remove(&talk);
+        let request = Request::Close { talk };
+        // Whoever cannot be told any more has ended it.
+        let _ = write_json(
+            &mut *self.writer.lock().expect("no holder panics"),
+            &Numbered { id: 0, request },
+        );
+    }
+
+    pub fn ask<T: DeserializeOwned>(&self, request: Request, limit: Duration) -> Result<T, HostError> {
+        self.ask_as(self.next_id.fetch_add(1, Ordering::Relaxed), request, limit)
+    }
+
+    fn ask_as<T: DeserializeOwned>(&self, id: u64, request: Request, limit: Duration) -> Result<T, HostError> {
+        let what = request.what();
         let (sender, receiver) = mpsc::sync_channel(1);
         self.shared.waiting.lock().expect("no holder panics").insert(id, sender);
         let sent = {
@@ -359,6 +410,19 @@ impl Shared {
                     }
                     samples.push_back(*sample);
                 }
+                Ok(Some(FromAgent::Said { talk, said })) => {
+                    // Called without the lock: who listens may hold this thread up, and end talks meanwhile.
+                    let listener = self.talks().get(&talk).cloned();
+                    if let Some(listener) = listener {
+                        listener(FromTalk::Said(said));
+                    }
+                }
+                Ok(Some(FromAgent::Over { talk, over })) => {
+                    let listener = self.talks().remove(&talk);
+                    if let Some(listener) = listener {
+                        listener(FromTalk::Over(over));
+                    }
+                }
                 Ok(None) => return "the agent ended".to_owned(),
                 Err(error) => return error.to_string(),
             }
@@ -374,8 +438,16 @@ impl Shared {
     }
 
     fn end(&self, why: String) {
-        *self.gone.lock().expect("no holder panics") = Some(why);
+        *self.gone.lock().expect("no holder panics") = Some(why.clone());
         self.waiting.lock().expect("no holder panics").clear();
+        let listeners = std::mem::take(&mut *self.talks());
+        for listener in listeners.into_values() {
+            listener(FromTalk::Over(format!("the connection ended: {why}")));
+        }
+    }
+
+    fn talks(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Listener>> {
+        self.talks.lock().expect("no holder panics")
     }
 }
 

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Some("agent") => {
             let options = AgentOptions {
                 allow_commands: true,
-                cgroup: None,
+                ..AgentOptions::default()
             };
             serve_stdio(&options).unwrap();
             ExitCode::SUCCESS

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lab_results::run::{Event, Load, Run};
-use lab_results::rung::{ErrorCount, LatencyExplanation, NodeCost, StatementTotals, Totals, Verdict};
+use lab_results::rung::{ErrorCount, LatencyExplanation, LoadShare, NodeCost, StatementTotals, Totals, Verdict};
 use lab_results::{Availability, Folder, NodeProbes, NodeSample, Rung, RungFolder, UnixMicros};
 use serde::Deserialize;
 
@@ -47,6 +47,7 @@ pub struct Measured {
     pub explanation: Option<LatencyExplanation>,
     pub events: Vec<Event>,
     pub void: Option<String>,
+    pub load_shares: Vec<LoadShare>,
     /// Of the measured interval: warm-up is left out.
     pub seconds: Vec<SecondLine>,
     pub samples: Vec<NodeSample>,
@@ -175,6 +176,7 @@ impl Measured {
             explanation: rung.explanation,
             events: rung.events,
             void: rung.void,
+            load_shares: rung.load_shares,
             seconds: Vec::new(),
             samples: Vec::new(),
         }

@@ -46,6 +46,9 @@ pub struct Target {
     pub price: Option<Price>,
     /// Names of the nodes that this target's servers run on.
     pub nodes: Vec<String>,
+    /// One name stands for the servers, and connections were opened anew after so long to follow it.
+    #[serde(default)]
+    pub reopen_after_s: Option<f64>,
     /// How its clients connect; absent in results from before there was a choice, which were plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,

@@ -47,6 +47,23 @@ pub struct Rung {
     pub idle: Option<IdleConnections>,
     /// Why the figures of this rung are not to be used, if so.
     pub void: Option<String>,
+    /// Who drove the load, each with its part of it. Nodes without a connection of this rung are not among them.
+    #[serde(default)]
+    pub load_shares: Vec<LoadShare>,
+}
+
+/// A load node's part of a rung; the parts add up to the rung.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadShare {
+    pub node: String,
+    /// Connections.
+    pub threads: u32,
+    pub transactions: u64,
+    /// Processor seconds of the threads that drove the load, within the measured interval.
+    pub cpu_s: f64,
+    pub context_switches: u64,
+    /// Operating system threads that carried the connections; 0 if that is not known.
+    pub worker_threads: u32,
 }
 
 /// One phase of a load whose rate varies. A transaction belongs to the phase in which it was due, whenever it was answered.
@@ -103,6 +120,21 @@ pub struct Totals {
     pub backlog: u64,
 }
 
+impl Totals {
+    pub fn add(&mut self, other: &Totals) {
+        self.transactions += other.transactions;
+        self.queries += other.queries;
+        self.rows += other.rows;
+        self.key_lookups += other.key_lookups;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.retries += other.retries;
+        self.wasted_us += other.wasted_us;
+        self.reconnects += other.reconnects;
+        self.backlog += other.backlog;
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementTotals {
     pub count: u64,
@@ -110,6 +142,16 @@ pub struct StatementTotals {
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub latency: Latency,
+}
+
+impl StatementTotals {
+    pub fn merge(&mut self, other: &StatementTotals) {
+        self.count += other.count;
+        self.rows += other.rows;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.latency.merge(&other.latency);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +224,22 @@ pub struct Second {
     pub latency: Latency,
     /// By statement kind.
     pub statements: BTreeMap<String, Latency>,
+}
+
+impl Second {
+    /// The same second of another driver.
+    pub fn merge(&mut self, other: &Second) {
+        self.transactions += other.transactions;
+        self.queries += other.queries;
+        self.errors += other.errors;
+        self.retries += other.retries;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.latency.merge(&other.latency);
+        for (kind, latency) in &other.statements {
+            self.statements.entry(kind.clone()).or_default().merge(latency);
+        }
+    }
 }
 
 /// The mean latency of one thread's transaction, added up from what the probes found. What the parts leave

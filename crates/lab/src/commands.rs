@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
@@ -10,6 +11,7 @@ use lab_host::{AgentOptions, Host, ProbePlan, Reach};
 use lab_report::Unlike;
 use lab_results::NodeProbes;
 
+use crate::fleet::LoadService;
 use crate::interrupt::Interrupt;
 use crate::machines::Machines;
 use crate::plan::{self, Plan};
@@ -156,6 +158,8 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
     let options = AgentOptions {
         allow_commands: matches.get_flag("allow-commands"),
         cgroup: matches.get_one::<String>("cgroup").cloned(),
+        services: vec![Arc::new(LoadService::default())],
+        ..AgentOptions::default()
     };
     if matches.get_flag("stdio") {
         return Ok(lab_host::agent::serve_stdio(&options)?);

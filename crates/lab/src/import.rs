@@ -175,6 +175,7 @@ impl Printed {
                 .fatal
                 .first()
                 .map(|fatal| format!("sysbench ended with: {fatal}")),
+            load_shares: Vec::new(),
         };
         (rung, self.seconds())
     }
@@ -230,6 +231,7 @@ fn write(
             price: None,
             nodes: Vec::new(),
             tls: None,
+            reopen_after_s: None,
         }],
         nodes: Vec::new(),
         workloads: vec![run::Workload {

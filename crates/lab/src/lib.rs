@@ -10,7 +10,7 @@
 //! In reading order:
 //!
 //! 1. [`cli`]: the commands; [`plan`]: what a plan can say.
-//! 2. `series`: the coordinator; `schedule`: the order of rungs; `interrupt`: how it ends early.
+//! 2. `series`: the coordinator; `schedule`: the order of rungs; `interrupt`: how it ends early; `fleet`: load from several machines.
 //! 3. `availability`: faults under load, and the check of every acknowledged write.
 //! 4. [`servers`]: databases that the lab starts by itself.
 
@@ -18,6 +18,7 @@ mod availability;
 pub mod cli;
 mod clock;
 mod commands;
+mod fleet;
 mod import;
 pub mod interrupt;
 mod machines;

@@ -4,14 +4,17 @@
 //! the verdict says what it could not look at.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use lab_driver::Stop;
+use lab_host::agent::Service;
 use lab_host::{Host, ProbePlan, Reach, WatchPlan, host::probe_pairs};
 use lab_results::{NodeProbes, NodeSample};
 
+use crate::fleet::{FleetError, LoadService};
 use crate::interrupt::Interrupt;
 use crate::plan::{Node, Plan};
 
@@ -22,6 +25,8 @@ pub struct Machines {
 pub struct Machine {
     pub node: Node,
     pub host: Option<Host>,
+    /// Why there is none.
+    pub problem: Option<String>,
     pub probes: Option<NodeProbes>,
     /// Not yet asked for by a rung.
     samples: Vec<NodeSample>,
@@ -39,15 +44,19 @@ impl Machines {
             .nodes
             .iter()
             .map(|node| {
-                let host = reach(node).and_then(|reach| Ok(Host::connect(&node.name, &reach)?));
-                let host = host
-                    .map_err(|error| {
-                        problems.push(format!("node {}: {error}; it is not probed and not watched", node.name))
-                    })
-                    .ok();
+                let load: Arc<dyn Service> = Arc::new(LoadService::default());
+                let host = reach(node).and_then(|reach| Ok(Host::connect_with(&node.name, &reach, vec![load])?));
+                let (host, problem) = match host {
+                    Ok(host) => (Some(host), None),
+                    Err(error) => {
+                        problems.push(format!("node {}: {error}; it is not probed and not watched", node.name));
+                        (None, Some(error.to_string()))
+                    }
+                };
                 Machine {
                     node: node.clone(),
                     host,
+                    problem,
                     probes: None,
                     samples: Vec::new(),
                 }
@@ -75,6 +84,22 @@ impl Machines {
                         offset / 1000
                     )
                 })
+            })
+            .collect()
+    }
+
+    /// The nodes named, in this order; errors say which cannot be reached.
+    pub fn hosts_of<'a, 'n>(&'a self, names: impl Iterator<Item = &'n str>) -> Result<Vec<&'a Host>, FleetError> {
+        names
+            .map(|name| {
+                let machine = self.get(name);
+                let problem = machine.and_then(|machine| machine.problem.clone());
+                machine
+                    .and_then(|machine| machine.host.as_ref())
+                    .ok_or_else(|| FleetError::Node {
+                        node: name.to_owned(),
+                        why: problem.unwrap_or_else(|| "it is not in the plan".to_owned()),
+                    })
             })
             .collect()
     }

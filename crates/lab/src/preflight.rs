@@ -25,9 +25,8 @@ pub struct Facts {
 /// What a server must take during the series.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
-    /// Connections at once to one server, and in all; those that are idle among them.
+    /// Connections at once to one server; those that are idle among them.
     pub connections_per_server: u64,
-    pub connections_total: u64,
     pub prepared_per_server: u64,
 }
 
@@ -65,16 +64,15 @@ const FREE_DISK_MIN: u64 = 1 << 30;
 const REPLICATION_LIMIT: Duration = Duration::from_secs(20);
 const LOAD_CONNECTIONS: usize = 4;
 
-/// This machine: files and disk. Raises the soft limit of open files where that is enough.
-pub fn this_machine(demand: Demand, results: &Path) -> Result<Vec<String>> {
-    let needed = demand.connections_total.saturating_add(SPARE_FILES);
+/// Whether this process may have so many connections. Raises the soft limit of open files where that is enough.
+pub fn files(connections: u64) -> Result<()> {
+    let needed = connections.saturating_add(SPARE_FILES);
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < needed) {
         if limit.maximum.is_some_and(|maximum| maximum < needed) {
             bail!(
-                "{} connections need {needed} open files, the limit here is {}: raise it (`ulimit -Hn {needed}`, LimitNOFILE=) or \
-                 ask for fewer threads or idle connections",
-                demand.connections_total,
+                "{connections} connections need {needed} open files, the limit here is {}: raise it (`ulimit -Hn {needed}`, \
+                 LimitNOFILE=) or ask for fewer threads or idle connections",
                 limit.maximum.unwrap_or_default()
             );
         }
@@ -84,6 +82,11 @@ pub fn this_machine(demand: Demand, results: &Path) -> Result<Vec<String>> {
         };
         setrlimit(Resource::Nofile, raised)?;
     }
+    Ok(())
+}
+
+/// This machine's disk, where the results go.
+pub fn disk(results: &Path) -> Result<Vec<String>> {
     let disk = rustix::fs::statvfs(results)?;
     let free = disk.f_bavail * disk.f_frsize;
     let mut warnings = Vec::new();
@@ -311,12 +314,7 @@ mod tests {
 
     #[test]
     fn more_threads_than_files_are_refused_with_the_remedy() {
-        let demand = Demand {
-            connections_per_server: u64::MAX,
-            connections_total: u64::MAX,
-            prepared_per_server: 0,
-        };
-        let error = this_machine(demand, Path::new(".")).unwrap_err().to_string();
+        let error = files(u64::from(u32::MAX)).unwrap_err().to_string();
         assert!(error.contains("ulimit"), "{error}");
     }
 }

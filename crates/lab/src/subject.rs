@@ -1,15 +1,18 @@
 //! What the plan names, as the driver knows it: targets with their passwords, workloads with the database that holds their tables.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lab_driver::Idle;
 use lab_driver::target::Password;
+use lab_driver::{Idle, Survive};
+use lab_host::Host;
 use lab_report::Prices;
 use lab_report::price::Part;
 use lab_results::run;
 
 use crate::clock;
+use crate::fleet::Database;
 use crate::plan::{self, Driver, Plan};
 
 /// A target under test.
@@ -19,6 +22,11 @@ pub struct Subject {
     driver: lab_driver::Target,
     pub nodes: Vec<String>,
     pub process: Option<String>,
+    /// Variable of the password, if the plan names one.
+    password_env: Option<String>,
+    /// Connections of its measured rungs are opened anew after so long.
+    reopen_after: Option<Duration>,
+    is_balanced: bool,
 }
 
 impl Subject {
@@ -34,6 +42,9 @@ impl Subject {
             },
             nodes: target.nodes.clone(),
             process: target.process.clone(),
+            password_env: target.password_env.clone(),
+            reopen_after: target.reopen_after.map(|after| after.0),
+            is_balanced: target.balanced.is_some(),
         })
     }
 
@@ -51,6 +62,26 @@ impl Subject {
 
     pub fn for_workload(&self, load: &Sent) -> lab_driver::Target {
         self.in_database(&load.suffix)
+    }
+
+    /// In an availability run servers come and go on purpose: a name that stands for several is followed without being asked to.
+    pub fn reopen_after_in_availability(&self) -> Option<Duration> {
+        self.reopen_after
+            .or_else(|| self.is_balanced.then_some(plan::REOPEN_AFTER_IN_AVAILABILITY.0))
+    }
+
+    /// As `node` may be told it, with the database of a workload's tables. Errors say what to do.
+    pub fn database_for(&self, node: &Host, suffix: &str) -> Result<Database, String> {
+        let target = self.in_database(suffix);
+        Database::new(&self.name, &target, self.password_env.as_deref(), node.is_private())
+    }
+
+    /// How its rungs live with servers that come and go; `None`: they end then.
+    pub fn survive(&self) -> Option<Survive> {
+        self.reopen_after.map(|after| Survive {
+            reopen_after: Some(after),
+            ..Survive::default()
+        })
     }
 
     pub fn in_database(&self, suffix: &str) -> lab_driver::Target {
@@ -96,7 +127,8 @@ pub fn workloads(plan: &Plan) -> Result<Vec<Sent>> {
             let workload = planned
                 .to_driver()
                 .with_context(|| format!("workload `{}`", planned.name))?;
-            if planned.driver == Driver::Sysbench && lab_driver::sysbench::version().is_none() {
+            // Elsewhere it is looked for when the nodes are.
+            if planned.driver == Driver::Sysbench && plan.drives_here() && lab_driver::sysbench::version().is_none() {
                 bail!(
                     "workload `{}` asks for sysbench, which is not installed here: install it, or leave `driver` out",
                     planned.name

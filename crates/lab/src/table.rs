@@ -131,6 +131,7 @@ mod tests {
             phases: Vec::new(),
             idle: None,
             void: void.map(str::to_owned),
+            load_shares: Vec::new(),
         }
     }
 

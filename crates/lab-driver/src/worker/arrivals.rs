@@ -13,6 +13,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
+use crate::run::Share;
 use crate::workload::Random;
 
 const SECOND: i64 = 1_000_000_000;
@@ -29,8 +30,15 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// `None` in a closed loop. Time is counted from the start of the measured interval, and begins at `-warmup` (nanoseconds).
-    pub fn new(load: &Load, seed: u64, worker: usize, workers: usize, warmup: i64) -> Option<Arrivals> {
+    /// Of the `worker`-th of so many workers of this driver; `None` in a closed loop. Time is counted from the start of the measured
+    /// interval, and begins at `-warmup` (nanoseconds).
+    pub fn new(
+        load: &Load,
+        seed: u64,
+        (worker, workers): (usize, usize),
+        share: Share,
+        warmup: i64,
+    ) -> Option<Arrivals> {
         let Load::Open {
             rate_per_s,
             arrivals,
@@ -41,6 +49,7 @@ impl Arrivals {
             return None;
         };
         let begin = -warmup as f64;
+        let (fraction, before) = share.fraction();
         let curve = match profile {
             None => Curve::constant(begin, *rate_per_s),
             Some(profile) => {
@@ -54,14 +63,17 @@ impl Arrivals {
         };
         let mut arrivals = Arrivals {
             spacing: *arrivals,
-            step: workers as f64,
+            step: workers as f64 / fraction,
             curve,
             next: begin,
-            random: Random::new(seed ^ 0x6172_7269_7661_6c73, worker as u64),
+            random: Random::new(
+                seed ^ 0x6172_7269_7661_6c73,
+                worker as u64 | u64::from(share.first) << 32,
+            ),
         };
         match arrivals.spacing {
-            // Even spacing over all workers: each begins its part of a gap later.
-            Spacing::Even => arrivals.next = arrivals.curve.after(begin, worker as f64),
+            // Even spacing over all workers of all drivers: each begins its part of a gap later.
+            Spacing::Even => arrivals.next = arrivals.curve.after(begin, (worker as f64 + before) / fraction),
             Spacing::Poisson => arrivals.advance(),
         }
         Some(arrivals)
@@ -241,9 +253,15 @@ mod tests {
     }
 
     fn due(load: &Load, workers: usize, end: i64) -> u64 {
-        (0..workers)
-            .map(|worker| {
-                let arrivals = Arrivals::new(load, 1, worker, workers, WARMUP).unwrap();
+        due_of(load, 1, workers, end)
+    }
+
+    /// By so many drivers with so many workers each.
+    fn due_of(load: &Load, drivers: u32, workers: usize, end: i64) -> u64 {
+        (0..drivers)
+            .flat_map(|driver| (0..workers).map(move |worker| (Share::nth(4, driver, drivers), worker)))
+            .map(|(share, worker)| {
+                let arrivals = Arrivals::new(load, 1, (worker, workers), share, WARMUP).unwrap();
                 arrivals.waiting_before(end)
             })
             .sum()
@@ -255,12 +273,29 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_the_sum_over_workers() {
+    fn the_rate_is_the_sum_over_workers_and_drivers() {
         let even = open(Spacing::Even, None);
-        assert_eq!(due(&even, 1, 9 * SECOND), 50_000);
-        assert_eq!(due(&even, 3, 9 * SECOND), 50_000);
-        let poisson = due(&open(Spacing::Poisson, None), 3, 9 * SECOND);
-        assert!(is_poissons(poisson, 50_000.0), "{poisson}");
+        for (drivers, workers) in [(1, 1), (1, 3), (2, 3), (4, 1)] {
+            assert_eq!(due_of(&even, drivers, workers, 9 * SECOND), 50_000);
+            let poisson = due_of(&open(Spacing::Poisson, None), drivers, workers, 9 * SECOND);
+            assert!(is_poissons(poisson, 50_000.0), "{poisson}");
+        }
+        // Shares of two, one and one connection: each end may be a transaction off.
+        assert!(due_of(&even, 3, 2, 9 * SECOND).abs_diff(50_000) <= 6);
+        assert!(due_of(&varied(Spacing::Even), 2, 2, 6 * SECOND).abs_diff(2500) <= 2);
+    }
+
+    #[test]
+    fn drivers_take_turns_and_none_draws_what_another_does() {
+        let begin = |spacing, driver, worker| {
+            let share = Share::nth(4, driver, 2);
+            let arrivals = Arrivals::new(&open(spacing, None), 1, (worker, 2), share, 0).unwrap();
+            arrivals.next_due()
+        };
+        let mut even = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(driver, worker)| begin(Spacing::Even, driver, worker));
+        even.sort_unstable();
+        assert_eq!(even, [0, 200_000, 400_000, 600_000], "5000 a second");
+        assert_ne!(begin(Spacing::Poisson, 0, 0), begin(Spacing::Poisson, 1, 0));
     }
 
     /// 100/s while it warms up, then: 2 s of 100/s, 4 s from 100/s to 1000/s, 1 s of nothing, 1 s of 500/s.
@@ -307,7 +342,7 @@ mod tests {
 
     #[test]
     fn in_a_ramp_gaps_shrink_evenly() {
-        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, 0, 1, 0).unwrap();
+        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, (0, 1), Share::whole(4), 0).unwrap();
         let mut dues = Vec::new();
         arrivals.give_up_before(6 * SECOND, |due| dues.push(due));
         assert!(dues.windows(2).all(|pair| pair[0] < pair[1]));
@@ -322,7 +357,7 @@ mod tests {
 
     #[test]
     fn after_the_last_phase_nothing_is_due() {
-        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, 0, 1, 0).unwrap();
+        let mut arrivals = Arrivals::new(&varied(Spacing::Even), 1, (0, 1), Share::whole(4), 0).unwrap();
         arrivals.give_up_before(9 * SECOND, |_| {});
         assert_eq!(arrivals.next_due(), i64::MAX);
     }

@@ -23,7 +23,7 @@ pub(super) fn first_replacement(shared: &Shared, connection: usize) -> i64 {
     let warmup = shared.spec.warmup.as_nanos() as i64;
     let reopen_after = shared.spec.survive.and_then(|survive| survive.reopen_after);
     let after = reopen_after.map_or(0, |after| {
-        nanos(after) + nanos(after) * connection as i64 / shared.connections as i64
+        nanos(after) + nanos(after) * connection as i64 / i64::from(shared.share.of)
     });
     after - warmup
 }

@@ -21,6 +21,7 @@ use mysql_wire::put;
 use super::options::OptionReader;
 use super::random::{Distribution, Random, Sampler};
 use super::{Last, Script, Scripts, TableLoad, WorkloadError};
+use crate::run::Share;
 use crate::statement::{Arguments, Catalog, Protocol};
 
 /// YCSB's zipfian constant.
@@ -245,12 +246,13 @@ struct Inserted {
     acknowledged: AtomicU64,
 }
 
-pub(super) fn scripts(kind: YcsbKind, options: &YcsbOptions, seed: u64, _connections: usize) -> Scripts {
+pub(super) fn scripts(kind: YcsbKind, options: &YcsbOptions, seed: u64, share: Share) -> Scripts {
     let statements = build(kind, options).1;
     let options = options.clone();
     let inserted = Arc::new(Inserted::default());
-    // Far from the loaded numbers, and from those of a run with another seed.
-    let new_first = 1 << 40 | Random::new(seed, 0).next_u64() >> 32 << 24;
+    // Far from the loaded numbers, and from those of a run with another seed or of another driver of this one.
+    let of_share = seed.wrapping_add(u64::from(share.first).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let new_first = 1 << 40 | Random::new(of_share, 0).next_u64() >> 32 << 24;
     Box::new(move |connection| {
         Box::new(YcsbScript {
             mix: kind.mix(),

@@ -16,6 +16,7 @@ mod command;
 pub(crate) mod line;
 pub(crate) mod protocol;
 mod serve;
+pub mod service;
 pub(crate) mod token;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,6 +29,7 @@ use rustix::net::sockopt;
 
 use crate::{Context, HostError};
 pub(crate) use serve::serve;
+pub use service::{Clock, Heard, Service, Talk};
 
 const MOST_CONNECTIONS: u32 = 16;
 /// A coordinator that takes nothing for so long is gone.
@@ -41,6 +43,9 @@ pub struct AgentOptions {
     pub allow_commands: bool,
     /// This control group is the node (see [`crate::WatchPlan::cgroup`]), unless the coordinator names another.
     pub cgroup: Option<String>,
+    /// What else it can be asked for.
+    pub services: Vec<Arc<dyn Service>>,
+    pub clock: Clock,
 }
 
 /// Serves one coordinator on stdin and stdout until it closes them: `latsdb lab agent --stdio`.

@@ -10,7 +10,7 @@ use crate::probe::network::{Door, Width};
 use crate::{ProbePlan, WatchPlan};
 
 /// Counts up when an older end would misunderstand a newer one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// A request is small; an answer may hold many histograms.
 pub const LONGEST_REQUEST: usize = 256 * 1024;
 pub const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -54,6 +54,19 @@ pub enum Request {
         command: String,
         limit_ms: u64,
     },
+    /// Begins a talk with a service; its number is this request's.
+    Open {
+        service: String,
+    },
+    /// Is not answered.
+    Say {
+        talk: u64,
+        said: Value,
+    },
+    /// Ends a talk; is not answered.
+    Close {
+        talk: u64,
+    },
 }
 
 impl Request {
@@ -65,6 +78,7 @@ impl Request {
             Request::Listen { .. } => "the network listener",
             Request::NetworkProbe { .. } => "the network probe",
             Request::Run { .. } => "the command",
+            Request::Open { .. } | Request::Say { .. } | Request::Close { .. } => "a talk",
         }
     }
 }
@@ -73,7 +87,24 @@ impl Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FromAgent {
-    Ok { id: u64, ok: Value },
-    Error { id: u64, error: String },
-    Sample { sample: Box<NodeSample> },
+    Ok {
+        id: u64,
+        ok: Value,
+    },
+    Error {
+        id: u64,
+        error: String,
+    },
+    Sample {
+        sample: Box<NodeSample>,
+    },
+    Said {
+        talk: u64,
+        said: Value,
+    },
+    /// The service ended the talk.
+    Over {
+        talk: u64,
+        over: String,
+    },
 }

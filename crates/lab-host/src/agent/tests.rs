@@ -77,7 +77,7 @@ fn this_machine_is_a_host() {
 fn an_agent_over_tcp_is_a_host() {
     let address = agent(AgentOptions {
         allow_commands: true,
-        cgroup: None,
+        ..AgentOptions::default()
     });
     does_everything(&Host::connect("there", &reach(address, TOKEN)).unwrap());
 }
@@ -156,7 +156,7 @@ fn mortal(lives: usize) -> Mortal {
                     TOKEN,
                     &AgentOptions {
                         allow_commands: true,
-                        cgroup: None,
+                        ..AgentOptions::default()
                     },
                 )
             });

@@ -56,10 +56,8 @@ pub struct DriverEvidence {
     pub threads: u32,
     pub transactions: u64,
     pub queries: u64,
-    /// Processor seconds of the load generator in the interval, by its own account.
-    pub cpu_s: Option<f64>,
-    /// OS threads that the load generator runs its clients on: so many cores it can use at most.
-    pub worker_threads: Option<u32>,
+    /// Each load node's, where they are known.
+    pub workers: Vec<WorkerEvidence>,
     pub retries: u64,
     /// Time in attempts that were thrown away.
     pub wasted_us: u64,
@@ -73,6 +71,16 @@ pub struct DriverEvidence {
     pub locking_latency_one_thread_us: Option<f64>,
     /// Mean latency of COMMIT (or of writes in autocommit) here.
     pub commit_latency_us: Option<f64>,
+}
+
+/// What a load node's threads say of themselves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WorkerEvidence {
+    pub node: String,
+    /// OS threads that it runs its clients on: so many cores it can use at most.
+    pub threads: u32,
+    /// Processor seconds of these in the interval.
+    pub cpu_s: f64,
 }
 
 /// The verdict on a rung. Pure: the same evidence gives the same words.

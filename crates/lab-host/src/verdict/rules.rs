@@ -3,7 +3,7 @@
 use lab_results::rung::{Bottleneck, Verdict};
 
 use super::figures::{DiskFigures, Figures, NodeFigures};
-use super::{Evidence, NodeEvidence};
+use super::{Evidence, NodeEvidence, WorkerEvidence};
 
 /// From this share of a limit on, the thing counts as exhausted: queues grow long before 100 %.
 pub const LIMIT: f64 = 0.85;
@@ -41,7 +41,13 @@ pub struct Candidate {
 /// In the order in which equals win.
 pub fn candidates(evidence: &Evidence, figures: &Figures) -> Vec<Candidate> {
     let mut found = Vec::new();
-    found.extend(workers(evidence));
+    found.extend(
+        evidence
+            .driver
+            .workers
+            .iter()
+            .filter_map(|workers| full_workers(evidence, workers)),
+    );
     for node in &evidence.nodes {
         let Some(of_node) = figures.node(&node.name) else {
             continue;
@@ -62,23 +68,19 @@ pub fn candidates(evidence: &Evidence, figures: &Figures) -> Vec<Candidate> {
     found
 }
 
-/// The load generator's threads, by its own account.
-fn workers(evidence: &Evidence) -> Option<Candidate> {
-    let driver = &evidence.driver;
-    let threads = driver.worker_threads.filter(|threads| *threads > 0)?;
-    let used = driver.cpu_s? / evidence.measured_s.max(1e-9);
-    let share = used / f64::from(threads);
+/// A load node's threads, by their own account.
+fn full_workers(evidence: &Evidence, workers: &WorkerEvidence) -> Option<Candidate> {
+    let threads = workers.threads;
+    let used = workers.cpu_s / evidence.measured_s.max(1e-9);
+    let share = used / f64::from(threads.max(1));
     (share >= WORKER_LIMIT).then(|| Candidate {
         bottleneck: Bottleneck::LoadGenerator,
-        node: evidence
-            .nodes
-            .iter()
-            .find(|node| node.is("load"))
-            .map(|node| node.name.clone()),
+        node: Some(workers.node.clone()),
         fullness: share.min(1.0),
         trust: 1.0,
         evidence: vec![format!(
-            "the load generator used {used:.2} cores on {threads} threads: {} of what these can (limit {})",
+            "{}: the load generator used {used:.2} cores on {threads} threads: {} of what these can (limit {})",
+            workers.node,
             percent(share),
             percent(WORKER_LIMIT)
         )],

@@ -68,6 +68,18 @@ fn cluster(change: impl FnOnce(&mut Evidence)) -> Evidence {
     evidence
 }
 
+/// Of each load node its threads and their processor seconds.
+fn workers(evidence: &mut Evidence, of: &[(&str, u32, f64)]) {
+    evidence.driver.workers = of
+        .iter()
+        .map(|(node, threads, cpu_s)| WorkerEvidence {
+            node: (*node).to_owned(),
+            threads: *threads,
+            cpu_s: *cpu_s,
+        })
+        .collect();
+}
+
 fn each(evidence: &mut Evidence, name: &str, change: impl Fn(&mut NodeSample)) {
     let node = evidence.nodes.iter_mut().find(|node| node.name == name).unwrap();
     node.samples.iter_mut().for_each(change);
@@ -177,8 +189,28 @@ fn verdicts() {
             Some("load"),
             "1.90 cores on 2 threads: 95 %",
             cluster(|e| {
-                e.driver.cpu_s = Some(19.0);
-                e.driver.worker_threads = Some(2);
+                workers(e, &[("load", 2, 19.0)]);
+            }),
+        ),
+        case(
+            "one load node of three is enough to void a rung, and is named",
+            LoadGenerator,
+            Some("load3"),
+            "load3: the load generator used 3.80 cores on 4 threads: 95 %",
+            cluster(|e| {
+                e.nodes.push(node("load2", &["load"], second(8, 0.3)));
+                e.nodes.push(node("load3", &["load"], second(8, 0.5)));
+                workers(e, &[("load", 2, 5.0), ("load2", 4, 20.0), ("load3", 4, 38.0)]);
+                busy(e, "sql", 0.97);
+            }),
+        ),
+        case(
+            "the machine of a load node that is full is named",
+            LoadGenerator,
+            Some("load2"),
+            "load2: CPU 93 %",
+            cluster(|e| {
+                e.nodes.push(node("load2", &["load"], second(8, 0.93)));
             }),
         ),
         case(
@@ -187,8 +219,7 @@ fn verdicts() {
             Some("sql"),
             "sql: CPU 97 %",
             cluster(|e| {
-                e.driver.cpu_s = Some(12.0);
-                e.driver.worker_threads = Some(2);
+                workers(e, &[("load", 2, 12.0)]);
                 busy(e, "sql", 0.97);
             }),
         ),

@@ -22,6 +22,7 @@ pub fn section(series: &Series) -> Option<Section> {
     if !series.run.nodes.is_empty() {
         blocks.push(Block::Charts(vec![topology(series)]));
     }
+    blocks.extend(load_nodes(series).map(Block::Table));
     if !series.probes.is_empty() {
         blocks.push(Block::Table(probes(series)));
         blocks.extend(network(series).map(Block::Table));
@@ -53,6 +54,62 @@ pub fn section(series: &Series) -> Option<Section> {
         id: "machines".into(),
         title: "Machines".into(),
         blocks,
+    })
+}
+
+/// Who carried how much of each target's best rung, where several machines drove it.
+fn load_nodes(series: &Series) -> Option<Table> {
+    let mut rows = Vec::new();
+    for workload in &series.run.workloads {
+        for target in 0..series.run.targets.len() {
+            let rungs = series.rungs.iter().filter(|rung| {
+                rung.void.is_none()
+                    && rung.workload == workload.name
+                    && rung.target == series.run.targets[target].name
+                    && rung.load_shares.len() > 1
+            });
+            let best = rungs.max_by(|a, b| a.tps().value.total_cmp(&b.tps().value));
+            let Some(rung) = best else { continue };
+            for (at, share) in rung.load_shares.iter().enumerate() {
+                let of = |field: &str, value: f64| rung.place.figure(&["load_shares", &at.to_string(), field], value);
+                let transactions = of("transactions", share.transactions as f64);
+                let cpu = of("cpu_s", share.cpu_s);
+                let per_transaction =
+                    (share.transactions > 0).then(|| Sentence::from(&cpu.over(&transactions).scaled(1e6)));
+                rows.push(Row {
+                    group: at == 0,
+                    faint: false,
+                    cells: vec![
+                        crate::say::target_name(series, target)
+                            .and(", ")
+                            .verbatim(&workload.name, rung.place.field(&["workload"])),
+                        Sentence::new()
+                            .verbatim(&share.node, rung.place.field(&["load_shares", &at.to_string(), "node"])),
+                        Sentence::from(&of("threads", f64::from(share.threads))),
+                        Sentence::from(&transactions.over(&rung.interval())),
+                        per_transaction.unwrap_or_default(),
+                        Sentence::from(&cpu.over(&rung.interval())),
+                        match share.worker_threads {
+                            0 => Sentence::words("–"),
+                            threads => Sentence::from(&of("worker_threads", f64::from(threads))),
+                        },
+                    ],
+                });
+            }
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        caption: "The load nodes in each target's fastest counted rung".into(),
+        columns: vec![
+            Column::text("Target, workload"),
+            Column::text("Load node"),
+            Column::number("Threads", ""),
+            Column::number("Transactions", "/s"),
+            Column::number("Client CPU", "µs/transaction"),
+            Column::number("Client CPU", "cores"),
+            Column::number("Worker threads", ""),
+        ],
+        rows,
     })
 }
 

@@ -60,8 +60,9 @@ fn targets(series: &Series) -> Table {
             Row::of(vec![
                 say::target_name(series, index),
                 list("versions", &target.versions),
-                list("servers", &target.servers),
+                list("servers", &target.servers).join(&reopened(series, index)),
                 list("nodes", &target.nodes),
+                placement(series, index),
             ])
         })
         .collect();
@@ -72,8 +73,62 @@ fn targets(series: &Series) -> Table {
             Column::long("Version"),
             Column::long("Servers"),
             Column::long("On nodes"),
+            Column::long("Load from"),
         ],
         rows,
+    }
+}
+
+/// That connections followed a name.
+fn reopened(series: &Series, target: usize) -> Sentence {
+    let Some(after) = series.run.targets[target].reopen_after_s else {
+        return Sentence::new();
+    };
+    let after = Figure {
+        value: after,
+        from: series.of_run(&["targets", &target.to_string(), "reopen_after_s"]),
+    };
+    Sentence::words(" (connections opened anew every ")
+        .figure(&after)
+        .and(" s)")
+}
+
+/// Where the load comes from, and whether that is a machine of the target: which is what tiers count.
+fn placement(series: &Series, target: usize) -> Sentence {
+    let own = &series.run.targets[target].nodes;
+    let load: Vec<(usize, &str)> = series
+        .run
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.roles.iter().any(|role| role == "load"))
+        .map(|(at, node)| (at, node.name.as_str()))
+        .collect();
+    if load.is_empty() {
+        return Sentence::words("–");
+    }
+    let mut sentence = Sentence::new();
+    for (place, (at, name)) in load.iter().enumerate() {
+        if place > 0 {
+            sentence = sentence.and(", ");
+        }
+        sentence = sentence.verbatim(*name, series.of_run(&["nodes", &at.to_string(), "name"]));
+    }
+    if own.is_empty() {
+        return sentence;
+    }
+    let shared = load
+        .iter()
+        .filter(|(_, name)| own.iter().any(|node| node == name))
+        .count();
+    let sentence = sentence.and(": ");
+    match shared {
+        0 => sentence.fixed("3-tier").and(", load on machines of its own"),
+        all if all == load.len() => sentence.fixed("2-tier").and(", load on the servers' machines"),
+        _ => sentence
+            .and("some of it on the servers' machines (")
+            .fixed("2-tier")
+            .and("), some not"),
     }
 }
 

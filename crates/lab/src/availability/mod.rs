@@ -163,12 +163,10 @@ impl Drill<'_> {
         let target = self.subject.in_database("");
         let mut problems = Vec::new();
         let idle = self.sent.map_or(0, Sent::idle_per_server);
-        let idle_total = u64::from(idle) * self.subject.servers().len() as u64;
         let demand = preflight::Demand {
             connections_per_server: u64::from(self.settings.writers)
                 + u64::from(self.settings.threads_per_server)
                 + u64::from(idle),
-            connections_total: u64::from(self.settings.writers) + u64::from(self.threads_total()) + idle_total,
             prepared_per_server: self
                 .sent
                 .map_or(0, |sent| sent.prepared_per_server(self.settings.threads_per_server)),
@@ -251,6 +249,7 @@ impl Drill<'_> {
         spec.idle = sent.idle;
         spec.survive = Some(Survive {
             answer_timeout: self.settings.answer_limit.0,
+            reopen_after: self.subject.reopen_after_in_availability(),
             ..Survive::default()
         });
         lab_driver::run(
@@ -452,6 +451,8 @@ impl Drill<'_> {
             phases: outcome.phases,
             idle: outcome.idle,
             void: outcome.failure,
+            // The writers' machine, beside them.
+            load_shares: Vec::new(),
         };
         let files = folder.create_rung(&rung)?;
         files.write_seconds(&outcome.seconds)?;

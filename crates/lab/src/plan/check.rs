@@ -135,12 +135,6 @@ fn nodes(plan: &Plan, findings: &mut Findings) {
                 "are for `ssh`, which this node does not have: add `ssh = \"user@host\"`, or remove them",
             );
         }
-        if node.roles.iter().any(|role| role == "load") && !node.is_local() {
-            findings.add(
-                path,
-                "load from another machine is not in this version: run the lab on the load machine itself",
-            );
-        }
     }
 }
 
@@ -169,6 +163,18 @@ fn targets(plan: &Plan, findings: &mut Findings) {
             findings.add(path("password_file"), "is given beside `password_env`: remove one");
         }
         tls(target, index, findings);
+        let over_tcp = plan.load_nodes().find(|node| node.agent.is_some());
+        if let (Some(_), Some(node)) = (&target.password_file, over_tcp) {
+            findings.add(
+                path("password_file"),
+                format!(
+                    "is not sent to the agent of load node `{}`, whose line is not encrypted: use `password_env` and export that variable \
+                     where the agent is started, or reach the node by `ssh`",
+                    node.name
+                ),
+            );
+        }
+        reopening(target, index, plan, findings);
         for node in &target.nodes {
             if !plan.nodes.iter().any(|known| known.name == *node) {
                 findings.add(path("nodes"), format!("there is no [[node]] named `{node}`"));
@@ -178,6 +184,34 @@ fn targets(plan: &Plan, findings: &mut Findings) {
             !target.database.is_empty() && target.database.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
             &path("database"),
             "is made of letters, digits and `_`",
+        );
+    }
+}
+
+fn reopening(target: &Target, index: usize, plan: &Plan, findings: &mut Findings) {
+    let Some(after) = target.reopen_after else { return };
+    let path = format!("target.{index}.reopen_after");
+    findings.require(
+        target.balanced.is_some(),
+        &path,
+        "follows a name that stands for several servers: give that name as `balanced`, or leave this out",
+    );
+    findings.require(
+        after.as_secs_f64() >= 0.1,
+        &path,
+        "is at least 100 ms: each time every connection logs in and prepares its statements again",
+    );
+    if let Some(workload) = plan
+        .workloads
+        .iter()
+        .find(|workload| workload.driver == Driver::Sysbench)
+    {
+        findings.add(
+            &path,
+            format!(
+                "is not for sysbench, which keeps its connections: leave `driver` out of workload `{}`, or this",
+                workload.name
+            ),
         );
     }
 }

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use lab_driver::{Identity, Pem, Tls, TlsMode};
 use lab_results::run;
-use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny};
+use serde::{Deserialize, Serialize};
 
 pub use duration::Span;
 
@@ -64,6 +64,9 @@ pub struct Target {
     pub hosts: Vec<String>,
     /// One `host:port` that stands for all servers (a load balancer, a service name); its name is resolved again and again.
     pub balanced: Option<String>,
+    /// Of `balanced`: every connection is opened anew after so long, its name resolved again. A rung then lives through lost
+    /// connections.
+    pub reopen_after: Option<Span>,
     #[serde(default = "root")]
     pub user: String,
     pub password_env: Option<String>,
@@ -88,6 +91,9 @@ pub struct Target {
     /// What the whole target costs, instead of the sum of its nodes by the price file.
     pub usd_per_hour: Option<f64>,
 }
+
+/// What an availability run of a `balanced` target does unless the plan says otherwise.
+pub const REOPEN_AFTER_IN_AVAILABILITY: Span = Span::seconds(10);
 
 /// Swallows any value.
 #[derive(Debug, Clone)]
@@ -192,7 +198,28 @@ impl Workload {
     }
 }
 
+impl Plan {
+    /// The nodes that drive the load.
+    pub fn load_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.has_role("load"))
+    }
+
+    /// Whether this process drives the load by itself: no load node is named, or only this machine.
+    pub fn drives_here(&self) -> bool {
+        let mut nodes = self.load_nodes();
+        match (nodes.next(), nodes.next()) {
+            (None, _) => true,
+            (Some(only), None) => only.is_local(),
+            (Some(_), Some(_)) => false,
+        }
+    }
+}
+
 impl Node {
+    pub fn has_role(&self, role: &str) -> bool {
+        self.roles.iter().any(|has| has == role)
+    }
+
     /// Neither ssh nor agent: the machine that the lab runs on.
     pub fn is_local(&self) -> bool {
         self.ssh.is_none() && self.agent.is_none()
@@ -238,7 +265,7 @@ pub struct Workload {
     pub options: BTreeMap<String, Fact>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Driver {
     #[default]

@@ -6,14 +6,17 @@ use std::time::Duration;
 use anyhow::Result;
 use lab_driver::{DriverError, Outcome, RungSpec};
 use lab_host::explain::OneThread;
-use lab_host::verdict::{DriverEvidence, NodeEvidence};
+use lab_host::verdict::{DriverEvidence, NodeEvidence, WorkerEvidence};
 use lab_host::{Evidence, cost, explain_one_thread, judge};
 use lab_results::run::Load;
-use lab_results::rung::{Bottleneck, NodeCost};
+use lab_results::rung::{Bottleneck, LoadShare, NodeCost};
 use lab_results::{NodeSample, Rung};
 
 use super::{Bench, Measured};
 use crate::clock;
+use crate::fleet::Fleet;
+use crate::fleet::{Carried, FleetError, Task};
+use crate::machines::Machine;
 use crate::plan::Driver;
 use crate::preflight::{self, Existing};
 
@@ -58,15 +61,23 @@ impl Bench {
             self.not_run(what, "the target did not answer any more");
             return Ok(None);
         }
+        if let Some(node) = self.fleet.as_ref().and_then(Fleet::given_up) {
+            let why = format!("the load node {node} could not take part any more");
+            self.not_run(what, &why);
+            return Ok(None);
+        }
         self.index += 1;
         self.progress.begin(&what);
-        let outcome = match self.load(asked) {
-            Ok(outcome) => outcome,
+        let Carried { outcome, shares } = match self.load(asked) {
+            Ok(carried) => carried,
             Err(error) => {
                 if self.interrupt.asked() {
                     return Ok(None);
                 }
-                *self.silent.entry(asked.target).or_default() += 1;
+                // A load node that is away says nothing of the target.
+                if !matches!(error.downcast_ref(), Some(FleetError::Node { .. })) {
+                    *self.silent.entry(asked.target).or_default() += 1;
+                }
                 let why = error.to_string();
                 self.event(&format!("{what}: {why}"));
                 self.not_run(what, &why);
@@ -83,7 +94,7 @@ impl Bench {
         } else {
             Duration::ZERO
         }));
-        let rung = self.judged(asked, outcome, &what);
+        let rung = self.judged(asked, outcome, shares, &what);
         self.progress.end(&rung.0);
         let folder = self.folder.create_rung(&rung.0)?;
         folder.write_seconds(&rung.1)?;
@@ -123,7 +134,7 @@ impl Bench {
     }
 
     /// Sends the load; a target that went away gets a moment to come back.
-    fn load(&mut self, asked: &Asked) -> Result<Outcome> {
+    fn load(&mut self, asked: &Asked) -> Result<Carried> {
         let subject = &self.subjects[asked.target];
         let sent = &self.workloads[asked.workload];
         if sent.changes_rows && self.index > 1 {
@@ -139,8 +150,12 @@ impl Bench {
         let target = subject.for_workload(sent);
         let mut spec = RungSpec::new(asked.load.clone(), asked.warmup, asked.measure, self.seed(asked));
         spec.idle = sent.idle;
+        spec.survive = subject.survive();
         self.machines.drop_samples();
         let stop = self.interrupt.stop().clone();
+        if self.fleet.is_some() {
+            return self.load_from_nodes(asked, &spec);
+        }
         let progress = &mut self.progress;
         let mut run = || match sent.driver {
             Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut |second| {
@@ -150,15 +165,61 @@ impl Bench {
                 progress.second(second)
             }),
         };
-        match run() {
+        let outcome = match run() {
             Err(DriverError::Connect { .. } | DriverError::Closed { .. } | DriverError::Io { .. })
                 if !self.interrupt.asked() =>
             {
                 self.interrupt.sleep(COME_BACK);
-                Ok(run()?)
+                run()?
             }
-            outcome => Ok(outcome?),
-        }
+            outcome => outcome?,
+        };
+        let here = self.plan.load_nodes().next();
+        let share = LoadShare {
+            node: here.map_or("this machine", |node| &node.name).to_owned(),
+            threads: asked.load.threads_total(),
+            transactions: outcome.totals.transactions,
+            cpu_s: outcome.client.cpu_s,
+            context_switches: outcome.client.context_switches,
+            worker_threads: u32::try_from(outcome.client.workers).unwrap_or(u32::MAX),
+        };
+        Ok(Carried {
+            outcome,
+            shares: vec![share],
+        })
+    }
+
+    /// The same with the load nodes; one that went away gets the same moment to come back.
+    fn load_from_nodes(&mut self, asked: &Asked, spec: &RungSpec) -> Result<Carried> {
+        let first = self.try_load_from_nodes(asked, spec);
+        let carried = match first {
+            Err(FleetError::Node { .. } | FleetError::Target { .. }) if !self.interrupt.asked() => {
+                self.interrupt.sleep(COME_BACK);
+                self.try_load_from_nodes(asked, spec)
+            }
+            other => other,
+        };
+        self.watch_new_agents();
+        Ok(carried?)
+    }
+
+    fn try_load_from_nodes(&mut self, asked: &Asked, spec: &RungSpec) -> Result<Carried, FleetError> {
+        let (subject, sent) = (&self.subjects[asked.target], &self.workloads[asked.workload]);
+        let fleet = self.fleet.as_mut().expect("whoever calls has one");
+        let hosts = self.machines.hosts_of(fleet.names())?;
+        let task = Task {
+            workload: &sent.workload,
+            driver: sent.driver,
+            spec,
+        };
+        let progress = &mut self.progress;
+        fleet.run(
+            &hosts,
+            &|host| subject.database_for(host, &sent.suffix),
+            &task,
+            self.interrupt.stop(),
+            &mut |second| progress.second(second),
+        )
     }
 
     /// The same for every target, so that all are asked for the same keys in the same order.
@@ -180,13 +241,14 @@ impl Bench {
         &mut self,
         asked: &Asked,
         outcome: Outcome,
+        shares: Vec<LoadShare>,
         what: &str,
     ) -> (Rung, Vec<lab_results::Second>, Vec<NodeSample>) {
         let nodes = self.subjects[asked.target].nodes.clone();
         let samples = self
             .machines
             .samples(|node| nodes.contains(&node.name) || node.roles.iter().any(|role| role == "load"));
-        let costs = self.costs(asked, &outcome, &samples);
+        let costs = self.costs(asked, &outcome, &shares, &samples);
         let one = mean(&outcome.latency);
         let locking = locking_mean(&outcome);
         let threads = asked.load.threads_total();
@@ -206,7 +268,7 @@ impl Bench {
             .plan
             .probes
             .watch
-            .then(|| judge(&self.evidence(asked, &outcome, &samples)));
+            .then(|| judge(&self.evidence(asked, &outcome, &shares, &samples)));
         let void = self.void(asked, &outcome, verdict.as_ref());
         if let Some(failure) = &outcome.failure {
             self.event(&format!("{what}: ended after {:.1} s: {failure}", outcome.measured_s));
@@ -220,7 +282,7 @@ impl Bench {
                 }
             )
             && threads == 1)
-            .then(|| self.explanation(asked, &outcome, &costs))
+            .then(|| self.explanation(asked, &outcome, &shares, &costs))
             .flatten();
         let rung = Rung {
             schema: lab_results::SCHEMA,
@@ -243,6 +305,7 @@ impl Bench {
             phases: outcome.phases,
             idle: outcome.idle,
             void,
+            load_shares: shares,
         };
         (rung, outcome.seconds, samples)
     }
@@ -265,7 +328,13 @@ impl Bench {
         })
     }
 
-    fn costs(&self, asked: &Asked, outcome: &Outcome, samples: &[NodeSample]) -> BTreeMap<String, NodeCost> {
+    fn costs(
+        &self,
+        asked: &Asked,
+        outcome: &Outcome,
+        shares: &[LoadShare],
+        samples: &[NodeSample],
+    ) -> BTreeMap<String, NodeCost> {
         let subject = &self.subjects[asked.target];
         let process: BTreeMap<String, String> = subject
             .process
@@ -274,40 +343,40 @@ impl Bench {
             .collect();
         let mut costs = cost::node_costs(samples, outcome.started, outcome.measured_s, &process);
         // A machine that only drives the load: the measured process there is ours.
-        for machine in &self.machines.nodes {
-            let name = &machine.node.name;
-            if machine.node.is_local()
-                && !process.contains_key(name)
-                && let Some(cost) = costs.get_mut(name)
+        for share in shares {
+            if !process.contains_key(&share.node)
+                && let Some(cost) = costs.get_mut(&share.node)
             {
-                cost.process_cpu_s = Some(outcome.client.cpu_s);
+                cost.process_cpu_s = Some(share.cpu_s);
             }
         }
         costs
     }
 
-    fn evidence(&self, asked: &Asked, outcome: &Outcome, samples: &[NodeSample]) -> Evidence {
+    fn evidence(&self, asked: &Asked, outcome: &Outcome, shares: &[LoadShare], samples: &[NodeSample]) -> Evidence {
         let subject = &self.subjects[asked.target];
-        let load_process = super::load_process(self.workloads[asked.workload].driver);
+        let driver = self.workloads[asked.workload].driver;
+        let loads = |machine: &Machine| shares.iter().any(|share| share.node == machine.node.name);
         let nodes = self
             .machines
             .nodes
             .iter()
-            .filter(|machine| subject.nodes.contains(&machine.node.name) || has_role(machine, "load"))
+            // A load node without a connection of this rung is no part of it.
+            .filter(|machine| subject.nodes.contains(&machine.node.name) || loads(machine))
             .map(|machine| NodeEvidence {
                 name: machine.node.name.clone(),
-                roles: self.roles(machine, &subject.nodes),
+                roles: roles(machine, &subject.nodes, loads(machine)),
                 samples: samples
                     .iter()
                     .filter(|sample| sample.node == machine.node.name)
                     .cloned()
                     .collect(),
                 probes: machine.probes.clone(),
-                load_processes: if machine.node.is_local() {
-                    vec![load_process.clone()]
-                } else {
-                    Vec::new()
-                },
+                load_processes: self
+                    .load_process(&machine.node, driver)
+                    .filter(|_| loads(machine))
+                    .into_iter()
+                    .collect(),
                 server_processes: subject.process.iter().cloned().collect(),
             })
             .collect();
@@ -321,10 +390,15 @@ impl Bench {
                 threads: asked.load.threads_total(),
                 transactions: outcome.totals.transactions,
                 queries: outcome.totals.queries,
-                cpu_s: Some(outcome.client.cpu_s).filter(|cpu_s| *cpu_s > 0.0),
-                worker_threads: u32::try_from(outcome.client.workers)
-                    .ok()
-                    .filter(|workers| *workers > 0),
+                workers: shares
+                    .iter()
+                    .filter(|share| share.worker_threads > 0)
+                    .map(|share| WorkerEvidence {
+                        node: share.node.clone(),
+                        threads: share.worker_threads,
+                        cpu_s: share.cpu_s,
+                    })
+                    .collect(),
                 retries: outcome.totals.retries,
                 wasted_us: outcome.totals.wasted_us,
                 lock_errors: outcome
@@ -345,27 +419,17 @@ impl Bench {
         }
     }
 
-    /// A machine that also serves another target is, for this one, only what drives its load.
-    fn roles(&self, machine: &crate::machines::Machine, of_target: &[String]) -> Vec<String> {
-        let serves = of_target.contains(&machine.node.name);
-        machine
-            .node
-            .roles
-            .iter()
-            .filter(|role| serves || role.as_str() == "load")
-            .cloned()
-            .collect()
-    }
-
     fn explanation(
         &self,
         asked: &Asked,
         outcome: &Outcome,
+        shares: &[LoadShare],
         costs: &BTreeMap<String, NodeCost>,
     ) -> Option<lab_results::rung::LatencyExplanation> {
         let subject = &self.subjects[asked.target];
         let server_node = subject.nodes.first()?;
-        let load_node = self.machines.nodes.iter().find(|machine| has_role(machine, "load"))?;
+        // The one that carried the one thread.
+        let load_node = self.machines.get(&shares.first()?.node)?;
         let transactions = outcome.totals.transactions;
         if transactions == 0 {
             return None;
@@ -413,8 +477,15 @@ impl Bench {
     }
 }
 
-fn has_role(machine: &crate::machines::Machine, role: &str) -> bool {
-    machine.node.roles.iter().any(|has| has == role)
+/// A machine that also serves another target is, for this one, only what drives its load; one that drives no load of this rung is no
+/// load generator.
+fn roles(machine: &Machine, of_target: &[String], loads: bool) -> Vec<String> {
+    let serves = of_target.contains(&machine.node.name);
+    let roles = machine.node.roles.iter();
+    roles
+        .filter(|role| if role.as_str() == "load" { loads } else { serves })
+        .cloned()
+        .collect()
 }
 
 pub fn tps(rung: &Rung) -> f64 {

@@ -23,13 +23,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use lab_driver::Check;
+use lab_host::Host;
 use lab_results::run::{Event, LoadPlan, NotRun, Run, Slo};
 use lab_results::{Folder, run};
 
 use crate::clock;
+use crate::fleet::{Database, Fleet};
 use crate::interrupt::Interrupt;
 use crate::machines::Machines;
-use crate::plan::{Driver, Order, Plan};
+use crate::plan::{Driver, Node, Order, Plan};
 use crate::preflight::{self, Demand, Existing};
 use crate::progress::Progress;
 use crate::subject::{self, Sent, Subject};
@@ -40,6 +42,10 @@ pub struct Bench {
     subjects: Vec<Subject>,
     workloads: Vec<Sent>,
     machines: Machines,
+    /// Who drives the load; `None`: this process by itself.
+    fleet: Option<Fleet>,
+    /// Process ids of the load nodes' agents that the watch tells apart.
+    watched: BTreeMap<String, u32>,
     folder: Folder,
     run: Run,
     pub progress: Progress,
@@ -86,11 +92,14 @@ impl Bench {
             progress.say(&format!("warning: {problem}"));
         }
         let run = described(&plan, &subjects, &workloads, &mut progress)?;
+        let fleet = (!plan.drives_here()).then(|| Fleet::new(plan.load_nodes().map(|node| node.name.clone())));
         let mut bench = Bench {
             plan,
             subjects,
             workloads,
             machines,
+            fleet,
+            watched: BTreeMap::new(),
             folder,
             run,
             progress,
@@ -137,11 +146,8 @@ impl Bench {
                 self.progress.say(&format!("warning: {problem}"));
             }
         }
-        if self.plan.probes.watch && !self.interrupt.asked() {
-            let processes = self.processes_by_node();
-            for problem in self.machines.watch(&processes) {
-                self.progress.say(&format!("warning: {problem}"));
-            }
+        if !self.interrupt.asked() {
+            self.watch();
         }
         self.phases()
     }
@@ -187,6 +193,24 @@ impl Bench {
         }
     }
 
+    fn watch(&mut self) {
+        if !self.plan.probes.watch {
+            return;
+        }
+        self.watched = self.fleet.as_ref().map(Fleet::pids).unwrap_or_default();
+        let processes = self.processes_by_node();
+        for problem in self.machines.watch(&processes) {
+            self.progress.say(&format!("warning: {problem}"));
+        }
+    }
+
+    /// An agent that was started again is another process.
+    fn watch_new_agents(&mut self) {
+        if self.fleet.as_ref().is_some_and(|fleet| fleet.pids() != self.watched) {
+            self.watch();
+        }
+    }
+
     fn processes_by_node(&self) -> BTreeMap<String, Vec<String>> {
         let mut processes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for subject in &self.subjects {
@@ -197,40 +221,39 @@ impl Bench {
                     .extend(subject.process.clone());
             }
         }
-        for machine in self.machines.nodes.iter().filter(|machine| machine.node.is_local()) {
-            let of_node = processes.entry(machine.node.name.clone()).or_default();
-            of_node.extend([Driver::Latsdb, Driver::Sysbench].map(load_process));
+        for machine in &self.machines.nodes {
+            let name = &machine.node.name;
+            let of_node = [Driver::Latsdb, Driver::Sysbench].map(|driver| self.load_process(&machine.node, driver));
+            let of_node: Vec<String> = of_node.into_iter().flatten().collect();
+            if !of_node.is_empty() {
+                processes.entry(name.clone()).or_default().extend(of_node);
+            }
         }
         processes
     }
 
     fn preflight(&mut self) -> Result<()> {
         self.progress.doing("looking at the targets");
-        let mut problems = Vec::new();
+        let mut problems = self.look_from_load_nodes()?;
         let threads = self.threads_per_server_most();
         let idle = self.workloads.iter().map(Sent::idle_per_server).max().unwrap_or(0);
         let connections_per_server = u64::from(threads) + u64::from(idle);
         let prepared = self.workloads.iter().map(|sent| sent.prepared_per_server(threads));
         let prepared_per_server = prepared.max().unwrap_or(0);
-        let mut total = 0;
         for (index, subject) in self.subjects.iter().enumerate() {
             let demand = Demand {
                 connections_per_server,
-                connections_total: connections_per_server * subject.servers().len() as u64,
                 prepared_per_server,
             };
-            total = total.max(demand.connections_total);
             let facts = preflight::servers(subject, demand, &mut problems);
             self.run.targets[index].versions = facts.versions;
             self.run.targets[index].variables = facts.variables;
             self.run.targets[index].tls = Some(subject.tls_used(facts.encryption));
         }
-        let here = Demand {
-            connections_per_server,
-            connections_total: total,
-            prepared_per_server: 0,
-        };
-        for warning in preflight::this_machine(here, self.folder.path())? {
+        if self.fleet.is_none() {
+            preflight::files(self.connections_most())?;
+        }
+        for warning in preflight::disk(self.folder.path())? {
             self.progress.say(&format!("warning: {warning}"));
         }
         if !problems.is_empty() {
@@ -273,6 +296,77 @@ impl Bench {
         Ok(())
     }
 
+    /// What the load nodes say before anything is measured: who cannot be reached, or cannot reach a target.
+    fn look_from_load_nodes(&mut self) -> Result<Vec<String>> {
+        let connections = self.connections_most();
+        let Some(fleet) = &mut self.fleet else {
+            return Ok(Vec::new());
+        };
+        let hosts = match self.machines.hosts_of(fleet.names()) {
+            Ok(hosts) => hosts,
+            Err(error) => bail!("nothing was measured:\n  {error}"),
+        };
+        let mut problems = Vec::new();
+        for subject in &self.subjects {
+            let refused = hosts.iter().filter_map(|host| subject.database_for(host, "").err());
+            problems.extend(refused.take(1));
+        }
+        let databases = |host: &Host| -> Vec<Database> {
+            let of_node = self.subjects.iter();
+            of_node
+                .filter_map(|subject| subject.database_for(host, "").ok())
+                .collect()
+        };
+        let files = connections.div_ceil(hosts.len().max(1) as u64);
+        problems.extend(fleet.look(&hosts, files, &databases, self.interrupt.stop()));
+        if self.interrupt.asked() {
+            bail!("stopped");
+        }
+        if self.workloads.iter().any(|sent| sent.driver == Driver::Sysbench) {
+            let versions: BTreeSet<Option<&str>> = fleet.sysbench().map(|(_, version)| version).collect();
+            for (node, version) in fleet.sysbench() {
+                if version.is_none() {
+                    problems.push(format!(
+                        "load node {node}: sysbench is not installed there: install it, or leave `driver` out of the workload"
+                    ));
+                }
+            }
+            match versions.iter().flatten().collect::<Vec<_>>().as_slice() {
+                [version] => {
+                    for (sent, described) in self.workloads.iter().zip(&mut self.run.workloads) {
+                        if sent.driver == Driver::Sysbench {
+                            described.driver = format!("sysbench {version}");
+                        }
+                    }
+                }
+                [] => {}
+                several => problems.push(format!(
+                    "the load nodes have unlike versions of sysbench ({several:?}): install the same one on all"
+                )),
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Connections of all drivers together, at once; those that are idle among them.
+    fn connections_most(&self) -> u64 {
+        let servers = self.subjects.iter().map(|subject| subject.servers().len()).max();
+        let idle = self.workloads.iter().map(Sent::idle_per_server).max();
+        (u64::from(self.threads_per_server_most()) + u64::from(idle.unwrap_or(0))) * servers.unwrap_or(1) as u64
+    }
+
+    /// How the watch knows the process that drives the load on a node: ours by its id, the other by its name.
+    fn load_process(&self, node: &Node, driver: Driver) -> Option<String> {
+        let ours = match &self.fleet {
+            None => node.is_local().then(std::process::id),
+            Some(_) => self.watched.get(&node.name).copied(),
+        };
+        match driver {
+            Driver::Latsdb => ours.map(|pid| pid.to_string()),
+            Driver::Sysbench => ours.map(|_| "sysbench".to_owned()),
+        }
+    }
+
     fn threads_per_server_most(&self) -> u32 {
         let ladder = self
             .plan
@@ -283,14 +377,6 @@ impl Bench {
         let soak = self.plan.soak.iter().map(|soak| soak.threads_per_server);
         let profiles = self.plan.profiles.iter().map(|profile| profile.threads_per_server);
         ladder.chain(open).chain(profiles).chain(soak).max().unwrap_or(1)
-    }
-}
-
-/// How the watch knows the process that drives the load: ours by its id, the other by its name.
-fn load_process(driver: Driver) -> String {
-    match driver {
-        Driver::Latsdb => std::process::id().to_string(),
-        Driver::Sysbench => "sysbench".to_owned(),
     }
 }
 
@@ -314,6 +400,7 @@ pub fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress
             price,
             nodes: subject.nodes.clone(),
             tls: None,
+            reopen_after_s: target.reopen_after.map(|after| after.as_secs_f64()),
         });
     }
     let ladder = plan.ladder.as_ref();

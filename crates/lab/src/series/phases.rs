@@ -393,6 +393,7 @@ mod tests {
             phases: Vec::new(),
             idle: None,
             void: None,
+            load_shares: Vec::new(),
         }
     }
 
