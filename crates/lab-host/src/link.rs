@@ -160,7 +160,7 @@ impl Link {
             keep_complaint(stderr, &shared);
             shared.may_complain.store(false, Ordering::Relaxed);
         });
-        link.greeted(reader)
+        link.greeted(reader).map_err(|error| advised(error, destination, command))
     }
 
     fn with(
@@ -499,6 +499,52 @@ fn keep_complaint(mut stderr: impl Read, shared: &Shared) {
             .skip(kept[..kept.floor_char_boundary(start)].chars().count())
             .collect();
     }
+}
+
+/// What ssh said, with what to do about it.
+fn advised(error: HostError, destination: &str, command: &str) -> HostError {
+    match error {
+        HostError::Protocol { node, why } => HostError::Protocol {
+            node,
+            why: match remedy(&why) {
+                Some(remedy) => format!("{why}: {}", remedy.replace("DESTINATION", destination)),
+                None => why,
+            },
+        },
+        HostError::TimedOut { node, what, after } => HostError::TimedOut {
+            node,
+            what: format!("{what}, which `ssh {destination} {command}` should bring"),
+            after,
+        },
+        error => error,
+    }
+}
+
+/// By what the complaint holds, the surest first.
+const REMEDIES: &[(&str, &str)] = &[
+    ("HOST IDENTIFICATION HAS CHANGED", UNKNOWN_KEY),
+    ("Host key verification failed", UNKNOWN_KEY),
+    (
+        "Permission denied",
+        "nobody is asked for a password: give it a key (`ssh-copy-id DESTINATION`), or one that ssh-agent holds",
+    ),
+    ("unexpected argument", OTHER_VERSION),
+    ("unrecognized subcommand", OTHER_VERSION),
+    ("not found", NO_PROGRAM),
+    ("No such file or directory", NO_PROGRAM),
+    ("Could not resolve", UNREACHABLE),
+    ("onnection refused", UNREACHABLE),
+    ("timed out", UNREACHABLE),
+    ("No route to host", UNREACHABLE),
+];
+const UNKNOWN_KEY: &str = "connect by hand once (`ssh DESTINATION`) and look whether the key that it shows is the right one";
+const OTHER_VERSION: &str = "another version is installed there: use the same latsdb on both sides";
+const NO_PROGRAM: &str = "install latsdb there, or say in `agent_command` where it is";
+const UNREACHABLE: &str = "is it up, and are the name and the port right? `ssh DESTINATION` by hand shows the same";
+
+fn remedy(complaint: &str) -> Option<&'static str> {
+    let known = REMEDIES.iter().find(|(said, _)| complaint.contains(said));
+    known.map(|(_, remedy)| *remedy)
 }
 
 fn named(name: &str, error: HostError) -> HostError {

@@ -102,9 +102,14 @@ fn coordinator() {
 
     // What ssh complains of is in the error.
     let error = Host::connect("node", &reach("nobody@node", &agent)).unwrap_err();
-    assert!(error.to_string().contains("Permission denied"), "{error}");
+    let said = error.to_string();
+    assert!(
+        said.contains("Permission denied") && said.contains("ssh-copy-id nobody@node"),
+        "{error}"
+    );
     let error = Host::connect("node", &reach("me@node", "no-such-latsdb lab agent --stdio")).unwrap_err();
-    assert!(error.to_string().contains("no-such-latsdb"), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("no-such-latsdb") && said.contains("agent_command"), "{error}");
     // An option is not a destination.
     let error = Host::connect("node", &reach("-oProxyCommand=true", &agent)).unwrap_err();
     assert!(matches!(error, HostError::Refused { .. }), "{error}");

@@ -4,6 +4,7 @@
 //! the verdict says what it could not look at.
 
 use std::collections::BTreeMap;
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Machine {
     pub probes: Option<NodeProbes>,
     /// Not yet asked for by a rung.
     samples: Vec<NodeSample>,
+    /// The line to it was broken at the last look.
+    lost: bool,
 }
 
 /// Offsets larger than this make the seconds of two nodes different seconds.
@@ -45,12 +48,17 @@ impl Machines {
             .iter()
             .map(|node| {
                 let load: Arc<dyn Service> = Arc::new(LoadService::default());
-                let host = reach(node).and_then(|reach| Ok(Host::connect_with(&node.name, &reach, vec![load])?));
+                let host = reach(node)
+                    .map_err(|error| format!("{}: {error}", node.name))
+                    // The line's own errors begin with the node's name.
+                    .and_then(|reach| {
+                        Host::connect_with(&node.name, &reach, vec![load]).map_err(|error| error.to_string())
+                    });
                 let (host, problem) = match host {
                     Ok(host) => (Some(host), None),
                     Err(error) => {
-                        problems.push(format!("node {}: {error}; it is not probed and not watched", node.name));
-                        (None, Some(error.to_string()))
+                        problems.push(format!("node {error}; it is not probed and not watched"));
+                        (None, Some(error))
                     }
                 };
                 Machine {
@@ -59,6 +67,7 @@ impl Machines {
                     problem,
                     probes: None,
                     samples: Vec::new(),
+                    lost: false,
                 }
             })
             .collect();
@@ -154,11 +163,17 @@ impl Machines {
     }
 
     fn probe_network(&mut self, say: &mut impl FnMut(&str)) {
-        let addresses: BTreeMap<String, String> = self
+        let mut addresses: BTreeMap<String, String> = self
             .nodes
             .iter()
             .filter_map(|machine| Some((machine.node.name.clone(), address(&machine.node)?)))
             .collect();
+        let own = addresses.values().find_map(|other| own_address(other));
+        for machine in self.nodes.iter().filter(|machine| machine.node.is_local()) {
+            if let Some(own) = &own {
+                addresses.entry(machine.node.name.clone()).or_insert_with(|| own.clone());
+            }
+        }
         let hosts: Vec<&Host> = self
             .hosts()
             .filter(|host| addresses.contains_key(host.name()))
@@ -211,12 +226,23 @@ impl Machines {
             .collect()
     }
 
-    fn collect(&mut self) {
+    /// Takes what came; a broken line is opened again by that, so somebody has to look also during a long rung. What is new about
+    /// the lines: sentences.
+    pub fn collect(&mut self) -> Vec<String> {
+        let mut news = Vec::new();
         for machine in &mut self.nodes {
-            if let Some(host) = &machine.host {
-                machine.samples.extend(host.take_samples());
+            let Some(host) = &machine.host else { continue };
+            machine.samples.extend(host.take_samples());
+            let lost = !host.alive();
+            if lost != machine.lost {
+                machine.lost = lost;
+                news.push(match lost {
+                    true => format!("node {}: the line to it broke: it is not watched until it is open again", machine.node.name),
+                    false => format!("node {}: the line to it is open again", machine.node.name),
+                });
             }
         }
+        news
     }
 }
 
@@ -226,6 +252,13 @@ fn address(node: &Node) -> Option<String> {
     let of_agent = || Some(node.agent.as_ref()?.rsplit_once(':')?.0.to_owned());
     let of_ssh = || lab_host::ssh_host_name(node.ssh.as_ref()?, &node.ssh_options);
     node.address.clone().or_else(of_agent).or_else(of_ssh)
+}
+
+/// The address that this machine uses towards `other`. Connecting a datagram socket sends nothing.
+fn own_address(other: &str) -> Option<String> {
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).ok()?;
+    socket.connect((other, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip().to_string())
 }
 
 /// How the plan says that a node is reached.

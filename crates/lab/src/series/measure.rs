@@ -8,8 +8,8 @@ use lab_driver::{DriverError, Outcome, RungSpec};
 use lab_host::explain::OneThread;
 use lab_host::verdict::{DriverEvidence, NodeEvidence, WorkerEvidence};
 use lab_host::{Evidence, cost, explain_one_thread, judge};
-use lab_results::run::Load;
-use lab_results::rung::{Bottleneck, LoadShare, NodeCost};
+use lab_results::run::{Event, Load};
+use lab_results::rung::{Bottleneck, LoadShare, NodeCost, Second};
 use lab_results::{NodeSample, Rung};
 
 use super::{Bench, Measured};
@@ -156,16 +156,18 @@ impl Bench {
         if self.fleet.is_some() {
             return self.load_from_nodes(asked, &spec);
         }
-        let progress = &mut self.progress;
-        let mut run = || match sent.driver {
-            Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut |second| {
-                progress.second(second)
-            }),
-            Driver::Sysbench => lab_driver::sysbench::run(&target, &sent.workload, &spec, &stop, &mut |second| {
-                progress.second(second)
-            }),
+        let (progress, machines) = (&mut self.progress, &mut self.machines);
+        let mut news: Vec<Event> = Vec::new();
+        let mut each_second = |second: &Second| {
+            progress.second(second);
+            let at = clock::now();
+            news.extend(machines.collect().into_iter().map(|what| Event { at, what }));
         };
-        let outcome = match run() {
+        let mut run = || match sent.driver {
+            Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut each_second),
+            Driver::Sysbench => lab_driver::sysbench::run(&target, &sent.workload, &spec, &stop, &mut each_second),
+        };
+        let mut outcome = match run() {
             Err(DriverError::Connect { .. } | DriverError::Closed { .. } | DriverError::Io { .. })
                 if !self.interrupt.asked() =>
             {
@@ -174,6 +176,8 @@ impl Bench {
             }
             outcome => outcome?,
         };
+        outcome.events.extend(news);
+        outcome.events.sort_by_key(|event| event.at);
         let here = self.plan.load_nodes().next();
         let share = LoadShare {
             node: here.map_or("this machine", |node| &node.name).to_owned(),
