@@ -65,6 +65,36 @@ pub enum DriverError {
     Stopped,
 }
 
+impl DriverError {
+    /// What to do about it, where that is not in the error itself.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            DriverError::Resolve { .. } => Some("is the address right?"),
+            DriverError::Server { code, .. } => match code {
+                1045 | 1698 => Some(
+                    "are `user` and its password (`password_env`, `password_file`) right, and may it log in from this machine?",
+                ),
+                1044 | 1142 | 1143 | 1227 => {
+                    Some("give the account the rights to create, fill, change and drop tables in that database")
+                }
+                1040 | 1203 | 1226 => Some("SET GLOBAL max_connections higher, or ask for fewer threads"),
+                1461 => Some("SET GLOBAL max_prepared_stmt_count higher, or db_ps_mode = \"disable\" in the workload"),
+                1290 | 1836 => Some("let the server be written to, or measure workloads that only read, with tables that are there"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The error and its remedy.
+    pub fn with_remedy(&self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{self}: {remedy}"),
+            None => self.to_string(),
+        }
+    }
+}
+
 /// What went wrong on one connection, before it is known which server that was.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {

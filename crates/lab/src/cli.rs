@@ -187,6 +187,24 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
 /// Runs what `matches` (of [`command`]) asks for. Ends the process by itself only with an exit code that says more than
 /// success or failure: 130 after a Ctrl-C.
 pub fn run(matches: &ArgMatches) -> Result<()> {
+    asked(matches).map_err(|error| anyhow::Error::msg(sentence(&error)))
+}
+
+/// An error with its causes, each once: many say their cause in their own words.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
+
+fn asked(matches: &ArgMatches) -> Result<()> {
     let (name, matches) = matches.subcommand().expect("clap insists on a subcommand");
     match name {
         "init" => init(matches.get_one::<PathBuf>("from").map(PathBuf::as_path)),
@@ -219,6 +237,19 @@ fn init(from: Option<&Path>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = std::io::Error::other("no route");
+        let outer = lab_driver::DriverError::Connect {
+            server: "h:1".to_owned(),
+            source: inner,
+        };
+        let error = anyhow::Error::new(outer).context("target a");
+        let said = sentence(&error);
+        assert_eq!(said.matches("no route").count(), 1, "{said}");
+        assert!(said.starts_with("target a: cannot connect to h:1"), "{said}");
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -167,6 +167,9 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
     let Some(address) = matches.get_one::<String>("listen") else {
         bail!("say `--stdio` (over ssh) or `--listen HOST:PORT`");
     };
+    if address.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        bail!("--listen {address}: write HOST:PORT, such as 0.0.0.0:7373");
+    }
     let variable = matches.get_one::<String>("token-env").expect("it has a default");
     let token = std::env::var(variable).unwrap_or_default();
     if token.is_empty() {

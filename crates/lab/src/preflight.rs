@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
-use lab_driver::{Check, Control, PrepareSpec};
+use anyhow::{Result, anyhow, bail};
+use lab_driver::{Check, Control, DriverError, PrepareSpec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::interrupt::Interrupt;
@@ -63,6 +63,7 @@ const SPARE_FILES: u64 = 200;
 const FREE_DISK_MIN: u64 = 1 << 30;
 const REPLICATION_LIMIT: Duration = Duration::from_secs(20);
 const LOAD_CONNECTIONS: usize = 4;
+const NO_SUCH_DATABASE: u16 = 1049;
 
 /// Whether this process may have so many connections. Raises the soft limit of open files where that is enough.
 pub fn files(connections: u64) -> Result<()> {
@@ -105,7 +106,7 @@ pub fn servers(subject: &Subject, demand: Demand, problems: &mut Vec<String>) ->
     let mut facts = Facts::default();
     for server in subject.servers() {
         if let Err(error) = server_facts(subject, server, demand, &mut facts, problems) {
-            problems.push(format!("target {}: {error}", subject.name));
+            problems.push(format!("target {}: {}", subject.name, error.with_remedy()));
         }
     }
     facts
@@ -117,7 +118,7 @@ fn server_facts(
     demand: Demand,
     facts: &mut Facts,
     problems: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<(), DriverError> {
     let mut control = Control::connect_without_database(&subject.in_database(""), server)?;
     let encryption = control.encryption();
     facts.encryption.push(encryption.unwrap_or_else(|| "plain".to_owned()));
@@ -199,14 +200,25 @@ pub fn data(
     let Some(first) = target.servers.first() else {
         bail!("target {} has no server", subject.name);
     };
-    let mut control = Control::connect_without_database(&target, first)?;
-    control.query(&format!("CREATE DATABASE IF NOT EXISTS `{}`", target.database))?;
-    if lab_driver::check(&target, first, &sent.workload)?.tables.is_empty() {
-        fill(subject, sent, seed, progress, interrupt)?;
-    } else if existing == Existing::Reload || sent.changes_rows {
-        lab_driver::cleanup(&target, &sent.workload)?;
-        fill(subject, sent, seed, progress, interrupt)?;
-    }
+    there(&target, first)
+        .and_then(|()| {
+            let is_empty = lab_driver::check(&target, first, &sent.workload)?.tables.is_empty();
+            if is_empty {
+                fill(subject, sent, seed, progress, interrupt)?;
+            } else if existing == Existing::Reload || sent.changes_rows {
+                lab_driver::cleanup(&target, &sent.workload)?;
+                fill(subject, sent, seed, progress, interrupt)?;
+            }
+            Ok(())
+        })
+        .map_err(|error| {
+            anyhow!(
+                "target {}, tables of workload {}: {}",
+                subject.name,
+                sent.name,
+                error.with_remedy()
+            )
+        })?;
     let mut checks = Vec::new();
     for server in &target.servers {
         let end = Instant::now() + REPLICATION_LIMIT;
@@ -220,7 +232,7 @@ pub fn data(
         };
         if !check.problems.is_empty() {
             bail!(
-                "target {}: the tables in database `{}` are not what workload {} needs ({server}: {}): give the target another \
+                "target {}: the tables in database `{}` are not what workload {} needs ({}): give the target another \
                  `database`, or run with --reload, which drops and fills them anew",
                 subject.name,
                 target.database,
@@ -233,8 +245,28 @@ pub fn data(
     Ok(checks)
 }
 
+/// Makes the database if it is not there. Where it is, nothing is written: a server to read from may refuse that.
+fn there(target: &lab_driver::Target, server: &str) -> Result<(), DriverError> {
+    match Control::connect(target, server) {
+        Err(DriverError::Server {
+            code: NO_SUCH_DATABASE, ..
+        }) => {
+            let mut control = Control::connect_without_database(target, server)?;
+            control.query(&format!("CREATE DATABASE IF NOT EXISTS `{}`", target.database))?;
+            Ok(())
+        }
+        connected => connected.map(drop),
+    }
+}
+
 /// Fills the tables, which are not there.
-fn fill(subject: &Subject, sent: &Sent, seed: u64, progress: &mut Progress, interrupt: &Interrupt) -> Result<()> {
+fn fill(
+    subject: &Subject,
+    sent: &Sent,
+    seed: u64,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> Result<(), DriverError> {
     let target = subject.for_workload(sent);
     progress.doing(&format!(
         "filling the tables of {} on {} ({} rows)",
@@ -253,7 +285,7 @@ fn fill(subject: &Subject, sent: &Sent, seed: u64, progress: &mut Progress, inte
     if let Err(error) = filled {
         // Half filled tables would be in the way of the next series; what made filling fail may keep them from going.
         lab_driver::cleanup(&target, &sent.workload).ok();
-        return Err(error.into());
+        return Err(error);
     }
     Ok(())
 }
