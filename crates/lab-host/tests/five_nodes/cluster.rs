@@ -19,6 +19,7 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     pub directory: PathBuf,
     bridge: String,
+    _alone: fs::File,
 }
 
 pub struct Node {
@@ -34,6 +35,8 @@ pub struct Node {
 
 impl Cluster {
     pub fn start() -> Cluster {
+        let alone = alone();
+        clear_leftovers();
         let id = std::process::id();
         let directory = std::env::temp_dir().join(format!("lab-five-nodes.{id}"));
         fs::create_dir_all(&directory).unwrap();
@@ -42,6 +45,7 @@ impl Cluster {
             nodes: Vec::new(),
             directory,
             bridge: format!("lab{id}"),
+            _alone: alone,
         };
         shell(&format!(
             "ip link add {0} type bridge && ip addr add {NETWORK}.254/24 dev {0} && ip link set {0} up",
@@ -209,6 +213,59 @@ impl Node {
     }
 }
 
+/// Two clusters at once would share addresses, and the processor that they watch: the second waits.
+fn alone() -> fs::File {
+    let lock = fs::File::create(std::env::temp_dir().join("lab-five-nodes.lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+/// What a run that was killed could not take away: namespaces with what runs in them, bridges, groups, data.
+fn clear_leftovers() {
+    let dead = |id: &str| !id.is_empty() && id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists();
+    for name in names_in("/run/netns") {
+        let id = name.trim_start_matches("lab").split('-').next().unwrap_or_default();
+        if name.starts_with("lab") && dead(id) {
+            let _ = Command::new("sh")
+                .args(["-c", "kill -9 $(ip netns pids $1) 2>/dev/null; ip netns del $1", "sh", &name])
+                .status();
+            let _ = Command::new("ip")
+                .args(["link", "del", &format!("lab{id}")])
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from);
+    for place in places.filter(|place| place.starts_with("/sys/fs/cgroup")) {
+        for name in names_in(&place) {
+            let group = place.join(&name);
+            if name.strip_prefix("lab-five-nodes-").is_some_and(dead) {
+                let began = Instant::now();
+                // Whoever was just killed is in it for a moment.
+                while group.exists() && began.elapsed() < Duration::from_secs(5) {
+                    names_in(&group).iter().for_each(|node| drop(fs::remove_dir(group.join(node))));
+                    let _ = fs::remove_dir(&group);
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+        }
+    }
+    let temporary = std::env::temp_dir();
+    for name in names_in(&temporary) {
+        if name.strip_prefix("lab-five-nodes.").is_some_and(dead) {
+            let _ = fs::remove_dir_all(temporary.join(name));
+        }
+    }
+}
+
+fn names_in(directory: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
 /// Why there cannot be five nodes here, for whoever reads that the test was skipped; `None` if there can.
 pub fn why_not() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
@@ -306,6 +363,12 @@ fn make_group(group: &str) -> std::io::Result<Vec<PathBuf>> {
             }
         }
         fs::create_dir_all(&directory)?;
+        // A node gets what its quota allows before anybody else on this machine gets anything: how busy others keep the machine is
+        // then no part of what is judged. Quotas are small, so nobody starves.
+        for level in [parent, &*directory] {
+            let _ = fs::write(level.join("cpu.shares"), "262144");
+            let _ = fs::write(level.join("cpu.weight"), "10000");
+        }
         directories.push(directory);
     }
     Ok(directories)

@@ -110,7 +110,7 @@ impl Load {
     pub fn start(&self, cluster: &Cluster) -> Running {
         let hosts = format!("{},{}", cluster.node("sql1").address, cluster.node("sql2").address);
         let rest = format!(
-            "--threads={} --rate={} --time=13 --db-ps-mode=disable {} {} run",
+            "--threads={} --rate={} --time=10 --db-ps-mode=disable {} {} run",
             self.threads,
             self.rate,
             self.arguments.join(" "),
