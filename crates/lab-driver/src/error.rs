@@ -79,7 +79,9 @@ impl DriverError {
                 }
                 1040 | 1203 | 1226 => Some("SET GLOBAL max_connections higher, or ask for fewer threads"),
                 1461 => Some("SET GLOBAL max_prepared_stmt_count higher, or db_ps_mode = \"disable\" in the workload"),
-                1290 | 1836 => Some("let the server be written to, or measure workloads that only read, with tables that are there"),
+                1290 | 1836 => Some(
+                    "let the server be written to, or measure workloads that only read, with tables that are there",
+                ),
                 _ => None,
             },
             _ => None,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::client::{OpenLimits, Session};
 use crate::workload::{Random, TableLoad};
 use crate::{Control, DriverError, Stop, Target, Workload};
 
@@ -20,6 +21,7 @@ const SENT_AGAIN_MOST: u32 = 200;
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(20);
 const PROGRESS_AFTER: Duration = Duration::from_millis(500);
 const LOOK_UP_AFTER: Duration = Duration::from_millis(5);
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub struct PrepareSpec {
@@ -230,7 +232,7 @@ pub fn cleanup(target: &Target, workload: &Workload) -> Result<(), DriverError> 
     Ok(())
 }
 
-/// Looks through `server`: every table there, the right number of rows, ids without gaps; for TPC-C, also its consistency conditions.
+/// Looks through `server`: every table there, the right number of rows, ids without gaps, every statement one that it takes; for TPC-C, also its consistency conditions.
 pub fn check(target: &Target, server: &str, workload: &Workload) -> Result<Check, DriverError> {
     let mut control = Control::connect(target, server)?;
     let mut check = Check::default();
@@ -245,9 +247,36 @@ pub fn check(target: &Target, server: &str, workload: &Workload) -> Result<Check
         }
     }
     if check.problems.is_empty() {
+        check.problems = statements(target, server, workload)?;
+    }
+    if check.problems.is_empty() {
         check.problems = workload.conditions(&mut control)?;
     }
     Ok(check)
+}
+
+/// A column that is missing, or a right, is found by preparing what will be sent. What goes as text is not looked at.
+fn statements(target: &Target, server: &str, workload: &Workload) -> Result<Vec<String>, DriverError> {
+    let limits = OpenLimits {
+        connect: CONNECT_LIMIT,
+        answer: None,
+    };
+    match Session::open(target, server, 0, &workload.catalog(), limits) {
+        Ok(session) => {
+            session.quit();
+            Ok(Vec::new())
+        }
+        Err(DriverError::Server {
+            server,
+            code,
+            message,
+            statement,
+            ..
+        }) => Ok(vec![format!(
+            "{server}: the statement `{statement}` cannot be prepared: error {code}: {message}"
+        )]),
+        Err(error) => Err(error),
+    }
 }
 
 fn check_table(

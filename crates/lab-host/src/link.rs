@@ -160,7 +160,8 @@ impl Link {
             keep_complaint(stderr, &shared);
             shared.may_complain.store(false, Ordering::Relaxed);
         });
-        link.greeted(reader).map_err(|error| advised(error, destination, command))
+        link.greeted(reader)
+            .map_err(|error| advised(error, destination, command))
     }
 
     fn with(
@@ -537,7 +538,8 @@ const REMEDIES: &[(&str, &str)] = &[
     ("timed out", UNREACHABLE),
     ("No route to host", UNREACHABLE),
 ];
-const UNKNOWN_KEY: &str = "connect by hand once (`ssh DESTINATION`) and look whether the key that it shows is the right one";
+const UNKNOWN_KEY: &str =
+    "connect by hand once (`ssh DESTINATION`) and look whether the key that it shows is the right one";
 const OTHER_VERSION: &str = "another version is installed there: use the same latsdb on both sides";
 const NO_PROGRAM: &str = "install latsdb there, or say in `agent_command` where it is";
 const UNREACHABLE: &str = "is it up, and are the name and the port right? `ssh DESTINATION` by hand shows the same";

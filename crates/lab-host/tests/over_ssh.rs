@@ -109,7 +109,10 @@ fn coordinator() {
     );
     let error = Host::connect("node", &reach("me@node", "no-such-latsdb lab agent --stdio")).unwrap_err();
     let said = error.to_string();
-    assert!(said.contains("no-such-latsdb") && said.contains("agent_command"), "{error}");
+    assert!(
+        said.contains("no-such-latsdb") && said.contains("agent_command"),
+        "{error}"
+    );
     // An option is not a destination.
     let error = Host::connect("node", &reach("-oProxyCommand=true", &agent)).unwrap_err();
     assert!(matches!(error, HostError::Refused { .. }), "{error}");

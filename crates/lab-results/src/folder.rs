@@ -36,6 +36,8 @@ pub enum FolderError {
     },
     #[error("{} has schema {found}, this version reads up to {SCHEMA}: use the version that wrote it, or a newer one", .path.display())]
     Newer { path: PathBuf, found: u32 },
+    #[error("there is no series in {}: it has no run.json", .0.display())]
+    NoSeries(PathBuf),
     #[error("{} is there already, and not empty: give another name, or remove it", .0.display())]
     Exists(PathBuf),
 }
@@ -79,6 +81,9 @@ impl Folder {
 
     pub fn run(&self) -> Result<Run, FolderError> {
         let path = self.0.join("run.json");
+        if !path.exists() {
+            return Err(FolderError::NoSeries(self.0.clone()));
+        }
         let run: Run = read_json(&path)?;
         if run.schema > SCHEMA {
             return Err(FolderError::Newer {

@@ -70,6 +70,7 @@ pub fn series(
         Ending::Complete
     };
     let has_results = bench.has_results();
+    let all_failed = bench.all_failed();
     drop(bench);
     if has_results {
         conclude(&folder);
@@ -82,6 +83,9 @@ pub fn series(
         Err(error) => Err(error),
         Ok(()) if !has_results && ending == Ending::Complete => {
             bail!("not one rung was measured")
+        }
+        Ok(()) if all_failed && ending == Ending::Complete => {
+            bail!("not one rung was measured to its end: each says above why it is void")
         }
         Ok(()) => Ok(ending),
     }
@@ -167,7 +171,10 @@ pub fn agent(matches: &ArgMatches) -> Result<()> {
     let Some(address) = matches.get_one::<String>("listen") else {
         bail!("say `--stdio` (over ssh) or `--listen HOST:PORT`");
     };
-    if address.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+    if address
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| port.parse::<u16>().is_err())
+    {
         bail!("--listen {address}: write HOST:PORT, such as 0.0.0.0:7373");
     }
     let variable = matches.get_one::<String>("token-env").expect("it has a default");

@@ -171,7 +171,9 @@ impl Machines {
         let own = addresses.values().find_map(|other| own_address(other));
         for machine in self.nodes.iter().filter(|machine| machine.node.is_local()) {
             if let Some(own) = &own {
-                addresses.entry(machine.node.name.clone()).or_insert_with(|| own.clone());
+                addresses
+                    .entry(machine.node.name.clone())
+                    .or_insert_with(|| own.clone());
             }
         }
         let hosts: Vec<&Host> = self
@@ -237,7 +239,10 @@ impl Machines {
             if lost != machine.lost {
                 machine.lost = lost;
                 news.push(match lost {
-                    true => format!("node {}: the line to it broke: it is not watched until it is open again", machine.node.name),
+                    true => format!(
+                        "node {}: the line to it broke: it is not watched until it is open again",
+                        machine.node.name
+                    ),
                     false => format!("node {}: the line to it is open again", machine.node.name),
                 });
             }

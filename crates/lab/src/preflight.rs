@@ -295,17 +295,38 @@ pub fn unequal(first: (&str, &[Check]), other: (&str, &[Check])) -> Vec<String> 
     let (Some(ours), Some(theirs)) = (first.1.first(), other.1.first()) else {
         return Vec::new();
     };
-    ours.tables
-        .iter()
-        .zip(&theirs.tables)
-        .filter(|(ours, theirs)| ours.rows != theirs.rows || ours.name != theirs.name)
-        .map(|(ours, theirs)| {
-            format!(
+    let mut said = Vec::new();
+    for (ours, theirs) in ours.tables.iter().zip(&theirs.tables) {
+        if ours.rows != theirs.rows || ours.name != theirs.name {
+            said.push(format!(
                 "table {} has {} rows on {} and {} has {} on {}: run with --reload",
                 ours.name, ours.rows, first.0, theirs.name, theirs.rows, other.0
-            )
-        })
-        .collect()
+            ));
+        } else if ours.schema != theirs.schema {
+            said.push(format!(
+                "table {} is ({}) on {} and ({}) on {}: run with --reload",
+                ours.name,
+                only_in(&ours.schema, &theirs.schema),
+                first.0,
+                only_in(&theirs.schema, &ours.schema),
+                other.0
+            ));
+        }
+    }
+    said
+}
+
+/// The lines that only the first has; columns and keys that are alike would hide them.
+fn only_in(these: &[String], those: &[String]) -> String {
+    let only: Vec<&str> = these
+        .iter()
+        .filter(|line| !those.contains(line))
+        .map(String::as_str)
+        .collect();
+    match only.is_empty() {
+        true => "nothing more".to_owned(),
+        false => format!("… {} …", only.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -332,6 +353,23 @@ mod tests {
         assert_eq!(
             said,
             ["table sbtest1 has 10 rows on a and sbtest1 has 9 on b: run with --reload"]
+        );
+    }
+
+    #[test]
+    fn targets_with_other_keys_are_told() {
+        let with = |keys: &[&str]| {
+            let mut check = check(10);
+            check[0].tables[0].schema = keys.iter().map(|key| (*key).to_owned()).collect();
+            check
+        };
+        let said = unequal(
+            ("a", &with(&["id int not null", "k_1 (k)"])),
+            ("b", &with(&["id int not null"])),
+        );
+        assert_eq!(
+            said,
+            ["table sbtest1 is (… k_1 (k) …) on a and (nothing more) on b: run with --reload"]
         );
     }
 

@@ -222,7 +222,8 @@ impl Worker<'_> {
             let hangs = waiting == connections && !resolve(server, turn).is_ok_and(greets);
             if hangs {
                 hanging = Some(format!(
-                    "{server} hangs: {waiting} connections have waited up to {waited_s} s for an answer, and it greets no new one"
+                    "{server} hangs: its connections here ({waiting}) have waited up to {waited_s} s for an answer, and it greets no \
+                     new one"
                 ));
             } else if !self.recording {
                 let _ = self.messages.send(Message::Event(format!(

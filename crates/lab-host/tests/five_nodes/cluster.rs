@@ -227,7 +227,12 @@ fn clear_leftovers() {
         let id = name.trim_start_matches("lab").split('-').next().unwrap_or_default();
         if name.starts_with("lab") && dead(id) {
             let _ = Command::new("sh")
-                .args(["-c", "kill -9 $(ip netns pids $1) 2>/dev/null; ip netns del $1", "sh", &name])
+                .args([
+                    "-c",
+                    "kill -9 $(ip netns pids $1) 2>/dev/null; ip netns del $1",
+                    "sh",
+                    &name,
+                ])
                 .status();
             let _ = Command::new("ip")
                 .args(["link", "del", &format!("lab{id}")])
@@ -236,7 +241,10 @@ fn clear_leftovers() {
         }
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let places = mounts.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from);
+    let places = mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .map(PathBuf::from);
     for place in places.filter(|place| place.starts_with("/sys/fs/cgroup")) {
         for name in names_in(&place) {
             let group = place.join(&name);
@@ -244,7 +252,9 @@ fn clear_leftovers() {
                 let began = Instant::now();
                 // Whoever was just killed is in it for a moment.
                 while group.exists() && began.elapsed() < Duration::from_secs(5) {
-                    names_in(&group).iter().for_each(|node| drop(fs::remove_dir(group.join(node))));
+                    names_in(&group)
+                        .iter()
+                        .for_each(|node| drop(fs::remove_dir(group.join(node))));
                     let _ = fs::remove_dir(&group);
                     std::thread::sleep(Duration::from_millis(20));
                 }

@@ -78,7 +78,10 @@ impl Bench {
                 if !matches!(error.downcast_ref(), Some(FleetError::Node { .. })) {
                     *self.silent.entry(asked.target).or_default() += 1;
                 }
-                let why = error.to_string();
+                let why = match error.downcast_ref::<DriverError>() {
+                    Some(error) => error.with_remedy(),
+                    None => error.to_string(),
+                };
                 self.event(&format!("{what}: {why}"));
                 self.not_run(what, &why);
                 self.folder.write_run(&self.run)?;
@@ -94,6 +97,7 @@ impl Bench {
         } else {
             Duration::ZERO
         }));
+        let failed = outcome.failure.is_some();
         let rung = self.judged(asked, outcome, shares, &what);
         self.progress.end(&rung.0);
         let folder = self.folder.create_rung(&rung.0)?;
@@ -106,6 +110,7 @@ impl Bench {
             load: asked.load.clone(),
             tps: tps(&rung.0),
             void: rung.0.void.is_some(),
+            failed,
         });
         self.folder.write_run(&self.run)?;
         Ok(Some(rung.0))

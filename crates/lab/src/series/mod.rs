@@ -70,6 +70,8 @@ struct Measured {
     load: run::Load,
     tps: f64,
     void: bool,
+    /// An error ended it.
+    failed: bool,
 }
 
 impl Bench {
@@ -159,6 +161,11 @@ impl Bench {
     /// Whether there is a single rung.
     pub fn has_results(&self) -> bool {
         !self.measured.is_empty()
+    }
+
+    /// Whether an error ended every rung that there is.
+    pub fn all_failed(&self) -> bool {
+        self.measured.iter().all(|rung| rung.failed)
     }
 
     pub fn was_interrupted(&self) -> bool {
