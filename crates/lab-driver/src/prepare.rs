@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{OpenLimits, Session};
+use crate::client::{Dialer, OpenLimits, Session};
 use crate::workload::{Random, TableLoad};
 use crate::{Control, DriverError, Stop, Target, Workload};
 
@@ -21,7 +21,6 @@ const SENT_AGAIN_MOST: u32 = 200;
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(20);
 const PROGRESS_AFTER: Duration = Duration::from_millis(500);
 const LOOK_UP_AFTER: Duration = Duration::from_millis(5);
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub struct PrepareSpec {
@@ -257,11 +256,13 @@ pub fn check(target: &Target, server: &str, workload: &Workload) -> Result<Check
 
 /// A column that is missing, or a right, is found by preparing what will be sent. What goes as text is not looked at.
 fn statements(target: &Target, server: &str, workload: &Workload) -> Result<Vec<String>, DriverError> {
-    let limits = OpenLimits {
-        connect: CONNECT_LIMIT,
-        answer: None,
-    };
-    match Session::open(target, server, 0, &workload.catalog(), limits) {
+    match Session::open(
+        &Dialer::new(target)?,
+        server,
+        0,
+        &workload.catalog(),
+        OpenLimits::default(),
+    ) {
         Ok(session) => {
             session.quit();
             Ok(Vec::new())
