@@ -116,6 +116,15 @@ pub fn load_of(series: &Series, load: &Load, rung: u32) -> Sentence {
             sentence.and(" (").figure(&per_server).and(" per server)")
         }
         Load::Open {
+            profile: Some(profile),
+            threads_total,
+            ..
+        } => Sentence::words("profile ")
+            .verbatim(&profile.name, place.field(&["load", "profile", "name"]))
+            .and(", ")
+            .figure(&threads(*threads_total))
+            .and(" threads"),
+        Load::Open {
             rate_per_s,
             threads_total,
             ..
@@ -131,6 +140,9 @@ pub fn load_of(series: &Series, load: &Load, rung: u32) -> Sentence {
 pub fn short_load(load: &Load) -> String {
     match load {
         Load::Closed { threads_total, .. } => threads_total.to_string(),
+        Load::Open {
+            profile: Some(profile), ..
+        } => profile.name.clone(),
         Load::Open { rate_per_s, .. } => format!("{}/s", crate::text::number(*rate_per_s)),
     }
 }

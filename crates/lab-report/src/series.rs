@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lab_results::run::{Event, Load, Run};
-use lab_results::rung::{ErrorCount, LatencyExplanation, LoadShare, NodeCost, StatementTotals, Totals, Verdict};
+use lab_results::rung::{
+    ErrorCount, IdleConnections, LatencyExplanation, LoadShare, NodeCost, PhaseResult, StatementTotals, Totals, Verdict,
+};
 use lab_results::{Availability, Folder, NodeProbes, NodeSample, Rung, RungFolder, UnixMicros};
 use serde::Deserialize;
 
@@ -46,11 +48,29 @@ pub struct Measured {
     pub verdict: Option<Verdict>,
     pub explanation: Option<LatencyExplanation>,
     pub events: Vec<Event>,
+    pub phases: Vec<PhaseMeasured>,
+    pub idle: Option<IdleConnections>,
     pub void: Option<String>,
     pub load_shares: Vec<LoadShare>,
     /// Of the measured interval: warm-up is left out.
     pub seconds: Vec<SecondLine>,
     pub samples: Vec<NodeSample>,
+}
+
+/// A phase of a load whose rate varies.
+#[derive(Debug, Clone)]
+pub struct PhaseMeasured {
+    pub name: String,
+    pub from_per_s: f64,
+    pub to_per_s: f64,
+    pub at_s: f64,
+    pub seconds: f64,
+    pub due: u64,
+    pub transactions: u64,
+    pub latency: Distribution,
+    pub latency_from: String,
+    pub backlog: u64,
+    pub drained_s: Option<f64>,
 }
 
 #[derive(Debug, Clone)]
@@ -155,6 +175,20 @@ impl Measured {
             };
             (kind.clone(), small)
         };
+        let phase = |(at, phase): (usize, &PhaseResult)| PhaseMeasured {
+            name: phase.name.clone(),
+            from_per_s: phase.from_per_s,
+            to_per_s: phase.to_per_s,
+            at_s: phase.at_s,
+            seconds: phase.seconds,
+            due: phase.due,
+            transactions: phase.transactions,
+            latency: Distribution::from(&phase.latency),
+            latency_from: place.field(&["phases", &at.to_string(), "latency"]),
+            backlog: phase.backlog,
+            drained_s: phase.drained_s,
+        };
+        let phases = rung.phases.iter().enumerate().map(phase).collect();
         Measured {
             folder,
             index: rung.index,
@@ -175,6 +209,8 @@ impl Measured {
             verdict: rung.verdict,
             explanation: rung.explanation,
             events: rung.events,
+            phases,
+            idle: rung.idle,
             void: rung.void,
             load_shares: rung.load_shares,
             seconds: Vec::new(),

@@ -19,6 +19,13 @@ struct Cell {
     void_tps: Vec<f64>,
 }
 
+/// A line of the open loops.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum OpenLoad {
+    Rate(u64),
+    Profile(String),
+}
+
 /// Medians of the repeats' transactions per second, p95 of their merged latencies. Closed loops are a table with a row per
 /// number of threads; open ones, whose rates are mostly a target's own, a line each.
 pub fn of(folder: &Path) -> Result<String> {
@@ -32,7 +39,7 @@ pub fn of(folder: &Path) -> Result<String> {
     let targets: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     let mut text = String::new();
     for workload in &run.workloads {
-        let (mut closed, mut open): (BTreeMap<u32, BTreeMap<&str, Cell>>, BTreeMap<(&str, u64), Cell>) =
+        let (mut closed, mut open): (BTreeMap<u32, BTreeMap<&str, Cell>>, BTreeMap<(&str, OpenLoad), Cell>) =
             Default::default();
         for rung in rungs.iter().filter(|rung| rung.workload == workload.name) {
             let target = rung.target.as_str();
@@ -42,7 +49,15 @@ pub fn of(folder: &Path) -> Result<String> {
                     .or_default()
                     .entry(target)
                     .or_default(),
-                Load::Open { rate_per_s, .. } => open.entry((target, rate_per_s.round() as u64)).or_default(),
+                Load::Open {
+                    profile: Some(profile), ..
+                } => open
+                    .entry((target, OpenLoad::Profile(profile.name.clone())))
+                    .or_default(),
+                Load::Open { rate_per_s, .. } => {
+                    let rate = OpenLoad::Rate(rate_per_s.round() as u64);
+                    open.entry((target, rate)).or_default()
+                }
             };
             cell.add(rung);
         }
@@ -65,8 +80,12 @@ pub fn of(folder: &Path) -> Result<String> {
             }
             text.push('\n');
         }
-        for ((target, rate), cell) in &open {
-            text += &format!("{:>14}  {target}: {}\n", format!("{rate}/s"), cell.shown());
+        for ((target, load), cell) in &open {
+            let load = match load {
+                OpenLoad::Rate(rate) => format!("{rate}/s"),
+                OpenLoad::Profile(name) => name.clone(),
+            };
+            text += &format!("{load:>14}  {target}: {}\n", cell.shown());
         }
         for found in run.slo_rates.iter().filter(|found| found.workload == workload.name) {
             text += &format!("{:>14}  {}: {:.0}/s\n", "service level", found.target, found.rate_per_s);

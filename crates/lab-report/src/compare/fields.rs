@@ -226,6 +226,32 @@ fn target_fields(all: &[Series]) -> Vec<Field> {
         fields.push(of("servers", &|target| {
             Some((target.servers.join(", "), vec!["servers".into()]))
         }));
+        fields.push(Field {
+            group: "target",
+            name: if single {
+                "target, connections".into()
+            } else {
+                format!("target {name}, connections")
+            },
+            values: all
+                .iter()
+                .zip(&found)
+                .map(|(series, at)| {
+                    let index = (*at)?;
+                    // Before there was a choice, connections were plain.
+                    Some(match &series.run.targets[index].tls {
+                        Some(tls) if tls.mode != "disabled" => {
+                            let from = |field| series.of_run(&["targets", &index.to_string(), "tls", field]);
+                            Sentence::new()
+                                .verbatim(&tls.mode, from("mode"))
+                                .and(": ")
+                                .verbatim(tls.used.join(", "), from("used"))
+                        }
+                        _ => Sentence::words("plain"),
+                    })
+                })
+                .collect(),
+        });
         fields.push(of("price per hour, millionths of a dollar", &|target| {
             let price = target.price.as_ref()?;
             Some((

@@ -290,6 +290,7 @@ fn timeline(of: &Of, target: &Availability) -> Chart {
             name: format!("Writes per second while servers are lost: {}", target.target),
             seconds: target.measured_s,
             tracks,
+            bands: Vec::new(),
             events,
         }
         .draw(),

@@ -1,7 +1,7 @@
 //! The report of one series as a page: what was found first, then the proof, then everything one needs to doubt it.
 //!
 //! 1. [`results`]: each workload at a [`glance`]; its [`curves`] over threads and [`rates`], [`verdicts`], the table.
-//! 2. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines. [`heat`]: where their latencies lay.
+//! 2. [`profiles`]: rates that vary over time, phase by phase. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines. [`heat`]: where their latencies lay.
 //! 3. [`why`]: what limited the rate, what one thread's latency is made of, errors. [`costs`]: what an operation costs.
 //! 4. [`money`]: cost and price-performance, the [`market`], and what others published.
 //! 5. [`machines`]: the topology and what the probes found.
@@ -15,6 +15,7 @@ mod heat;
 mod machines;
 mod market;
 mod money;
+mod profiles;
 mod rates;
 mod results;
 mod seconds;
@@ -39,6 +40,7 @@ const TILES: usize = 9;
 pub fn page(series: &Series, summary: &Summary) -> Page {
     let mut sections = vec![results::findings(series, summary)];
     sections.extend((0..series.run.workloads.len()).filter_map(|index| results::of_workload(series, summary, index)));
+    sections.extend(profiles::section(series));
     sections.extend(availability::section(series));
     sections.extend(seconds::section(series, summary));
     sections.extend(heat::section(series, summary));

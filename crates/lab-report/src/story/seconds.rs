@@ -16,8 +16,26 @@ const CPU: usize = 6;
 const STEAL: usize = 7;
 const RECEIVED: usize = 2;
 const SENT: usize = 5;
+/// The rate of a profile.
+const ASKED: usize = 7;
 /// A share of stolen time that is worth a line.
 const STEAL_SHOWN: f64 = 0.01;
+
+/// Of which target and workload a rung is, by their places in `run.json`.
+#[derive(Clone, Copy)]
+pub(super) struct Whose {
+    pub target: usize,
+    pub workload: usize,
+}
+
+impl Whose {
+    fn of(ladder: &Ladder) -> Whose {
+        Whose {
+            target: ladder.target_index,
+            workload: ladder.workload_index,
+        }
+    }
+}
 
 pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
     let mut charts = Vec::new();
@@ -25,7 +43,10 @@ pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
     for ladder in &summary.ladders {
         // A rung in which something happened tells more than a calm one.
         let eventful = series.rungs.iter().filter(|rung| {
-            rung.target == ladder.target && rung.workload == ladder.workload && !events_of(series, rung).is_empty()
+            rung.target == ladder.target
+                && rung.workload == ladder.workload
+                && rung.phases.is_empty()
+                && !events_of(series, rung).is_empty()
         });
         let best = ladder
             .best_point()
@@ -33,7 +54,7 @@ pub fn section(series: &Series, summary: &Summary) -> Option<Section> {
         let mut shown: Vec<&Measured> = best.into_iter().chain(eventful).collect();
         shown.dedup_by_key(|rung| rung.index);
         for rung in shown.into_iter().take(4).filter(|rung| !rung.seconds.is_empty()) {
-            let (chart, list) = timeline(series, ladder, rung);
+            let (chart, list) = timeline(series, Whose::of(ladder), rung);
             charts.push(chart);
             events.extend(list);
         }
@@ -84,14 +105,14 @@ fn events_of<'a>(series: &'a Series, rung: &'a Measured) -> Vec<(f64, &'a Event,
     events
 }
 
-fn timeline(series: &Series, ladder: &Ladder, rung: &Measured) -> (Chart, Vec<Sentence>) {
+pub(super) fn timeline(series: &Series, whose: Whose, rung: &Measured) -> (Chart, Vec<Sentence>) {
     let events = events_of(series, rung);
-    let name = say::target_name(series, ladder.target_index)
+    let name = say::target_name(series, whose.target)
         .and(", ")
         .join(&say::load_of(series, &rung.load, rung.index));
-    let mut tracks = vec![rate_track(ladder, rung)];
-    tracks.extend(latency_track(ladder, rung));
-    tracks.extend(node_tracks(series, ladder, rung));
+    let mut tracks = vec![rate_track(whose, rung)];
+    tracks.extend(latency_track(whose, rung));
+    tracks.extend(node_tracks(series, whose, rung));
     let chart = Chart {
         kind: "timeline",
         title: name
@@ -99,13 +120,18 @@ fn timeline(series: &Series, ladder: &Ladder, rung: &Measured) -> (Chart, Vec<Se
             .and(", repeat ")
             .verbatim(rung.repeat.to_string(), rung.place.field(&["repeat"])),
         svg: Timeline {
-            name: format!("Second by second: {} {}", ladder.target, ladder.workload),
+            name: format!("Second by second: {} {}", rung.target, rung.workload),
             seconds: rung.measured_s,
             tracks,
+            bands: rung
+                .phases
+                .iter()
+                .map(|phase| (phase.at_s, phase.at_s + phase.seconds))
+                .collect(),
             events: events.iter().map(|(at, ..)| *at).collect(),
         }
         .draw(),
-        note: say::workload(series, ladder.workload_index),
+        note: say::workload(series, whose.workload),
         wide: false,
     };
     let list = events
@@ -122,27 +148,52 @@ fn timeline(series: &Series, ladder: &Ladder, rung: &Measured) -> (Chart, Vec<Se
     (chart, list)
 }
 
-fn rate_track(ladder: &Ladder, rung: &Measured) -> Track {
+fn rate_track(whose: Whose, rung: &Measured) -> Track {
     let values: Vec<(f64, f64)> = rung
         .seconds
         .iter()
         .map(|line| (line.second as f64 + 0.5, line.transactions as f64))
         .collect();
+    let mut top = highest(&values);
+    let mut curves = vec![Curve {
+        colour: whose.target,
+        values,
+        from: rung.place.beside("seconds").field(&["transactions"]),
+        area: true,
+    }];
+    if !rung.phases.is_empty() {
+        let asked: Vec<(f64, f64)> = rung
+            .phases
+            .iter()
+            .flat_map(|phase| {
+                [
+                    (phase.at_s, phase.from_per_s),
+                    (phase.at_s + phase.seconds, phase.to_per_s),
+                ]
+            })
+            .collect();
+        top = top.max(highest(&asked));
+        curves.push(Curve {
+            colour: ASKED,
+            values: asked,
+            from: format!("asked({})", rung.place.field(&["phases"])),
+            area: false,
+        });
+    }
     Track {
-        title: "transactions in the second".into(),
+        title: if rung.phases.is_empty() {
+            "transactions in the second".into()
+        } else {
+            "transactions in the second; the thin line was asked for".into()
+        },
         height: 96.0,
-        scale: Scale::from_zero(highest(&values)),
+        scale: Scale::from_zero(top),
         few_ticks: false,
-        curves: vec![Curve {
-            colour: ladder.target_index,
-            values,
-            from: rung.place.beside("seconds").field(&["transactions"]),
-            area: true,
-        }],
+        curves,
     }
 }
 
-fn latency_track(ladder: &Ladder, rung: &Measured) -> Option<Track> {
+fn latency_track(whose: Whose, rung: &Measured) -> Option<Track> {
     let values: Vec<(f64, f64)> = rung
         .seconds
         .iter()
@@ -160,7 +211,7 @@ fn latency_track(ladder: &Ladder, rung: &Measured) -> Option<Track> {
         scale: Scale::fitting(lowest, highest(&values)),
         few_ticks: false,
         curves: vec![Curve {
-            colour: ladder.target_index,
+            colour: whose.target,
             values,
             from: format!("secq(0.95,{})", rung.place.beside("seconds").field(&["latency"])),
             area: false,
@@ -169,8 +220,8 @@ fn latency_track(ladder: &Ladder, rung: &Measured) -> Option<Track> {
 }
 
 /// Of every node that was watched: processors and network.
-fn node_tracks(series: &Series, ladder: &Ladder, rung: &Measured) -> Vec<Track> {
-    let servers = &series.run.targets[ladder.target_index].nodes;
+fn node_tracks(series: &Series, whose: Whose, rung: &Measured) -> Vec<Track> {
+    let servers = &series.run.targets[whose.target].nodes;
     let mut nodes: Vec<&str> = rung.samples.iter().map(|sample| sample.node.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
@@ -179,7 +230,7 @@ fn node_tracks(series: &Series, ladder: &Ladder, rung: &Measured) -> Vec<Track> 
         .run
         .targets
         .iter()
-        .filter(|target| target.name != ladder.target)
+        .filter(|target| target.name != rung.target)
         .flat_map(|target| &target.nodes)
         .filter(|node| !servers.contains(node))
         .collect();

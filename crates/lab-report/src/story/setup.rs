@@ -21,6 +21,7 @@ fn configuration(series: &Series) -> Section {
     let mut blocks = vec![Block::Table(targets(series))];
     blocks.extend(variables(series).map(Block::Table));
     blocks.push(Block::Table(options(series)));
+    blocks.extend(idle(series).map(Block::Table));
     blocks.push(Block::Table(plan(series)));
     blocks.extend(facts(series).map(Block::Table));
     Section {
@@ -38,7 +39,7 @@ fn targets(series: &Series) -> Table {
         .enumerate()
         .map(|(index, target)| {
             let at = index.to_string();
-            let list = |field: &str, texts: &[String]| {
+            let list = |field: &[&str], texts: &[String]| {
                 let mut unique: Vec<(usize, &String)> = Vec::new();
                 for (number, text) in texts.iter().enumerate() {
                     if !unique.iter().any(|(_, known)| *known == text) {
@@ -50,18 +51,25 @@ fn targets(series: &Series) -> Table {
                     if place > 0 {
                         sentence = sentence.and(", ");
                     }
-                    sentence = sentence.verbatim(
-                        text.as_str(),
-                        series.of_run(&["targets", &at, field, &number.to_string()]),
-                    );
+                    let number = number.to_string();
+                    let path = [&["targets", at.as_str()], field, &[number.as_str()]].concat();
+                    sentence = sentence.verbatim(text.as_str(), series.of_run(&path));
                 }
                 sentence
             };
+            let connections = match &target.tls {
+                Some(tls) if tls.mode != "disabled" => Sentence::new()
+                    .verbatim(&tls.mode, series.of_run(&["targets", &at, "tls", "mode"]))
+                    .and(": ")
+                    .join(&list(&["tls", "used"], &tls.used)),
+                _ => Sentence::words("plain"),
+            };
             Row::of(vec![
                 say::target_name(series, index),
-                list("versions", &target.versions),
-                list("servers", &target.servers).join(&reopened(series, index)),
-                list("nodes", &target.nodes),
+                list(&["versions"], &target.versions),
+                list(&["servers"], &target.servers).join(&reopened(series, index)),
+                connections,
+                list(&["nodes"], &target.nodes),
                 placement(series, index),
             ])
         })
@@ -72,6 +80,7 @@ fn targets(series: &Series) -> Table {
             Column::text("Target"),
             Column::long("Version"),
             Column::long("Servers"),
+            Column::long("Connections"),
             Column::long("On nodes"),
             Column::long("Load from"),
         ],
@@ -244,6 +253,46 @@ fn options(series: &Series) -> Table {
         columns,
         rows,
     }
+}
+
+/// Connections that sat beside the load: how many there were, and in the worst rung still were.
+fn idle(series: &Series) -> Option<Table> {
+    let mut rows = Vec::new();
+    for workload in 0..series.run.workloads.len() {
+        for target in 0..series.run.targets.len() {
+            let (of_workload, of_target) = (&series.run.workloads[workload].name, &series.run.targets[target].name);
+            let worst = series
+                .rungs
+                .iter()
+                .filter(|rung| rung.workload == *of_workload && rung.target == *of_target)
+                .filter_map(|rung| Some((rung, rung.idle.as_ref()?)))
+                .min_by_key(|(_, idle)| idle.kept);
+            let Some((rung, idle)) = worst else { continue };
+            let figure = |field: &str, value: u32| rung.place.figure(&["idle", field], f64::from(value));
+            rows.push(Row {
+                group: target == 0,
+                faint: idle.kept == idle.opened,
+                cells: vec![
+                    say::workload_name(series, workload),
+                    say::target_name(series, target),
+                    Sentence::from(&figure("opened", idle.opened)),
+                    Sentence::from(&figure("kept", idle.kept)),
+                    Sentence::from(&figure("prepared_statements", idle.prepared_statements)),
+                ],
+            });
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        caption: "Idle connections beside the load's, in the rung that kept the fewest".into(),
+        columns: vec![
+            Column::text("Workload"),
+            Column::text("Target"),
+            Column::number("Opened", "all servers"),
+            Column::number("Open all the time", ""),
+            Column::number("Prepared statements", "of each"),
+        ],
+        rows,
+    })
 }
 
 fn plan(series: &Series) -> Table {

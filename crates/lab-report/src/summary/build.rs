@@ -64,6 +64,8 @@ fn ladders(series: &Series) -> Vec<Ladder> {
                 .rungs
                 .iter()
                 .filter(|rung| rung.workload == workload.name && rung.target == target.name)
+                // A rate that varies is no point of a curve: it has a part of its own.
+                .filter(|rung| rung.load.profile().is_none())
                 .collect();
             if !rungs.is_empty() {
                 ladders.push(ladder(series, workload_index, target_index, &rungs));

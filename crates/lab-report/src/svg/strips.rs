@@ -1,7 +1,7 @@
 //! A rung's seconds, track under track over one time axis; and the verdicts of all rungs as a strip.
 
 use super::scale::Scale;
-use super::{Canvas, bold_width, colour, fitted, fitted_bold};
+use super::{Canvas, bold_width, colour, fitted, fitted_bold, text_width};
 use crate::page::Sentence;
 use crate::text::escaped;
 
@@ -17,6 +17,8 @@ pub struct Timeline {
     /// Length of the time axis.
     pub seconds: f64,
     pub tracks: Vec<Track>,
+    /// Phases, one after the other: numbered beneath the tracks, every other one shaded.
+    pub bands: Vec<(f64, f64)>,
     /// Seconds at which something happened; they are numbered, and the texts stand beneath the chart.
     pub events: Vec<f64>,
 }
@@ -47,6 +49,10 @@ impl Timeline {
         let height = top + tracks + 34.0;
         let mut canvas = Canvas::new("timeline", &self.name, WIDTH, height);
         let x = Scale::linear(0.0, self.seconds).on(LEFT, WIDTH - RIGHT);
+        for (from, until) in self.bands.iter().skip(1).step_by(2) {
+            let (left, right) = (x.px(*from), x.px(*until));
+            canvas.rect("band", (left, top), (right - left, tracks), "");
+        }
         let mut y = top;
         for track in &self.tracks {
             canvas.sentence("axis-title", (8.0, y + 13.0), &track.title);
@@ -65,6 +71,12 @@ impl Timeline {
             ((LEFT + WIDTH - RIGHT) / 2.0, y + 31.0),
             "seconds since the interval began",
         );
+        for (number, (from, until)) in self.bands.iter().enumerate() {
+            let (text, width) = ((number + 1).to_string(), x.px(*until) - x.px(*from));
+            if text_width(&text) + 2.0 < width {
+                canvas.text("tick middle band-text", (x.px(*from) + width / 2.0, y - 3.0), &text);
+            }
+        }
         for second in &self.events {
             canvas.line("event", (x.px(*second), 18.0), (x.px(*second), y));
         }

@@ -175,6 +175,14 @@ impl Files {
                 plain(if name == "change" { change } else { per_hour })
             }
             "heat" => self.heat(given(0)?, [at(1)?, at(2)?, at(3)?, at(4)?]),
+            "asked" => {
+                let phases = self.json(given(0)?)?;
+                let phases = phases.as_array().ok_or("phases are wanted")?;
+                let ends = phases
+                    .iter()
+                    .flat_map(|phase| [&phase["from_per_s"], &phase["to_per_s"]]);
+                Ok(Value::List(ends.map(|end| end.as_f64().unwrap()).collect()))
+            }
             "secq" => self.second_quantiles(at(0)?, given(1)?),
             "busy" | "steal" | "received" | "sent" => self.samples(name, given(0)?, given(1)?),
             "repeats" => plain(arguments.len() as f64),
