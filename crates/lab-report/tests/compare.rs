@@ -113,6 +113,23 @@ fn unlike_workloads_are_refused_by_field_and_shown_when_forced() {
 }
 
 #[test]
+fn encrypted_connections_are_a_difference() {
+    let (base, other) = (series("plain", Options::default()), series("tls", Options::default()));
+    for (path, mode, used) in [(&base, "disabled", "plain"), (&other, "required", "TLSv1.2 SOME_CIPHER")] {
+        let file = path.join("run.json");
+        let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        json["targets"][0]["tls"] = serde_json::json!({ "mode": mode, "used": [used] });
+        std::fs::write(&file, json.to_string()).unwrap();
+    }
+    let page = compare(&[&base, &other], Unlike::Refuse).unwrap();
+    assert!(page.html().contains("TLSv1.2 SOME_CIPHER"));
+    let said = page.text();
+    assert!(said.contains("target latsdb, connections"), "{said}");
+    // What stays as it was is no difference, however it was written down.
+    assert!(!said.contains("target mariadb, connections"), "{said}");
+}
+
+#[test]
 fn one_series_compares_its_targets_with_the_first() {
     let base = series("alone", Options::default());
     let said = text(&[&base]);
