@@ -115,7 +115,10 @@ fn unlike_workloads_are_refused_by_field_and_shown_when_forced() {
 #[test]
 fn encrypted_connections_are_a_difference() {
     let (base, other) = (series("plain", Options::default()), series("tls", Options::default()));
-    for (path, mode, used) in [(&base, "disabled", "plain"), (&other, "required", "TLSv1.2 SOME_CIPHER")] {
+    for (path, mode, used) in [
+        (&base, "disabled", "plain"),
+        (&other, "required", "TLSv1.2 SOME_CIPHER"),
+    ] {
         let file = path.join("run.json");
         let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         json["targets"][0]["tls"] = serde_json::json!({ "mode": mode, "used": [used] });
