@@ -47,6 +47,17 @@ fn a_faster_server_is_shown_with_its_size() {
         "the versions differ and are listed: {said}"
     );
     assert!(said.contains("seed"), "{said}");
+    // Fewer microseconds a transaction, and nothing else.
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("A transaction costs the servers of latsdb of faster 0.8"),
+        "{said}"
+    );
+    assert!(
+        words.contains(" times the processor time that it costs those of latsdb of base"),
+        "{said}"
+    );
+    assert!(!words.contains("times the flushes"), "{said}");
     let comparison = compare(&[&base, &other], Unlike::Refuse).unwrap();
     assert!(comparison.markdown().contains("| a base |") || comparison.markdown().contains("a base"));
     let html = comparison.html();
@@ -66,6 +77,24 @@ fn the_same_server_twice_shows_no_difference() {
     let said = text(&[&base, &other]);
     assert!(said.contains("no difference shown"), "{said}");
     assert!(!said.contains("more transactions/s than"), "{said}");
+}
+
+#[test]
+fn repeats_that_are_far_apart_are_named() {
+    let path = series("restless", Options::default());
+    let first = std::fs::read_dir(path.join("rungs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|rung| rung.to_string_lossy().ends_with("latsdb-rw-t64-r1"))
+        .unwrap()
+        .join("rung.json");
+    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&first).unwrap()).unwrap();
+    let count = json["totals"]["transactions"].as_u64().unwrap();
+    json["totals"]["transactions"] = (count * 3 / 4).into();
+    std::fs::write(&first, json.to_string()).unwrap();
+    let said = text(&[&path]);
+    assert!(said.contains("latsdb: repeats of its best load differ by 2"), "{said}");
+    assert!(!said.contains("mariadb: repeats of its best load"), "{said}");
 }
 
 #[test]

@@ -67,7 +67,15 @@ pub fn compare(folders: &[&Path], unlike: Unlike) -> Result<Comparison, ReportEr
     let all = folders
         .iter()
         .zip('a'..='z')
-        .map(|(folder, letter)| Series::read(folder, &format!("{letter}:")))
+        .map(|(folder, letter)| {
+            // One alone needs no letter.
+            let letter = if folders.len() == 1 {
+                String::new()
+            } else {
+                format!("{letter}:")
+            };
+            Series::read(folder, &letter)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let fields = Fields::of(&all);
     let unequal = fields.unequal_workloads();

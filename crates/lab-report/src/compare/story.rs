@@ -7,7 +7,7 @@ use crate::page::{Block, Chart, Column, Page, Row, Section, Sentence, Table};
 use crate::say;
 use crate::series::Series;
 use crate::story::{contest_note, contest_table, ratios};
-use crate::summary::{Contest, Ladder, Point, Summary, of_contest};
+use crate::summary::{Contest, Ladder, Point, Summary, of_contest, restless};
 use crate::svg::plot::{Axis, Line, Mark, Plot};
 use crate::svg::scale::Scale;
 use crate::text::number;
@@ -24,7 +24,7 @@ pub fn page(all: &[Series], summaries: &[Summary], contests: &[Contest], fields:
             ],
         });
     }
-    sections.push(found(contests));
+    sections.push(found(all, summaries, contests));
     sections.push(differences(all, fields));
     let base = &all[0];
     for (index, workload) in base.run.workloads.iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn page(all: &[Series], summaries: &[Summary], contests: &[Contest], fields:
             blocks,
         });
     }
-    let mut names = Sentence::words("Base: ");
+    let mut names = Sentence::words(if all.len() == 1 { "The targets of" } else { "Base: " });
     for (at, series) in all.iter().enumerate() {
         if at > 0 {
             names = names.and(if at == 1 { "; against it: " } else { ", " });
@@ -90,16 +90,21 @@ fn letter(series: &Series) -> &str {
     series.letter.trim_end_matches(':')
 }
 
-fn found(contests: &[Contest]) -> Section {
+fn found(all: &[Series], summaries: &[Summary], contests: &[Contest]) -> Section {
     let mut blocks = Vec::new();
     let mut workloads: Vec<&String> = contests.iter().map(|contest| &contest.workload).collect();
     workloads.dedup();
     for workload in workloads {
-        let sentences: Vec<Sentence> = contests
+        let mut sentences: Vec<Sentence> = contests
             .iter()
             .filter(|contest| contest.workload == *workload)
             .flat_map(of_contest)
             .collect();
+        sentences.extend(
+            ladders(all, summaries, workload)
+                .iter()
+                .filter_map(|named| restless(named.ladder, named.target())),
+        );
         let from = contests
             .iter()
             .find(|contest| contest.workload == *workload)
@@ -170,6 +175,17 @@ struct Named<'a> {
     series: &'a Series,
     ladder: &'a Ladder,
     name: String,
+}
+
+impl Named<'_> {
+    /// `b latsdb`; of a series alone without the letter.
+    fn target(&self) -> Sentence {
+        let name = say::target_name(self.series, self.ladder.target_index);
+        match letter(self.series) {
+            "" => name,
+            letter => Sentence::words(format!("{letter} ")).join(&name),
+        }
+    }
 }
 
 fn ladders<'a>(all: &'a [Series], summaries: &'a [Summary], workload: &'a str) -> Vec<Named<'a>> {
@@ -279,10 +295,7 @@ fn chart(
 fn sides<'a>(ladders: &[Named<'a>]) -> Vec<(Sentence, &'a Point)> {
     let side = |named: &Named<'a>| {
         let point = named.ladder.best_point()?;
-        let name = Sentence::words(format!("{} ", letter(named.series)))
-            .join(&say::target_name(named.series, named.ladder.target_index))
-            .and(", ")
-            .join(&say::load(named.series, point));
+        let name = named.target().and(", ").join(&say::load(named.series, point));
         Some((name, point))
     };
     ladders.iter().filter_map(side).collect()
@@ -304,8 +317,7 @@ fn costs(ladders: &[Named], label: &Sentence) -> Table {
                 .filter(|(_, base)| base.cpu_us.value > 0.0)
                 .map(|(own, base)| own.cpu_us.over(&base.cpu_us));
             Some(Row::of(vec![
-                Sentence::words(format!("{} ", letter(named.series)))
-                    .join(&say::target_name(named.series, named.ladder.target_index)),
+                named.target(),
                 say::load(named.series, point),
                 Sentence::new().estimate(&point.tps),
                 Sentence::from(&point.p95_ms().cloned()),

@@ -232,6 +232,10 @@ fn point(context: &Context, load: &Load, repeats: &[&Measured]) -> Point {
         server_costs,
         trends: repeats.iter().filter_map(|rung| trend_of(rung)).collect(),
         verdict: verdict(repeats),
+        cost_repeats: repeats
+            .iter()
+            .filter_map(|rung| together("", context.nodes, &[*rung]))
+            .collect(),
         histograms: repeats
             .iter()
             .map(|rung| (rung.latency.clone(), rung.latency_from.clone()))

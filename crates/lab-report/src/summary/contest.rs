@@ -2,8 +2,8 @@
 
 use lab_results::run::Load;
 
-use super::{AtLoad, Contest, Contrast, Crossing, Ladder, Point, Side};
-use crate::figure::{Figure, quantile_of, values};
+use super::{AtCost, AtLoad, Contest, Contrast, CostFigures, Crossing, Ladder, Point, Side};
+use crate::figure::{Estimate, Figure, quantile_of, values};
 use crate::series::Series;
 use crate::stats::{self, Difference, Outcome, curve};
 
@@ -65,7 +65,37 @@ fn contest(base_series: &Series, base: &Ladder, other_series: &Series, other: &L
             .and_then(|(base, other)| rates(seed, base, other)),
         loads,
         crossovers,
+        costs: base
+            .best_point()
+            .zip(other.best_point())
+            .map_or_else(Vec::new, |(base, other)| costs(seed, base, other)),
     }
+}
+
+/// Of the servers, per transaction. Repeats that were not watched are left out.
+fn costs(seed: u64, base: &Point, other: &Point) -> Vec<AtCost> {
+    type Of = fn(&CostFigures) -> Option<Figure>;
+    let all: [(&'static str, Of); 4] = [
+        ("processor time", |costs| Some(costs.cpu_us.clone())),
+        ("context switches", |costs| Some(costs.context_switches.clone())),
+        ("bytes written", |costs| Some(costs.disk_bytes.clone())),
+        ("flushes of the disk", |costs| costs.disk_flushes.clone()),
+    ];
+    let contrast_of = |of: Of| {
+        let each = |point: &Point| -> Option<Estimate> {
+            let repeats: Option<Vec<Figure>> = point.cost_repeats.iter().map(of).collect();
+            Estimate::of(repeats?, seed)
+        };
+        medians(seed, &each(base)?, &each(other)?)
+    };
+    all.into_iter()
+        .filter_map(|(what, of)| {
+            Some(AtCost {
+                what,
+                contrast: contrast_of(of)?,
+            })
+        })
+        .collect()
 }
 
 fn side(series: &Series, ladder: &Ladder) -> Side {
@@ -87,23 +117,20 @@ fn alike(a: &Load, b: &Load) -> bool {
 }
 
 fn rates(seed: u64, base: &Point, other: &Point) -> Option<Contrast> {
-    let (bases, others) = (values(&base.tps.repeats), values(&other.tps.repeats));
+    medians(seed, &base.tps, &other.tps)
+}
+
+fn medians(seed: u64, base: &Estimate, other: &Estimate) -> Option<Contrast> {
+    let (bases, others) = (values(&base.repeats), values(&other.repeats));
     let difference = stats::difference(&bases, &others, seed)?;
     let each: Vec<&str> = base
-        .tps
         .repeats
         .iter()
-        .chain(&other.tps.repeats)
+        .chain(&other.repeats)
         .map(|figure| figure.from.as_str())
         .collect();
     let arguments = format!("{seed},{},{}", bases.len(), each.join(","));
-    Some(contrast(
-        &base.tps.middle,
-        &other.tps.middle,
-        difference,
-        "d",
-        &arguments,
-    ))
+    Some(contrast(&base.middle, &other.middle, difference, "d", &arguments))
 }
 
 fn latencies(seed: u64, base: &Point, other: &Point) -> Option<Contrast> {

@@ -152,6 +152,10 @@ fn searched_rate(series: &Series, ladder: &Ladder) -> Option<Sentence> {
     })
 }
 
+/// Repeats that differ by more than this share of their median were not alone on the machine, or not alike.
+const RESTLESS: f64 = 0.15;
+/// From here on a difference is called 95% sure.
+const SURE: f64 = 0.95;
 /// A rate that still rises at the heaviest load by more than this was not measured to its end.
 const RISING: f64 = 1.05;
 /// A lighter load whose p95 is so much higher than a heavier one's is worth a sentence.
@@ -161,11 +165,21 @@ const FEW_THREADS: u32 = 8;
 const AWAY_MS: f64 = 150.0;
 const AWAY_TIMES: f64 = 10.0;
 
+/// Repeats of the best load that are far apart: whatever is compared with them is as uncertain.
+pub fn restless(ladder: &Ladder, name: Sentence) -> Option<Sentence> {
+    let spread = ladder.best_point()?.tps.spread.as_ref()?;
+    (spread.value > RESTLESS).then(|| {
+        name.and(": repeats of its best load differ by ")
+            .percent(spread)
+            .and(" of their median: something else was at work on its machines, or the intervals are too short; more repeats, or longer ones, would tell.")
+    })
+}
+
 /// What a careful reader would ask about.
 fn oddities(series: &Series, ladder: &Ladder) -> Vec<Sentence> {
     let name = || say::target_name(series, ladder.target_index);
     let closed: Vec<&Point> = ladder.closed().collect();
-    let mut said = Vec::new();
+    let mut said: Vec<Sentence> = restless(ladder, name()).into_iter().collect();
     if let [.., before, last] = closed[..]
         && last.tps.middle.value > RISING * before.tps.middle.value
     {
@@ -327,6 +341,7 @@ pub fn of_contest(contest: &Contest) -> Vec<Sentence> {
         said.push(best_against_best(best, &base, &other));
     }
     said.extend(at_one_load(contest, &base, &other));
+    said.extend(costs(contest, &base, &other));
     for crossing in &contest.crossovers {
         let (before, after) = if crossing.then == Outcome::Higher {
             (&base, &other)
@@ -377,8 +392,42 @@ fn at_one_load(contest: &Contest, base: &Sentence, other: &Sentence) -> Option<S
             .change(&say::percent(&p95.ratio))
             .and("% p95 latency against ")
             .join(base)
-            .and("."),
+            .join(&if tps.strength >= SURE {
+                Sentence::words(".")
+            } else {
+                Sentence::words(" (so few repeats cannot make it surer than about nine in ten).")
+            }),
     )
+}
+
+/// A cost that differs by less is not worth a sentence.
+const DEARER: f64 = 1.15;
+
+/// Why a rate differs, or what its noise hides: costs per transaction that are shown to differ.
+fn costs(contest: &Contest, base: &Sentence, other: &Sentence) -> Option<Sentence> {
+    let shown: Vec<_> = contest
+        .costs
+        .iter()
+        .filter(|cost| {
+            let ratio = cost.contrast.ratio.value;
+            matches!(cost.contrast.outcome, Outcome::Higher | Outcome::Lower)
+                && (ratio > DEARER || ratio < 1.0 / DEARER)
+        })
+        .collect();
+    let mut sentence = Sentence::words("A transaction costs the servers of ").join(other);
+    for (at, cost) in shown.iter().enumerate() {
+        sentence = sentence
+            .and(if at == 0 { " " } else { ", " })
+            .figure(&cost.contrast.ratio)
+            .and(" times the ")
+            .and(cost.what);
+    }
+    (!shown.is_empty()).then(|| {
+        sentence
+            .and(" that it costs those of ")
+            .join(base)
+            .and(", each at its best load.")
+    })
 }
 
 fn best_against_best(best: &Contrast, base: &Sentence, other: &Sentence) -> Sentence {
@@ -429,7 +478,7 @@ fn sureness(contrast: &Contrast) -> Sentence {
         .change(&say::percent(low))
         .and("% to ")
         .change(&say::percent(high));
-    if contrast.strength >= 0.95 {
+    if contrast.strength >= SURE {
         interval.and("%, ").fixed("95%").and(" sure).")
     } else {
         interval.and("%; so few repeats cannot make it surer than about nine in ten).")

@@ -20,7 +20,7 @@ use crate::figure::{Estimate, Figure, Sourced};
 use crate::stats::Outcome;
 
 pub use contest::contests_between;
-pub use findings::{Findings, of_contest, service_level_name};
+pub use findings::{Findings, of_contest, restless, service_level_name};
 pub use market::{Domination, Market, Offer};
 
 /// Counts up when a field of `summary.json` changes its meaning or goes.
@@ -101,6 +101,9 @@ pub struct Point {
     pub usd_per_million_transactions: Option<Figure>,
     pub trends: Vec<TrendFigures>,
     pub verdict: Option<PointVerdict>,
+    /// The servers' costs of each repeat by itself, where all were watched.
+    #[serde(skip)]
+    pub cost_repeats: Vec<CostFigures>,
     #[serde(skip)]
     pub histograms: Vec<(Distribution, String)>,
 }
@@ -199,6 +202,15 @@ pub struct Contest {
     pub best: Option<Contrast>,
     pub loads: Vec<AtLoad>,
     pub crossovers: Vec<Crossing>,
+    /// What a transaction costs the servers, each at its best load.
+    pub costs: Vec<AtCost>,
+}
+
+/// One cost per transaction: `processor time`, `context switches`, …
+#[derive(Debug, Clone, Serialize)]
+pub struct AtCost {
+    pub what: &'static str,
+    pub contrast: Contrast,
 }
 
 /// A target, of a certain series in comparisons of several.
