@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use types::{TableId, Timestamp};
 
-use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, LAST_SYSTEM_TABLE, TableDef};
+use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, LAST_SYSTEM_TABLE, TableDef, ViewDef};
 
 /// What a row of the system table holds: one JSON document, so that a later version can add fields.
 #[derive(Debug, Serialize, Deserialize)]
 enum Entry {
     Database(DatabaseDef),
     Table(Box<TableDef>),
+    View(Box<ViewDef>),
     Account(Box<AccountDef>),
     NextTableId(u32),
 }
@@ -62,7 +63,7 @@ impl CatalogEdit {
         self.set_database(def);
     }
 
-    /// Removes a database with its tables.
+    /// Removes a database with its tables and views.
     pub fn remove_database(&mut self, name: &str) -> Option<Arc<Database>> {
         let database = self.catalog.databases.remove(name)?;
         self.rows.insert(database_key(name), None);
@@ -70,6 +71,9 @@ impl CatalogEdit {
             self.catalog.by_id.remove(&table.id);
             self.catalog.children.remove(table);
             self.rows.insert(table_key(table.id), None);
+        }
+        for view in database.views.keys() {
+            self.rows.insert(view_key(name, view), None);
         }
         Some(database)
     }
@@ -88,6 +92,19 @@ impl CatalogEdit {
         self.rows.insert(table_key(id), None);
         self.unlink(&table);
         Some(table)
+    }
+
+    /// Adds a view, or replaces the one of that name. The database must exist.
+    pub fn put_view(&mut self, def: ViewDef) {
+        self.write(view_key(&def.database, &def.name), &Entry::View(Box::new(def.clone())));
+        self.set_view(def);
+    }
+
+    pub fn remove_view(&mut self, database: &str, name: &str) -> Option<Arc<ViewDef>> {
+        let database = self.catalog.databases.get_mut(database)?;
+        let view = Arc::make_mut(database).views.remove(name)?;
+        self.rows.insert(view_key(&view.database, name), None);
+        Some(view)
     }
 
     pub fn put_account(&mut self, def: AccountDef) {
@@ -113,6 +130,10 @@ impl CatalogEdit {
             Entry::Database(def) => self.set_database(def),
             Entry::Table(def) if def.database.is_empty() => return Err(damaged("a table without a database".into())),
             Entry::Table(def) => self.set_table(*def),
+            Entry::View(def) if !self.catalog.databases.contains_key(&def.database) => {
+                return Err(damaged("a view without its database".into()));
+            }
+            Entry::View(def) => self.set_view(*def),
             Entry::Account(def) => self.set_account(*def),
             Entry::NextTableId(id) => self.catalog.next_table_id = id,
         }
@@ -144,13 +165,13 @@ impl CatalogEdit {
 
     fn set_database(&mut self, def: DatabaseDef) {
         let name = def.name.clone();
-        let tables = self
-            .catalog
+        let (tables, views) = match self.catalog.databases.get(&name) {
+            Some(old) => (old.tables.clone(), old.views.clone()),
+            None => Default::default(),
+        };
+        self.catalog
             .databases
-            .get(&name)
-            .map(|old| old.tables.clone())
-            .unwrap_or_default();
-        self.catalog.databases.insert(name, Arc::new(Database { def, tables }));
+            .insert(name, Arc::new(Database { def, tables, views }));
     }
 
     fn set_table(&mut self, def: TableDef) {
@@ -162,6 +183,12 @@ impl CatalogEdit {
         self.catalog.by_id.insert(table.id, table.clone());
         if let Some(database) = self.catalog.databases.get_mut(&table.database) {
             Arc::make_mut(database).tables.insert(table.name.clone(), table);
+        }
+    }
+
+    fn set_view(&mut self, def: ViewDef) {
+        if let Some(database) = self.catalog.databases.get_mut(&def.database) {
+            Arc::make_mut(database).views.insert(def.name.clone(), Arc::new(def));
         }
     }
 
@@ -187,13 +214,18 @@ impl CatalogEdit {
     }
 }
 
-/// Keys are written so that databases come before tables when the catalog is read in key order.
+/// Keys are written so that databases come before tables and views when the catalog is read in key order.
 fn database_key(name: &str) -> Vec<u8> {
     [b"d", name.as_bytes()].concat()
 }
 
 fn table_key(id: TableId) -> Vec<u8> {
     [b"t".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// Names hold no zero byte.
+fn view_key(database: &str, name: &str) -> Vec<u8> {
+    [b"v", database.as_bytes(), b"\0", name.as_bytes()].concat()
 }
 
 fn account_key(user: &str, host: &str) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! The catalog: databases, tables, accounts.
+//! The catalog: databases, tables, views, accounts.
 //!
 //! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
 //! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
@@ -11,6 +11,7 @@ mod edit;
 mod foreign_key;
 mod login;
 mod table;
+mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
 };
+pub use view::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 
 /// The table that holds the catalog's rows. User tables start above [`LAST_SYSTEM_TABLE`].
 pub const SYSTEM_TABLE: TableId = TableId(1);
@@ -48,11 +50,12 @@ pub struct Catalog {
     next_table_id: u32,
 }
 
-/// A database and its tables.
+/// A database, its tables and its views. No view has the name of a table.
 #[derive(Debug, Clone)]
 pub struct Database {
     pub def: DatabaseDef,
     pub tables: BTreeMap<String, Arc<TableDef>>,
+    pub views: BTreeMap<String, Arc<ViewDef>>,
 }
 
 /// The options of a database.
@@ -97,6 +100,15 @@ impl Catalog {
 
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
         self.databases.get(database)?.tables.get(name)
+    }
+
+    pub fn view(&self, database: &str, name: &str) -> Option<&Arc<ViewDef>> {
+        self.databases.get(database)?.views.get(name)
+    }
+
+    /// Whether a table or a view has the name.
+    pub fn is_taken(&self, database: &str, name: &str) -> bool {
+        self.table(database, name).is_some() || self.view(database, name).is_some()
     }
 
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableDef>> {

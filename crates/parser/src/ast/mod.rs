@@ -23,6 +23,7 @@ pub mod show;
 pub mod stored;
 pub mod table;
 pub mod transaction;
+pub mod walk;
 
 pub use account::*;
 pub use admin::*;
@@ -36,6 +37,7 @@ pub use show::*;
 pub use stored::*;
 pub use table::*;
 pub use transaction::*;
+pub use walk::Part;
 
 use std::fmt;
 use std::ops::Deref;

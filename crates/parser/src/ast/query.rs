@@ -96,6 +96,23 @@ pub struct Select {
     pub windows: Vec<(Ident, WindowSpec)>,
 }
 
+impl Select {
+    /// `SELECT * FROM from`
+    pub fn all_of(from: Vec<TableRef>) -> Self {
+        Select {
+            hints: None,
+            options: SelectOptions::default(),
+            items: vec![SelectItem::Wildcard],
+            from,
+            filter: None,
+            group_by: Vec::new(),
+            rollup: false,
+            having: None,
+            windows: Vec::new(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SelectOptions {
     pub distinct: bool,

@@ -32,6 +32,16 @@ impl Access {
         account: None,
     };
 
+    /// What the account may do; `host` is what messages call its host.
+    pub fn of(account: Arc<AccountDef>, host: String) -> Access {
+        let everything = Privileges::ALL.with(Privileges::GRANT_OPTION);
+        Access {
+            user: account.user.clone(),
+            host,
+            account: (!account.privileges.contains(everything)).then_some(account),
+        }
+    }
+
     pub fn is_unlimited(&self) -> bool {
         self.account.is_none()
     }
@@ -279,6 +289,14 @@ impl Session {
                     ast::CreateTableBody::Definition(_) => Ok(()),
                 }
             }
+            Statement::CreateView(create) => {
+                on(self, &create.name, &["CREATE VIEW"])?;
+                match create.action {
+                    ast::ViewAction::Create => Ok(()),
+                    _ => on(self, &create.name, &["DROP"]),
+                }
+            }
+            Statement::DropView(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
             Statement::DropTable(drop) if drop.temporary => Ok(()),
             Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
             Statement::Truncate(name) => on(self, name, &["DROP"]),
@@ -358,6 +376,7 @@ impl Session {
             }
             Statement::Show(show) => match &**show {
                 ast::Show::CreateTable(name)
+                | ast::Show::CreateView(name)
                 | ast::Show::Columns { table: name, .. }
                 | ast::Show::Indexes { table: name, .. } => seen(self, name),
                 ast::Show::Tables { schema, .. }

@@ -204,7 +204,7 @@ impl Session {
             return Ok(());
         };
         let creates = Privileges::by_name("CREATE").is_some_and(|create| granted.contains(create));
-        match creates || self.engine.catalog().table(database, table).is_some() {
+        match creates || self.engine.catalog().is_taken(database, table) {
             true => Ok(()),
             false => Err(SqlError::new(ErrorKind::NoSuchTable, &[database, table])),
         }

@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// User and host of an account as written; no host stands for every host.
-    fn account_name(&self, account: &Account) -> SqlResult<AccountName> {
+    pub(crate) fn account_name(&self, account: &Account) -> SqlResult<AccountName> {
         let Account::Named { user, host } = account else {
             return Ok((self.options.account_user.clone(), self.options.account_host.clone()));
         };

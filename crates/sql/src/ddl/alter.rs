@@ -22,6 +22,7 @@ use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
 use crate::host::Host;
+use crate::plan::OpenViews;
 use crate::session::{Answer, DefinitionServices, Session, TableLocks, wait_for_commit};
 use crate::table::{Table, store_spec};
 
@@ -147,7 +148,7 @@ impl Session {
                     return Err(unknown_database(&def.database));
                 }
                 let moved = (&def.database, &def.name) != (&table.def.database, &table.def.name);
-                if moved && change.before.table(&def.database, &def.name).is_some() {
+                if moved && change.before.is_taken(&def.database, &def.name) {
                     return Err(SqlError::new(ErrorKind::TableExists, &[&def.name]));
                 }
                 lock(&change.runtime, table.id())?;
@@ -598,6 +599,7 @@ impl SchemaChange<'_> {
             access: &crate::accounts::access::Access::EVERYTHING,
             table_locks: &TableLocks::default(),
             temporary: None,
+            views: OpenViews::default(),
         };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;

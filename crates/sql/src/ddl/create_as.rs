@@ -49,7 +49,7 @@ impl Session {
             if change.before.database(&database).is_none() {
                 return Err(unknown_database(&database));
             }
-            if change.before.table(&database, &table).is_some() {
+            if change.before.is_taken(&database, &table) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
             }
             change.check_foreign_keys(&def)?;

@@ -12,6 +12,7 @@ mod expressions;
 mod foreign_keys;
 mod table_def;
 mod temporary;
+pub(crate) mod views;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -102,6 +103,7 @@ impl Session {
                 return self.create_table(create, host).map(Some);
             }
             Statement::DropTable(drop) => self.drop_table(drop, host)?,
+            Statement::CreateView(create) => self.create_view(create, host)?,
             Statement::DropView(drop) => self.drop_views(drop, host)?,
             Statement::DropObject(drop) => self.drop_object(drop, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
@@ -158,7 +160,7 @@ impl Session {
         })
     }
 
-    /// Returns how many tables went with it.
+    /// Returns how many tables and views went with it.
     fn drop_database(&mut self, drop: &ast::DropDatabase, host: &dyn Host) -> SqlResult<u64> {
         let name = drop.name.as_str().to_owned();
         if information_schema::is_virtual_database(&name) {
@@ -185,7 +187,7 @@ impl Session {
                 change.drop_table(table)?;
             }
             change.edit.remove_database(&name);
-            Ok(database.tables.len() as u64)
+            Ok((database.tables.len() + database.views.len()) as u64)
         })?;
         if self.database.as_deref() == Some(name.as_str()) {
             self.database = None;
@@ -195,7 +197,7 @@ impl Session {
 
     fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<Answer> {
         let (database, name) = self.qualified(&create.name)?;
-        if self.engine.catalog().table(&database, &name).is_some() {
+        if self.engine.catalog().is_taken(&database, &name) {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
             if create.if_not_exists {
                 self.warnings.note(exists);
@@ -232,7 +234,7 @@ impl Session {
             if change.before.database(&database).is_none() {
                 return Err(unknown_database(&database));
             }
-            if change.before.table(&database, &name).is_some() {
+            if change.before.is_taken(&database, &name) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
             change.check_foreign_keys(&def)?;
@@ -283,26 +285,6 @@ impl Session {
         })
     }
 
-    /// There are no views: each name is unknown, or a table's.
-    fn drop_views(&mut self, drop: &ast::DropView, host: &dyn Host) -> SqlResult<()> {
-        let mut absent = Vec::with_capacity(drop.names.len());
-        for name in &drop.names {
-            let (database, name) = self.qualified(name)?;
-            if self.engine.catalog().table(&database, &name).is_some() {
-                return Err(SqlError::new(ErrorKind::WrongObject, &[&database, &name, &"VIEW"]));
-            }
-            absent.push(format!("{database}.{name}"));
-        }
-        if !drop.if_exists {
-            return Err(SqlError::new(ErrorKind::BadTable, &[&absent.join(",")]));
-        }
-        self.transaction.commit(host)?;
-        for name in &absent {
-            self.warnings.note(SqlError::new(ErrorKind::BadTable, &[name]));
-        }
-        Ok(())
-    }
-
     /// There are no triggers, routines and events: what is to be dropped does not exist.
     fn drop_object(&mut self, drop: &ast::DropObject, host: &dyn Host) -> SqlResult<()> {
         let (database, name) = self.qualified(&drop.name)?;
@@ -328,21 +310,25 @@ impl Session {
         }
         self.change_schema(host, |change| {
             for ((from_database, from), (to_database, to)) in &names {
-                let table = change
-                    .edit
-                    .catalog()
-                    .table(from_database, from)
-                    .cloned()
-                    .ok_or_else(|| SqlError::new(ErrorKind::NoSuchTable, &[from_database, from]))?;
+                let table = change.edit.catalog().table(from_database, from).cloned();
+                let view = change.edit.catalog().view(from_database, from).cloned();
+                if table.is_none() && view.is_none() {
+                    return Err(SqlError::new(ErrorKind::NoSuchTable, &[from_database, from]));
+                }
                 if change.edit.catalog().database(to_database).is_none() {
                     return Err(unknown_database(to_database));
                 }
-                if change.edit.catalog().table(to_database, to).is_some() {
+                if change.edit.catalog().is_taken(to_database, to) {
                     return Err(SqlError::new(ErrorKind::TableExists, &[to]));
                 }
                 check_name(to, ErrorKind::WrongTableName)?;
-                lock(&change.runtime, table.id)?;
-                change.rename_table(&table, to_database, to)?;
+                if let Some(view) = view {
+                    change.rename_view(&view, to_database, to)?;
+                }
+                if let Some(table) = table {
+                    lock(&change.runtime, table.id)?;
+                    change.rename_table(&table, to_database, to)?;
+                }
             }
             Ok(())
         })

@@ -6,6 +6,7 @@
 mod schema;
 mod server;
 mod tables;
+mod views;
 
 pub use schema::default_text;
 
@@ -31,7 +32,7 @@ pub fn is_virtual_database(name: &str) -> bool {
 pub fn is_virtual(planner: &Planner<'_>, name: &ast::TableName) -> bool {
     match &name.schema {
         Some(schema) => is_virtual_database(schema),
-        None => planner.database.is_some_and(is_virtual_database),
+        None => planner.current_database().is_some_and(is_virtual_database),
     }
 }
 
@@ -135,14 +136,14 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
     let database = name
         .schema
         .as_ref()
-        .map_or(planner.database.unwrap_or_default(), |schema| schema.as_str());
+        .map_or(planner.current_database().unwrap_or_default(), |schema| schema.as_str());
     let found = tables::TABLES
         .iter()
         .find(|table| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name));
     match found {
         Some(table) => {
             if table.database == "mysql" {
-                planner.access.check_table(table.database, table.name, &["SELECT"])?;
+                planner.check_table(table.database, table.name, &["SELECT"])?;
             }
             Ok(Some(table))
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef};
+use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VIRTUAL, number, tables::TABLES, text, yes_no};
 use crate::table::Table;
 
-const CATALOG: &str = "def";
+pub(super) const CATALOG: &str = "def";
 
 pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = source.runtime.engine.catalog();
@@ -89,6 +89,13 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 text(&def.comment),
             ]);
         }
+        let seen = |view: &&Arc<ViewDef>| source.access.sees_table(&view.database, &view.name);
+        for view in database.views.values().filter(seen) {
+            let mut row = vec![text(CATALOG), text(&view.database), text(&view.name), text("VIEW")];
+            row.extend(std::iter::repeat_n(Value::Null, 16));
+            row.push(text("VIEW"));
+            rows.push(row);
+        }
     }
     rows
 }
@@ -126,6 +133,12 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
         }
     }
     each_table(source, &mut |table| rows.extend(columns_of(table)));
+    super::views::each_view(source, &mut |view, shape| {
+        for (at, column) in shape.columns.iter().enumerate() {
+            let (database, table) = (&view.database, &view.name);
+            rows.push(column_row(database, table, at, &column.name, &column.ty, None, ""));
+        }
+    });
     rows
 }
 

@@ -1,7 +1,7 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
 use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
-use super::{ColumnKind, VirtualColumn, VirtualTable, no_rows, schema, server};
+use super::{ColumnKind, VirtualColumn, VirtualTable, no_rows, schema, server, views};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -113,7 +113,15 @@ pub static TABLES: &[VirtualTable] = &[
             "CHECK_OPTION" Text(8), "IS_UPDATABLE" Text(3), "DEFINER" Text(288), "SECURITY_TYPE" Text(7),
             "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
         ],
-        no_rows,
+        views::views,
+    ),
+    of_schema(
+        "VIEW_TABLE_USAGE",
+        columns![
+            "VIEW_CATALOG" Text(64), "VIEW_SCHEMA" Text(64), "VIEW_NAME" Text(64), "TABLE_CATALOG" Text(64),
+            "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
+        ],
+        views::table_usage,
     ),
     of_schema(
         "ROUTINES",

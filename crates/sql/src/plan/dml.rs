@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::ColumnDefault;
+use cluster::catalog::{ColumnDefault, ViewDef, same_name};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -17,9 +17,9 @@ use crate::exec::sort::SortKey;
 use crate::expr::{Binder, Clause, Expr};
 use crate::table::Table;
 
-/// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT.
-pub fn is_single_table(tables: &[TableRef]) -> bool {
-    matches!(tables, [TableRef::Table(_)])
+/// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
+pub fn is_single_table(planner: &Planner<'_>, tables: &[TableRef]) -> bool {
+    matches!(tables, [TableRef::Table(factor)] if planner.view(&factor.name).is_none())
 }
 
 pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<InsertPlan> {
@@ -31,8 +31,14 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertVerb::Insert if insert.on_duplicate.is_empty() => &["INSERT"],
         InsertVerb::Insert => &["INSERT", "UPDATE"],
     };
-    let table = planner.table_for(&insert.table, None, privileges)?;
-    let columns = insert_columns(&table, insert)?;
+    let (table, columns) = match planner.view(&insert.table) {
+        Some(view) => insert_into_view(planner, &view, insert, privileges)?,
+        None => {
+            let table = planner.table_for(&insert.table, None, privileges)?;
+            let columns = insert_columns(&table, insert)?;
+            (table, columns)
+        }
+    };
     let mut defaults = Vec::new();
     for (position, _) in table
         .def
@@ -89,28 +95,53 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     })
 }
 
+/// The table below a view that takes its rows, and the columns that the INSERT gives values for.
+fn insert_into_view(
+    planner: &Planner<'_>,
+    view: &Arc<ViewDef>,
+    insert: &ast::Insert,
+    privileges: &[&str],
+) -> SqlResult<(Arc<Table>, Vec<usize>)> {
+    let into = super::query::insert_target(planner, view, privileges)?;
+    let find = |name: &str| {
+        let mut names = view.columns.iter();
+        Some(into.columns[names.position(|known| same_name(known, name))?])
+    };
+    let is_renamed = |(name, column): (&String, &usize)| !same_name(name, &into.table.def.columns[*column].name);
+    if !insert.on_duplicate.is_empty() && view.columns.iter().zip(&into.columns).any(is_renamed) {
+        return Err(SqlError::not_supported(
+            "ON DUPLICATE KEY UPDATE through a view that names columns anew",
+        ));
+    }
+    let columns = listed_columns(&into.table, &view.name, insert, into.columns.clone(), &find)?;
+    Ok((into.table, columns))
+}
+
 /// The columns that the INSERT gives values for, in its order.
 fn insert_columns(table: &Table, insert: &ast::Insert) -> SqlResult<Vec<usize>> {
+    let columns = table.def.columns.iter().enumerate();
+    let visible = columns.filter(|(_, column)| !column.invisible);
+    let all = visible.map(|(position, _)| position).collect();
+    listed_columns(table, &table.def.name, insert, all, &|name| table.def.column(name))
+}
+
+/// The same by `find`, which knows names, for a target called `target` whose columns are `all`.
+fn listed_columns(
+    table: &Table,
+    target: &str,
+    insert: &ast::Insert,
+    all: Vec<usize>,
+    find: &dyn Fn(&str) -> Option<usize>,
+) -> SqlResult<Vec<usize>> {
     let names: Vec<&ast::ColumnName> = match (&insert.source, &insert.columns) {
         (InsertSource::Set(assignments), _) => assignments.iter().map(|assignment| &assignment.column).collect(),
         (_, Some(names)) => names.iter().collect(),
-        (_, None) => {
-            let visible = table
-                .def
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| !column.invisible);
-            return Ok(visible.map(|(position, _)| position).collect());
-        }
+        (_, None) => return Ok(all),
     };
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        let named = name
-            .table
-            .as_ref()
-            .is_none_or(|qualifier| qualifier.as_str() == table.def.name);
-        let column = table.def.column(&name.name).filter(|_| named);
+        let named = name.table.as_ref().is_none_or(|qualifier| qualifier.as_str() == target);
+        let column = find(&name.name).filter(|_| named);
         let column = column.ok_or_else(|| crate::expr::scope::unknown_column(name, Clause::FieldList))?;
         if columns.contains(&column) {
             return Err(SqlError::new(

@@ -10,6 +10,7 @@ mod load;
 pub mod query;
 mod scope;
 pub mod straight;
+mod views;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub use foreign_keys::{RowChange, foreign_keys};
 pub use query::QueryPlan;
 pub use scope::TableScope;
 pub use straight::StraightPlan;
+pub use views::{OpenViews, invalid_view, view_query};
 
 /// A statement that reads or changes rows, ready to run.
 #[derive(Debug)]
@@ -134,6 +136,8 @@ pub struct Planner<'a> {
     pub table_locks: &'a TableLocks,
     /// The session's own tables.
     pub temporary: Option<&'a TemporaryTables>,
+    /// The views whose text is being planned.
+    pub views: OpenViews,
 }
 
 impl<'a> Planner<'a> {
@@ -146,11 +150,14 @@ impl<'a> Planner<'a> {
             },
             Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
             Statement::LoadData(load) => Plan::Load(load::plan_load(self, load)?),
-            Statement::Update(update) if dml::is_single_table(&update.tables) => {
+            Statement::Update(update) if dml::is_single_table(self, &update.tables) => {
                 Plan::Update(dml::plan_update(self, update)?)
             }
             Statement::Update(update) => Plan::Multi(query::plan_multi_update(self, update)?),
             Statement::Delete(delete) => match &delete.form {
+                ast::DeleteForm::Single { table, .. } if self.view(table).is_some() => {
+                    Plan::Multi(query::plan_delete_from_view(self, delete)?)
+                }
                 ast::DeleteForm::Single { .. } => Plan::Delete(dml::plan_delete(self, delete)?),
                 ast::DeleteForm::Multi { .. } => Plan::Multi(query::plan_multi_delete(self, delete)?),
             },
@@ -176,16 +183,18 @@ impl<'a> Planner<'a> {
     ) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {
             Some(schema) => schema.as_str(),
-            None => self.database.ok_or(ErrorKind::NoDb)?,
+            None => self.current_database().ok_or(ErrorKind::NoDb)?,
         };
-        if let Some(table) = self.temporary.and_then(|tables| tables.get(database, &name.name)) {
+        if let Some(table) = self.temporary_table(database, &name.name) {
             return Ok(table.clone());
         }
-        self.access.check_table(database, &name.name, privileges)?;
-        self.table_locks
-            .check_use(database, &name.name, alias.unwrap_or(&name.name))?;
+        self.check_table(database, &name.name, privileges)?;
+        self.check_lock(database, &name.name, alias.unwrap_or(&name.name))?;
         if crate::information_schema::is_virtual_database(database) && privileges != ["SELECT"] {
             return Err(self.access.database_denied(database));
+        }
+        if self.catalog.view(database, &name.name).is_some() {
+            return Err(SqlError::not_supported("a view in this place"));
         }
         let missing = || crate::names::missing_table(self.catalog, database, &name.name);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;

@@ -69,6 +69,9 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     if !plain || !factor.partitions.is_empty() || is_system {
         return Ok(None);
     }
+    if planner.view(&factor.name).is_some() {
+        return Ok(None);
+    }
     let table = planner.table(&factor.name, factor.alias.as_ref())?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
     let Some((output, shape)) = output(planner, &table, alias, &select.items)? else {

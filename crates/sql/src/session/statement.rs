@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cluster::catalog::ViewDef;
 use cluster::transaction::{Isolation, LockPolicy};
 use parser::UserVariables;
 use parser::ast::{self, Statement};
@@ -24,7 +25,7 @@ use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::{Strictness, UserVariable};
 use crate::host::Host;
-use crate::plan::{Plan, Planner};
+use crate::plan::{OpenViews, Plan, Planner};
 use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
 use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultEnd, ResultSink, ServerStatus};
@@ -435,6 +436,7 @@ impl Session {
                 access: &access,
                 table_locks: &session.table_locks,
                 temporary: Some(&session.temporary),
+                views: OpenViews::default(),
             };
             planner.plan(statement)
         })?;
@@ -558,6 +560,18 @@ impl Session {
         result
     }
 
+    /// The view of a name, unless a temporary table hides it.
+    pub(crate) fn view(&self, name: &ast::TableName) -> SqlResult<Option<Arc<ViewDef>>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
+        };
+        Ok(match self.temporary.get(database, &name.name) {
+            Some(_) => None,
+            None => self.engine.catalog().view(database, &name.name).cloned(),
+        })
+    }
+
     /// The definition and rows of a table by name.
     pub(crate) fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {
@@ -568,6 +582,12 @@ impl Session {
             return Ok(table.clone());
         }
         let catalog = self.engine.catalog();
+        if catalog.view(database, &name.name).is_some() {
+            return Err(SqlError::new(
+                ErrorKind::WrongObject,
+                &[&database, &name.name.as_str(), &"BASE TABLE"],
+            ));
+        }
         let missing = || crate::names::missing_table(&catalog, database, &name.name);
         let def = catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)

@@ -18,6 +18,7 @@ use super::Session;
 use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::host::Host;
+use crate::plan::Plan;
 use crate::table::Table;
 
 /// The locks that a session holds beside its transaction.
@@ -152,7 +153,11 @@ impl Session {
         let mut list = Vec::with_capacity(wanted.len());
         for lock in wanted {
             let (database, name) = self.qualified(&lock.table)?;
-            let table = self.table(&lock.table)?;
+            // A view brings the tables that it reads.
+            let tables = match self.view(&lock.table)? {
+                Some(_) => self.tables_of_view(&lock.table, host)?,
+                None => vec![self.table(&lock.table)?],
+            };
             let alias = lock
                 .alias
                 .as_ref()
@@ -163,19 +168,32 @@ impl Session {
             {
                 return Err(SqlError::new(ErrorKind::NonUniqTable, &[&alias]));
             }
-            list.push(LockedTable {
-                database,
-                name,
-                alias,
+            list.extend(tables.iter().map(|table| LockedTable {
+                database: database.clone(),
+                name: name.clone(),
+                alias: alias.clone(),
                 writes: lock.mode == TableLockMode::Write,
                 id: table.id(),
-            });
+            }));
         }
         if self.table_locks.everything.is_some() && list.iter().any(|table| table.writes) {
             return Err(ErrorKind::CantUpdateWithReadlock.into());
         }
         self.table_locks.tables = Some(self.locked(list, host)?);
         Ok(())
+    }
+
+    /// The tables that a view reads, its views' tables with them.
+    fn tables_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Vec<Arc<Table>>> {
+        let factor = ast::TableFactor::plain(name.clone());
+        let plan = self.plan(&crate::plan::query::select_all_of(factor), None, &[], host)?;
+        let mut tables = match &*plan {
+            Plan::Query(plan) => plan.read_tables(),
+            _ => Vec::new(),
+        };
+        tables.sort_by_key(|table| table.id());
+        tables.dedup_by_key(|table| table.id());
+        Ok(tables)
     }
 
     /// Takes the locks in the order of the tables' ids, so that two such statements cannot wait for each other.
@@ -290,7 +308,7 @@ impl Session {
         let result = define(self);
         let catalog = self.engine.catalog();
         list.retain_mut(|table| match catalog.table(&table.database, &table.name) {
-            None => false,
+            None => catalog.view(&table.database, &table.name).is_some() && catalog.table_by_id(table.id).is_some(),
             Some(def) => {
                 table.id = def.id;
                 true

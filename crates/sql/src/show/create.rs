@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use cluster::catalog::{
-    ColumnDef, ColumnDefault, DatabaseDef, ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, ReferenceAction, TableDef,
+    ColumnDef, ColumnDefault, DatabaseDef, ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, ReferenceAction,
+    TableDef, ViewDef,
 };
-use types::{CollationId, SqlType, TypeKind, Value};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
 use crate::temporary::is_temporary;
@@ -75,6 +76,36 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         let _ = write!(text, " COMMENT={}", string(&table.comment));
     }
     text
+}
+
+/// `CREATE VIEW` as MySQL 8.0 prints it. For a session whose database is the view's, names of tables there stand alone, so that the
+/// statement works in another database too.
+pub fn create_view(view: &ViewDef, database: Option<&str>) -> SqlResult<String> {
+    let mut query = crate::plan::view_query(view)?;
+    let here = database == Some(view.database.as_str());
+    if here {
+        crate::ddl::views::without_database(&mut query, &view.database);
+    }
+    let shown = match here {
+        true => name(&view.name),
+        false => [name(&view.database), name(&view.name)].join("."),
+    };
+    let mut text = format!(
+        "CREATE ALGORITHM={} DEFINER={}@{} SQL SECURITY {} VIEW {shown}",
+        view.algorithm.as_str(),
+        name(&view.definer.0),
+        name(&view.definer.1),
+        view.security.as_str(),
+    );
+    if view.names_columns {
+        let names: Vec<String> = view.columns.iter().map(|column| name(column)).collect();
+        let _ = write!(text, " ({})", names.join(","));
+    }
+    let _ = write!(text, " AS {query}");
+    if let Some(check) = view.check {
+        let _ = write!(text, " WITH {} CHECK OPTION", check.as_str());
+    }
+    Ok(text)
 }
 
 /// A foreign key of a table in `database`, also as errors tell it. NO ACTION, which is the default, is left out.

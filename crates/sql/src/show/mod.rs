@@ -9,6 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
+use cluster::catalog::ViewDef;
 use parser::ast::{self, Show, Statement};
 use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Value};
 
@@ -76,6 +77,18 @@ impl Session {
             }
             Show::WarningCount => self.show_count("@@session.warning_count", self.warnings.count(), status, sink),
             Show::ErrorCount => self.show_count("@@session.error_count", self.warnings.error_count(), status, sink),
+            Show::CreateView(name) => {
+                let view = self.view(name)?;
+                let Some(view) = view else {
+                    let (database, table) = self.qualified(name)?;
+                    self.table(name)?;
+                    return Err(SqlError::new(ErrorKind::WrongObject, &[&database, &table, &"VIEW"]));
+                };
+                self.show_create_view(&view, status, host, sink)
+            }
+            Show::CreateTable(name) if let Some(view) = self.view(name)? => {
+                self.show_create_view(&view, status, host, sink)
+            }
             Show::CreateTable(name) => {
                 let table = self.table(name)?;
                 let columns = vec![text_column("Table"), text_column("Create Table")];
@@ -163,6 +176,41 @@ impl Session {
                 Box::new(show.clone()),
             )))),
         }
+    }
+
+    /// A view that cannot be planned any more is shown all the same, with the warning 1356.
+    fn show_create_view(
+        &mut self,
+        view: &ViewDef,
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let by_name = own_statement(&format!(
+            "SELECT * FROM {}.{}",
+            create::name(&view.database),
+            create::name(&view.name)
+        ))?;
+        let is_public = self.access().check_table(&view.database, &view.name, &["SHOW VIEW"]);
+        is_public?;
+        if let Err(error) = self.plan(&by_name, None, &[], host)
+            && matches!(error.kind(), ErrorKind::ViewInvalid | ErrorKind::NoSuchUser)
+        {
+            self.warnings.warn(crate::plan::invalid_view(view));
+        }
+        let columns = ["View", "Create View", "character_set_client", "collation_connection"];
+        let row = vec![
+            Value::str(&view.name),
+            Value::from(create::create_view(view, self.database.as_deref())?),
+            Value::str(view.collation.charset().name()),
+            Value::str(view.collation.name()),
+        ];
+        send(
+            columns.iter().map(|name| text_column(name)).collect(),
+            vec![row],
+            status,
+            sink,
+        )
     }
 
     /// The columns of a statement that is no query, for COM_STMT_PREPARE; none for one without a result set.

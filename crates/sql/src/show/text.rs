@@ -123,7 +123,7 @@ impl Session {
                 full, table, filter, ..
             } => {
                 let database = self.shown_database(table.schema.as_ref())?;
-                if !crate::information_schema::is_virtual_database(&database) {
+                if !crate::information_schema::is_virtual_database(&database) && self.view(table)?.is_none() {
                     self.table(table)?;
                 }
                 let short = [
@@ -160,7 +160,9 @@ impl Session {
             }
             Show::Indexes { table, filter, .. } => {
                 let database = self.shown_database(table.schema.as_ref())?;
-                self.table(table)?;
+                if self.view(table)?.is_none() {
+                    self.table(table)?;
+                }
                 let columns = [
                     ("Table", "TABLE_NAME"),
                     ("Non_unique", "NON_UNIQUE"),

@@ -279,8 +279,12 @@ errors! {
     SpWrongNoOfArgs = 1318 "42000" "Incorrect number of arguments for % %; expected %, got %";
     SpUndeclaredVar = 1327 "42000" "Undeclared variable: %";
     SpFetchNoData = 1329 "02000" "No data - zero rows fetched, selected, or processed";
-    ViewSelectClause = 1349 "HY000" "View's SELECT contains a '%' clause";
+    ViewSelectClause = 1350 "HY000" "View's SELECT contains a '%' clause";
+    ViewSelectVariable = 1351 "HY000" "View's SELECT contains a variable or parameter";
+    ViewSelectTmptable = 1352 "HY000" "View's SELECT refers to a temporary table '%'";
     WrongObject = 1347 "HY000" "'%.%' is not %";
+    NonupdateableColumn = 1348 "HY000" "Column '%' is not updatable";
+    ViewMerge = 1354 "HY000" "View merge algorithm can't be used here for now (assumed undefined algorithm)";
     ViewInvalid = 1356 "HY000" "View '%.%' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
     TrgAlreadyExists = 1359 "HY000" "Trigger already exists";
     TrgDoesNotExist = 1360 "HY000" "Trigger does not exist";
@@ -290,6 +294,12 @@ errors! {
     TruncatedWrongValueForField = 1366 "HY000" "Incorrect % value: '%' for column '%' at row %";
     IllegalValueForType = 1367 "22007" "Illegal % '%' value found during parsing";
     ViewCheckFailed = 1369 "HY000" "CHECK OPTION failed '%.%'";
+    ViewNonupdCheck = 1368 "HY000" "CHECK OPTION on non-updatable view '%.%'";
+    ViewMultiupdate = 1393 "HY000" "Can not modify more than one base table through a join view '%.%'";
+    ViewNoInsertFieldList = 1394 "HY000" "Can not insert into join view '%.%' without fields list";
+    ViewDeleteMergeView = 1395 "HY000" "Can not delete from join view '%.%'";
+    NoSuchUser = 1449 "HY000" "The user specified as a definer ('%'@'%') does not exist";
+    ForbidSchemaChange = 1450 "HY000" "Changing schema from '%' to '%' is not allowed.";
     ProcaccessDenied = 1370 "42000" "% command denied to user '%'@'%' for routine '%'";
     XaerNota = 1397 "XAE04" "XAER_NOTA: Unknown XID";
     XaerInval = 1398 "XAE05" "XAER_INVAL: Invalid arguments (or unsupported command)";

@@ -7,7 +7,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner};
-use super::scope::{CommonTables, QueryScope, TableSource, with_common_tables};
+use super::scope::{CommonTables, QueryScope, ScopeTable, TableSource, with_common_tables};
 use crate::exec::dml::{Assignment, ForeignKeys, WriteRules};
 use crate::expr::{Binder, Clause, Expr};
 use crate::plan::access::OrderWish;
@@ -48,6 +48,9 @@ impl MultiTableChange {
 
 pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<MultiTableChange> {
     if !update.order_by.is_empty() || update.limit.is_some() {
+        if matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]) {
+            return Err(SqlError::not_supported("ORDER BY and LIMIT in a change through a view"));
+        }
         return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UPDATE", &"ORDER BY"]));
     }
     let mut scope = QueryScope::new(planner, None);
@@ -60,16 +63,9 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         let slot = scope
             .find(&assignment.column)?
             .ok_or_else(|| crate::expr::scope::unknown_column(&assignment.column, Clause::FieldList))?;
-        let at = scope
-            .tables
-            .iter()
-            .position(|table| table.slots().contains(&slot))
-            .expect("the slot of a table");
+        let (at, slot) = changed_column(&scope, slot)?;
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
-            return Err(SqlError::new(
-                ErrorKind::NonUpdatableTable,
-                &[&scope.tables[at].alias, &"UPDATE"],
-            ));
+            return Err(not_updatable(&scope.tables[at], "UPDATE"));
         };
         let column = slot - scope.tables[at].offset;
         let definition = &table.def.columns[column];
@@ -93,6 +89,10 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
             None => per_table.push((at, vec![assignment])),
         }
     }
+    check_one_table_of_view(&scope, per_table.iter().map(|(at, _)| *at))?;
+    if per_table.iter().any(|(at, _)| scope.tables[*at].below.is_some()) {
+        scope.check_changeable()?;
+    }
     let targets = per_table
         .into_iter()
         .map(|(at, assignments)| (at, Some(assignments)))
@@ -110,21 +110,107 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());
     for name in names {
-        let matches = |table: &super::scope::ScopeTable| {
-            table.alias == name.name.as_str()
-                && name
-                    .schema
-                    .as_ref()
-                    .is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
-        };
-        let at = scope.tables.iter().position(matches);
+        let named = |table: &ScopeTable| table.is_named(name.schema.as_ref(), &name.name);
+        let at = scope.tables.iter().position(named);
         let at = at.ok_or_else(|| SqlError::new(ErrorKind::UnknownTable, &[&name.name.as_str(), &"MULTI DELETE"]))?;
+        let at = table_to_delete_from(&scope, at)?;
         if targets.iter().any(|(other, _)| *other == at) {
             return Err(SqlError::new(ErrorKind::NonUniqTable, &[&name.name.as_str()]));
         }
         targets.push((at, None));
     }
     finish(planner, scope, tree, delete.filter.as_ref(), targets, delete.ignore)
+}
+
+/// `DELETE FROM view`
+pub fn plan_delete_from_view(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<MultiTableChange> {
+    let ast::DeleteForm::Single {
+        table,
+        alias,
+        order_by,
+        limit,
+        ..
+    } = &delete.form
+    else {
+        return Err(SqlError::internal("a DELETE from several tables is planned elsewhere"));
+    };
+    if !order_by.is_empty() || limit.is_some() {
+        return Err(SqlError::not_supported("ORDER BY and LIMIT in a change through a view"));
+    }
+    let target = match alias {
+        Some(alias) => ast::TableName {
+            schema: None,
+            name: alias.clone(),
+        },
+        None => table.clone(),
+    };
+    let factor = ast::TableFactor {
+        alias: alias.clone(),
+        ..ast::TableFactor::plain(table.clone())
+    };
+    let delete = ast::Delete {
+        form: ast::DeleteForm::Multi {
+            targets: vec![target],
+            tables: vec![ast::TableRef::Table(Box::new(factor))],
+        },
+        ..delete.clone()
+    };
+    plan_multi_delete(planner, &delete)
+}
+
+/// 1288
+fn not_updatable(table: &ScopeTable, verb: &str) -> SqlError {
+    SqlError::new(ErrorKind::NonUpdatableTable, &[&table.alias, &verb])
+}
+
+/// The table of a slot and the slot there: those below a view for a view's column, 1348 for one that it computes.
+fn changed_column(scope: &QueryScope<'_, '_, '_>, slot: usize) -> SqlResult<(usize, usize)> {
+    let of = |slot: usize| {
+        let mut tables = scope.tables.iter();
+        tables
+            .position(|table| table.slots().contains(&slot))
+            .expect("the slot of a table")
+    };
+    let at = of(slot);
+    let table = &scope.tables[at];
+    let TableSource::Merged { columns, .. } = &table.source else {
+        return Ok((at, slot));
+    };
+    let at = slot - table.offset;
+    let below = columns[at].as_column();
+    let below = below.ok_or_else(|| SqlError::new(ErrorKind::NonupdateableColumn, &[&table.columns[at].name]))?;
+    Ok((of(below), below))
+}
+
+/// 1393 where two tables of one view would be changed.
+fn check_one_table_of_view(scope: &QueryScope<'_, '_, '_>, changed: impl Iterator<Item = usize>) -> SqlResult<()> {
+    let mut views = Vec::new();
+    for at in changed {
+        let Some(below) = &scope.tables[at].below else { continue };
+        if views.contains(&below.view) {
+            let view = &scope.tables[below.view];
+            let database = view.database.as_deref().unwrap_or_default();
+            return Err(SqlError::new(ErrorKind::ViewMultiupdate, &[&database, &view.alias]));
+        }
+        views.push(below.view);
+    }
+    Ok(())
+}
+
+/// The table itself, or the only one below a view; 1395 where there are several.
+fn table_to_delete_from(scope: &QueryScope<'_, '_, '_>, at: usize) -> SqlResult<usize> {
+    let TableSource::Merged { view, .. } = &scope.tables[at].source else {
+        return Ok(at);
+    };
+    let is_below = |table: &ScopeTable| table.has_rows() && table.below.as_ref().is_some_and(|below| below.view == at);
+    let mut below = (0..scope.tables.len()).filter(|place| is_below(&scope.tables[*place]));
+    match (below.next(), below.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(SqlError::new(
+            ErrorKind::ViewDeleteMergeView,
+            &[&view.database, &view.name],
+        )),
+    }
 }
 
 fn finish(
@@ -152,10 +238,7 @@ fn finish(
     let mut changed = Vec::with_capacity(targets.len());
     for (at, assignments) in targets {
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
-            return Err(SqlError::new(
-                ErrorKind::NonUpdatableTable,
-                &[&scope.tables[at].alias, &"DELETE"],
-            ));
+            return Err(not_updatable(&scope.tables[at], "DELETE"));
         };
         if table.def.primary().is_none() {
             return Err(SqlError::not_supported(
@@ -163,9 +246,16 @@ fn finish(
             ));
         }
         let privilege = if assignments.is_some() { "UPDATE" } else { "DELETE" };
-        planner
-            .access
-            .check_table(&table.def.database, &table.def.name, &[privilege])?;
+        if let Some(below) = &scope.tables[at].below {
+            let view = &scope.tables[below.view];
+            let database = view.database.as_deref().unwrap_or_default();
+            let name = match &view.source {
+                TableSource::Merged { view, .. } => &view.name,
+                _ => &view.alias,
+            };
+            planner.check_table(database, name, &[privilege])?;
+        }
+        scope.tables[at].check_privileges(planner, &table.def, &[privilege])?;
         let offset = scope.tables[at].offset;
         let assigned = assignments
             .as_ref()

@@ -1,4 +1,8 @@
-//! FROM: table references into a tree of joins over the scope's tables.
+//! FROM: table references into a tree of joins over the scope's tables. [`view`]: those that name a view.
+
+mod view;
+
+pub use view::insert_target;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,7 +68,7 @@ pub fn bind_from(
         shown.extend(bound.shown);
     }
     scope.visible = 0..scope.tables.len();
-    check_unique_names(scope)?;
+    check_unique_names(&scope.tables)?;
     let tree = match children.len() {
         1 => children.remove(0),
         _ => FromTree::Inner {
@@ -77,12 +81,14 @@ pub fn bind_from(
 }
 
 /// 1066 for two tables of one name.
-fn check_unique_names(scope: &QueryScope<'_, '_, '_>) -> SqlResult<()> {
-    for (at, table) in scope.tables.iter().enumerate() {
-        let twin = |other: &ScopeTable| other.alias == table.alias && other.database == table.database;
-        if scope.tables[..at].iter().any(twin) {
+fn check_unique_names(tables: &[ScopeTable]) -> SqlResult<()> {
+    let mut visible: Vec<&ScopeTable> = Vec::with_capacity(tables.len());
+    for table in tables.iter().filter(|table| table.is_visible()) {
+        let twin = |other: &&ScopeTable| other.alias == table.alias && other.database == table.database;
+        if visible.iter().any(twin) {
             return Err(SqlError::new(ErrorKind::NonUniqTable, &[&table.alias]));
         }
+        visible.push(table);
     }
     Ok(())
 }
@@ -152,6 +158,7 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             offset,
             source,
             used,
+            below: None,
         };
         return Ok(add_table(scope, table));
     }
@@ -168,8 +175,12 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             offset,
             source,
             used,
+            below: None,
         };
         return Ok(add_table(scope, table));
+    }
+    if let Some(view) = scope.planner.view(&factor.name) {
+        return view::bind_view(scope, &view, factor);
     }
     let table = scope.planner.table(&factor.name, factor.alias.as_ref())?;
     let columns = base_columns(&table, &alias);
@@ -196,6 +207,7 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             offset,
             source,
             used,
+            below: None,
         },
     ))
 }
@@ -230,6 +242,7 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
             offset,
             source,
             used,
+            below: None,
         },
     ))
 }
@@ -250,10 +263,10 @@ fn relabelled(columns: &[crate::result::ResultColumn], alias: &str) -> Vec<crate
 }
 
 fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<Bound> {
-    let left = bind_ref(scope, &join.left)?;
-    let right = bind_ref(scope, &join.right)?;
-    let tables = left.tables.start..right.tables.end;
     let (is_left, is_right) = (join.kind == ast::JoinKind::Left, join.kind == ast::JoinKind::Right);
+    let left = bind_side(scope, &join.left, is_right)?;
+    let right = bind_side(scope, &join.right, is_left)?;
+    let tables = left.tables.start..right.tables.end;
     let mut on = Vec::new();
     let mut shown: Vec<usize> = left.shown.iter().chain(&right.shown).copied().collect();
     match &join.condition {
@@ -321,6 +334,15 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
         },
     };
     Ok(Bound { tree, shown, tables })
+}
+
+/// One side of a join; `optional` if it may have no row.
+fn bind_side(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef, optional: bool) -> SqlResult<Bound> {
+    let before = scope.optional;
+    scope.optional |= optional;
+    let bound = bind_ref(scope, table);
+    scope.optional = before;
+    bound
 }
 
 /// USING and NATURAL: equalities, and one column shown for each pair, first of all.

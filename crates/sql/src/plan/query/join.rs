@@ -215,7 +215,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let slots = self.slots_of(bound);
         let ready = |condition: &Expr| {
             // A correlated subquery may read any slot of the row: it waits until all have values.
-            let everything = bound.len() == self.scope.tables.len();
+            let everything = bound.len() == self.scope.tables_with_rows();
             (everything || !condition.has_correlated_subquery())
                 && condition
                     .referenced_columns()
@@ -377,6 +377,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Recursive(plan) => DerivedSource::Recursive(plan.clone()),
                     TableSource::Virtual(table) => DerivedSource::Virtual(table),
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
+                    TableSource::Merged { .. } => unreachable!("a merged view is no part of the tree"),
                 };
                 let hash = if bound.is_empty() {
                     None

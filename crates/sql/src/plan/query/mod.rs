@@ -30,7 +30,8 @@ use crate::expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
 use crate::result::{ResultColumn, ResultShape};
 use crate::table::Table;
 
-pub use change::{MultiTableChange, TargetTable, plan_multi_delete, plan_multi_update};
+pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
+pub use from::insert_target;
 pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
@@ -388,22 +389,23 @@ pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<B
     }))
 }
 
+/// `SELECT * FROM table`
+pub fn select_all_of(table: ast::TableFactor) -> Arc<Statement> {
+    let select = ast::Select::all_of(vec![ast::TableRef::Table(Box::new(table))]);
+    Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(
+        Box::new(select),
+    )))))
+}
+
 /// `SELECT expr`, to evaluate an expression as a query does.
 pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
     let select = ast::Select {
-        hints: None,
-        options: ast::SelectOptions::default(),
         items: vec![SelectItem::Expr {
             expr: expr.clone(),
             alias: None,
             text: ast::SourceText::default(),
         }],
-        from: Vec::new(),
-        filter: None,
-        group_by: Vec::new(),
-        rollup: false,
-        having: None,
-        windows: Vec::new(),
+        ..ast::Select::all_of(Vec::new())
     };
     Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(
         Box::new(select),

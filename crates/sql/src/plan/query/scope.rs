@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cluster::catalog::same_name;
+use cluster::catalog::{TableDef, ViewDef, same_name};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::QueryPlan;
 use super::window::WindowPlan;
+use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column};
 use crate::expr::{AggregateCall, Clause, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::plan::Planner;
@@ -181,7 +182,21 @@ pub struct ScopeTable {
     pub source: TableSource,
     /// Columns that somebody asked for.
     pub used: Vec<bool>,
+    /// Of a table that a merged view brought in.
+    pub below: Option<BelowView>,
 }
+
+/// A table of a merged view: its own names mean nothing in the query around it.
+#[derive(Debug, Clone)]
+pub struct BelowView {
+    /// The outermost view, by its place among the tables.
+    pub view: usize,
+    /// What the innermost view may do with the table.
+    pub access: Arc<Access>,
+}
+
+/// The slots of a merged view's columns begin here. They stand for expressions over the slots of its tables, and no row has them.
+const MERGED_SLOTS: usize = 1 << 40;
 
 #[derive(Debug, Clone)]
 pub enum TableSource {
@@ -194,9 +209,39 @@ pub enum TableSource {
     Recursive(Arc<RecursivePlan>),
     /// A table of information_schema and its like, by database and name.
     Virtual(&'static crate::information_schema::VirtualTable),
+    /// A view that is a part of this query: its columns over the slots of its tables.
+    Merged {
+        view: Arc<ViewDef>,
+        columns: Vec<Expr>,
+    },
 }
 
 impl ScopeTable {
+    /// Whether it fills slots of the wide row.
+    pub fn has_rows(&self) -> bool {
+        !matches!(self.source, TableSource::Merged { .. })
+    }
+
+    /// Whether names of the query may mean it.
+    pub fn is_visible(&self) -> bool {
+        self.below.is_none()
+    }
+
+    /// Whether a qualifier `[schema.]name` means it.
+    pub fn is_named(&self, schema: Option<&ast::Ident>, name: &ast::Ident) -> bool {
+        self.is_visible()
+            && self.alias == name.as_str()
+            && schema.is_none_or(|schema| self.database.as_deref() == Some(schema.as_str()))
+    }
+
+    /// 1142 where one of the privileges is missing; 1356 where a view's definer lacks it.
+    pub fn check_privileges(&self, planner: &Planner<'_>, def: &TableDef, privileges: &[&str]) -> SqlResult<()> {
+        match &self.below {
+            Some(below) => below.access.check_table(&def.database, &def.name, privileges),
+            None => planner.check_table(&def.database, &def.name, privileges),
+        }
+    }
+
     pub fn slots(&self) -> Range<usize> {
         self.offset..self.offset + self.columns.len()
     }
@@ -224,6 +269,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub tables: Vec<ScopeTable>,
     /// Only these tables can be named: while an ON condition is bound.
     pub visible: Range<usize>,
+    /// Whether the tables being bound are on the side of an outer join that may have no row.
+    pub optional: bool,
     /// Columns that USING or NATURAL has merged into an earlier one: hidden for unqualified names.
     pub merged: Vec<usize>,
     /// Aliases of the select list, for GROUP BY, HAVING and ORDER BY.
@@ -246,6 +293,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             common: CommonTables::default(),
             tables: Vec::new(),
             visible: 0..0,
+            optional: false,
             merged: Vec::new(),
             aliases: Vec::new(),
             prefers_aliases: false,
@@ -265,15 +313,45 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
 
     /// Slots of all tables.
     pub fn width(&self) -> usize {
-        self.tables.last().map_or(0, |table| table.slots().end)
+        let mut tables = self.tables.iter().rev().filter(|table| table.has_rows());
+        tables.next().map_or(0, |table| table.slots().end)
+    }
+
+    /// The first slot for the columns of a view to be merged.
+    pub fn next_merged_slot(&self) -> usize {
+        let mut tables = self.tables.iter().rev().filter(|table| !table.has_rows());
+        tables.next().map_or(MERGED_SLOTS, |table| table.slots().end)
+    }
+
+    /// Refuses to change rows that a view's WITH CHECK OPTION would have to look at.
+    pub fn check_changeable(&self) -> SqlResult<()> {
+        let checks =
+            |table: &ScopeTable| matches!(&table.source, TableSource::Merged { view, .. } if view.check.is_some());
+        match self.tables.iter().any(checks) {
+            true => Err(SqlError::not_supported("a change through a view WITH CHECK OPTION")),
+            false => Ok(()),
+        }
+    }
+
+    /// The tables that fill slots of the wide row.
+    pub fn tables_with_rows(&self) -> usize {
+        self.tables.iter().filter(|table| table.has_rows()).count()
     }
 
     /// The column expression of a slot.
     pub fn column(&mut self, slot: usize) -> Expr {
         let (table, at) = self.position(slot);
-        self.tables[table].used[at] = true;
-        let column = &self.tables[table].columns[at];
-        Expr::column(slot, quoted_name(column), column.ty.clone())
+        let table = &mut self.tables[table];
+        table.used[at] = true;
+        let column = &table.columns[at];
+        match &table.source {
+            TableSource::Merged { columns, .. } => {
+                let mut expr = columns[at].clone();
+                expr.ty.nullable |= column.ty.nullable;
+                expr
+            }
+            _ => Expr::column(slot, quoted_name(column), column.ty.clone()),
+        }
     }
 
     pub fn result_column(&self, slot: usize) -> &ResultColumn {
@@ -302,7 +380,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
     /// The slot of a column among the visible tables; `None` where no table has it.
     pub fn find(&self, name: &ast::ColumnName) -> SqlResult<Option<usize>> {
         let mut found = None;
-        for table in &self.tables[self.visible.clone()] {
+        for table in self.tables[self.visible.clone()]
+            .iter()
+            .filter(|table| table.is_visible())
+        {
             if let Some(qualifier) = &name.table
                 && qualifier.as_str() != table.alias
             {

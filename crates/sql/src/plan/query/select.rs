@@ -10,7 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::rollup::{Rollup, check_no_grouping};
-use super::scope::{CommonTables, QueryScope, TableSource};
+use super::scope::{BelowView, CommonTables, QueryScope, TableSource};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::exec::sort::SortKey;
@@ -85,17 +85,8 @@ pub fn plan_select_query(
 
 /// `TABLE t` is `SELECT * FROM t`.
 fn select_all(name: &ast::TableName) -> Select {
-    Select {
-        hints: None,
-        options: ast::SelectOptions::default(),
-        items: vec![SelectItem::Wildcard],
-        from: vec![ast::TableRef::Table(Box::new(ast::TableFactor::plain(name.clone())))],
-        filter: None,
-        group_by: Vec::new(),
-        rollup: false,
-        having: None,
-        windows: Vec::new(),
-    }
+    let factor = ast::TableFactor::plain(name.clone());
+    Select::all_of(vec![ast::TableRef::Table(Box::new(factor))])
 }
 
 fn plan_select(
@@ -247,7 +238,7 @@ fn binder<'b>(scope: &'b mut QueryScope<'_, '_, '_>) -> Binder<'b> {
 }
 
 /// The select list, wildcards expanded.
-fn bind_items(
+pub(super) fn bind_items(
     scope: &mut QueryScope<'_, '_, '_>,
     items: &[SelectItem],
     shown: &[usize],
@@ -266,14 +257,8 @@ fn bind_items(
                 }
             }
             SelectItem::TableWildcard(name) => {
-                let matches = |table: &super::scope::ScopeTable| {
-                    table.alias == name.name.as_str()
-                        && name
-                            .schema
-                            .as_ref()
-                            .is_none_or(|schema| table.database.as_deref() == Some(schema.as_str()))
-                };
-                let table = scope.tables.iter().find(|table| matches(table));
+                let mut tables = scope.tables.iter();
+                let table = tables.find(|table| table.is_named(name.schema.as_ref(), &name.name));
                 let table = table.ok_or_else(|| SqlError::new(ErrorKind::BadTable, &[&name.name.as_str()]))?;
                 let slots: Vec<usize> = table
                     .slots()
@@ -287,8 +272,11 @@ fn bind_items(
             SelectItem::Expr { expr, .. } => {
                 let bound = binder(scope).bind(expr)?;
                 let name = item.column_name().unwrap_or_default();
-                let is_column = matches!(expr, ast::Expr::Column(_));
-                let column = match bound.as_column().filter(|slot| is_column && *slot < scope.width()) {
+                let slot = match expr {
+                    ast::Expr::Column(name) => scope.find(name)?,
+                    _ => None,
+                };
+                let column = match slot {
                     Some(slot) => {
                         // Named as the statement writes it.
                         ResultColumn {
@@ -482,12 +470,16 @@ fn table_locks(scope: &QueryScope<'_, '_, '_>, locks: &[ast::Locking]) -> SqlRes
             },
         };
         for name in &lock.tables {
-            if scope.tables.iter().all(|table| table.alias != name.name.as_str()) {
+            if !scope.tables.iter().any(|table| table.is_named(None, &name.name)) {
                 return Err(SqlError::new(ErrorKind::UnresolvedTableLock, &[&name.name.as_str()]));
             }
         }
         for (table, slot) in scope.tables.iter().zip(&mut requests) {
-            let named = lock.tables.is_empty() || lock.tables.iter().any(|name| name.name.as_str() == table.alias);
+            let shown = match &table.below {
+                Some(BelowView { view, .. }) => &scope.tables[*view],
+                _ => table,
+            };
+            let named = lock.tables.is_empty() || lock.tables.iter().any(|name| shown.is_named(None, &name.name));
             if named && matches!(table.source, TableSource::Base { .. }) {
                 *slot = Some(request);
             }

@@ -1,0 +1,153 @@
+//! What names and privileges mean inside of a view.
+//!
+//! A view's text is planned where the view is named, in the same pass. While that goes on the planner keeps the view open: names
+//! have their databases written out, the session's temporary tables are not seen, and the tables below are looked at with the
+//! privileges of the view's definer (`SQL SECURITY DEFINER`).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cluster::catalog::{ViewDef, ViewSecurity};
+use parser::ast::{self, Statement};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::Planner;
+use crate::accounts::access::Access;
+use crate::table::Table;
+
+/// Views over views nest no deeper: each level takes its part of the stack.
+const DEEPEST: usize = 32;
+
+/// The views being planned, the innermost last.
+#[derive(Default)]
+pub struct OpenViews {
+    stack: RefCell<Vec<OpenView>>,
+}
+
+struct OpenView {
+    def: Arc<ViewDef>,
+    /// What may be done with the tables below.
+    access: Arc<Access>,
+}
+
+/// Closes the view again.
+pub struct ViewGuard<'a> {
+    views: &'a OpenViews,
+}
+
+impl Drop for ViewGuard<'_> {
+    fn drop(&mut self) {
+        self.views.stack.borrow_mut().pop();
+    }
+}
+
+impl Planner<'_> {
+    /// The view of a name, unless a temporary table hides it.
+    pub fn view(&self, name: &ast::TableName) -> Option<Arc<ViewDef>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.current_database()?,
+        };
+        match self.temporary_table(database, &name.name) {
+            Some(_) => None,
+            None => self.catalog.view(database, &name.name).cloned(),
+        }
+    }
+
+    /// Begins to plan the view's text; 1462 where it is being planned already, 1449 where its definer is gone.
+    pub fn open_view(&self, def: &Arc<ViewDef>) -> SqlResult<ViewGuard<'_>> {
+        let is_open = |open: &OpenView| open.def.database == def.database && open.def.name == def.name;
+        if self.views.stack.borrow().iter().any(is_open) {
+            return Err(SqlError::new(ErrorKind::ViewRecursive, &[&def.database, &def.name]));
+        }
+        if self.views.stack.borrow().len() == DEEPEST {
+            return Err(SqlError::not_supported("views nested more than 32 deep"));
+        }
+        let access = match def.security {
+            ViewSecurity::Invoker => self.access(),
+            ViewSecurity::Definer => {
+                let (user, host) = &def.definer;
+                let account = self.catalog.account(user, host);
+                let missing = || SqlError::new(ErrorKind::NoSuchUser, &[user, host]);
+                Arc::new(Access::of(account.ok_or_else(missing)?.clone(), host.clone()))
+            }
+        };
+        let def = def.clone();
+        self.views.stack.borrow_mut().push(OpenView { def, access });
+        Ok(ViewGuard { views: &self.views })
+    }
+
+    pub fn is_in_view(&self) -> bool {
+        !self.views.stack.borrow().is_empty()
+    }
+
+    /// What may be done with the tables that are named here.
+    pub fn access(&self) -> Arc<Access> {
+        match self.views.stack.borrow().last() {
+            Some(open) => open.access.clone(),
+            None => Arc::new(self.access.clone()),
+        }
+    }
+
+    /// 1142 where one of the privileges on a table is missing.
+    pub fn check_table(&self, database: &str, table: &str, privileges: &[&str]) -> SqlResult<()> {
+        match self.views.stack.borrow().last() {
+            Some(open) => open.access.check_table(database, table, privileges),
+            None => self.access.check_table(database, table, privileges),
+        }
+    }
+
+    /// 1100 for a table that the session's LOCK TABLES leaves out; a view brings its tables with it.
+    pub fn check_lock(&self, database: &str, name: &str, alias: &str) -> SqlResult<()> {
+        match self.is_in_view() {
+            true => Ok(()),
+            false => self.table_locks.check_use(database, name, alias),
+        }
+    }
+
+    /// The database of unqualified names; none in a view, which has no such names.
+    pub fn current_database(&self) -> Option<&str> {
+        self.database.filter(|_| !self.is_in_view())
+    }
+
+    pub fn temporary_table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
+        self.temporary
+            .filter(|_| !self.is_in_view())
+            .and_then(|tables| tables.get(database, name))
+    }
+}
+
+/// The query of a view; 1356 for a text that does not parse any more.
+pub fn view_query(def: &ViewDef) -> SqlResult<Box<ast::Query>> {
+    match parser::parse(def.query.as_bytes(), parser::SqlMode::default()) {
+        Ok(parsed) => match parsed.statement {
+            Statement::Query(query) => Ok(query),
+            _ => Err(invalid_view(def)),
+        },
+        Err(_) => Err(invalid_view(def)),
+    }
+}
+
+/// 1356
+pub fn invalid_view(def: &ViewDef) -> SqlError {
+    SqlError::new(ErrorKind::ViewInvalid, &[&def.database, &def.name])
+}
+
+/// What is wrong below a view is told of the view, so that nobody learns what he may not see.
+pub fn told_of_view(def: &ViewDef, error: SqlError) -> SqlError {
+    use ErrorKind::*;
+    match error.kind() {
+        BadDb
+        | NoSuchTable
+        | UnknownTable
+        | BadField
+        | NonUniq
+        | SpDoesNotExist
+        | TableAccessDenied
+        | ColumnAccessDenied
+        | DbAccessDenied
+        | WrongNumberOfColumnsInSelect
+        | ViewWrongList => invalid_view(def),
+        _ => error,
+    }
+}
