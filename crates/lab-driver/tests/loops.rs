@@ -704,3 +704,56 @@ fn a_rung_begins_at_the_moment_given() {
         "the first second began too early"
     );
 }
+
+/// A name that stands for one server, and then for another: who opens connections anew follows it, without losing one.
+#[test]
+fn a_name_that_moves_is_followed() {
+    use std::io::{Read, Write};
+    let (old, new) = (
+        Server::start(Capabilities::default(), ANSWERS),
+        Server::start(Capabilities::default(), ANSWERS),
+    );
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut target = old.target();
+    target.servers = vec![listener.local_addr().unwrap().to_string()];
+    let moved = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (has_moved, addresses) = (moved.clone(), [old.address.clone(), new.address.clone()]);
+    thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let to = &addresses[usize::from(has_moved.load(Ordering::Relaxed))];
+            let far = std::net::TcpStream::connect(to).unwrap();
+            for (mut from, mut to) in [
+                (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                (far.try_clone().unwrap(), near.try_clone().unwrap()),
+            ] {
+                to.set_nodelay(true).unwrap();
+                thread::spawn(move || {
+                    let mut chunk = [0; 4096];
+                    while let Ok(read @ 1..) = from.read(&mut chunk) {
+                        if to.write_all(&chunk[..read]).is_err() {
+                            break;
+                        }
+                    }
+                    to.shutdown(std::net::Shutdown::Both).ok();
+                });
+            }
+        }
+    });
+    let mut spec = closed(4, 3000);
+    spec.survive = quick_survival().map(|survive| Survive {
+        reopen_after: Some(Duration::from_millis(200)),
+        ..survive
+    });
+    let (mut at_the_old, mut seconds) = (Vec::new(), 0);
+    let load = workload("oltp_point_select", &[]);
+    let outcome = lab_driver::run(&target, &load, &spec, &Stop::new(), &mut |_| {
+        seconds += 1;
+        moved.store(true, Ordering::Relaxed);
+        at_the_old.push(old.statements().len());
+    })
+    .unwrap();
+    assert_eq!((outcome.failure, outcome.errors.len(), seconds), (None, 0, 3));
+    assert!(at_the_old[0] > 0);
+    assert_eq!(at_the_old[1], at_the_old[2], "after a second nobody is there any more");
+    assert!(!new.statements().is_empty());
+}

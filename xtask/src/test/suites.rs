@@ -194,7 +194,7 @@ pub const SUITES: &[Suite] = &[
 ];
 
 const LAB: &str = "
-    \"$0\" test --quiet --package lab --test end_to_end --example lab -- --ignored --test-threads 2
+    \"$0\" test --quiet --package lab --test end_to_end --test fleet --example lab -- --ignored --test-threads 2
     end_to_end=$?
     \"$0\" test --quiet --package lab-host --test five_nodes -- --ignored
     five_nodes=$?

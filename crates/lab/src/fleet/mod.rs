@@ -453,9 +453,8 @@ impl Talks {
                     });
                 }
                 Some((at, Ok(said))) => {
-                    if take(at, said).map_err(|why| self.error(at, why))? {
-                        missing.retain(|missing| *missing != at);
-                    }
+                    let taken = take(at, said).map_err(|why| self.error(at, why))?;
+                    missing.retain(|missing| !taken || *missing != at);
                 }
             }
         }
@@ -498,7 +497,9 @@ impl Rung<'_> {
                 self.stopped = true;
                 whole.extend(self.say_to_working(&ToNode::Stop));
             }
-            whole.iter().for_each(|second| progress(second));
+            for second in &whole {
+                progress(second);
+            }
         }
     }
 

@@ -16,7 +16,6 @@ use support::{Execution, Reply, Server};
 
 use super::*;
 
-#[allow(dead_code)]
 #[path = "../../../lab-driver/tests/support/mod.rs"]
 mod support;
 
@@ -322,6 +321,17 @@ fn a_node_that_dies_voids_the_rung_and_may_come_back_for_the_next() {
         carried.outcome.totals.transactions,
         carried.shares.iter().map(|share| share.transactions).sum::<u64>()
     );
+
+    // The one that lost its line does not go on sending.
+    let sent = || server.statements().len();
+    while let before = sent()
+        && {
+            thread::sleep(Duration::from_millis(300));
+            sent() != before
+        }
+    {
+        assert!(began.elapsed() < Duration::from_secs(40), "it sends and sends");
+    }
 
     let error = run(&mut fleet, &hosts, &server.address, &closed(4, 300)).unwrap_err();
     assert!(
