@@ -13,8 +13,10 @@ use anyhow::Result;
 use lab_driver::Stop;
 use lab_host::agent::Service;
 use lab_host::{Host, ProbePlan, Reach, WatchPlan, host::probe_pairs};
+use lab_results::run::Event;
 use lab_results::{NodeProbes, NodeSample};
 
+use crate::clock;
 use crate::fleet::{FleetError, LoadService};
 use crate::interrupt::Interrupt;
 use crate::plan::{Node, Plan};
@@ -98,17 +100,14 @@ impl Machines {
     }
 
     /// The nodes named, in this order; errors say which cannot be reached.
-    pub fn hosts_of<'a, 'n>(&'a self, names: impl Iterator<Item = &'n str>) -> Result<Vec<&'a Host>, FleetError> {
+    pub fn hosts_of<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Vec<Host>, FleetError> {
         names
             .map(|name| {
                 let machine = self.get(name);
-                let problem = machine.and_then(|machine| machine.problem.clone());
+                let why = machine.and_then(|machine| machine.problem.as_deref());
                 machine
-                    .and_then(|machine| machine.host.as_ref())
-                    .ok_or_else(|| FleetError::Node {
-                        node: name.to_owned(),
-                        why: problem.unwrap_or_else(|| "it is not in the plan".to_owned()),
-                    })
+                    .and_then(|machine| machine.host.clone())
+                    .ok_or_else(|| FleetError::of_node(name, why.unwrap_or("it is not in the plan")))
             })
             .collect()
     }
@@ -226,6 +225,12 @@ impl Machines {
             .filter(|machine| of(&machine.node))
             .flat_map(|machine| machine.samples.iter().cloned())
             .collect()
+    }
+
+    /// [`Machines::collect`], its sentences as events of now.
+    pub fn news(&mut self) -> Vec<Event> {
+        let at = clock::now();
+        self.collect().into_iter().map(|what| Event { at, what }).collect()
     }
 
     /// Takes what came; a broken line is opened again by that, so somebody has to look also during a long rung. What is new about

@@ -102,6 +102,20 @@ pub enum FleetError {
     Target { node: String, why: String },
 }
 
+impl FleetError {
+    /// Errors of a node's line begin with its name, as this one does.
+    pub fn of_node(name: &str, why: &str) -> FleetError {
+        FleetError::Node {
+            node: name.to_owned(),
+            why: why
+                .strip_prefix(name)
+                .and_then(|why| why.strip_prefix(": "))
+                .unwrap_or(why)
+                .to_owned(),
+        }
+    }
+}
+
 /// What is asked of all nodes together.
 pub struct Task<'a> {
     pub workload: &'a Workload,
@@ -321,10 +335,8 @@ fn offsets(working: &[(usize, &Host)]) -> Result<Vec<(i64, u64)>, FleetError> {
     working
         .iter()
         .map(|(_, host)| {
-            host.clock_offset().map_err(|error| FleetError::Node {
-                node: host.name().to_owned(),
-                why: format!("its clock: {error}"),
-            })
+            host.clock_offset()
+                .map_err(|error| FleetError::of_node(host.name(), &error.to_string()))
         })
         .collect()
 }
@@ -385,10 +397,7 @@ impl Talks {
     }
 
     fn error(&self, at: usize, why: String) -> FleetError {
-        FleetError::Node {
-            node: self.names[at].clone(),
-            why,
-        }
+        FleetError::of_node(&self.names[at], &why)
     }
 
     fn say(&self, at: usize, said: &ToNode) -> Result<(), FleetError> {

@@ -165,8 +165,7 @@ impl Bench {
         let mut news: Vec<Event> = Vec::new();
         let mut each_second = |second: &Second| {
             progress.second(second);
-            let at = clock::now();
-            news.extend(machines.collect().into_iter().map(|what| Event { at, what }));
+            news.extend(machines.news());
         };
         let mut run = || match sent.driver {
             Driver::Latsdb => lab_driver::run(&target, &sent.workload, &spec, &stop, &mut each_second),
@@ -221,14 +220,21 @@ impl Bench {
             driver: sent.driver,
             spec,
         };
-        let progress = &mut self.progress;
-        fleet.run(
-            &hosts,
+        let (progress, machines) = (&mut self.progress, &mut self.machines);
+        let mut news: Vec<Event> = Vec::new();
+        let mut carried = fleet.run(
+            &hosts.iter().collect::<Vec<_>>(),
             &|host| subject.database_for(host, &sent.suffix),
             &task,
             self.interrupt.stop(),
-            &mut |second| progress.second(second),
-        )
+            &mut |second| {
+                progress.second(second);
+                news.extend(machines.news());
+            },
+        )?;
+        carried.outcome.events.extend(news);
+        carried.outcome.events.sort_by_key(|event| event.at);
+        Ok(carried)
     }
 
     /// The same for every target, so that all are asked for the same keys in the same order.

@@ -313,6 +313,7 @@ impl Bench {
             Ok(hosts) => hosts,
             Err(error) => bail!("nothing was measured:\n  {error}"),
         };
+        let hosts: Vec<&Host> = hosts.iter().collect();
         let mut problems = Vec::new();
         for subject in &self.subjects {
             let refused = hosts.iter().filter_map(|host| subject.database_for(host, "").err());
