@@ -18,6 +18,7 @@ const SMALL: Options = Options {
     rows: "1000",
     version: "8.0.36",
     repeats: 1,
+    soak: false,
     threads: &[1, 2],
 };
 

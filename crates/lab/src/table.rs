@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use lab_results::run::Load;
+use lab_results::rung::SOAK_REPEAT;
 use lab_results::{Folder, Latency, Rung};
 
 use crate::progress::milliseconds;
@@ -24,6 +25,8 @@ struct Cell {
 enum OpenLoad {
     Rate(u64),
     Profile(String),
+    /// A long interval, by itself: seconds, threads.
+    Soak(u64, u32),
 }
 
 /// Medians of the repeats' transactions per second, p95 of their merged latencies. Closed loops are a table with a row per
@@ -44,6 +47,12 @@ pub fn of(folder: &Path) -> Result<String> {
         for rung in rungs.iter().filter(|rung| rung.workload == workload.name) {
             let target = rung.target.as_str();
             let cell = match &rung.load {
+                load if rung.repeat == SOAK_REPEAT => open
+                    .entry((
+                        target,
+                        OpenLoad::Soak(rung.measured_s.round() as u64, load.threads_total()),
+                    ))
+                    .or_default(),
                 Load::Closed { threads_per_server, .. } => closed
                     .entry(*threads_per_server)
                     .or_default()
@@ -84,6 +93,7 @@ pub fn of(folder: &Path) -> Result<String> {
             let load = match load {
                 OpenLoad::Rate(rate) => format!("{rate}/s"),
                 OpenLoad::Profile(name) => name.clone(),
+                OpenLoad::Soak(seconds, threads) => format!("soak {seconds}s ×{threads}"),
             };
             text += &format!("{load:>14}  {target}: {}\n", cell.shown());
         }

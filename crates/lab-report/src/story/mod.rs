@@ -93,7 +93,38 @@ fn subtitle(series: &Series) -> Vec<Sentence> {
             from: "rungs()".into(),
         })
         .and(if series.rungs.len() == 1 { " rung" } else { " rungs" });
-    vec![when, made]
+    vec![measured(series), when, made]
+}
+
+/// `3 targets, 2 workloads: 3 repeats of 10 s each at 7 loads`.
+fn measured(series: &Series) -> Sentence {
+    let run = &series.run;
+    let counted = |field: &str, count: usize, what: &str| {
+        let figure = Figure {
+            value: count as f64,
+            from: format!("length({})", series.of_run(&[field])),
+        };
+        Sentence::from(&figure).and(if count == 1 {
+            format!(" {what}")
+        } else {
+            format!(" {what}s")
+        })
+    };
+    let plan = |field: &str, value: f64| series.place("run").figure(&["plan", field], value);
+    counted("targets", run.targets.len(), "target")
+        .and(", ")
+        .join(&counted("workloads", run.workloads.len(), "workload"))
+        .and(": each load ")
+        .figure(&plan("repeats", f64::from(run.plan.repeats)))
+        .and(if run.plan.repeats == 1 {
+            " time for "
+        } else {
+            " times for "
+        })
+        .figure(&plan("measure_s", run.plan.measure_s))
+        .and(" s, after ")
+        .figure(&plan("warmup_s", run.plan.warmup_s))
+        .and(" s of warm-up")
 }
 
 fn tiles(series: &Series, summary: &Summary) -> Vec<Tile> {

@@ -50,7 +50,15 @@ fn group(series: &Series, summary: &Summary, findings: &Findings) -> Vec<Block> 
             None => blocks.push(Block::Note(label)),
         }
     }
-    blocks.push(Block::List(findings.sentences.clone()));
+    if !findings.sentences.is_empty() {
+        blocks.push(Block::List(findings.sentences.clone()));
+    }
+    if !findings.targets.is_empty() {
+        blocks.push(Block::Folded {
+            title: "Target by target, in words".into(),
+            blocks: vec![Block::List(findings.targets.clone())],
+        });
+    }
     blocks
 }
 

@@ -17,12 +17,14 @@ use crate::text;
 pub struct Findings {
     pub workload: Option<String>,
     pub sentences: Vec<Sentence>,
+    /// What each target reached, whatever the others did.
+    pub targets: Vec<Sentence>,
 }
 
 pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
     let mut findings = Vec::new();
     for workload in &series.run.workloads {
-        let mut sentences = Vec::new();
+        let (mut sentences, mut targets) = (Vec::new(), Vec::new());
         // Who leads by how much comes first.
         for contest in summary
             .contests
@@ -32,8 +34,8 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
             sentences.extend(of_contest(contest));
         }
         for ladder in summary.ladders_of(&workload.name) {
-            sentences.extend(best(series, ladder));
-            sentences.extend(service_level(series, ladder));
+            targets.extend(best(series, ladder));
+            targets.extend(service_level(series, ladder));
             sentences.extend(searched_rate(series, ladder));
             sentences.extend(oddities(series, ladder));
             sentences.extend(soaks(series, ladder));
@@ -45,10 +47,11 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
                 .filter(|market| market.workload == workload.name)
                 .flat_map(|market| front(series, market)),
         );
-        if !sentences.is_empty() {
+        if !sentences.is_empty() || !targets.is_empty() {
             findings.push(Findings {
                 workload: Some(workload.name.clone()),
                 sentences,
+                targets,
             });
         }
     }
@@ -66,6 +69,7 @@ pub fn of(series: &Series, summary: &Summary) -> Vec<Findings> {
         findings.push(Findings {
             workload: None,
             sentences: vec![Sentence::from(&count).and(words)],
+            targets: Vec::new(),
         });
     }
     findings
@@ -411,7 +415,7 @@ fn costs(contest: &Contest, base: &Sentence, other: &Sentence) -> Option<Sentenc
         .filter(|cost| {
             let ratio = cost.contrast.ratio.value;
             matches!(cost.contrast.outcome, Outcome::Higher | Outcome::Lower)
-                && (ratio > DEARER || ratio < 1.0 / DEARER)
+                && !(1.0 / DEARER..=DEARER).contains(&ratio)
         })
         .collect();
     let mut sentence = Sentence::words("A transaction costs the servers of ").join(other);

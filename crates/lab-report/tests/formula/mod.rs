@@ -185,6 +185,7 @@ impl Files {
             }
             "secq" => self.second_quantiles(at(0)?, given(1)?),
             "busy" | "steal" | "received" | "sent" => self.samples(name, given(0)?, given(1)?),
+            "length" => plain(self.json(given(0)?)?.as_array().ok_or("a list is wanted")?.len() as f64),
             "repeats" => plain(arguments.len() as f64),
             "rungs" => plain(self.series[""].rungs.len() as f64),
             "voids" => self.voids(),
