@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -301,6 +301,59 @@ fn the_password_is_in_no_file() {
     assert!(files > 5);
 }
 
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn a_server_that_hangs_ends_its_rung_and_is_told() {
+    let scratch = Scratch::new("hangs");
+    let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
+    let plan = scratch.plan(&format!(
+        "{}{HERE}{WORKLOAD}[ladder]\nthreads_per_server = [2]\nwarmup = \"500ms\"\nmeasure = \"2s\"\nrepeats = 1\n",
+        target("a", &server.address)
+    ));
+    let (results, pid) = (scratch.results(), server.pid);
+    let stopper = thread::spawn(move || {
+        // Its version is known when the tables are there and the rung begins.
+        wait_until(|| results.run().is_ok_and(|run| !run.targets[0].versions.is_empty()));
+        thread::sleep(Duration::from_millis(1000));
+        signal("-STOP", pid);
+    });
+    let error = format!("{:#}", lab(&["run", &plan]).unwrap_err());
+    stopper.join().unwrap();
+    signal("-CONT", pid);
+    assert!(error.contains("not one rung was measured to its end"), "{error}");
+    let rung = &rungs(&scratch.results())[0];
+    let void = rung.void.clone().unwrap_or_default();
+    assert!(void.contains("hangs"), "{void}");
+    assert!(scratch.results().path().join("report.html").exists());
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn tables_that_are_not_the_workloads_are_told_before_the_series() {
+    let scratch = Scratch::new("schema");
+    let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
+    let plan = scratch.plan(&format!(
+        "{}{HERE}{WORKLOAD}[ladder]\nthreads_per_server = [1]\nwarmup = \"0s\"\nmeasure = \"1s\"\nrepeats = 1\n",
+        target("a", &server.address)
+    ));
+    lab(&["run", &plan]).unwrap();
+    fs::remove_dir_all(scratch.results().path()).unwrap();
+    let root = lab_driver::Target {
+        servers: vec![server.address.clone()],
+        user: "root".to_owned(),
+        password: lab_driver::target::Password::default(),
+        database: "sbtest".to_owned(),
+        tls: lab_driver::Tls::default(),
+    };
+    let mut control = lab_driver::Control::connect(&root, &server.address).unwrap();
+    control.query("ALTER TABLE sbtest1 DROP COLUMN c").unwrap();
+    let error = format!("{:#}", lab(&["run", &plan]).unwrap_err());
+    assert!(
+        error.contains("cannot be prepared") && error.contains("--reload"),
+        "{error}"
+    );
+}
+
 /// A LatsDB that the plan's own commands kill and start again.
 struct Restartable {
     start: PathBuf,
@@ -401,21 +454,26 @@ fn example() -> PathBuf {
     test.parent().unwrap().parent().unwrap().join("examples/lab")
 }
 
-fn interrupt(lab: &Child) {
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &lab.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
 }
 
 #[test]
 #[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
 fn ctrl_c_keeps_what_was_measured_and_quick_leaves_nothing_running() {
+    a_signal_keeps_what_was_measured("quick-int", "-INT", 130);
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn so_does_the_end_of_the_terminal() {
+    a_signal_keeps_what_was_measured("quick-hup", "-HUP", 129);
+}
+
+fn a_signal_keeps_what_was_measured(name: &str, sent: &str, code: i32) {
     let program = latsdb();
-    let scratch = Scratch::new("quick");
+    let scratch = Scratch::new(name);
     let results = scratch.path("results");
     let mut lab = Command::new(example())
         .args(["quick", "--without-mariadb", "--seconds", "2", "--latsdb"])
@@ -432,9 +490,9 @@ fn ctrl_c_keeps_what_was_measured_and_quick_leaves_nothing_running() {
         Some(Folder::open(&entry.path()))
     };
     wait_until(|| folder().is_some_and(|folder| !folder.rungs().unwrap().is_empty()));
-    interrupt(&lab);
+    signal(sent, lab.id());
     let status = lab.wait().unwrap();
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(status.code(), Some(code));
     let folder = folder().unwrap();
     let run = folder.run().unwrap();
     assert!(run.interrupted && run.ended.is_some());

@@ -21,8 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server that says nothing for so long is asked on another connection whether it still greets anybody: a statement may take its
 /// hours, a server that hangs takes for ever.
-const SILENCE: Duration = Duration::from_secs(15);
-const GREETING_LIMIT: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 15_000 });
+const GREETING_LIMIT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 5_000 });
 /// How often a wait without a limit looks up.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(200);
 
@@ -228,4 +228,56 @@ pub(crate) fn greets(address: SocketAddr) -> bool {
         return false;
     };
     stream.set_read_timeout(Some(GREETING_LIMIT)).is_ok() && matches!(stream.read(&mut [0]), Ok(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+    use crate::{Control, Password, Target};
+
+    #[test]
+    fn a_server_that_greets_nobody_hangs() {
+        // The kernel takes the connections; nobody speaks.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target {
+            servers: vec![listener.local_addr().unwrap().to_string()],
+            user: "u".to_owned(),
+            password: Password::default(),
+            database: "d".to_owned(),
+            tls: Default::default(),
+        };
+        let Err(error) = Control::connect(&target, &target.servers[0]) else {
+            panic!("nobody answered");
+        };
+        assert!(matches!(error, DriverError::Silent { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_busy_server_is_waited_for_until_somebody_wants_to_stop() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = Stop::new();
+        let mut wire = Wire {
+            stream: TcpStream::connect(address).unwrap(),
+            address,
+            limited: false,
+            stop: Some(stop.clone()),
+        };
+        wire.stream.set_read_timeout(Some(LOOK_UP_AFTER)).unwrap();
+        let busy = listener.accept().unwrap();
+        let server = thread::spawn(move || {
+            // Two looks at whether it is there, then the user has had enough.
+            for _ in 0..2 {
+                listener.accept().unwrap().0.write_all(b"J").unwrap();
+            }
+            stop.request();
+        });
+        let error = wire.append_to(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, LinkError::Stopped), "{error}");
+        server.join().unwrap();
+        drop(busy);
+    }
 }

@@ -9,7 +9,7 @@ use lab_host::explain::OneThread;
 use lab_host::verdict::{DriverEvidence, NodeEvidence, WorkerEvidence};
 use lab_host::{Evidence, cost, explain_one_thread, judge};
 use lab_results::run::{Event, Load};
-use lab_results::rung::{Bottleneck, LoadShare, NodeCost, Second};
+use lab_results::rung::{Bottleneck, LoadShare, NodeCost, SOAK_REPEAT, Second};
 use lab_results::{NodeSample, Rung};
 
 use super::{Bench, Measured};
@@ -132,9 +132,13 @@ impl Bench {
             } => profile.name.clone(),
             Load::Open { rate_per_s, .. } => format!("{rate_per_s:.0}/s"),
         };
+        let repeat = match asked.repeat {
+            SOAK_REPEAT => "soak".to_owned(),
+            repeat => format!("r{repeat}"),
+        };
         format!(
-            "{} {} {load} r{}",
-            self.subjects[asked.target].name, self.workloads[asked.workload].name, asked.repeat
+            "{} {} {load} {repeat}",
+            self.subjects[asked.target].name, self.workloads[asked.workload].name
         )
     }
 
