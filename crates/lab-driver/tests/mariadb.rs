@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab_driver::{Control, Password, PrepareSpec, RungSpec, Stop, Target, Tls, Workload};
+use lab_driver::{Control, Identity, Password, Pem, PrepareSpec, RungSpec, Stop, Target, Tls, TlsMode, Workload};
 use lab_results::run::Load;
 
 /// A MariaDB in a folder of its own; both are gone when this is.
@@ -20,8 +20,8 @@ struct MariaDb {
 
 impl MariaDb {
     /// `None` where it is not installed.
-    fn start() -> Option<MariaDb> {
-        let folder = std::env::temp_dir().join(format!("lab-driver-mariadb-{}", std::process::id()));
+    fn start(name: &str, options: &[String]) -> Option<MariaDb> {
+        let folder = std::env::temp_dir().join(format!("lab-driver-{name}-{}", std::process::id()));
         let installed = Command::new("mariadb-install-db")
             .args([
                 "--no-defaults",
@@ -40,6 +40,7 @@ impl MariaDb {
             .arg(format!("--datadir={}", folder.display()))
             .arg(format!("--port={port}"))
             .arg(format!("--socket={}/s.sock", folder.display()))
+            .args(options)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -106,7 +107,7 @@ fn prepare(mariadb: &MariaDb, workload: &Workload, connections: usize) {
 
 #[test]
 fn against_mariadb() {
-    let Some(mariadb) = MariaDb::start() else {
+    let Some(mariadb) = MariaDb::start("mariadb", &[]) else {
         eprintln!("MariaDB is not installed: nothing was tested");
         return;
     };
@@ -120,6 +121,153 @@ fn against_mariadb() {
     } else {
         eprintln!("sysbench is not installed: nothing was compared with it");
     }
+}
+
+/// A folder of certificates as an administrator makes them.
+struct Certificates(PathBuf);
+
+impl Certificates {
+    /// `None` where openssl is not installed.
+    fn new() -> Option<Certificates> {
+        let folder = std::env::temp_dir().join(format!("lab-driver-certificates-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let certificates = Certificates(folder);
+        certificates
+            .openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")?;
+        for (name, subject) in [("server", "/CN=localhost"), ("client", "/CN=client")] {
+            certificates.openssl(&format!(
+                "req -newkey rsa:2048 -nodes -subj {subject} -addext subjectAltName=DNS:localhost -keyout {name}.key -out {name}.csr"
+            ))?;
+            // The client's is of X.509 version 1: no extensions are copied.
+            let extensions = if name == "server" { "-copy_extensions copy" } else { "" };
+            certificates.openssl(&format!(
+                "x509 -req -days 2 -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial {extensions} -out {name}.pem"
+            ))?;
+        }
+        Some(certificates)
+    }
+
+    fn openssl(&self, arguments: &str) -> Option<()> {
+        let output = Command::new("openssl")
+            .args(arguments.split_whitespace())
+            .current_dir(&self.0)
+            .output()
+            .ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(())
+    }
+
+    fn option(&self, name: &str, file: &str) -> String {
+        format!("--{name}={}", self.0.join(file).display())
+    }
+
+    fn pem(&self, file: &str) -> Pem {
+        Pem::read(&self.0.join(file)).unwrap()
+    }
+}
+
+impl Drop for Certificates {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn through_tls() {
+    let Some(certificates) = Certificates::new() else {
+        eprintln!("openssl is not installed: nothing was tested");
+        return;
+    };
+    let options = [
+        ("ssl-cert", "server.pem"),
+        ("ssl-key", "server.key"),
+        ("ssl-ca", "ca.pem"),
+    ]
+    .map(|(name, file)| certificates.option(name, file));
+    let Some(mariadb) = MariaDb::start("mariadb-tls", &options) else {
+        eprintln!("MariaDB is not installed: nothing was tested");
+        return;
+    };
+    for sql in [
+        "DELETE FROM mysql.global_priv WHERE User=''",
+        "FLUSH PRIVILEGES",
+        "CREATE USER known@'%' IDENTIFIED BY 'geheim' REQUIRE X509",
+        "GRANT ALL ON *.* TO known@'%'",
+    ] {
+        mariadb.control().query(sql).unwrap();
+    }
+    let port = mariadb.server.rsplit(':').next().unwrap();
+    let mut target = Target {
+        servers: vec![format!("localhost:{port}")],
+        user: "known".to_owned(),
+        password: Password::new("geheim"),
+        ..mariadb.target()
+    };
+    let connect = |target: &Target| Control::connect(target, &target.servers[0]).map(|control| control.encryption());
+    assert!(
+        connect(&target)
+            .unwrap_err()
+            .to_string()
+            .contains("`tls = \"required\"`")
+    );
+    target.tls.mode = TlsMode::VerifyIdentity;
+    target.tls.ca = Some(certificates.pem("ca.pem"));
+    assert!(connect(&target).is_err(), "the account wants a certificate");
+    target.tls.identity = Some(Identity {
+        certificate: certificates.pem("client.pem"),
+        key: certificates.pem("client.key"),
+    });
+    assert!(connect(&target).unwrap().unwrap().starts_with("TLSv1.3 TLS_"));
+    let by_address = Target {
+        servers: vec![mariadb.server.clone()],
+        ..target.clone()
+    };
+    assert!(
+        connect(&by_address)
+            .unwrap_err()
+            .to_string()
+            .contains("made out to localhost")
+    );
+
+    // Filled, checked and read through TLS, by prepared statements whose columns come once (MariaDB's flags) and by text.
+    let mut workload = workload("oltp_read_write", &[("table_size", "3000")]);
+    let spec = PrepareSpec {
+        connections: 2,
+        seed: 5,
+    };
+    lab_driver::prepare(&target, &workload, &spec, &Stop::new(), &mut |_, _| {}).unwrap();
+    for mode in ["auto", "disable"] {
+        workload = self::workload("oltp_read_write", &[("table_size", "3000"), ("db_ps_mode", mode)]);
+        let outcome = lab_driver::run(&target, &workload, &one_second(), &Stop::new(), &mut |_| {}).unwrap();
+        assert!(outcome.failure.is_none() && outcome.totals.transactions > 0, "{mode}");
+        let ranges = &outcome.statements["simple_range"];
+        assert!(ranges.rows > ranges.count * 90);
+    }
+    let found = lab_driver::check(&target, &target.servers[0], &workload).unwrap();
+    assert_eq!(found.problems, Vec::<String>::new());
+    if lab_driver::sysbench::version().is_some() {
+        sysbench_speaks_tls_as_far_as_it_can(&target, &workload);
+    }
+}
+
+fn sysbench_speaks_tls_as_far_as_it_can(target: &Target, workload: &Workload) {
+    let run = |target: &Target| lab_driver::sysbench::run(target, workload, &one_second(), &Stop::new(), &mut |_| {});
+    let refused = |mode: TlsMode, without_files: bool| {
+        let mut target = target.clone();
+        target.tls.mode = mode;
+        if without_files {
+            target.tls.identity = None;
+        }
+        run(&target).unwrap_err().to_string()
+    };
+    assert!(refused(TlsMode::VerifyIdentity, false).contains("no `tls = \"verify_identity\"`"));
+    assert!(refused(TlsMode::Required, true).contains("`tls_cert`"));
+    let mut target = target.clone();
+    target.tls.mode = TlsMode::VerifyCa;
+    // The account lets nobody in whose connection is plain.
+    let outcome = run(&target).unwrap();
+    assert_eq!(outcome.failure, None);
+    assert!(outcome.totals.transactions > 0);
 }
 
 fn tables_are_whole_and_gaps_are_found(mariadb: &MariaDb) {

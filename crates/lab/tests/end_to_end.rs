@@ -354,6 +354,92 @@ fn tables_that_are_not_the_workloads_are_told_before_the_series() {
     );
 }
 
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn targets_are_measured_through_tls() {
+    let scratch = Scratch::new("tls");
+    let server = Server::latsdb(&latsdb(), &scratch.path("a"), &Interrupt::default()).unwrap();
+    let root = lab_driver::Target {
+        servers: vec![server.address.clone()],
+        user: "root".to_owned(),
+        password: lab_driver::target::Password::default(),
+        database: String::new(),
+        tls: lab_driver::Tls::default(),
+    };
+    let mut control = lab_driver::Control::connect_without_database(&root, &server.address).unwrap();
+    // A first login with this plugin sends the password itself, through TLS.
+    for sql in [
+        "CREATE USER bench@'%' IDENTIFIED WITH caching_sha2_password BY 'geheim'",
+        "GRANT ALL ON *.* TO bench@'%'",
+    ] {
+        control.query(sql).unwrap();
+    }
+    let secret = scratch.path("secret");
+    fs::write(&secret, "geheim\n").unwrap();
+    let plan = |mode: &str| {
+        scratch.plan(&format!(
+            "[[target]]\nname = \"a\"\nhosts = [\"{}\"]\nuser = \"bench\"\npassword_file = {:?}\ntls = \"{mode}\"\nnodes = \
+             [\"here\"]\n{HERE}{WORKLOAD}idle_connections = 3\nidle_prepared = true\n[ladder]\nthreads_per_server = [2]\nwarmup = \
+             \"0s\"\nmeasure = \"1s\"\nrepeats = 1\n[[profile]]\nname = \"ramp\"\nsteps = [{{ rate = 50, to = 150, for = \"1s\" }}, {{ \
+             rate = 20, for = \"500ms\" }}]\narrivals = \"even\"\nthreads_per_server = 4\n",
+            server.address,
+            secret.display().to_string()
+        ))
+    };
+    // The certificate that LatsDB made for itself is signed by nobody whom the system knows.
+    let error = format!("{:#}", lab(&["run", &plan("verify_ca")]).unwrap_err());
+    assert!(
+        error.contains("nothing was measured") && error.contains("tls_ca"),
+        "{error}"
+    );
+
+    lab(&["run", &plan("required")]).unwrap();
+    let folder = scratch.results();
+    let tls = folder.run().unwrap().targets[0].tls.clone().unwrap();
+    assert_eq!(tls.mode, "required");
+    assert!(
+        tls.used.len() == 1 && tls.used[0].starts_with("TLSv1.3 TLS_"),
+        "{:?}",
+        tls.used
+    );
+    let rungs = rungs(&folder);
+    assert_eq!(rungs.len(), 2);
+    for rung in &rungs {
+        assert_eq!(rung.void, None);
+        let idle = rung.idle.as_ref().unwrap();
+        assert_eq!((idle.opened, idle.kept), (3, 3));
+        assert!(rung.totals.transactions > 0 && idle.prepared_statements > 5);
+    }
+    let phases = &rungs[1].phases;
+    assert_eq!(phases.iter().map(|phase| phase.due).collect::<Vec<_>>(), [100, 10]);
+    assert!((rungs[1].measured_s - 1.5).abs() < 0.01);
+    assert!(
+        fs::read_to_string(folder.path().join("report.md"))
+            .unwrap()
+            .contains("Rates that vary")
+    );
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn idle_connections_count_in_what_a_server_must_take() {
+    let Some(mariadbd) = find_program("mariadbd") else {
+        eprintln!("MariaDB is not installed: nothing was tested");
+        return;
+    };
+    let scratch = Scratch::new("idle");
+    let server = Server::mariadb(&mariadbd, &scratch.path("b"), &Interrupt::default()).unwrap();
+    let plan = scratch.plan(&format!(
+        "{}{HERE}{WORKLOAD}idle_connections = 3000\n[ladder]\nthreads_per_server = [2]\nwarmup = \"0s\"\nmeasure = \"1s\"\n",
+        target("b", &server.address)
+    ));
+    let error = format!("{:#}", lab(&["run", &plan]).unwrap_err());
+    assert!(
+        error.contains("takes 2000 connections, the series needs 3007"),
+        "{error}"
+    );
+}
+
 /// A LatsDB that the plan's own commands kill and start again.
 struct Restartable {
     start: PathBuf,

@@ -163,6 +163,13 @@ fn targets(plan: &Plan, findings: &mut Findings) {
             findings.add(path("password_file"), "is given beside `password_env`: remove one");
         }
         tls(target, index, findings);
+        if plan
+            .workloads
+            .iter()
+            .any(|workload| workload.driver == Driver::Sysbench)
+        {
+            tls_of_sysbench(target, index, findings);
+        }
         let over_tcp = plan.load_nodes().find(|node| node.agent.is_some());
         if let (Some(_), Some(node)) = (&target.password_file, over_tcp) {
             findings.add(
@@ -271,6 +278,22 @@ fn tls(target: &Target, index: usize, findings: &mut Findings) {
     }
 }
 
+/// The real sysbench has one way to speak TLS.
+fn tls_of_sysbench(target: &Target, index: usize, findings: &mut Findings) {
+    let files = [&target.tls_ca, &target.tls_cert, &target.tls_key];
+    let can = match target.tls {
+        TlsMode::Disabled => true,
+        TlsMode::Required | TlsMode::VerifyCa => files.iter().all(|file| file.is_some()),
+        TlsMode::Preferred | TlsMode::VerifyIdentity => false,
+    };
+    findings.require(
+        can,
+        &format!("target.{index}.tls"),
+        "a workload has `driver = \"sysbench\"`, which speaks TLS only as `verify_ca` and with `tls_ca`, `tls_cert` and `tls_key` all given: \
+         give them, or leave `driver` out",
+    );
+}
+
 fn host_of(address: &str) -> &str {
     match address.split(':').next() {
         Some(host) if !host.is_empty() => host,
@@ -302,11 +325,6 @@ fn workloads(plan: &Plan, findings: &mut Findings) {
             workload.idle_connections > 0 || !workload.idle_prepared,
             &path("idle_prepared"),
             "is about `idle_connections`: say how many there are",
-        );
-        findings.require(
-            workload.driver == Driver::Latsdb || plan.profiles.is_empty(),
-            &path("driver"),
-            "sysbench has one rate for a whole run: leave `driver` out, or measure the [[profile]] in a plan of its own",
         );
     }
     let needed = plan.ladder.is_some() || plan.open_loop.is_some() || !plan.profiles.is_empty() || plan.soak.is_some();

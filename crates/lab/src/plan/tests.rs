@@ -14,8 +14,8 @@ fn what_the_printed_plan_shows_in_comments_exists() {
         let key = bare.split(" = ").next().unwrap_or_default();
         bare.starts_with('[') || (bare.contains(" = ") && key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
     };
-    // Keys that exclude one that is shown before them.
-    let alternatives = ["password_file", "agent ="];
+    // Keys that exclude one that is shown before them, or name a file that must be there.
+    let alternatives = ["password_file", "agent =", "tls =", "tls_ca"];
     let mut text = String::new();
     for line in template::TEMPLATE.lines() {
         let bare = line.trim_start_matches("# ");

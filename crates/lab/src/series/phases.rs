@@ -10,7 +10,7 @@ use lab_results::rung::SOAK_REPEAT;
 
 use super::Bench;
 use super::measure::{Asked, tps};
-use crate::plan::{Ladder, Order, Soak};
+use crate::plan::{Driver, Ladder, Order, Soak};
 use crate::schedule::{self, Extent, Slot};
 
 /// Phases other than the ladder take its times, or these.
@@ -215,6 +215,12 @@ impl Bench {
                 return Ok(());
             }
             let planned = &profiles[slot.load];
+            if self.workloads[slot.workload].driver == Driver::Sysbench {
+                let (target, workload) = (&self.subjects[slot.target].name, &self.workloads[slot.workload].name);
+                let what = format!("{target} {workload} {}", planned.name);
+                self.not_run(what, "sysbench has one rate for a whole run: leave `driver` out");
+                continue;
+            }
             let profile = planned.to_results();
             let servers = u32::try_from(self.subjects[slot.target].servers().len()).unwrap_or(u32::MAX);
             let asked = Asked {
