@@ -280,6 +280,9 @@ impl Link {
     }
 
     pub fn say(&self, talk: u64, said: Value) -> Result<(), HostError> {
+        if !self.alive() {
+            return Err(self.gone(""));
+        }
         let request = Request::Say { talk, said };
         let sent = write_json(
             &mut *self.writer.lock().expect("no holder panics"),

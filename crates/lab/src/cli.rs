@@ -103,7 +103,7 @@ fn quick_command() -> Command {
 
 fn agent() -> Command {
     Command::new("agent")
-        .about("Serve a coordinator on another machine: probes and samples")
+        .about("Serve a coordinator on another machine: probes, samples, load")
         .arg(switch("stdio", "Talk on stdin and stdout, as over ssh"))
         .arg(text("listen", "HOST:PORT", "Listen for coordinators that know the token").conflicts_with("stdio"))
         .arg(text("token-env", "VARIABLE", "Variable that holds the token").default_value("LAB_AGENT_TOKEN"))

@@ -1,4 +1,5 @@
-//! The lab's end on a node: answers requests for probes, samples, the time and, where allowed, commands.
+//! The lab's end on a node: answers requests for probes, samples, the time and, where allowed, commands; and holds talks with
+//! services that are plugged in ([`service`]).
 //!
 //! ```text
 //!   coordinator                              agent

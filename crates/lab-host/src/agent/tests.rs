@@ -251,3 +251,143 @@ fn what_comes_before_the_first_line_is_skipped() {
     let mut reader = BufReader::new(ours);
     assert!(crate::link::greeting(&mut reader).is_ok());
 }
+
+/// Says again what it hears; ends the talk at the word `end`, and does not listen at all after `sleep`.
+#[derive(Debug)]
+struct Echo;
+
+impl Service for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    fn serve(&self, talk: &Talk<'_>) {
+        while let Heard::Said(said) = talk.hear(LIMIT) {
+            match said.as_str() {
+                Some("end") => return,
+                Some("sleep") => thread::sleep(LIMIT),
+                _ => talk.say(&said).unwrap(),
+            }
+        }
+    }
+}
+
+fn with_echo() -> AgentOptions {
+    AgentOptions {
+        services: vec![Arc::new(Echo)],
+        ..AgentOptions::default()
+    }
+}
+
+/// Talks to `echo` on `host`, and what comes of it.
+fn talk(host: &Host) -> (crate::Conversation, mpsc::Receiver<crate::FromTalk>) {
+    let (sender, receiver) = mpsc::channel();
+    let conversation = host.talk("echo", move |said| sender.send(said).unwrap_or(())).unwrap();
+    (conversation, receiver)
+}
+
+fn echoes(receiver: &mpsc::Receiver<crate::FromTalk>) -> serde_json::Value {
+    match receiver.recv_timeout(LIMIT).unwrap() {
+        crate::FromTalk::Said(said) => said,
+        crate::FromTalk::Over(why) => panic!("{why}"),
+    }
+}
+
+fn end(receiver: &mpsc::Receiver<crate::FromTalk>) -> String {
+    loop {
+        if let crate::FromTalk::Over(why) = receiver.recv_timeout(LIMIT).unwrap() {
+            return why;
+        }
+    }
+}
+
+#[test]
+fn talks_keep_their_order_and_do_not_mix() {
+    let host = Host::connect("there", &reach(agent(with_echo()), TOKEN)).unwrap();
+    let (one, from_one) = talk(&host);
+    let (other, from_other) = talk(&host);
+    for number in 0..100 {
+        one.say(&number).unwrap();
+        other.say(&format!("other {number}")).unwrap();
+    }
+    for number in 0..100 {
+        assert_eq!(echoes(&from_one), number);
+        assert_eq!(echoes(&from_other), format!("other {number}"));
+    }
+    one.say(&"end").unwrap();
+    assert!(end(&from_one).contains("ended"));
+    // The other talk, and the line, go on.
+    other.say(&"still here").unwrap();
+    assert_eq!(echoes(&from_other), "still here");
+    host.clock_offset().unwrap();
+}
+
+#[test]
+fn an_agent_says_which_service_it_lacks() {
+    let host = Host::connect("there", &reach(agent(AgentOptions::default()), TOKEN)).unwrap();
+    let error = host.talk("echo", |_| {}).err().unwrap().to_string();
+    assert!(error.contains("no service `echo`"), "{error}");
+    assert!(host.alive());
+}
+
+#[test]
+fn a_service_that_does_not_listen_is_cut_off_and_takes_no_memory() {
+    let host = Host::connect("there", &reach(agent(with_echo()), TOKEN)).unwrap();
+    let (conversation, heard) = talk(&host);
+    conversation.say(&"sleep").unwrap();
+    for number in 0..1000 {
+        conversation.say(&number).unwrap();
+    }
+    assert!(end(&heard).contains("did not listen"));
+    assert!(host.alive());
+}
+
+#[test]
+fn a_talk_ends_with_its_line() {
+    let host = Host::connect_with("here", &Reach::Local, vec![Arc::new(Echo)]).unwrap();
+    let (conversation, heard) = talk(&host);
+    conversation.say(&1).unwrap();
+    assert_eq!(echoes(&heard), 1);
+    host.hang_up();
+    assert!(end(&heard).contains("connection ended"));
+    assert!(conversation.say(&2).is_err());
+}
+
+#[test]
+fn more_talks_than_a_line_may_have_are_refused() {
+    let host = Host::connect_with("here", &Reach::Local, vec![Arc::new(Echo)]).unwrap();
+    let mut talks = Vec::new();
+    let error = loop {
+        match host.talk("echo", |_| {}) {
+            Ok(talk) => talks.push(talk),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(talks.len() >= 4 && error.contains("under way"), "{error}");
+    drop(talks);
+    wait_until(|| host.talk("echo", |_| {}).is_ok());
+}
+
+#[test]
+fn an_agents_clock_may_be_off_and_its_samples_are_put_right() {
+    let ahead = AgentOptions {
+        clock: Clock {
+            ahead_us: 5_000_000_000,
+        },
+        ..AgentOptions::default()
+    };
+    let host = Host::connect("there", &reach(agent(ahead), TOKEN)).unwrap();
+    let (offset, half) = host.clock_offset().unwrap();
+    assert!(
+        (offset - 5_000_000_000).unsigned_abs() <= half + 2_000,
+        "{offset} ± {half}"
+    );
+    let plan = WatchPlan {
+        interval_ms: 100,
+        ..WatchPlan::default()
+    };
+    host.watch(&plan).unwrap();
+    let now = crate::watch::now().0;
+    let at = wait_for_samples(&host, 1)[0].at.unwrap().0;
+    assert!(at.abs_diff(now) < 60_000_000, "{at} {now}");
+}

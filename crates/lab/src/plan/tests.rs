@@ -80,3 +80,25 @@ fn a_password_comes_from_outside_and_is_not_in_the_plan() {
     let error = format!("{:#}", plan.targets[0].password().unwrap_err());
     assert!(error.contains("target `a`"), "{error}");
 }
+
+#[test]
+fn the_lab_drives_the_load_unless_another_machine_is_to() {
+    let with_nodes = |nodes: &str| {
+        let plan = format!(
+            "name = \"x\"\n[[target]]\nname = \"a\"\nhosts = [\"h:1\"]\n{nodes}[[workload]]\nname = \"w\"\nkind = \
+             \"oltp_insert\"\n[ladder]\nthreads_per_server = [1]\n"
+        );
+        let plan = parse(&plan).unwrap();
+        (plan.drives_here(), plan.load_nodes().count())
+    };
+    let node =
+        |name: &str, roles: &str, reach: &str| format!("[[node]]\nname = \"{name}\"\nroles = [{roles}]\n{reach}\n");
+    let here = node("here", "\"load\", \"sql\"", "");
+    let far = node("far", "\"load\"", "ssh = \"far\"");
+    let sql = node("sql", "\"sql\"", "ssh = \"sql\"");
+    assert_eq!(with_nodes(""), (true, 0));
+    assert_eq!(with_nodes(&sql), (true, 0));
+    assert_eq!(with_nodes(&format!("{here}{sql}")), (true, 1));
+    assert_eq!(with_nodes(&format!("{sql}{far}")), (false, 1));
+    assert_eq!(with_nodes(&format!("{here}{far}")), (false, 2));
+}

@@ -17,7 +17,7 @@ use crate::clock;
 use crate::fleet::Fleet;
 use crate::fleet::{Carried, FleetError, Task};
 use crate::machines::Machine;
-use crate::plan::Driver;
+use crate::plan::{Driver, Node};
 use crate::preflight::{self, Existing};
 
 /// Which rung, by places in the plan's lists.
@@ -384,7 +384,7 @@ impl Bench {
             .filter(|machine| subject.nodes.contains(&machine.node.name) || loads(machine))
             .map(|machine| NodeEvidence {
                 name: machine.node.name.clone(),
-                roles: roles(machine, &subject.nodes, loads(machine)),
+                roles: roles(&machine.node, &subject.nodes, loads(machine)),
                 samples: samples
                     .iter()
                     .filter(|sample| sample.node == machine.node.name)
@@ -498,9 +498,9 @@ impl Bench {
 
 /// A machine that also serves another target is, for this one, only what drives its load; one that drives no load of this rung is no
 /// load generator.
-fn roles(machine: &Machine, of_target: &[String], loads: bool) -> Vec<String> {
-    let serves = of_target.contains(&machine.node.name);
-    let roles = machine.node.roles.iter();
+fn roles(node: &Node, of_target: &[String], loads: bool) -> Vec<String> {
+    let serves = of_target.contains(&node.name);
+    let roles = node.roles.iter();
     roles
         .filter(|role| if role.as_str() == "load" { loads } else { serves })
         .cloned()
@@ -524,4 +524,23 @@ fn locking_mean(outcome: &Outcome) -> Option<f64> {
         }
     }
     merged.mean_us()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_judged_by_what_it_does_in_this_rung() {
+        let node: Node = toml::from_str("name = \"n\"\nroles = [\"load\", \"sql\"]").unwrap();
+        let (own, others) = (["n".to_owned()], ["m".to_owned()]);
+        assert_eq!(roles(&node, &own, true), ["load", "sql"]);
+        assert_eq!(roles(&node, &others, true), ["load"], "it serves another target");
+        assert_eq!(
+            roles(&node, &own, false),
+            ["sql"],
+            "it carries no connection of this rung"
+        );
+        assert!(roles(&node, &others, false).is_empty());
+    }
 }
