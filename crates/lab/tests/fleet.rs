@@ -270,6 +270,27 @@ fn an_agent_that_is_killed_voids_its_rung_and_the_next_goes_on_with_another() {
 
 #[test]
 #[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
+fn an_agent_that_stays_away_ends_the_series_in_order() {
+    let scratch = Scratch::new("away");
+    let mut agent = Agent::start("127.0.0.1:0", Some(PASSWORD));
+    let ladder =
+        "[ladder]\nthreads_per_server = [6]\nwarmup = \"0s\"\nmeasure = \"1s\"\ncooldown = \"0s\"\nrepeats = 7\n";
+    let plan = scratch.plan(&agent.address, &scratch.hosts(), ladder);
+    let lab = scratch.lab(&plan).spawn().unwrap();
+    wait_until(|| scratch.results().rungs().is_ok_and(|rungs| !rungs.is_empty()));
+    agent.kill();
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let not_run = scratch.results().run().unwrap().not_run;
+    let of_rungs: Vec<&str> = not_run.iter().map(|not_run| not_run.why.as_str()).collect();
+    assert!(of_rungs.len() >= 4, "{not_run:?}");
+    assert!(of_rungs.iter().all(|why| why.contains("load node tcp")), "{not_run:?}");
+    assert_eq!(of_rungs.last(), Some(&"the load node tcp could not take part any more"));
+    assert!(scratch.results().path().join("report.html").exists());
+}
+
+#[test]
+#[ignore = "needs LAB_TEST_LATSDB: cargo xtask test lab"]
 fn ctrl_c_reaches_the_coordinator_alone_and_every_nodes_figures_are_kept() {
     let scratch = Scratch::new("ctrl-c");
     let agent = Agent::start("127.0.0.1:0", Some(PASSWORD));

@@ -164,6 +164,14 @@ impl Fleet {
             .map(|node| (node.name.as_str(), node.sysbench.as_deref()))
     }
 
+    /// A rung was given up for this reason, however often it was tried.
+    pub fn gave_up_a_rung(&mut self, why: &FleetError) {
+        if let FleetError::Node { node, .. } = why {
+            let known = self.nodes.iter_mut().find(|known| known.name == *node);
+            known.into_iter().for_each(|node| node.failures += 1);
+        }
+    }
+
     /// The node that could not take part in a few rungs in a row.
     pub fn given_up(&self) -> Option<&str> {
         let node = self.nodes.iter().find(|node| node.failures >= FAILURES_MOST)?;
@@ -228,14 +236,8 @@ impl Fleet {
         progress: &mut dyn FnMut(&Second),
     ) -> Result<Carried, FleetError> {
         let carried = self.try_run(hosts, database, task, stop, progress);
-        match &carried {
-            Err(FleetError::Node { node, .. }) => {
-                for known in self.nodes.iter_mut().filter(|known| known.name == *node) {
-                    known.failures += 1;
-                }
-            }
-            Ok(_) => self.nodes.iter_mut().for_each(|node| node.failures = 0),
-            Err(FleetError::Stopped | FleetError::Target { .. }) => {}
+        if carried.is_ok() {
+            self.nodes.iter_mut().for_each(|node| node.failures = 0);
         }
         carried
     }

@@ -361,7 +361,8 @@ fn a_node_that_stays_away_is_given_up() {
     wire.set(SHUT);
     for _ in 0..FAILURES_MOST {
         assert_eq!(fleet.given_up(), None);
-        run(&mut fleet, &[&two], &server.address, &closed(1, 300)).unwrap_err();
+        let error = run(&mut fleet, &[&two], &server.address, &closed(1, 300)).unwrap_err();
+        fleet.gave_up_a_rung(&error);
     }
     assert_eq!(fleet.given_up(), Some("two"));
 }

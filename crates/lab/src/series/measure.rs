@@ -211,6 +211,9 @@ impl Bench {
             }
             other => other,
         };
+        if let (Err(error), Some(fleet)) = (&carried, &mut self.fleet) {
+            fleet.gave_up_a_rung(error);
+        }
         self.watch_new_agents();
         Ok(carried?)
     }
