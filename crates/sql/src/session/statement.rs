@@ -572,6 +572,12 @@ impl Session {
         })
     }
 
+    /// `SELECT * FROM view`, planned: whether the view still can be, and from what.
+    pub(crate) fn plan_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Arc<Plan>> {
+        let factor = ast::TableFactor::plain(name.clone());
+        self.plan(&crate::plan::query::select_all_of(factor), None, &[], host)
+    }
+
     /// The definition and rows of a table by name.
     pub(crate) fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {

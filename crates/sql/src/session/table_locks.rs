@@ -185,8 +185,7 @@ impl Session {
 
     /// The tables that a view reads, its views' tables with them.
     fn tables_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Vec<Arc<Table>>> {
-        let factor = ast::TableFactor::plain(name.clone());
-        let plan = self.plan(&crate::plan::query::select_all_of(factor), None, &[], host)?;
+        let plan = self.plan_of_view(name, host)?;
         let mut tables = match &*plan {
             Plan::Query(plan) => plan.read_tables(),
             _ => Vec::new(),

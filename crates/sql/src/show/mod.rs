@@ -67,6 +67,12 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        if let Show::Columns { table, .. } = show
+            && self.view(table).is_ok_and(|view| view.is_some())
+        {
+            // 1356 for a view that its tables have left behind.
+            self.plan_of_view(table, host)?;
+        }
         if let Some(query) = self.query_of(show)? {
             return self.run_text(&query, status, host, sink);
         }
@@ -186,14 +192,9 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        let by_name = own_statement(&format!(
-            "SELECT * FROM {}.{}",
-            create::name(&view.database),
-            create::name(&view.name)
-        ))?;
-        let is_public = self.access().check_table(&view.database, &view.name, &["SHOW VIEW"]);
-        is_public?;
-        if let Err(error) = self.plan(&by_name, None, &[], host)
+        self.access().check_table(&view.database, &view.name, &["SHOW VIEW"])?;
+        let name = ast::TableName::new(Some(&view.database), &view.name);
+        if let Err(error) = self.plan_of_view(&name, host)
             && matches!(error.kind(), ErrorKind::ViewInvalid | ErrorKind::NoSuchUser)
         {
             self.warnings.warn(crate::plan::invalid_view(view));

@@ -5,20 +5,29 @@ use std::cmp::Ordering;
 use parser::ast::FrameUnit;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::exec::sort::compare_keys;
+use crate::exec::sort::{SortKey, compare_keys};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{EvalContext, Expr};
 use crate::plan::limit_value;
 use crate::plan::query::{FrameEdge, WindowKind, WindowPlan};
 
-/// Fills the slots of all window functions.
+/// Fills the slots of all window functions. The rows are left in the order of the last window that has one, as MySQL's are: what
+/// ORDER BY does not tell apart comes in that order.
 pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContext<'_>) -> SqlResult<()> {
     for window in windows {
+        let by_value = |expr: &Expr| SortKey {
+            expr: expr.clone(),
+            descending: false,
+        };
+        let partition_order: Vec<SortKey> = window.partition.iter().map(by_value).collect();
         let mut keyed = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
             let mut partition = Vec::new();
+            let mut values = Vec::with_capacity(window.partition.len());
             for expr in &window.partition {
-                write_group_key(&expr.eval(row, ctx)?, expr.ty.collation, &mut partition);
+                let value = expr.eval(row, ctx)?;
+                write_group_key(&value, expr.ty.collation, &mut partition);
+                values.push(value);
             }
             let order = window
                 .order
@@ -27,13 +36,14 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
                 .collect::<SqlResult<Vec<_>>>()?;
             keyed.push(Keyed {
                 partition,
+                values,
                 order,
                 row: at,
             });
         }
         keyed.sort_by(|a, b| {
-            a.partition
-                .cmp(&b.partition)
+            compare_keys(&partition_order, &a.values, &b.values)
+                .then_with(|| a.partition.cmp(&b.partition))
                 .then_with(|| compare_keys(&window.order, &a.order, &b.order))
         });
         let mut start = 0;
@@ -46,12 +56,19 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
             }
             start = end;
         }
+        if !window.partition.is_empty() || !window.order.is_empty() {
+            let ordered: Vec<_> = keyed.iter().map(|entry| std::mem::take(&mut rows[entry.row])).collect();
+            rows.iter_mut().zip(ordered).for_each(|(place, row)| *place = row);
+        }
     }
     Ok(())
 }
 
 struct Keyed {
+    /// Equal within a partition.
     partition: Vec<u8>,
+    /// What the partition is made by.
+    values: Vec<Value>,
     order: Vec<Value>,
     row: usize,
 }
