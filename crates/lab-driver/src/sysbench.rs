@@ -487,7 +487,10 @@ fn outcome(ended: Ended, started: UnixMicros, seconds: Vec<Second>, spec: &RungS
     };
     let failure = match (report.fatal.first(), report.queries) {
         (Some(fatal), _) => Some(fatal.clone()),
-        (None, 0) if !ended.killed => Some(format!("sysbench said nothing: {}", ended.errors_text.trim())),
+        // A Ctrl-C in the terminal reaches it as well, before we do.
+        (None, 0) if !ended.killed && !stop.is_requested() => {
+            Some(format!("sysbench said nothing: {}", ended.errors_text.trim()))
+        }
         _ => None,
     };
     Outcome {

@@ -14,6 +14,7 @@ use lab_host::{Host, HostError, Reach, WatchPlan};
 /// Greets like a login shell; `nobody@node` is not let in.
 const SSH: &str = r#"#!/bin/sh
 echo "$*" >> "$LAB_TEST_LOG"
+[ "$(ps -o pgid= -p $$)" = "$(ps -o pgid= -p $PPID)" ] && echo "in the terminal's group" >> "$LAB_TEST_LOG"
 while [ "$1" != "--" ]; do shift; done
 if [ "$2" = "nobody@node" ]; then echo "nobody@node: Permission denied (publickey)." >&2; exit 255; fi
 echo "Welcome to node!"
@@ -62,6 +63,8 @@ fn with_stand_in() -> ExitCode {
     ] {
         assert!(log.contains(said), "{said} is not in {log}");
     }
+    // A Ctrl-C in the terminal must not cut the line by which faults are ended.
+    assert!(!log.contains("in the terminal's group"), "{log}");
     println!("over_ssh: ok");
     ExitCode::SUCCESS
 }
