@@ -26,6 +26,8 @@ const LOOK_UP_AFTER: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+/// An answer to a ping may take so long.
+const PATIENCE: Duration = Duration::from_secs(10);
 const EVENTS_MOST: usize = 256;
 const BUFFER_LEN: usize = 64 << 10;
 
@@ -150,7 +152,8 @@ struct Keeping {
 struct Connection {
     server: String,
     session: Option<Session>,
-    waits_for_pong: bool,
+    /// Since when an answer to a ping is waited for.
+    pinged: Option<Instant>,
 }
 
 impl Keeping {
@@ -168,7 +171,7 @@ impl Keeping {
                 .map(|(server, session)| Connection {
                     server,
                     session: Some(session),
-                    waits_for_pong: false,
+                    pinged: None,
                 })
                 .collect(),
             ping_after,
@@ -210,11 +213,16 @@ impl Keeping {
     fn ping(&mut self, index: usize) {
         let kept = &mut self.sessions[index];
         let Some(session) = &mut kept.session else { return };
-        if kept.waits_for_pong {
-            let text = format!("no answer to a ping within {:.0} s", self.ping_after.as_secs_f64());
-            return self.lose(index, &text);
+        if let Some(pinged) = kept.pinged {
+            // A machine that is busy answers late, and this thread may be late itself: only long silence is death.
+            let patience = self.ping_after.max(PATIENCE);
+            if pinged.elapsed() > patience {
+                let text = format!("no answer to a ping within {:.0} s", patience.as_secs_f64());
+                self.lose(index, &text);
+            }
+            return;
         }
-        kept.waits_for_pong = true;
+        kept.pinged = Some(Instant::now());
         match session.ping() {
             Ok(Sent::Whole) => {}
             Ok(Sent::Partly) => self.lose(index, "it takes no more bytes"),
@@ -230,7 +238,7 @@ impl Keeping {
             Ok(Some(summary)) => match summary.error {
                 // Unasked: a server that says why it closes.
                 Some(refusal) => self.lose(index, &format!("{} ({})", refusal.message, refusal.code)),
-                None => kept.waits_for_pong = false,
+                None => kept.pinged = None,
             },
             Err(error) => self.lose(index, &error.to_string()),
         }
