@@ -4,7 +4,7 @@
 //! 2. [`profiles`]: rates that vary over time, phase by phase. [`availability`]: what the loss of servers did, and whether the data held. [`seconds`]: the best rungs second by second, with their machines. [`heat`]: where their latencies lay.
 //! 3. [`why`]: what limited the rate, what one thread's latency is made of, errors. [`costs`]: what an operation costs.
 //! 4. [`money`]: cost and price-performance, the [`market`], and what others published.
-//! 5. [`machines`]: the topology and what the probes found.
+//! 5. [`machines`]: the [`topology`] and what the probes found.
 //! 6. [`setup`]: configuration, what was not run, how the figures were made.
 
 mod availability;
@@ -20,6 +20,7 @@ mod rates;
 mod results;
 mod seconds;
 mod setup;
+mod topology;
 mod verdicts;
 mod why;
 
