@@ -18,8 +18,8 @@ pub struct Progress {
     rung: String,
     /// Of the longest rung's name so far, so that figures stand below each other.
     width: usize,
-    /// Whether the changing line is on the screen now.
-    drawn: bool,
+    /// The changing line that is on the screen now.
+    drawn: Option<String>,
 }
 
 const BAR: usize = 20;
@@ -33,7 +33,7 @@ impl Progress {
             done: 0,
             rung: String::new(),
             width: 0,
-            drawn: false,
+            drawn: None,
         }
     }
 
@@ -133,14 +133,16 @@ impl Progress {
     fn draw(&mut self, line: &str) {
         let columns = columns();
         let shown: String = line.chars().take(columns.saturating_sub(1)).collect();
-        terminal::draw(&format!("\r\x1b[2K{shown}"));
-        self.drawn = true;
+        if self.drawn.as_ref() != Some(&shown) {
+            terminal::draw(&format!("\r\x1b[2K{shown}"));
+            self.drawn = Some(shown);
+        }
     }
 
-    fn clear(&mut self) {
-        if self.drawn {
+    /// For whoever prints something else.
+    pub fn clear(&mut self) {
+        if self.drawn.take().is_some() {
             terminal::draw("\r\x1b[2K");
-            self.drawn = false;
         }
     }
 }

@@ -110,6 +110,7 @@ fn measure(plan: &Plan, text: &str, interrupt: &Interrupt) -> Result<Vec<Availab
                 break;
             }
         };
+        progress.clear();
         drop(terminal::print(&summary(&outcome)));
         found.push(outcome);
         folder.write_availability(&found)?;
