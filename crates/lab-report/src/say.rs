@@ -192,6 +192,9 @@ pub fn side(side: &Side) -> Sentence {
     if side.letter.is_empty() {
         return name;
     }
+    if side.ambiguous {
+        return name.and(format!(" of {}", side.letter.trim_end_matches(':')));
+    }
     let series = format!("{}run#/name", side.letter);
     name.and(" of ").verbatim(&side.series, series)
 }

@@ -80,6 +80,16 @@ fn the_same_server_twice_shows_no_difference() {
 }
 
 #[test]
+fn series_of_one_name_are_told_apart_by_their_letters() {
+    let base = series("same", Options::default());
+    let said = text(&[&base, &base]);
+    assert!(
+        said.contains("latsdb of b against latsdb of a, each at its best load"),
+        "{said}"
+    );
+}
+
+#[test]
 fn repeats_that_are_far_apart_are_named() {
     let path = series("restless", Options::default());
     let first = std::fs::read_dir(path.join("rungs"))

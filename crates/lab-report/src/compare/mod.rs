@@ -6,7 +6,7 @@
 mod fields;
 mod story;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::ReportError;
@@ -83,7 +83,14 @@ pub fn compare(folders: &[&Path], unlike: Unlike) -> Result<Comparison, ReportEr
         return Err(ReportError::Unlike { differences: unequal });
     }
     let summaries: Vec<Summary> = all.iter().map(Summary::of).collect();
-    let contests = contests(&all, &summaries);
+    let mut contests = contests(&all, &summaries);
+    let names: BTreeSet<&str> = all.iter().map(|series| series.run.name.as_str()).collect();
+    if names.len() < all.len() {
+        for contest in &mut contests {
+            contest.base.ambiguous = true;
+            contest.other.ambiguous = true;
+        }
+    }
     if contests.is_empty() {
         return Err(ReportError::TooFew(
             "these series have no workload in common that was measured on both sides".into(),

@@ -104,6 +104,7 @@ fn side(series: &Series, ladder: &Ladder) -> Side {
         series: series.run.name.clone(),
         target: ladder.target.clone(),
         from: series.of_run(&["targets", &ladder.target_index.to_string(), "name"]),
+        ambiguous: false,
     }
 }
 

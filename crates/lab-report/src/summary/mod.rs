@@ -221,6 +221,9 @@ pub struct Side {
     pub target: String,
     /// Where the target's name stands.
     pub from: String,
+    /// Another series of the comparison has the same name: only the letter tells them apart.
+    #[serde(skip)]
+    pub ambiguous: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]

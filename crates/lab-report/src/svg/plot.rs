@@ -220,3 +220,49 @@ fn label_ends(canvas: &mut Canvas, lines: &[Line], x: &Scale, y: &Scale, (x_end,
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_joins_its_points_and_the_beaten_are_pale() {
+        let line = |name: &str, x: f64, y: f64, faint: bool| Line {
+            name: name.into(),
+            colour: 0,
+            marks: vec![Mark {
+                x,
+                ..Mark::at(Figure::constant(y))
+            }],
+            annotated: false,
+            faint,
+        };
+        let axis = |highest: f64| Axis {
+            title: String::new(),
+            scale: Scale::from_zero(highest),
+            ticks: None,
+        };
+        let plot = Plot {
+            kind: "pareto-rate",
+            name: "price against rate".into(),
+            x: axis(4.0),
+            y: axis(1_000.0),
+            lines: vec![
+                line("small", 1.0, 400.0, false),
+                line("large", 4.0, 900.0, false),
+                line("beaten", 4.0, 300.0, true),
+            ],
+            front: vec![(1.0, 400.0), (4.0, 900.0)],
+            limits: Vec::new(),
+        };
+        let svg = plot.draw();
+        let (_, front) = svg.split_once("<polyline class=\"front\" points=\"").unwrap();
+        let points = front.split('"').next().unwrap();
+        for mark in ["small", "large"].iter().zip(points.split_whitespace()) {
+            let (x, y) = mark.1.split_once(',').unwrap();
+            let at = |mark: &str| mark.contains(&format!(" x=\"{x}")) && mark.contains(&format!(" y=\"{y}\""));
+            assert!(svg.split("<use").skip(1).any(at), "{mark:?} is not under a mark: {svg}");
+        }
+        assert_eq!(svg.matches("class=\"mark c0 pale\"").count(), 1, "{svg}");
+    }
+}
