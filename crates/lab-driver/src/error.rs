@@ -11,7 +11,7 @@ use crate::client::TlsFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    #[error("cannot connect to {server}: {source}: is it up, and is the address right?")]
+    #[error("cannot connect to {server}: {source}: {}", connect_advice(source))]
     Connect { server: String, source: io::Error },
     #[error("{server}: no such name: {source}")]
     Resolve { server: String, source: io::Error },
@@ -94,6 +94,15 @@ impl DriverError {
             Some(remedy) => format!("{self}: {remedy}"),
             None => self.to_string(),
         }
+    }
+}
+
+fn connect_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no port left for one more connection to it: widen net.ipv4.ip_local_port_range, or ask for fewer connections"
+        }
+        _ => "is it up, and is the address right?",
     }
 }
 
@@ -185,5 +194,24 @@ impl LinkError {
                 what: failure.to_string(),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_that_ran_out_are_not_the_servers_fault() {
+        let said = |kind: io::ErrorKind| {
+            let server = "h:1".to_owned();
+            DriverError::Connect {
+                server,
+                source: kind.into(),
+            }
+            .to_string()
+        };
+        assert!(said(io::ErrorKind::AddrNotAvailable).contains("ip_local_port_range"));
+        assert!(said(io::ErrorKind::ConnectionRefused).contains("is it up"));
     }
 }
