@@ -208,7 +208,8 @@ fn output(
                 expr: expr @ ast::Expr::Aggregate(aggregate),
                 ..
             } => {
-                if aggregate.over.is_some() || aggregate.distinct {
+                let counts_or_sums_column = matches!(aggregate.args.as_slice(), [] | [ast::Expr::Column(_)]);
+                if aggregate.over.is_some() || aggregate.distinct || !counts_or_sums_column {
                     return Ok(None);
                 }
                 let mut scope = TotalScope {
