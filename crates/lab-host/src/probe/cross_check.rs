@@ -15,6 +15,10 @@ use super::disk::{Pattern, Scratch};
 use super::{ProbePlan, cpu, disk, memory};
 
 const TURNS: usize = 5;
+/// Of what takes a fraction of a second.
+const DISK_TURNS: usize = 9;
+/// In each turn of each side. A virtual disk's first hundred after a rest are slower or faster by a fifth, as it happens.
+const DISK_WRITES: u32 = 1000;
 /// As short as sysbench allows.
 const TURN: Duration = Duration::from_secs(1);
 /// After so long a check takes no further turn: slow disks would hold the series up.
@@ -22,7 +26,7 @@ const CHECK_TIME: Duration = Duration::from_secs(12);
 const TOOL_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(plan: &ProbePlan, probes: &mut NodeProbes) {
-    let mut checks = Checks { probes };
+    let mut checks = Checks { probes, turns: TURNS };
     if installed("sysbench") {
         if plan.cpu {
             let time = TURN;
@@ -69,6 +73,7 @@ fn disk_checks(directory: &Path, checks: &mut Checks<'_>) {
             return;
         }
     };
+    checks.turns = DISK_TURNS;
     // A disk's mean hangs on a few outliers, which two runs never share.
     let ours = |times: std::io::Result<disk::Times>| match times {
         Ok(times) => Ok(median(times.into_micros().into_iter())),
@@ -77,24 +82,29 @@ fn disk_checks(directory: &Path, checks: &mut Checks<'_>) {
     if installed("ioping") {
         checks.compare(
             ["ioping", "4 KiB sequential write and sync, median", "µs"],
-            || ours(disk::write_fdatasync(&scratch, Pattern::Sequential)),
+            || ours(disk::write_fdatasync(&scratch, Pattern::Sequential, DISK_WRITES)),
             || ioping(directory),
         );
     }
     if installed("fio") {
         checks.compare(
             ["fio", "4 KiB sequential write, O_DIRECT and O_SYNC, median", "µs"],
-            || ours(disk::sync_write(&scratch)),
+            || ours(disk::sync_write(&scratch, DISK_WRITES)),
             || fio(scratch.path(), &["--rw=write", "--direct=1", "--sync=1"]),
         );
         checks.compare(
             ["fio", "4 KiB sequential write and fdatasync, median", "µs"],
-            || ours(disk::write_fdatasync(&scratch, Pattern::Sequential)),
-            || fio(scratch.path(), &["--rw=write", "--fdatasync=1", "--size=1m"]),
+            || ours(disk::write_fdatasync(&scratch, Pattern::Sequential, DISK_WRITES)),
+            || {
+                fio(
+                    scratch.path(),
+                    &["--rw=write", "--fdatasync=1", "--size=1m", "--io_size=4m"],
+                )
+            },
         );
         checks.compare(
             ["fio", "4 KiB random write and fdatasync, median", "µs"],
-            || ours(disk::write_fdatasync(&scratch, Pattern::Random)),
+            || ours(disk::write_fdatasync(&scratch, Pattern::Random, DISK_WRITES)),
             || fio(scratch.path(), &["--rw=randwrite", "--fdatasync=1"]),
         );
     }
@@ -102,6 +112,7 @@ fn disk_checks(directory: &Path, checks: &mut Checks<'_>) {
 
 struct Checks<'a> {
     probes: &'a mut NodeProbes,
+    turns: usize,
 }
 
 impl Checks<'_> {
@@ -112,7 +123,7 @@ impl Checks<'_> {
         theirs: impl Fn() -> Result<f64, String>,
     ) {
         let began = Instant::now();
-        let turns: Result<Vec<(f64, f64)>, String> = (0..TURNS)
+        let turns: Result<Vec<(f64, f64)>, String> = (0..self.turns)
             .take_while(|turn| *turn == 0 || began.elapsed() < CHECK_TIME)
             .map(|turn| {
                 // Who goes first changes, or the second would always find what the first left behind.
@@ -157,7 +168,8 @@ fn sysbench(arguments: &[&str], before: &str) -> Result<f64, String> {
 
 /// Median of the requests' times, the first left out as ioping itself does.
 fn ioping(directory: &Path) -> Result<f64, String> {
-    let arguments = ["-WWW", "-c", "200", "-i", "0", "-L", "-s", "4K", "-w", "5"];
+    let count = DISK_WRITES.to_string();
+    let arguments = ["-WWW", "-c", &count, "-i", "0", "-L", "-s", "4K", "-w", "5"];
     let text = output(Command::new("ioping").args(arguments).arg(directory))?;
     let times: Vec<f64> = text
         .lines()
@@ -194,9 +206,9 @@ fn fio(file: &Path, arguments: &[&str]) -> Result<f64, String> {
                 "--bs=4k",
                 "--ioengine=psync",
                 "--size=16m",
-                "--number_ios=200",
                 "--overwrite=1",
             ])
+            .arg(format!("--number_ios={DISK_WRITES}"))
             .args(["--runtime=5", "--output-format=json", "--randrepeat=0"])
             .args(arguments)
             .arg(format!("--filename={}", file.display())),
@@ -277,7 +289,10 @@ mod tests {
     #[test]
     fn a_tool_that_fails_is_a_problem_not_a_figure() {
         let mut probes = NodeProbes::default();
-        let mut checks = Checks { probes: &mut probes };
+        let mut checks = Checks {
+            probes: &mut probes,
+            turns: TURNS,
+        };
         checks.compare(
             ["tool", "thing", "s"],
             || Ok(1.0),
@@ -290,7 +305,10 @@ mod tests {
     #[test]
     fn medians_are_compared() {
         let mut probes = NodeProbes::default();
-        let mut checks = Checks { probes: &mut probes };
+        let mut checks = Checks {
+            probes: &mut probes,
+            turns: TURNS,
+        };
         let turn = std::cell::Cell::new(0);
         let ours = || {
             turn.set(turn.get() + 1);

@@ -27,9 +27,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 pub fn probe(directory: &Path, problems: &mut Vec<String>) -> io::Result<DiskProbe> {
     let file = Scratch::new(directory)?;
-    let write_fdatasync = write_fdatasync(&file, Pattern::Sequential)?;
-    let random_write_fdatasync = self::write_fdatasync(&file, Pattern::Random)?;
-    let sync_write = sync_write(&file).unwrap_or_else(|error| {
+    let write_fdatasync = write_fdatasync(&file, Pattern::Sequential, WRITES)?;
+    let random_write_fdatasync = self::write_fdatasync(&file, Pattern::Random, WRITES)?;
+    let sync_write = sync_write(&file, WRITES).unwrap_or_else(|error| {
         problems.push(format!(
             "synchronous direct writes at {}: {error} (this file system may not know O_DIRECT)",
             directory.display()
@@ -81,35 +81,40 @@ impl Times {
 }
 
 /// 4 KiB through the page cache, then fdatasync; the two together are one write.
-pub fn write_fdatasync(scratch: &Scratch, pattern: Pattern) -> io::Result<Times> {
+pub fn write_fdatasync(scratch: &Scratch, pattern: Pattern, writes: u32) -> io::Result<Times> {
     let size = match pattern {
         Pattern::Sequential => SMALL_FILE,
         Pattern::Random => LARGE_FILE,
     };
     let file = scratch.open(OFlags::empty())?;
-    timed_writes(size, pattern, |block, offset| {
+    timed_writes(size, pattern, writes, |block, offset| {
         file.write_all_at(block, offset)?;
         file.sync_data()
     })
 }
 
 /// 4 KiB past the page cache that returns when it is on the disk.
-pub fn sync_write(scratch: &Scratch) -> io::Result<Times> {
+pub fn sync_write(scratch: &Scratch, writes: u32) -> io::Result<Times> {
     let file = scratch.open(OFlags::DIRECT | OFlags::SYNC)?;
-    timed_writes(LARGE_FILE, Pattern::Sequential, |block, offset| {
+    timed_writes(LARGE_FILE, Pattern::Sequential, writes, |block, offset| {
         file.write_all_at(block, offset)
     })
 }
 
-fn timed_writes(size: u64, pattern: Pattern, mut write: impl FnMut(&[u8], u64) -> io::Result<()>) -> io::Result<Times> {
+fn timed_writes(
+    size: u64,
+    pattern: Pattern,
+    writes: u32,
+    mut write: impl FnMut(&[u8], u64) -> io::Result<()>,
+) -> io::Result<Times> {
     let mut buffer = vec![0; 2 * BLOCK];
     let aligned = buffer.as_ptr().align_offset(BLOCK);
     let block = &mut buffer[aligned..aligned + BLOCK];
     let blocks = size / BLOCK as u64;
     let mut random = 0x2545_f491_4f6c_dd1d;
     let began = Instant::now();
-    let mut times = Vec::with_capacity(WRITES as usize);
-    for number in 0..u64::from(WRITES) {
+    let mut times = Vec::with_capacity(writes as usize);
+    for number in 0..u64::from(writes) {
         fill(block, &mut random);
         let place = match pattern {
             Pattern::Sequential => number % blocks,
@@ -223,7 +228,7 @@ mod tests {
     #[test]
     fn every_block_of_a_sequential_run_is_written_once_in_order() {
         let mut places = Vec::new();
-        let times = timed_writes(SMALL_FILE, Pattern::Sequential, |block, offset| {
+        let times = timed_writes(SMALL_FILE, Pattern::Sequential, WRITES, |block, offset| {
             assert_eq!(block.len(), BLOCK);
             assert_eq!(block.as_ptr() as usize % BLOCK, 0);
             places.push(offset);
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let full = timed_writes(SMALL_FILE, Pattern::Random, |_, _| {
+        let full = timed_writes(SMALL_FILE, Pattern::Random, WRITES, |_, _| {
             Err(io::ErrorKind::StorageFull.into())
         });
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
