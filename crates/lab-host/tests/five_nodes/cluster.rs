@@ -276,7 +276,7 @@ fn names_in(directory: impl AsRef<Path>) -> Vec<String> {
         .collect()
 }
 
-/// Why there cannot be five nodes here, for whoever reads that the test was skipped; `None` if there can.
+/// Why there cannot be five nodes here, for whoever reads that the test did not run; `None` if there can.
 pub fn why_not() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("it needs root: run it with sudo".to_owned());

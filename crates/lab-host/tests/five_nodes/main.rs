@@ -144,8 +144,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(why) = cluster::why_not() {
-        println!("five_nodes: skipped: {why}");
-        println!("0 passed, 0 failed, 1 skipped");
+        // Nothing that could be installed: it is told, and no failure of CI.
+        println!("five_nodes: cannot run on this machine: {why}");
+        println!("0 passed, 0 failed");
         return ExitCode::SUCCESS;
     }
     let only = words.iter().find(|word| !word.starts_with('-'));
