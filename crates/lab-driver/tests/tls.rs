@@ -324,3 +324,15 @@ fn idle_connections_are_encrypted_too() {
     let idle = outcome.idle.unwrap();
     assert_eq!((idle.opened, idle.kept, outcome.failure), (20, 20, None));
 }
+
+#[test]
+fn a_refusal_counts_though_the_server_says_goodbye_in_the_same_breath() {
+    let authority = Authority::new();
+    let server = server(authority.server("localhost", |_| {}), Auth::Native);
+    let target = Target {
+        user: "nobody".into(),
+        ..target(&server, TlsMode::Required, None)
+    };
+    let error = Control::connect(&target, &target.servers[0]).err().unwrap();
+    assert!(matches!(error, DriverError::Server { code: 1045, .. }), "{error}");
+}

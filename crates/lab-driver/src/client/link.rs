@@ -159,8 +159,12 @@ impl Link {
         let opened = tls.open(&mut bytes, |plain| {
             self.received.extend_from_slice(plain);
             Ok(())
-        })?;
-        bytes.drain(..opened);
+        });
+        // A server's last words count, also when it closes the connection in the same breath.
+        if opened.is_err() && !self.received.is_empty() {
+            return Ok(());
+        }
+        bytes.drain(..opened?);
         tls.held = bytes;
         Ok(())
     }

@@ -58,8 +58,27 @@ pub struct Door {
     pub auth: Auth,
 }
 
-trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
+trait Stream: Read + Write + Send {
+    /// Writes these bytes and says goodbye, both in one piece.
+    fn last_words(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.write_all(bytes)
+    }
+}
+
+impl Stream for TcpStream {}
+impl Stream for std::io::Empty {}
+
+impl Stream for rustls::StreamOwned<rustls::ServerConnection, Box<dyn Stream>> {
+    fn last_words(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.conn.writer().write_all(bytes)?;
+        self.conn.send_close_notify();
+        let mut records = Vec::new();
+        while self.conn.wants_write() {
+            self.conn.write_tls(&mut records)?;
+        }
+        self.sock.write_all(&records)
+    }
+}
 
 type Rule = dyn Fn(&Execution) -> Reply + Send + Sync;
 
@@ -273,9 +292,10 @@ impl Session {
             }
         };
         if user != b"lab" || !right {
-            self.send(sequence + 1, |output| {
-                output.packet(|out| error(1045, b"Access denied").encode(out));
-            })?;
+            let mut output = Output::new(Vec::new());
+            output.set_sequence(sequence + 1);
+            output.packet(|out| error(1045, b"Access denied").encode(out));
+            self.stream.last_words(output.as_slice()).ok()?;
             return None;
         }
         let capabilities = self.capabilities;
