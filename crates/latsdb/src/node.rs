@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cluster::catalog::AuthenticationPlugin;
+use catalog::AuthenticationPlugin;
 use env::Env;
 use front_http::{Figures, Health, MemoryStatus, NodeStatus, ShardStatus, Status};
 use front_mysql::backend::{self, Account, Backend, ClientHost};

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cluster::catalog::{
+use catalog::{
     AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, Catalogs, DatabaseDef, Privileges, SYSTEM_TABLE, TableDef,
 };
-use cluster::transaction::{Options, Participant, Transaction};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
 use store::{Cursor, KeyColumn, KeyRange, TableSpec};
+use transaction::{Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{IndexId, SqlType, TableId, Timestamp, TypeKind, Value};
 
@@ -49,7 +49,7 @@ pub struct Engine {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("the catalog cannot be read: {0}")]
-    Damaged(#[from] cluster::catalog::CatalogDamaged),
+    Damaged(#[from] catalog::CatalogDamaged),
     #[error("the first start could not write the catalog: {0:?}")]
     Bootstrap(ProposeError),
 }
@@ -224,7 +224,7 @@ impl Engine {
     /// Removes tables that a crash left behind between the building of a copy and its entry in the catalog.
     fn drop_orphans(&self) {
         let catalog = self.catalog();
-        let known = |id: TableId| id <= cluster::catalog::LAST_SYSTEM_TABLE || catalog.table_by_id(id).is_some();
+        let known = |id: TableId| id <= catalog::LAST_SYSTEM_TABLE || catalog.table_by_id(id).is_some();
         let orphans: Vec<TableId> = self
             .participant
             .store()
@@ -329,7 +329,7 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
         if let (key, Some(row)) = system_row(name, document) {
             let inserted = transaction.insert(&table, &key, &row);
             debug_assert!(
-                matches!(inserted, Ok(cluster::transaction::Progress::Done)),
+                matches!(inserted, Ok(transaction::Progress::Done)),
                 "nobody else is there yet"
             );
         }

@@ -1,6 +1,6 @@
 //! Names in SQL: of character sets and collations, and of tables that are missing.
 
-use cluster::catalog::Catalog;
+use catalog::Catalog;
 use types::charset::CharsetId;
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult};

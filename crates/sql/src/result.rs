@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use cluster::catalog::{IndexDef, IndexKind, TableDef};
+use catalog::{IndexDef, IndexKind, TableDef};
 use types::{ErrorKind, RowLayout, SqlError, SqlType, Value};
 
 use crate::host::Host;

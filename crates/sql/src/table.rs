@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{IndexDef, IndexKind, TableDef};
+use catalog::{IndexDef, IndexKind, TableDef};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
 /// A table's definition with the store's table behind it.

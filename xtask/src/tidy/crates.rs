@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["types", "env", "lab-results"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
     &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
-    &["cluster", "lab"],
+    &["catalog", "transaction", "lab"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],

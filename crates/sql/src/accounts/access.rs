@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{AccountDef, Privileges};
+use catalog::{AccountDef, Privileges};
 use parser::ast::{self, Account, Statement};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -415,7 +415,7 @@ fn nobody(user: String) -> AccountDef {
     AccountDef {
         user,
         host: String::new(),
-        plugin: cluster::catalog::AuthenticationPlugin::CachingSha2Password,
+        plugin: catalog::AuthenticationPlugin::CachingSha2Password,
         authentication: Vec::new(),
         locked: true,
         privileges: Privileges::NONE,

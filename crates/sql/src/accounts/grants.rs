@@ -1,6 +1,6 @@
 //! GRANT, REVOKE, SHOW GRANTS.
 
-use cluster::catalog::{AccountDef, Privileges};
+use catalog::{AccountDef, Privileges};
 use parser::ast::{self, Account, GrantKind, GrantLevel, RevokeWhat};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 

@@ -7,7 +7,7 @@
 pub mod access;
 mod grants;
 
-use cluster::catalog::{AccountDef, AuthenticationPlugin, CatalogEdit, Privileges};
+use catalog::{AccountDef, AuthenticationPlugin, CatalogEdit, Privileges};
 use mysql_wire::auth;
 use parser::ast::{self, Account, AuthSecret, PasswordOption, Statement, TlsRequirement};
 use types::{ErrorKind, SqlError, SqlResult, Value};

@@ -8,10 +8,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
-use cluster::transaction::{Options, Transaction, TransactionError};
+use catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
 use parser::ast::{self, AlterAction, ColumnPosition};
 use store::{Cursor, KeyRange};
+use transaction::{Options, Transaction, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};

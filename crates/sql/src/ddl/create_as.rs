@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{Catalog, ColumnDef, ColumnDefault, TableDef, same_name};
+use catalog::{Catalog, ColumnDef, ColumnDefault, TableDef, same_name};
 use parser::ast::{self, InsertSource, InsertVerb, OnDuplicateRow, Statement, TableElement};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};

@@ -1,6 +1,6 @@
 //! Literal defaults: checked when the column is made, converted when a row needs them.
 
-use cluster::catalog::{ColumnDef, ColumnDefault};
+use catalog::{ColumnDef, ColumnDefault};
 use parser::ast::Literal;
 use types::cast::{self, SqlMode, Target, assign};
 use types::time::TimeZone;

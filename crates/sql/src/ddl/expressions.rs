@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDefault, GeneratedKind, TableDef};
+use catalog::{ColumnDefault, GeneratedKind, TableDef};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ForeignKeyDef, GeneratedKind, IndexKind, IndexPart, ReferenceAction, TableDef, same_name};
-use cluster::transaction::LockPolicy;
+use catalog::{ForeignKeyDef, GeneratedKind, IndexKind, IndexPart, ReferenceAction, TableDef, same_name};
 use parser::ast::{self, TableElement};
 use store::{Cursor, KeyRange, LockMode};
+use transaction::LockPolicy;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
 use super::table_def::check_constraint_name;

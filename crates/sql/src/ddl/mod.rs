@@ -17,10 +17,10 @@ pub(crate) mod views;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
-use cluster::transaction::{LockPolicy, Options, Transaction};
+use catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::LockMode;
+use transaction::{LockPolicy, Options, Transaction};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
@@ -416,7 +416,7 @@ impl SchemaChange<'_> {
     }
 
     /// Adds an index that the definition `def` of an existing table already lists.
-    pub fn create_index(&mut self, def: &TableDef, index: &cluster::catalog::IndexDef) -> SqlResult<()> {
+    pub fn create_index(&mut self, def: &TableDef, index: &catalog::IndexDef) -> SqlResult<()> {
         let missing = || no_such_table(def);
         let rows = self.engine.participant().store().table(def.id).ok_or_else(missing)?;
         let created = self.runtime.transaction_mut().create_index(&rows, index_spec(index));
@@ -443,7 +443,7 @@ impl SchemaChange<'_> {
                 (Some(row), true) => transaction.update(&table, &key, &key, &row).map_err(locked)?,
                 (Some(row), false) => transaction.insert(&table, &key, &row).map_err(locked)?,
                 (None, true) => transaction.delete(&table, &key).map_err(locked)?,
-                (None, false) => cluster::transaction::Progress::Done,
+                (None, false) => transaction::Progress::Done,
             };
         }
         Ok(self.edit)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cluster::catalog::{
+use catalog::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
 };

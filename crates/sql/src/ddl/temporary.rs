@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::{CatalogEdit, TableDef};
-use cluster::transaction::{Options, Transaction};
+use catalog::{CatalogEdit, TableDef};
 use parser::ast::{self, CreateTableBody, Statement};
+use transaction::{Options, Transaction};
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use super::alter::{Outcome, with_conversions};

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::transaction::{LockPolicy, Progress, Transaction, TransactionError};
 use store::{LockMode, MemoryBudget, MemoryUse, Reservation};
+use transaction::{LockPolicy, Progress, Transaction, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
 use crate::engine::Engine;

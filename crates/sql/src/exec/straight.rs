@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use cluster::transaction::LockPolicy;
 use store::Cursor;
+use transaction::LockPolicy;
 use types::decimal::Decimal;
 use types::{RowLayout, SqlResult, Value, ValueRef};
 

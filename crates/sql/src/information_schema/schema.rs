@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
+use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VIRTUAL, number, tables::TABLES, text, yes_no};

@@ -1,6 +1,6 @@
 //! Rows that describe the server: character sets, connections, variables, accounts.
 
-use cluster::catalog::{AccountDef, Privileges};
+use catalog::{AccountDef, Privileges};
 use types::{CharsetId, CollationId, Value};
 
 use super::{Source, number, text, yes_no};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::ViewDef;
+use catalog::ViewDef;
 use types::Value;
 
 use super::schema::CATALOG;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::{ColumnDefault, ViewDef, same_name};
+use catalog::{ColumnDefault, ViewDef, same_name};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 

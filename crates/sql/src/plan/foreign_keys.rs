@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cluster::catalog::{ForeignKeyDef, TableDef};
+use catalog::{ForeignKeyDef, TableDef};
 use store::LockMode;
 use types::{SqlError, SqlResult};
 

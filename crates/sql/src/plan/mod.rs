@@ -14,7 +14,7 @@ mod views;
 
 use std::sync::Arc;
 
-use cluster::catalog::Catalog;
+use catalog::Catalog;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 

@@ -9,7 +9,7 @@ use super::Planner;
 use crate::expr::scope::{ambiguous_column, unknown_column};
 use crate::expr::{Clause, Expr, Resolved, Scope, Subquery};
 use crate::table::Table;
-use cluster::catalog::same_name;
+use catalog::same_name;
 
 /// The columns of one table, in slots from 0; for ON DUPLICATE KEY UPDATE also those of the new row, behind them.
 pub struct TableScope<'a> {

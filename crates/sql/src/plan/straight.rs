@@ -272,9 +272,9 @@ fn plain_order(
     items: &[SelectItem],
 ) -> SqlResult<Option<Vec<(usize, bool)>>> {
     let labels = |name: &str| {
-        items.iter().any(|item| {
-            matches!(item, SelectItem::Expr { alias: Some(label), .. } if cluster::catalog::same_name(label, name))
-        })
+        items
+            .iter()
+            .any(|item| matches!(item, SelectItem::Expr { alias: Some(label), .. } if catalog::same_name(label, name)))
     };
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::{ViewDef, ViewSecurity};
+use catalog::{ViewDef, ViewSecurity};
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult};
 

@@ -26,15 +26,15 @@ use crate::host::Host;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
 use crate::variables::SessionVariables;
 
+use self::transaction::SessionTransaction;
 use crate::temporary::TemporaryTables;
 use prepared::PreparedStatements;
 use services::SessionState;
-use transaction::SessionTransaction;
 
+pub(crate) use self::transaction::wait_for_commit;
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::{Answer, is_planned};
 pub use table_locks::TableLocks;
-pub(crate) use transaction::wait_for_commit;
 
 /// Who logged in, and how the client wants to be talked to.
 #[derive(Debug, Clone, Default)]

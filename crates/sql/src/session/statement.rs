@@ -10,11 +10,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cluster::catalog::ViewDef;
-use cluster::transaction::{Isolation, LockPolicy};
+use catalog::ViewDef;
 use parser::UserVariables;
 use parser::ast::{self, Statement};
 use store::LockMode;
+use transaction::{Isolation, LockPolicy};
 use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
 
 use super::Session;

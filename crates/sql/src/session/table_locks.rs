@@ -8,10 +8,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cluster::catalog::SYSTEM_TABLE;
-use cluster::transaction::{LockPolicy, Options, Transaction};
+use catalog::SYSTEM_TABLE;
 use parser::ast::{self, Statement, TableLockMode};
 use store::LockMode;
+use transaction::{LockPolicy, Options, Transaction};
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use super::Session;

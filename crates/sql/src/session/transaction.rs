@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use cluster::transaction::{self, Options, Savepoint, Transaction, WriteRule};
 use parser::ast::{self, AccessMode, EndTransaction};
 use shard::ProposeError;
+use transaction::{self, Options, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use crate::engine::Engine;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cluster::catalog::{
+use catalog::{
     ColumnDef, ColumnDefault, DatabaseDef, ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, ReferenceAction,
     TableDef, ViewDef,
 };

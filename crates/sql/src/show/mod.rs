@@ -9,7 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
-use cluster::catalog::ViewDef;
+use catalog::ViewDef;
 use parser::ast::{self, Show, Statement};
 use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Value};
 
@@ -137,7 +137,7 @@ impl Session {
             }
             Show::Privileges => {
                 let columns = vec![text_column("Privilege"), text_column("Context"), text_column("Comment")];
-                let rows = cluster::catalog::Privileges::NAMES.iter();
+                let rows = catalog::Privileges::NAMES.iter();
                 let rows = rows
                     .map(|name| vec![Value::str(name), Value::str("Server Admin"), Value::str("")])
                     .collect();

@@ -3,7 +3,7 @@
 //! Tables get their databases, columns their tables, the items of the select list their names, and `*` becomes the columns that it
 //! stands for when the view is made (MySQL manual, "CREATE VIEW": the definition is frozen at creation time).
 
-use cluster::catalog::same_name;
+use catalog::same_name;
 use parser::ast::{self, ColumnName, Expr, Ident, Part, Query, QueryBody, Select, SelectItem, SourceText, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 

@@ -8,7 +8,7 @@ mod canonical;
 
 use std::sync::Arc;
 
-use cluster::catalog::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
+use catalog::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
 use parser::ast::{self, ViewAction};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -212,7 +212,7 @@ impl SchemaChange<'_> {
 }
 
 /// 1050 where the name is taken, 1347 where it is a table's, 1146 where there is nothing to alter.
-fn check_place(catalog: &cluster::catalog::Catalog, action: ViewAction, database: &str, name: &str) -> SqlResult<()> {
+fn check_place(catalog: &catalog::Catalog, action: ViewAction, database: &str, name: &str) -> SqlResult<()> {
     let is_view = catalog.view(database, name).is_some();
     let is_table = catalog.table(database, name).is_some();
     match action {

@@ -8,8 +8,8 @@ use super::foreign_keys::{Enforcer, ForeignKeys};
 use crate::exec::runtime::{Runtime, StatementError, transaction_error};
 use crate::expr::{EvalContext, Expr};
 use crate::table::Table;
-use cluster::catalog::IndexKind;
-use cluster::transaction::TransactionError;
+use catalog::IndexKind;
+use transaction::TransactionError;
 
 /// A table's rules for rows, bound once per plan.
 #[derive(Debug, Clone, Default)]

@@ -19,9 +19,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use cluster::catalog::{ForeignKeyDef, ReferenceAction};
-use cluster::transaction::TransactionError;
+use catalog::{ForeignKeyDef, ReferenceAction};
 use store::{Cursor, KeyRange, LockMode};
+use transaction::TransactionError;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::transaction::TransactionError;
+use transaction::TransactionError;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};

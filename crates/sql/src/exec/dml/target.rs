@@ -6,8 +6,8 @@
 
 use std::ops::ControlFlow;
 
-use cluster::transaction::LockPolicy;
 use store::Cursor;
+use transaction::LockPolicy;
 use types::{SqlResult, Value};
 
 use crate::exec::rows::{read_columns, read_row};

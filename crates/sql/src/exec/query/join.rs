@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use cluster::transaction::LockPolicy;
 use store::Cursor;
+use transaction::LockPolicy;
 use types::{IndexId, SqlError, SqlResult, Value};
 
 use super::subquery::KeptRows;

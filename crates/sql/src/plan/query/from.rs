@@ -7,7 +7,7 @@ pub use view::insert_target;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cluster::catalog::same_name;
+use catalog::same_name;
 use parser::ast::{self, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 

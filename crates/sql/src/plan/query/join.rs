@@ -17,7 +17,7 @@ use crate::expr::{CompareOp, Comparison, Expr, ExprKind};
 use crate::information_schema::VirtualTable;
 use crate::plan::access::{AccessKind, AccessPath, Choice, OrderWish, RangeSpec, choose};
 use crate::table::Table;
-use cluster::transaction::LockPolicy;
+use transaction::LockPolicy;
 
 /// A tree of joins in the order of execution. Every node fills its tables' slots of the wide row.
 #[derive(Debug)]

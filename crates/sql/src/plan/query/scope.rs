@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cluster::catalog::{TableDef, ViewDef, same_name};
+use catalog::{TableDef, ViewDef, same_name};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cluster::transaction::LockPolicy;
 use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
 use store::LockMode;
+use transaction::LockPolicy;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;

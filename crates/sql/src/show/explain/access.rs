@@ -187,7 +187,7 @@ fn key_bytes(table: &Table, index: IndexId, columns: usize) -> u64 {
         .index(index)
         .map(|index| index.parts.as_slice())
         .unwrap_or_default();
-    let bytes = |part: &cluster::catalog::IndexPart| {
+    let bytes = |part: &catalog::IndexPart| {
         let ty = &table.def.columns[part.column].ty;
         column_bytes(ty, part.prefix) + u64::from(table.def.columns[part.column].nullable)
     };

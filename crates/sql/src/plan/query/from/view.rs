@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cluster::catalog::ViewDef;
+use catalog::ViewDef;
 use parser::ast::{self, QueryBody, Select};
 use types::{ErrorKind, SqlError, SqlResult};
 

@@ -146,7 +146,7 @@ mod tests {
     use types::collation::CollationId;
 
     use super::*;
-    use crate::catalog::{Catalog, CatalogEdit, DatabaseDef};
+    use crate::{Catalog, CatalogEdit, DatabaseDef};
 
     /// A table without foreign keys, as it was written before there were any.
     const TABLE: &str = r#"{"Table":{"id":100,"database":"d","name":"p","columns":[],"indexes":[{"id":1,"name":"i","parts":[],

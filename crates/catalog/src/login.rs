@@ -75,8 +75,8 @@ fn host_matches(pattern: &str, address: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AuthenticationPlugin, CatalogEdit};
     use super::*;
+    use crate::{AuthenticationPlugin, CatalogEdit};
 
     fn catalog(accounts: &[(&str, &str)]) -> Catalog {
         let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));

@@ -88,8 +88,8 @@ impl ViewCheck {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{Catalog, CatalogEdit, DatabaseDef};
     use super::*;
+    use crate::{Catalog, CatalogEdit, DatabaseDef};
 
     fn view(name: &str) -> ViewDef {
         ViewDef {
