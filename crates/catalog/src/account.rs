@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::LoginPolicy;
+
 /// `'user'@'host'`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountDef {
@@ -21,6 +23,26 @@ pub struct AccountDef {
     /// Privileges on one table.
     #[serde(default)]
     pub table_privileges: Vec<(String, String, Privileges)>,
+    /// What its logins and passwords have to satisfy.
+    #[serde(default)]
+    pub policy: LoginPolicy,
+}
+
+impl AccountDef {
+    /// An account that nobody has a password for yet, without privileges.
+    pub fn new(user: impl Into<String>, host: impl Into<String>) -> AccountDef {
+        AccountDef {
+            user: user.into(),
+            host: host.into(),
+            plugin: AuthenticationPlugin::CachingSha2Password,
+            authentication: Vec::new(),
+            locked: false,
+            privileges: Privileges::NONE,
+            database_privileges: Vec::new(),
+            table_privileges: Vec::new(),
+            policy: LoginPolicy::default(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

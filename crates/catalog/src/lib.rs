@@ -10,6 +10,7 @@ mod account;
 mod edit;
 mod foreign_key;
 mod login;
+mod login_policy;
 mod table;
 mod view;
 
@@ -27,6 +28,7 @@ use foreign_key::ChildTables;
 pub use account::{AccountDef, AuthenticationPlugin, Privileges};
 pub use edit::{CatalogEdit, CatalogRow};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
+pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
 pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,

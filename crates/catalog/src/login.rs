@@ -88,14 +88,8 @@ mod tests {
 
     fn account(user: &str, host: &str) -> AccountDef {
         AccountDef {
-            user: user.into(),
-            host: host.into(),
             plugin: AuthenticationPlugin::NativePassword,
-            authentication: Vec::new(),
-            locked: false,
-            privileges: Privileges::NONE,
-            database_privileges: Vec::new(),
-            table_privileges: Vec::new(),
+            ..AccountDef::new(user, host)
         }
     }
 

@@ -315,14 +315,9 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     }
     // Every loopback address counts as localhost: one account, one password.
     edit.put_account(AccountDef {
-        user: "root".into(),
-        host: "localhost".into(),
         plugin: AuthenticationPlugin::NativePassword,
-        authentication: Vec::new(),
-        locked: false,
         privileges: Privileges::ALL.with(Privileges::GRANT_OPTION),
-        database_privileges: Vec::new(),
-        table_privileges: Vec::new(),
+        ..AccountDef::new("root", "localhost")
     });
     let mut transaction = Transaction::begin(participant.clone(), Options::default());
     for (name, document) in edit.rows() {

@@ -413,13 +413,7 @@ impl Session {
 
 fn nobody(user: String) -> AccountDef {
     AccountDef {
-        user,
-        host: String::new(),
-        plugin: catalog::AuthenticationPlugin::CachingSha2Password,
-        authentication: Vec::new(),
         locked: true,
-        privileges: Privileges::NONE,
-        database_privileges: Vec::new(),
-        table_privileges: Vec::new(),
+        ..AccountDef::new(user, "")
     }
 }

@@ -7,7 +7,7 @@
 pub mod access;
 mod grants;
 
-use catalog::{AccountDef, AuthenticationPlugin, CatalogEdit, Privileges};
+use catalog::{AccountDef, AuthenticationPlugin, CatalogEdit};
 use mysql_wire::auth;
 use parser::ast::{self, Account, AuthSecret, PasswordOption, Statement, TlsRequirement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
@@ -65,14 +65,8 @@ impl Session {
         for spec in &create.users {
             let (user, host) = self.account_name(&spec.account)?;
             let mut account = AccountDef {
-                user,
-                host,
-                plugin: AuthenticationPlugin::CachingSha2Password,
-                authentication: Vec::new(),
                 locked: create.options.locked == Some(true),
-                privileges: Privileges::NONE,
-                database_privileges: Vec::new(),
-                table_privileges: Vec::new(),
+                ..AccountDef::new(user, host)
             };
             authenticate(&mut account, spec, &self.engine)?;
             wanted.push(account);
