@@ -11,6 +11,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+pub use governor::Interrupt;
+
 /// The runner of a session's statements.
 pub trait Host {
     /// Suspends the statement until `future` is done. Cannot be interrupted: for commits, whose outcome must be known.
@@ -35,19 +37,6 @@ pub enum WaitEnd {
     Done,
     TimedOut,
     Interrupted(Interrupt),
-}
-
-/// Why a statement should stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    /// `KILL QUERY`: error 1317, the session goes on.
-    KillQuery,
-    /// `KILL [CONNECTION]`, or the client is gone: error 1317 and the end of the session.
-    KillConnection,
-    /// `max_execution_time` has passed: error 3024.
-    Timeout,
-    /// The server is stopping: error 1053.
-    Shutdown,
 }
 
 /// A host that blocks its thread: for tests and tools that own theirs.

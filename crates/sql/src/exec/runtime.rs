@@ -384,9 +384,5 @@ pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
 
 /// MySQL's error for an interrupted statement.
 pub fn interrupted(interrupt: Interrupt) -> SqlError {
-    match interrupt {
-        Interrupt::KillQuery | Interrupt::KillConnection => ErrorKind::QueryInterrupted.into(),
-        Interrupt::Timeout => ErrorKind::QueryTimeout.into(),
-        Interrupt::Shutdown => ErrorKind::ServerShutdown.into(),
-    }
+    governor::Stop::Interrupt(interrupt).into()
 }

@@ -299,6 +299,7 @@ errors! {
     ViewNoInsertFieldList = 1394 "HY000" "Can not insert into join view '%.%' without fields list";
     ViewDeleteMergeView = 1395 "HY000" "Can not delete from join view '%.%'";
     NoSuchUser = 1449 "HY000" "The user specified as a definer ('%'@'%') does not exist";
+    StackOverrunNeedMore = 1436 "HY000" "Thread stack overrun:  % bytes used of a % byte stack, and % bytes needed.  Use 'mysqld --thread_stack=#' to specify a bigger stack.";
     ForbidSchemaChange = 1450 "HY000" "Changing schema from '%' to '%' is not allowed.";
     ProcaccessDenied = 1370 "42000" "% command denied to user '%'@'%' for routine '%'";
     XaerNota = 1397 "XAE04" "XAER_NOTA: Unknown XID";

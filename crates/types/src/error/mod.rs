@@ -8,6 +8,8 @@ mod kinds;
 pub use kinds::ErrorKind;
 use std::fmt;
 
+use governor::{Interrupt, MemoryStop, Stop};
+
 pub type SqlResult<T> = Result<T, SqlError>;
 
 /// An error for the client. The text is complete; `kind` is what callers match on.
@@ -73,6 +75,29 @@ impl From<ErrorKind> for SqlError {
     /// For formats without placeholders.
     fn from(kind: ErrorKind) -> SqlError {
         SqlError::new(kind, &[])
+    }
+}
+
+impl From<Stop> for SqlError {
+    /// What a client reads when its statement was ended.
+    #[cold]
+    fn from(stop: Stop) -> SqlError {
+        let no_memory = |text: String| SqlError::with_message(ErrorKind::OutOfSortMemory, text);
+        match stop {
+            Stop::Interrupt(Interrupt::KillQuery | Interrupt::KillConnection) => ErrorKind::QueryInterrupted.into(),
+            Stop::Interrupt(Interrupt::Timeout) => ErrorKind::QueryTimeout.into(),
+            Stop::Interrupt(Interrupt::Shutdown) => ErrorKind::ServerShutdown.into(),
+            Stop::Memory(MemoryStop::Statement { bytes, limit }) => no_memory(format!(
+                "Out of memory: the statement needs {bytes} bytes, query_memory_limit is {limit}"
+            )),
+            Stop::Memory(MemoryStop::Node { bytes, limit }) => no_memory(format!(
+                "Out of memory: the session holds {bytes} bytes, and memory_limit of {limit} bytes is used up"
+            )),
+            Stop::Stack(stack) => SqlError::new(
+                ErrorKind::StackOverrunNeedMore,
+                &[&stack.used, &stack.size, &stack.needed],
+            ),
+        }
     }
 }
 

@@ -1,0 +1,107 @@
+//! The allocator that counts.
+//!
+//! Around the process's allocator: each thread adds up what it allocates and frees, and tells the total in steps. A thread that frees
+//! what another one allocated gets negative; the total is right. What a statement allocated is the difference of its thread's count
+//! between two switches.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use crate::current;
+
+/// A thread tells the total after this many bytes.
+const STEP: u64 = 64 << 10;
+
+static TOTAL: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static COUNTED: Cell<i64> = const { Cell::new(0) };
+    static TOLD: Cell<i64> = const { Cell::new(0) };
+}
+
+/// What this thread has allocated more than freed.
+pub(crate) fn counted() -> i64 {
+    COUNTED.get()
+}
+
+/// What all threads have allocated more than freed, up to a step of each.
+pub(crate) fn total() -> i64 {
+    TOTAL.load(Relaxed)
+}
+
+/// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<MiMalloc> = Counting(MiMalloc);`
+pub struct Counting<A>(pub A);
+
+#[inline]
+fn count(change: i64) {
+    let counted = COUNTED.get() + change;
+    COUNTED.set(counted);
+    if (counted - TOLD.get()).unsigned_abs() >= STEP {
+        tell(counted);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell(counted: i64) {
+    TOTAL.fetch_add(counted - TOLD.replace(counted), Relaxed);
+    current::note_allocation();
+}
+
+/// A layout's size fits into `isize`, so the cast is exact.
+fn size(layout: Layout) -> i64 {
+    rounded(layout.size()) as i64
+}
+
+/// What an allocation takes in mimalloc's size classes: four per doubling.
+#[inline]
+fn rounded(size: usize) -> usize {
+    if size <= 64 {
+        return (size + 15) & !15;
+    }
+    let step = (1usize << (usize::BITS - 1 - (size - 1).leading_zeros())) >> 2;
+    (size + step - 1) & !(step - 1)
+}
+
+// SAFETY: every call goes to the inner allocator with the caller's arguments; the counting neither allocates nor unwinds.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { self.0.alloc(layout) };
+        if !block.is_null() {
+            count(size(layout));
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { self.0.alloc_zeroed(layout) };
+        if !block.is_null() {
+            count(size(layout));
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.dealloc(block, layout) };
+        count(-size(layout));
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let moved = unsafe { self.0.realloc(block, layout, new_size) };
+        if !moved.is_null() {
+            count(rounded(new_size) as i64 - size(layout));
+        }
+        moved
+    }
+}

@@ -1,0 +1,320 @@
+//! The governor of the running statement.
+//!
+//! A statement's code finds its governor in a thread-local variable: deep leaf code (collations, decimals, documents) ticks too,
+//! and no signature has to carry it there. [`Governor::run`] makes it the current one for as long as a closure runs; where the closure
+//! is suspended, [`aside`] takes it out, so that it is never seen from another statement's or the event loop's code:
+//!
+//! ```text
+//!   run ─────────────── aside ┐                       ┌ back in place ───────────── end of run
+//!                             └─ other statements … ──┘
+//! ```
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::alloc;
+use crate::memory::{self, Account};
+use crate::stack::{self, StackBounds};
+use crate::stop::{Interrupt, MemoryStop, Stop};
+use crate::turn;
+
+/// Whoever runs the statement: suspends it, and knows who wants it to end.
+pub trait Runner {
+    /// Lets the other statements of this core run.
+    fn yield_now(&self);
+
+    /// Whether the statement has to end.
+    fn interrupted(&self) -> Option<Interrupt>;
+
+    /// A turn is over, before [`interrupted`](Self::interrupted) is asked: the moment to look at what costs more than a flag.
+    fn looked(&self) {}
+}
+
+/// What watches over one session's statement.
+pub struct Governor<'a> {
+    runner: &'a dyn Runner,
+    account: Option<Arc<Account>>,
+    stack: Option<StackBounds>,
+    /// Why the statement has to end, once that is known: it does not go on after that.
+    stop: Cell<Option<Stop>>,
+    /// What the session held as the statement began.
+    held_before: Cell<i64>,
+    /// The most that the statement may hold on top of that.
+    statement_limit: Cell<i64>,
+    /// The thread's count of allocated bytes up to which the account is settled.
+    settled_at: Cell<i64>,
+    /// How many [`without_yield`] the statement is in.
+    yields_forbidden: Cell<u32>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<NonNull<Governor<'static>>>> = const { Cell::new(None) };
+}
+
+impl<'a> Governor<'a> {
+    pub fn new(runner: &'a dyn Runner) -> Governor<'a> {
+        Governor {
+            runner,
+            account: None,
+            stack: None,
+            stop: Cell::new(None),
+            held_before: Cell::new(0),
+            statement_limit: Cell::new(i64::MAX),
+            settled_at: Cell::new(0),
+            yields_forbidden: Cell::new(0),
+        }
+    }
+
+    /// Whatever is allocated while the governor is the current one is the account's.
+    pub fn with_account(self, account: Arc<Account>) -> Governor<'a> {
+        Governor {
+            account: Some(account),
+            ..self
+        }
+    }
+
+    /// The bounds of the stack that [`run`](Self::run) is called on.
+    pub fn with_stack(self, bounds: StackBounds) -> Governor<'a> {
+        Governor {
+            stack: Some(bounds),
+            ..self
+        }
+    }
+
+    /// Runs `work` under this governor.
+    pub fn run<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _current = Installed::new(Some(NonNull::from(self).cast()));
+        work()
+    }
+
+    fn held(&self) -> i64 {
+        let settled = self.account.as_ref().map_or(0, |account| account.held());
+        settled + (alloc::counted() - self.settled_at.get())
+    }
+
+    fn settle(&self) {
+        let counted = alloc::counted();
+        let change = counted - self.settled_at.replace(counted);
+        if let Some(account) = &self.account {
+            account.add(change);
+        }
+    }
+
+    fn must_stop(&self) -> Result<(), Stop> {
+        let stop = match self.stop.get() {
+            Some(stop) => Some(stop),
+            None => match self.runner.interrupted() {
+                Some(interrupt) => Some(Stop::Interrupt(interrupt)),
+                None => self.lacks_memory(0).map(Stop::Memory),
+            },
+        };
+        self.stop.set(stop);
+        stop.map_or(Ok(()), Err)
+    }
+
+    fn lacks_memory(&self, more: i64) -> Option<MemoryStop> {
+        self.account.as_ref()?;
+        let held = self.held().saturating_add(more);
+        let by_statement = held.saturating_sub(self.held_before.get());
+        if by_statement > self.statement_limit.get() {
+            return Some(MemoryStop::Statement {
+                bytes: by_statement as u64,
+                limit: self.statement_limit.get() as u64,
+            });
+        }
+        memory::lacks_memory(held, more)
+    }
+}
+
+/// A governor in its place until dropped; then the one before is back.
+struct Installed {
+    before: Option<NonNull<Governor<'static>>>,
+    stack_before: Option<StackBounds>,
+}
+
+impl Installed {
+    fn new(governor: Option<NonNull<Governor<'static>>>) -> Installed {
+        with(|governor| governor.settle());
+        let before = CURRENT.replace(governor);
+        with(|governor| governor.settled_at.set(alloc::counted()));
+        let bounds = with(|governor| governor.stack).flatten();
+        Installed {
+            before,
+            stack_before: bounds.map(stack::set_bounds),
+        }
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        with(|governor| governor.settle());
+        CURRENT.set(self.before);
+        with(|governor| governor.settled_at.set(alloc::counted()));
+        if let Some(bounds) = self.stack_before {
+            stack::set_bounds(bounds);
+        }
+    }
+}
+
+/// The current governor, where there is one.
+#[allow(unsafe_code)]
+fn with<R>(look: impl FnOnce(&Governor<'_>) -> R) -> Option<R> {
+    // SAFETY: `run` alone puts a governor here, one that it borrows, and takes it out again before it returns, also by a panic.
+    // While its closure is suspended, and so could be forgotten with its stack, `aside` has taken it out.
+    CURRENT.get().map(|governor| look(unsafe { governor.as_ref() }))
+}
+
+/// Runs `suspend`, which switches to other code of this thread, with the running statement's governor out of the way.
+pub fn aside<R>(suspend: impl FnOnce() -> R) -> R {
+    let bounds = with(|governor| governor.stack).flatten();
+    let _nobody = Installed::new(None);
+    let result = suspend();
+    if let Some(bounds) = bounds {
+        stack::set_bounds(bounds);
+    }
+    result
+}
+
+/// A session's next statement begins: nothing has stopped it yet, and it may allocate `limit` bytes.
+pub fn begin_statement(limit: u64) {
+    with(|governor| {
+        governor.settle();
+        governor.stop.set(None);
+        governor.held_before.set(governor.held());
+        governor.statement_limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+    });
+}
+
+/// Runs `work`, which holds a lock that other statements of this thread may want, without giving way. Interrupts still end it.
+pub fn without_yield<R>(work: impl FnOnce() -> R) -> R {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            change_forbidden(|depth| depth - 1);
+        }
+    }
+    change_forbidden(|depth| depth + 1);
+    let _end = End;
+    work()
+}
+
+fn change_forbidden(change: impl FnOnce(u32) -> u32) {
+    with(|governor| governor.yields_forbidden.set(change(governor.yields_forbidden.get())));
+}
+
+/// Counts `bytes` of what the statement allocated as somebody else's from now on (negative: as its own again): what goes to a
+/// cache, or is charged to the node's data.
+pub fn disown(bytes: i64) {
+    with(|governor| governor.settled_at.set(governor.settled_at.get() + bytes));
+}
+
+/// What the session holds now, with its running statement.
+pub fn held() -> u64 {
+    with(|governor| governor.held().max(0) as u64).unwrap_or(0)
+}
+
+/// An allocation step: the account learns of it, and one that is over its limits is looked at soon.
+#[cold]
+pub(crate) fn note_allocation() {
+    with(|governor| {
+        governor.settle();
+        if governor.lacks_memory(0).is_some() {
+            turn::set_over(true);
+        }
+    });
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn time_is_up() -> Result<(), Stop> {
+    turn::set_over(false);
+    // What runs while a stack unwinds has to come to its end, and cannot be suspended.
+    if std::thread::panicking() {
+        return Ok(());
+    }
+    let outcome = with(|governor| {
+        governor.runner.looked();
+        governor.must_stop()?;
+        if governor.yields_forbidden.get() == 0 {
+            governor.runner.yield_now();
+        }
+        governor.must_stop()
+    });
+    outcome.unwrap_or(Ok(()))
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn pause() {
+    turn::set_over(false);
+    if std::thread::panicking() {
+        return;
+    }
+    with(|governor| {
+        if governor.yields_forbidden.get() == 0 {
+            governor.runner.yield_now();
+        }
+    });
+}
+
+#[inline]
+pub(crate) fn check() -> Result<(), Stop> {
+    match with(|governor| governor.stop.get()).flatten() {
+        None => Ok(()),
+        Some(stop) => Err(stop),
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn ensure(bytes: usize) -> Result<(), Stop> {
+    let more = i64::try_from(bytes).unwrap_or(i64::MAX);
+    match with(|governor| governor.lacks_memory(more)).flatten() {
+        None => Ok(()),
+        Some(stop) => Err(Stop::Memory(stop)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe;
+
+    #[test]
+    fn a_suspended_statement_is_not_the_current_one() {
+        let probed = probe::kill_at(1, || {
+            let inside = crate::tick();
+            let outside = aside(crate::tick);
+            (inside.is_err(), outside.is_ok(), crate::tick().is_err())
+        });
+        assert_eq!(probed.result, (true, true, true));
+        assert_eq!(crate::check(), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_suspended_while_it_unwinds() {
+        struct TicksInDrop;
+        impl Drop for TicksInDrop {
+            fn drop(&mut self) {
+                assert_eq!(crate::tick(), Ok(()));
+            }
+        }
+        probe::kill_at(1, || {
+            std::panic::catch_unwind(|| {
+                let _held = TicksInDrop;
+                std::panic::resume_unwind(Box::new(()));
+            })
+            .expect_err("it panicked")
+        });
+    }
+
+    #[test]
+    fn a_stopped_statement_does_not_stop_the_next() {
+        probe::kill_at(1, || {
+            assert!(crate::tick().is_err() && crate::check().is_err());
+            begin_statement(u64::MAX);
+            assert_eq!(crate::check(), Ok(()));
+        });
+    }
+}

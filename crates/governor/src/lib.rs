@@ -1,0 +1,83 @@
+//! Keeps every statement from harming the others.
+//!
+//! Statements of one core run one after another on its thread. So a statement has to give way by itself, and whatever takes
+//! long, memory or stack is a matter of one object, the [`Governor`], that is the thread's current one while the statement runs:
+//!
+//! ```text
+//!   timer thread ── sets ──▶ flag of the core
+//!                              │ one load
+//!   statement ── tick() ───────┴─▶ not set: goes on
+//!                                  set: interrupts? memory? ── Stop ──▶ the statement ends with an error
+//!                                       └─ yields: fresh statements run, then it goes on
+//! ```
+//!
+//! In reading order:
+//!
+//! * this file: what code calls;
+//! * [`current`]: the governor of the running statement;
+//! * [`turn`]: how a statement learns that its time is up;
+//! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
+//! * [`alloc`]: the allocator that counts;
+//! * [`stack`]: how much of it is left;
+//! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
+
+#![deny(unsafe_code)]
+
+pub mod alloc;
+pub mod current;
+pub mod memory;
+pub mod probe;
+pub mod stack;
+mod stop;
+pub mod turn;
+
+pub use current::{Governor, Runner, aside, begin_statement, without_yield};
+pub use stack::descend;
+pub use stop::{Interrupt, MemoryStop, StackStop, Stop};
+
+/// Counts a step of work. Called in every loop over rows, bytes, tokens or plan nodes; an iteration between two calls
+/// should take microseconds.
+///
+/// Costs one load, but about once a millisecond: then other statements of the core run. Fails when the statement has to
+/// end. Outside of a statement it does nothing.
+#[inline(always)]
+pub fn tick() -> Result<(), Stop> {
+    match turn::is_over() {
+        true => current::time_is_up(),
+        false => Ok(()),
+    }
+}
+
+/// As [`tick`], for code that has no way to return an error: false when the statement has to end. The caller returns
+/// anything then, as fast as it can; the next [`check`] or [`tick`] of the statement fails.
+#[inline(always)]
+#[must_use]
+pub fn go_on() -> bool {
+    tick().is_ok()
+}
+
+/// Lets other statements run if it is time, and does not fail: for work that has to be finished, such as a rollback.
+#[inline(always)]
+pub fn pause() {
+    if turn::is_over() {
+        current::pause();
+    }
+}
+
+/// Whether the statement has to end, without giving way. Asked where a result that [`go_on`] may have cut short would be
+/// used: after an evaluation, before a plan is shared, before a commit.
+#[inline]
+pub fn check() -> Result<(), Stop> {
+    current::check()
+}
+
+/// Fails when `bytes` more would not fit into the statement's or the node's memory. Called before one large allocation;
+/// what is allocated in small pieces is noticed by the next [`tick`].
+#[inline]
+pub fn ensure(bytes: usize) -> Result<(), Stop> {
+    const SMALL: usize = 64 << 10;
+    match bytes <= SMALL {
+        true => Ok(()),
+        false => current::ensure(bytes),
+    }
+}

@@ -1,0 +1,134 @@
+//! Accounts, limits, and who has to give way when the node's memory runs out.
+//!
+//! The allocator ([`crate::alloc`]) counts every byte, so nothing has to be charged by hand: what is allocated while a session's
+//! statement runs is the session's, until it is freed there. Three limits:
+//!
+//! * a statement's own (`query_memory_limit`);
+//! * the node's (`memory_limit`), of which queries leave [a part](HEADROOM_PART) to writes;
+//! * once that is reached, a session's share: what the queries may have together, divided by the sessions that hold much.
+//!   Above the share a statement ends. Somebody is always above it, and who holds little is never disturbed.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use crate::alloc;
+use crate::stop::MemoryStop;
+
+/// An account is large from here on, and no session's share is less.
+pub const SMALL: i64 = 1 << 20;
+/// Queries leave this part of the limit to writes, which would otherwise fail because of somebody's sort.
+pub const HEADROOM_PART: i64 = 16;
+
+static NODE_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
+/// The sum over all accounts.
+static HELD: AtomicI64 = AtomicI64::new(0);
+/// The accounts above [`SMALL`].
+static LARGE: AtomicI64 = AtomicI64::new(0);
+
+/// What one session holds, with its running statement: trees, plans, prepared statements, variables, cursors, rows.
+#[derive(Debug, Default)]
+pub struct Account {
+    held: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Account {
+    /// Bytes, as of the last step or switch.
+    pub fn bytes(&self) -> u64 {
+        self.held().max(0) as u64
+    }
+
+    /// The most that it ever held.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak.load(Relaxed).max(0) as u64
+    }
+
+    pub(crate) fn held(&self) -> i64 {
+        self.held.load(Relaxed)
+    }
+
+    pub(crate) fn add(&self, change: i64) {
+        if change == 0 {
+            return;
+        }
+        let before = self.held.fetch_add(change, Relaxed);
+        let after = before + change;
+        if after > self.peak.load(Relaxed) {
+            self.peak.store(after, Relaxed);
+        }
+        HELD.fetch_add(change, Relaxed);
+        match (before > SMALL, after > SMALL) {
+            (false, true) => LARGE.fetch_add(1, Relaxed),
+            (true, false) => LARGE.fetch_sub(1, Relaxed),
+            _ => 0,
+        };
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.add(-self.held());
+    }
+}
+
+/// The node's `memory_limit`, for all that the allocator counts.
+pub fn set_node_limit(bytes: u64) {
+    NODE_LIMIT.store(i64::try_from(bytes).unwrap_or(i64::MAX), Relaxed);
+}
+
+/// What all sessions hold.
+pub fn held_by_sessions() -> u64 {
+    HELD.load(Relaxed).max(0) as u64
+}
+
+/// What the process has allocated; 0 without the counting allocator.
+pub fn allocated() -> u64 {
+    alloc::total().max(0) as u64
+}
+
+/// Why a session that would hold `held` after allocating `more` has to end its statement.
+pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
+    let limit = NODE_LIMIT.load(Relaxed);
+    let ceiling = limit - limit / HEADROOM_PART;
+    let total = alloc::total();
+    if total.saturating_add(more) <= ceiling {
+        return None;
+    }
+    let others = (total - HELD.load(Relaxed)).max(0);
+    (held > share(ceiling - others, LARGE.load(Relaxed))).then_some(MemoryStop::Node {
+        bytes: held.max(0) as u64,
+        limit: limit as u64,
+    })
+}
+
+fn share(for_sessions: i64, large: i64) -> i64 {
+    (for_sessions / large.max(1)).max(SMALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn somebody_is_always_above_the_share_and_the_small_never() {
+        for held in [vec![100 << 20], vec![90 << 20, 20 << 20], vec![11 << 20; 10]] {
+            let (sum, large): (i64, i64) = (held.iter().sum(), held.len() as i64);
+            let share = share(sum - 1, large);
+            assert!(held.iter().any(|held| *held > share));
+        }
+        assert_eq!(share(-5, 3), SMALL);
+    }
+
+    #[test]
+    fn an_account_takes_what_it_held_with_it() {
+        let account = Account::default();
+        account.add(3 << 20);
+        account.add(-(1 << 20));
+        assert_eq!((account.bytes(), account.peak_bytes()), (2 << 20, 3 << 20));
+        account.add(-(4 << 20));
+        assert_eq!(
+            account.bytes(),
+            0,
+            "what it freed for others does not make it negative to look at"
+        );
+    }
+}
