@@ -1,7 +1,8 @@
 //! The workspace's own tasks, run as `cargo xtask …`: `tidy` holds what no compiler holds (layers, file lengths,
-//! documents), `test` runs every suite against a server of its own and adds them up.
+//! documents), `test` runs every suite against a server of its own and adds them up, `oracle` asks MySQL and MariaDB.
 
 mod bench;
+mod oracle;
 mod test;
 mod tidy;
 
@@ -23,6 +24,8 @@ enum Task {
     Tidy(tidy::Options),
     /// Compare LatsDB with MariaDB and the do-nothing server under sysbench
     Bench(bench::Options),
+    /// What MySQL and MariaDB answer to the SQL scripts
+    Oracle(oracle::Options),
     /// Run the test suites and add them up
     Test(test::Options),
 }
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let done: Result<()> = match Arguments::parse().task {
         Task::Tidy(options) => tidy::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Oracle(options) => oracle::run(&options),
         Task::Test(options) => test::run(options),
     };
     match done {

@@ -1,8 +1,10 @@
-//! Holds a server to the scripts of `tests/sql`.
+//! Holds a server to the scripts of `tests/sql`, asks a server for the answers, and shows where the servers differ.
 
 mod answer;
+mod differences;
 mod run;
 mod script;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
 use mysql_client::Protocol;
-use run::{Outcome, Target};
+use run::{Outcome, Target, Task};
 use script::Script;
 
 #[derive(Parser)]
@@ -22,16 +24,21 @@ struct Arguments {
     addr: String,
     #[arg(long, default_value = "root")]
     user: String,
+    #[arg(long, default_value = "")]
+    password: String,
     /// By which protocol statements go
     #[arg(long, value_enum, default_value = "both")]
     protocol: Protocols,
-    /// Fill in the answers that the scripts lack with the server's
+    /// Write the server's answers into the scripts and tables
     #[arg(long)]
     record: bool,
+    /// Ask no server: show what is recorded of the differences between LatsDB, MySQL and MariaDB
+    #[arg(long)]
+    differences: bool,
     /// Show at most this many failures of a script
     #[arg(long, default_value_t = 20)]
     failures: usize,
-    /// Scripts, or folders of them
+    /// Scripts (*.test) and tables of expressions (*.txt), or folders of them
     #[arg(default_value = "tests/sql")]
     paths: Vec<PathBuf>,
 }
@@ -56,6 +63,9 @@ fn main() -> ExitCode {
 
 /// Whether everything passed.
 fn run_all(arguments: &Arguments) -> Result<bool> {
+    if arguments.differences {
+        return differences::show(&scripts(&arguments.paths)?);
+    }
     let protocols: &[Protocol] = match arguments.protocol {
         Protocols::Text => &[Protocol::Text],
         Protocols::Prepared => &[Protocol::Prepared],
@@ -69,8 +79,9 @@ fn run_all(arguments: &Arguments) -> Result<bool> {
             let target = Target {
                 address: arguments.addr.clone(),
                 user: arguments.user.clone(),
+                password: arguments.password.clone(),
                 protocol,
-                record: arguments.record,
+                task: if arguments.record { Task::Record } else { Task::Check },
             };
             let protocol = format!("{protocol:?}").to_lowercase();
             match run_file(&path, &target) {
@@ -94,11 +105,14 @@ fn run_all(arguments: &Arguments) -> Result<bool> {
 }
 
 fn run_file(path: &Path, target: &Target) -> Result<Outcome> {
+    if path.extension().is_some_and(|extension| extension == "txt") {
+        return table::record(path, target);
+    }
     let text = std::fs::read_to_string(path)?;
     let mut script = Script::parse(&text)?;
     let name = path.file_stem().context("a script has a name")?.to_string_lossy();
     let outcome = run::run(&mut script, &name, target)?;
-    if target.record && script.print() != text {
+    if target.task == Task::Record && script.print() != text {
         std::fs::write(path, script.print())?;
     }
     Ok(outcome)
@@ -111,7 +125,10 @@ fn scripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if path.is_dir() {
             for entry in std::fs::read_dir(path)? {
                 let entry = entry?.path();
-                if entry.extension().is_some_and(|extension| extension == "test") {
+                if entry
+                    .extension()
+                    .is_some_and(|extension| extension == "test" || extension == "txt")
+                {
                     scripts.push(entry);
                 }
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::answer::{self, Warning};
-use crate::script::{Block, Body, Script, Test};
+use crate::script::{Block, Body, Directive, Expression, Other, Script, Test, UNEXPLAINED};
 use mysql_client::{Answer, Client, ClientError, Login, Protocol};
 
 /// What every connection says first, so that servers with different defaults can be held to one script.
@@ -31,17 +31,26 @@ const FINISHING: Duration = Duration::from_secs(60);
 pub struct Target {
     pub address: String,
     pub user: String,
+    pub password: String,
     pub protocol: Protocol,
-    /// Whether answers that the script lacks are filled in.
-    pub record: bool,
+    pub task: Task,
+}
+
+/// What is done with a server's answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// They must be those of the script.
+    Check,
+    /// They are written into the script: as the common answer where there is none, else as the server's own.
+    Record,
 }
 
 impl Target {
-    fn connect(&self) -> Result<Client> {
+    pub fn connect(&self) -> Result<Client> {
         let login = Login {
             address: &self.address,
             user: &self.user,
-            password: "",
+            password: &self.password,
             database: None,
             program_name: "sqltest",
         };
@@ -72,6 +81,7 @@ struct Run<'a> {
     target: &'a Target,
     database: String,
     server: &'static str,
+    version: String,
     connections: HashMap<String, Client>,
     started: HashMap<String, Started>,
     outcome: Outcome,
@@ -84,16 +94,13 @@ pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> 
         target,
         database,
         server: "",
+        version: String::new(),
         connections: HashMap::new(),
         started: HashMap::new(),
         outcome: Outcome::default(),
     };
     let mut first = target.connect()?;
-    run.server = match first.server_version.as_str() {
-        version if version.contains("MariaDB") => "mariadb",
-        version if version.contains("LatsDB") => "latsdb",
-        _ => "mysql",
-    };
+    (run.server, run.version) = server_of(&first);
     let database = &run.database;
     for sql in [
         format!("DROP DATABASE IF EXISTS {database}"),
@@ -111,6 +118,9 @@ pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> 
     if let Some(name) = run.started.keys().next() {
         bail!("{name} was started and never finished");
     }
+    if target.task == Task::Record {
+        script.note_recorded(run.server, &run.version);
+    }
     // Other connections may hold locks on the tables.
     let mut first = run.connection("")?;
     run.connections.clear();
@@ -118,7 +128,18 @@ pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> 
     Ok(run.outcome)
 }
 
-fn must(client: &mut Client, sql: &str) -> Result<()> {
+/// What kind of server it is, and its version.
+pub fn server_of(client: &Client) -> (&'static str, String) {
+    let version = client.server_version.trim_start_matches("5.5.5-").to_owned();
+    let name = match version.as_str() {
+        version if version.contains("MariaDB") => "mariadb",
+        version if version.contains("LatsDB") => "latsdb",
+        _ => "mysql",
+    };
+    (name, version)
+}
+
+pub fn must(client: &mut Client, sql: &str) -> Result<()> {
     match client.run(sql, Protocol::Text)? {
         Answer::Error { code, message, .. } => bail!("{sql}: {code} {message}"),
         _ => Ok(()),
@@ -142,69 +163,143 @@ impl Run<'_> {
         let name = test.connection().to_owned();
         let by_text = test.text_only();
         let protocol = if by_text { Protocol::Text } else { self.target.protocol };
-        let differs = test.differs_on(self.server);
         let (line, sorted, minds_message) = (test.line, test.sorted(), test.minds_message());
         let (starts, finishes) = (test.starts(), test.finished().is_some());
+        let why = test.why_differs(self.server).map(str::to_owned);
         match &mut test.body {
             Body::Each(each) => {
-                for (expression, expected) in each {
-                    let sql = format!("SELECT {expression}");
+                for expression in each {
+                    let sql = format!("SELECT {}", expression.text);
                     let (answer, warnings) = self.ask(&name, &sql, protocol)?;
                     let got = answer::line(&answer, &warnings, minds_message);
-                    match expected {
-                        _ if differs => self.outcome.differing += 1,
-                        None if self.target.record => {
-                            *expected = Some(got);
-                            self.outcome.passed += 1;
-                        }
-                        Some(expected) if answer::line_agrees(expected, &got) => self.outcome.passed += 1,
-                        _ => self.outcome.failures.push(Failure {
-                            line,
-                            sql,
-                            expected: expected.clone().unwrap_or_else(|| "(not recorded)".to_owned()),
-                            got,
-                        }),
+                    match self.target.task {
+                        Task::Record => self.record_expression(expression, got, why.as_deref()),
+                        Task::Check => self.check_expression(expression, got, sql, line, why.is_some()),
                     }
                 }
-                Ok(())
             }
-            Body::Statement { sql, .. } if starts => self.start(name, sql.clone(), protocol, line),
-            Body::Statement { sql, answer: expected } => {
+            Body::Statement { sql, .. } if starts => self.start(name, sql.clone(), protocol, line)?,
+            Body::Statement { sql, .. } => {
                 let (answer, warnings) = if finishes {
                     self.finish(&name)?
                 } else {
                     self.ask(&name, sql, protocol)?
                 };
                 let got = answer::lines(&answer, &warnings, minds_message);
-                let passed = match expected {
-                    _ if differs => {
-                        self.outcome.differing += 1;
-                        return Ok(());
-                    }
-                    None => !matches!(answer, Answer::Error { .. }),
-                    Some(lines) if lines.is_empty() && self.target.record => {
-                        lines.clone_from(&got);
-                        true
-                    }
-                    Some(lines) => answer::agree(lines, &got, sorted),
-                };
-                if passed {
-                    self.outcome.passed += 1;
-                } else {
-                    let expected = expected.as_ref().map_or("success".to_owned(), |lines| lines.join("\n"));
-                    let got = match &answer {
-                        Answer::Error { message, .. } if !minds_message => format!("{}: {message}", got[0]),
-                        _ => got.join("\n"),
-                    };
-                    self.outcome.failures.push(Failure {
-                        line,
-                        sql: sql.clone(),
-                        expected,
-                        got,
-                    });
+                match self.target.task {
+                    Task::Record => self.record_statement(test, &answer, got, sorted),
+                    Task::Check => self.check_statement(test, &answer, got, sorted),
                 }
-                Ok(())
             }
+        }
+        Ok(())
+    }
+
+    fn check_expression(&mut self, expression: &Expression, got: String, sql: String, line: usize, may_differ: bool) {
+        let own = expression.others.iter().find(|other| other.server == self.server);
+        let expected = own.map(|other| &other.answer).or(expression.answer.as_ref());
+        let agrees = expected.is_some_and(|expected| answer::line_agrees(expected, &got));
+        self.outcome.differing += usize::from(own.is_some() || may_differ);
+        if agrees || own.is_none() && may_differ {
+            self.outcome.passed += 1;
+            return;
+        }
+        self.outcome.failures.push(Failure {
+            line,
+            sql,
+            expected: expected.map_or("(not recorded)", String::as_str).to_owned(),
+            got,
+        });
+    }
+
+    fn record_expression(&mut self, expression: &mut Expression, got: String, why: Option<&str>) {
+        self.outcome.passed += 1;
+        let at = expression.others.iter().position(|other| other.server == self.server);
+        match &expression.answer {
+            None => expression.answer = Some(got),
+            Some(common) if answer::line_agrees(common, &got) => {
+                at.map(|at| expression.others.remove(at));
+            }
+            Some(_) => {
+                self.outcome.differing += 1;
+                match at {
+                    Some(at) => expression.others[at].answer = got,
+                    None => expression.others.push(Other {
+                        server: self.server.to_owned(),
+                        why: why.unwrap_or(UNEXPLAINED).to_owned(),
+                        answer: got,
+                    }),
+                }
+            }
+        }
+    }
+
+    fn check_statement(&mut self, test: &Test, answer: &Answer, got: Vec<String>, sorted: bool) {
+        let Body::Statement {
+            sql,
+            answer: common,
+            others,
+        } = &test.body
+        else {
+            return;
+        };
+        let own = others.iter().find(|(server, _)| server == self.server);
+        let may_differ = test.differs_on(self.server);
+        self.outcome.differing += usize::from(own.is_some() || may_differ);
+        let expected = own.map(|(_, lines)| lines).or(common.as_ref());
+        let agrees = match expected {
+            None => !matches!(answer, Answer::Error { .. }),
+            Some(lines) => answer::agree(lines, &got, sorted),
+        };
+        if agrees || own.is_none() && may_differ {
+            self.outcome.passed += 1;
+            return;
+        }
+        let expected = expected.map_or("success".to_owned(), |lines| lines.join("\n"));
+        let got = match answer {
+            Answer::Error { message, .. } if !test.minds_message() => format!("{}: {message}", got[0]),
+            _ => got.join("\n"),
+        };
+        self.outcome.failures.push(Failure {
+            line: test.line,
+            sql: sql.clone(),
+            expected,
+            got,
+        });
+    }
+
+    fn record_statement(&mut self, test: &mut Test, got_answer: &Answer, got: Vec<String>, sorted: bool) {
+        let server = self.server;
+        self.outcome.passed += 1;
+        let explained = test.differs_on(server);
+        let Body::Statement { answer, others, .. } = &mut test.body else {
+            return;
+        };
+        let agrees = match answer {
+            None => !matches!(got_answer, Answer::Error { .. }),
+            Some(lines) if lines.is_empty() => {
+                lines.clone_from(&got);
+                true
+            }
+            Some(lines) => answer::agree(lines, &got, sorted),
+        };
+        let at = others.iter().position(|(other, _)| other == server);
+        if agrees {
+            at.map(|at| others.remove(at));
+            test.directives
+                .retain(|directive| !matches!(directive, Directive::Differs { server: other, .. } if other == server));
+            return;
+        }
+        self.outcome.differing += 1;
+        match at {
+            Some(at) => others[at].1 = got,
+            None => others.push((server.to_owned(), got)),
+        }
+        if !explained {
+            test.directives.push(Directive::Differs {
+                server: server.to_owned(),
+                why: UNEXPLAINED.to_owned(),
+            });
         }
     }
 

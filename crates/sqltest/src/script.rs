@@ -19,10 +19,22 @@
 //! ----
 //! error 1062 23000
 //!
+//! -- differs mysql: the second key is not unique
+//! ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u (b)
+//! ----
+//! ok
+//! ---- mysql
+//! error 6125 HY000
+//!
 //! -- each
 //! 1 + 1            => 2
 //! 'a' + 1          => 1, warning 1292
+//! 1 / 3 * 3        => 1.0000
+//!     mysql: a quotient is rounded => 0.9999
 //! ```
+//!
+//! Where a server answers otherwise, its own answer stands below `---- SERVER`, or in an indented line below the expression, and why.
+//! `#! recorded SERVER VERSION DIGEST` says which version gave the answers, and to which statements: [`Script::digest`].
 //!
 //! Blocks are separated by empty lines. A block is a statement and, below `----`, its answer; a statement without an answer has
 //! to succeed. Lines before the statement that begin with `-- ` say how to take it:
@@ -44,6 +56,12 @@ use anyhow::{Context, Result, bail};
 /// The line between a statement and its answer.
 const ANSWER: &str = "----";
 const ARROW: &str = " => ";
+/// Before a line about where the answers come from.
+const RECORDED: &str = "#! recorded ";
+/// Before the answer of a server that differs to one of many expressions.
+const INDENT: &str = "    ";
+/// The reason of a difference that nobody has explained yet.
+pub const UNEXPLAINED: &str = "UNEXPLAINED";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
@@ -54,6 +72,8 @@ pub struct Script {
 pub enum Block {
     /// Comments, kept as they are.
     Comment(Vec<String>),
+    /// Which servers gave the answers.
+    Recorded(Vec<Recorded>),
     Test(Test),
 }
 
@@ -71,9 +91,36 @@ pub enum Body {
         sql: String,
         /// None where any success will do; empty where the answer is still to be recorded.
         answer: Option<Vec<String>>,
+        /// Servers with answers of their own.
+        others: Vec<(String, Vec<String>)>,
     },
-    /// Expressions, each with its answer unless that is still to be recorded.
-    Each(Vec<(String, Option<String>)>),
+    Each(Vec<Expression>),
+}
+
+/// One expression of `-- each`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression {
+    pub text: String,
+    /// None where it is still to be recorded.
+    pub answer: Option<String>,
+    /// Servers with answers of their own.
+    pub others: Vec<Other>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    pub server: String,
+    pub why: String,
+    pub answer: String,
+}
+
+/// Where a script's answers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    pub server: String,
+    pub version: String,
+    /// Of the statements as they were then.
+    pub digest: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,11 +157,68 @@ impl Script {
     pub fn print(&self) -> String {
         self.blocks.iter().map(Block::print).collect::<Vec<_>>().join("\n")
     }
+
+    /// Of the statements and of the common answers: it tells whether the script has changed since a server was asked.
+    pub fn digest(&self) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            match block {
+                Block::Comment(_) | Block::Recorded(_) => {}
+                Block::Test(Test {
+                    body: Body::Statement { sql, answer, .. },
+                    ..
+                }) => {
+                    text.push_str(sql);
+                    answer.iter().flatten().for_each(|line| text.push_str(line));
+                }
+                Block::Test(Test {
+                    body: Body::Each(each), ..
+                }) => each.iter().for_each(|Expression { text: sql, answer, .. }| {
+                    text.push_str(sql);
+                    text.push_str(answer.as_deref().unwrap_or_default());
+                }),
+            }
+        }
+        fnv(&text)
+    }
+
+    /// Notes that the answers are this server's.
+    pub fn note_recorded(&mut self, server: &str, version: &str) {
+        let digest = self.digest();
+        let noted = Recorded {
+            server: server.to_owned(),
+            version: version.to_owned(),
+            digest,
+        };
+        let at = self.blocks.iter().position(|block| matches!(block, Block::Recorded(_)));
+        let at = at.unwrap_or_else(|| {
+            let at = usize::from(matches!(self.blocks.first(), Some(Block::Comment(_))));
+            self.blocks.insert(at, Block::Recorded(Vec::new()));
+            at
+        });
+        if let Block::Recorded(recorded) = &mut self.blocks[at] {
+            recorded.retain(|other| other.server != server);
+            recorded.push(noted);
+            recorded.sort_by(|a, b| a.server.cmp(&b.server));
+        }
+    }
+
+    pub fn recorded(&self) -> &[Recorded] {
+        let recorded = self.blocks.iter().find_map(|block| match block {
+            Block::Recorded(recorded) => Some(recorded.as_slice()),
+            _ => None,
+        });
+        recorded.unwrap_or_default()
+    }
 }
 
 impl Block {
     fn parse(line: usize, lines: &[&str]) -> Result<Block> {
         let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
+        if lines.iter().all(|line| line.starts_with(RECORDED)) {
+            let recorded = lines.iter().map(|line| Recorded::parse(line));
+            return Ok(Block::Recorded(recorded.collect::<Result<_>>()?));
+        }
         if lines.iter().all(|line| line.starts_with('#')) {
             return Ok(Block::Comment(owned(lines)));
         }
@@ -125,22 +229,24 @@ impl Block {
             .collect::<Result<Vec<_>>>()?;
         let lines = &lines[head..];
         if directives.contains(&Directive::Each) {
-            let each = lines.iter().map(|line| match line.rsplit_once(ARROW) {
-                Some((expression, answer)) => (expression.trim_end().to_owned(), Some(answer.to_owned())),
-                None => ((*line).to_owned(), None),
-            });
             return Ok(Block::Test(Test {
                 line,
                 directives,
-                body: Body::Each(each.collect()),
+                body: Body::Each(Expression::parse_all(lines)?),
             }));
         }
-        let mut parts = lines.splitn(2, |&line| line == ANSWER);
+        let mut parts = lines.split(|line| line.starts_with(ANSWER));
         let sql = parts.next().unwrap_or_default().join("\n");
-        let body = Body::Statement {
-            sql,
-            answer: parts.next().map(owned),
-        };
+        let heads = lines.iter().filter_map(|line| line.strip_prefix(ANSWER));
+        let (mut answer, mut others) = (None, Vec::new());
+        for (head, part) in heads.zip(parts) {
+            match head.trim() {
+                "" if answer.is_none() && others.is_empty() => answer = Some(owned(part)),
+                "" => bail!("a block has one answer"),
+                server => others.push((server.to_owned(), owned(part))),
+            }
+        }
+        let body = Body::Statement { sql, answer, others };
         let test = Test { line, directives, body };
         if test.has_statement() == test.finished().is_some() {
             bail!("a block has either a statement or a `-- finish`");
@@ -152,32 +258,99 @@ impl Block {
         let mut lines = Vec::new();
         match self {
             Block::Comment(comment) => lines.clone_from(comment),
+            Block::Recorded(recorded) => lines.extend(recorded.iter().map(Recorded::print)),
             Block::Test(test) => {
                 lines.extend(test.directives.iter().map(Directive::print));
                 match &test.body {
-                    Body::Statement { sql, answer } => {
+                    Body::Statement { sql, answer, others } => {
                         lines.extend(sql.lines().map(str::to_owned));
                         if let Some(answer) = answer {
                             lines.push(ANSWER.to_owned());
                             lines.extend_from_slice(answer);
                         }
+                        for (server, answer) in others {
+                            lines.push(format!("{ANSWER} {server}"));
+                            lines.extend_from_slice(answer);
+                        }
                     }
                     Body::Each(each) => {
-                        let width = each
-                            .iter()
-                            .map(|(expression, _)| expression.chars().count())
-                            .max()
-                            .unwrap_or(0)
-                            .min(60);
-                        lines.extend(each.iter().map(|(expression, answer)| match answer {
-                            Some(answer) => format!("{expression:width$}{ARROW}{answer}"),
-                            None => expression.clone(),
-                        }));
+                        lines.extend(Expression::print_all(each));
                     }
                 }
             }
         }
         lines.join("\n") + "\n"
+    }
+}
+
+impl Expression {
+    fn parse_all(lines: &[&str]) -> Result<Vec<Expression>> {
+        let mut each: Vec<Expression> = Vec::new();
+        for line in lines {
+            let (text, answer) = match line.rsplit_once(ARROW) {
+                Some((text, answer)) => (text.trim_end(), Some(answer.to_owned())),
+                None => (*line, None),
+            };
+            if let Some(head) = text.strip_prefix(INDENT) {
+                let other = head.split_once(": ").zip(answer).map(|((server, why), answer)| Other {
+                    server: server.to_owned(),
+                    why: why.to_owned(),
+                    answer,
+                });
+                let (Some(last), Some(other)) = (each.last_mut(), other) else {
+                    bail!("{line:?} is not `{INDENT}SERVER: WHY => ANSWER` below an expression");
+                };
+                last.others.push(other);
+            } else {
+                each.push(Expression {
+                    text: text.to_owned(),
+                    answer,
+                    others: Vec::new(),
+                });
+            }
+        }
+        Ok(each)
+    }
+
+    fn print_all(each: &[Expression]) -> Vec<String> {
+        let widths = each.iter().map(|expression| expression.text.chars().count());
+        let width = widths.max().unwrap_or(0).min(60);
+        let mut lines = Vec::new();
+        for Expression { text, answer, others } in each {
+            lines.push(match answer {
+                Some(answer) => format!("{text:width$}{ARROW}{answer}"),
+                None => text.clone(),
+            });
+            lines.extend(
+                others
+                    .iter()
+                    .map(|Other { server, why, answer }| format!("{INDENT}{server}: {why}{ARROW}{answer}")),
+            );
+        }
+        lines
+    }
+}
+
+impl Recorded {
+    fn parse(line: &str) -> Result<Recorded> {
+        let words: Vec<&str> = line.trim_start_matches(RECORDED).split_whitespace().collect();
+        let &[server, version, digest] = words.as_slice() else {
+            bail!("{line:?} is not `{RECORDED}SERVER VERSION DIGEST`");
+        };
+        Ok(Recorded {
+            server: server.to_owned(),
+            version: version.to_owned(),
+            digest: digest.to_owned(),
+        })
+    }
+
+    fn print(&self) -> String {
+        let Recorded {
+            server,
+            version,
+            digest,
+        } = self;
+        format!("{RECORDED}{server} {version} {digest}")
     }
 }
 
@@ -230,6 +403,14 @@ impl Test {
             .any(|directive| matches!(directive, Directive::Skip { server, .. } if server == this))
     }
 
+    /// Why this server differs, if it is said.
+    pub fn why_differs(&self, this: &str) -> Option<&str> {
+        self.directives.iter().find_map(|directive| match directive {
+            Directive::Differs { server, why } if server == this => Some(why.as_str()),
+            _ => None,
+        })
+    }
+
     pub fn differs_on(&self, this: &str) -> bool {
         self.directives
             .iter()
@@ -279,6 +460,14 @@ impl Directive {
     }
 }
 
+/// FNV-1a, as eight digits: enough to see a change, and the same everywhere.
+pub fn fnv(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{:08x}", (hash ^ (hash >> 32)) as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,9 +489,12 @@ CREATE TABLE t (a INT)
 -- finish b
 ----
 ok
+---- mysql
+error 1064 42000
 
 -- each
 1 + 1 => 2
+    mysql: it counts otherwise => 3
 'x'   => x
 ";
 
@@ -321,7 +513,7 @@ ok
             (test.line, test.connection(), test.differs_on("mariadb")),
             (4, "b", true)
         );
-        let Body::Statement { sql, answer } = &test.body else {
+        let Body::Statement { sql, answer, .. } = &test.body else {
             panic!("a statement")
         };
         assert_eq!(
@@ -332,6 +524,19 @@ ok
             panic!("a test")
         };
         assert!(matches!(&test.body, Body::Statement { answer: None, .. }));
+    }
+
+    #[test]
+    fn a_recording_is_noted_once() {
+        let mut script = Script::parse(SCRIPT).unwrap();
+        script.note_recorded("mysql", "9.0");
+        script.note_recorded("mariadb", "10.11");
+        script.note_recorded("mysql", "9.1");
+        let noted: Vec<_> = script.recorded().iter().map(|noted| noted.version.as_str()).collect();
+        assert_eq!(noted, ["10.11", "9.1"]);
+        assert_eq!(script.recorded()[0].digest, script.digest());
+        let printed = script.print();
+        assert_eq!(Script::parse(&printed).unwrap().print(), printed);
     }
 
     #[test]

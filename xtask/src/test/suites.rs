@@ -79,7 +79,7 @@ pub const SUITES: &[Suite] = &[
         command: |context| {
             // The address is known to the suite's environment only once the server runs.
             let mut command = Command::new("sh");
-            command.args(["-c", "exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql"]);
+            command.args(["-c", SQL]);
             command.arg(env!("CARGO")).current_dir(&context.root);
             Ok(command)
         },
@@ -192,6 +192,12 @@ pub const SUITES: &[Suite] = &[
         },
     },
 ];
+
+/// Every recorded difference has to be explained, too.
+const SQL: &str = "
+    \"$0\" run --quiet --package sqltest -- --differences tests/sql crates/sql/tests/expr > target/test-logs/differences.log || {
+        tail -n 4 target/test-logs/differences.log; exit 1; }
+    exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql";
 
 const LAB: &str = "
     \"$0\" test --quiet --package lab --test end_to_end --test fleet --example lab -- --ignored --test-threads 2
