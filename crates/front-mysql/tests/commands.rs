@@ -1,11 +1,8 @@
 //! What each command answers, seen by a client on a real socket.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
-
-mod support;
-
 use std::io::Write;
 
+use crate::support::{Answer, CAPABILITIES, Client, TestServer, answer_of};
 use mysql_wire::auth::native;
 use mysql_wire::column::ColumnType;
 use mysql_wire::command::{ChangeUser, Command, SetOption};
@@ -14,7 +11,6 @@ use mysql_wire::row::binary_values;
 use mysql_wire::statement::{CursorFlags, Execute, ParameterType, Prepared, TypeBinding, encode_parameters};
 use mysql_wire::value::{BinaryDateTime, BinaryTime, BinaryValue};
 use mysql_wire::{Capabilities, Output, Status};
-use support::{Answer, CAPABILITIES, Client, TestServer, answer_of};
 
 fn without_deprecate_eof() -> Capabilities {
     CAPABILITIES.with(Capabilities::DEPRECATE_EOF, false)
@@ -415,7 +411,7 @@ fn the_number_of_prepared_statements_is_limited_over_all_connections() {
     prepare(&mut second, "echo ?");
     assert_eq!(refused(&mut first).0, 1461);
     drop(second);
-    support::wait_until("a closed connection gives its statements back", || {
+    crate::support::wait_until("a closed connection gives its statements back", || {
         server.registry.statistics().prepared_statements == 0
     });
     prepare(&mut first, "echo ?");

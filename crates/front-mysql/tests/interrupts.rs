@@ -1,14 +1,10 @@
 //! KILL, panics, clients that go away, and the server's end.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
-
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{TestServer, wait_until};
 use mysql_wire::command::Command;
 use sql::processes::Processes;
-use support::{TestServer, wait_until};
 
 /// Until the process list shows that the connection runs a statement.
 fn wait_until_running(server: &TestServer, connection_id: u32) {

@@ -1,13 +1,9 @@
 //! Logins on real sockets; the conversations of the plugins are tested in `authentication.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
-
-mod support;
-
+use crate::support::{Answer, CAPABILITIES, Client, TestServer, answer_of};
 use mysql_wire::Capabilities;
 use mysql_wire::auth::sha2;
 use mysql_wire::handshake::{AuthSwitch, Greeting};
-use support::{Answer, CAPABILITIES, Client, TestServer, answer_of};
 
 fn log_in(server: &TestServer, user: &str, password: &str, database: Option<&str>) -> (Client, Answer) {
     let mut client = Client::bare(server.addr());
@@ -137,7 +133,7 @@ fn connections_beyond_the_limit_get_1040() {
     third.expect_end(1040);
     second.expect_alive();
     drop(first);
-    support::wait_until("a closed connection makes room", || {
+    crate::support::wait_until("a closed connection makes room", || {
         server.registry.statistics().connected == 1
     });
     server.connect().expect_alive();

@@ -1,13 +1,10 @@
 //! TLS from the middle of the login on.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
-
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use crate::support::{CAPABILITIES, TestServer, answer_of};
 use front_mysql::Tls;
 use mysql_wire::auth::sha2;
 use mysql_wire::command::Command;
@@ -18,7 +15,6 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
-use support::{CAPABILITIES, TestServer, answer_of};
 
 /// As clients of self-signed certificates do.
 #[derive(Debug)]

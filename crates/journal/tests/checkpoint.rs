@@ -1,7 +1,5 @@
 //! Checkpoint files: whole or not there, and refused when damaged.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::sync::Arc;
 

@@ -4,16 +4,12 @@
 //! the disk; unsynced writes survive in part. Then everything that was promised must be there, and nothing else but a
 //! prefix of what was under way; and the log must go on, and survive another cut.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::{all_entries, entry, open_sim};
 use env::{Random, SeededRandom, SimDisk};
 use journal::{Entry, EntryId, Journal, JournalError, Vote};
-use support::{all_entries, entry, open_sim};
 
 /// What was promised, and what was attempted after it.
 #[derive(Default, Debug, Clone)]

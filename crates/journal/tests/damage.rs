@@ -1,14 +1,10 @@
 //! Torn tails are cut; everything else that is wrong is refused, by file and position.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{all_entries, entry, newest_segment, open_sim};
 use env::SimDisk;
 use journal::{Journal, OpenError};
-use support::{all_entries, entry, newest_segment, open_sim};
 
 /// Log bytes begin after the segment's header.
 const HEADER: usize = 4096;

@@ -1,14 +1,10 @@
 //! The n-th write fails, the n-th sync fails: the journal takes nothing more, says why, and has lost nothing it promised.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{all_entries, entry, open, open_sim};
 use env::{Env, Fault, FaultyDisk, SimDisk};
 use journal::JournalError;
-use support::{all_entries, entry, open, open_sim};
 
 fn run_with(fault: Fault) -> bool {
     let sim = SimDisk::new(5);

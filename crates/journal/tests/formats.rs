@@ -1,18 +1,14 @@
 //! Files written by released versions are read for ever. `fixtures/v1` was written by version 0.1.0.
 //!
-//! `cargo test -p journal --test formats -- --ignored` writes the fixture of this version anew; do it only when the
+//! `cargo test -p journal formats -- --ignored` writes the fixture of this version anew; do it only when the
 //! format's version changes, into a directory of the new version.
-
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::path::{Path, PathBuf};
 
+use crate::support::{all_entries, entry, open_sim};
 use env::{Env, SimDisk};
 use journal::checkpoint::CheckpointDir;
 use journal::{EntryId, Vote};
-use support::{all_entries, entry, open_sim};
 
 fn fixture_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")

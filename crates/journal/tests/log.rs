@@ -1,12 +1,8 @@
 //! Writing, reading back, reopening.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{all_entries, entry, open_sim};
 use env::SimDisk;
 use journal::{EntryId, JournalError, Vote};
-use support::{all_entries, entry, open_sim};
 
 #[test]
 fn entries_votes_and_marks_come_back() {

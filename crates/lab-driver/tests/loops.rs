@@ -1,7 +1,4 @@
 //! The loops against a server that errs, closes and keeps silent at will: what is sent after what, and what is counted.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{Execution, Reply, Server, target};
 use lab_driver::{DriverError, Idle, Outcome, Password, RungSpec, Share, Stop, Survive, Workload};
 use lab_results::run::{Arrivals, Load, Phase, Profile};
 use mysql_wire::Capabilities;
-use support::{Execution, Reply, Server, target};
 
 const ANSWERS: fn(&Execution) -> Reply = |execution| {
     if execution.sql.contains("BETWEEN") {

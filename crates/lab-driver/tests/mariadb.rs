@@ -1,6 +1,4 @@
 //! Against a real MariaDB, and the real sysbench, where they are installed: tables, statements, consistency.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;

@@ -1,20 +1,17 @@
 //! Encrypted connections to a server whose certificate is as wrong as the test wants it.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{Auth, Door, Execution, Reply, Server};
 use lab_driver::{Control, DriverError, Identity, Idle, Pem, RungSpec, Stop, Target, Tls, TlsMode, Workload};
 use lab_results::run::Load;
 use mysql_wire::Capabilities;
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{RootCertStore, ServerConfig};
-use support::{Auth, Door, Execution, Reply, Server};
 
 struct Authority {
     certificate: Certificate,

@@ -1,10 +1,6 @@
 //! The report in a real browser (headless Chromium): it opens without a message on the console and without a request
 //! to anywhere, every chart is drawn, no label covers another, in light, dark and print.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -85,11 +81,11 @@ fn headless(name: &str, profile: &Path, arguments: &[&str], page: &Path) -> (Str
     (text(&output.stdout), text(&output.stderr))
 }
 
-fn report(name: &str, options: fixture::Options) -> PathBuf {
+fn report(name: &str, options: crate::fixture::Options) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
-    fixture::write(&path, options);
-    fixture::write_availability(&path);
+    crate::fixture::write(&path, options);
+    crate::fixture::write_availability(&path);
     lab_report::report(&path).unwrap().html
 }
 
@@ -129,7 +125,7 @@ fn nothing_wrong(found: &serde_json::Value) {
 #[test]
 fn the_report_opens_whole_in_a_browser() {
     let Some(browser) = browser() else { return };
-    let html = report("browser", fixture::Options::default());
+    let html = report("browser", crate::fixture::Options::default());
     let light = looked_at(browser, &html, false, 1_320);
     nothing_wrong(&light);
     let dark = looked_at(browser, &html, true, 1_320);
@@ -169,10 +165,10 @@ fn the_report_asks_for_nothing() {
     let Some(browser) = browser() else { return };
     let html = report(
         "offline",
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 4],
             repeats: 1,
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
     let log = html.with_file_name("net.json");
@@ -216,9 +212,9 @@ fn the_report_prints() {
     let Some(browser) = browser() else { return };
     let html = report(
         "printed",
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 8, 64],
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
     let pdf = html.with_file_name("report.pdf");
@@ -238,10 +234,10 @@ fn the_report_prints() {
 #[test]
 fn a_comparison_of_many_lines_opens_whole_in_a_browser() {
     let Some(browser) = browser() else { return };
-    let options = fixture::Options {
+    let options = crate::fixture::Options {
         threads: &[1, 8, 64],
         repeats: 2,
-        ..fixture::Options::default()
+        ..crate::fixture::Options::default()
     };
     let folder = report("many", options).parent().unwrap().to_owned();
     // Twelve lines that lie on one another: their names must not.

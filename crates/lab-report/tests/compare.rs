@@ -1,18 +1,14 @@
 //! Comparisons: alike series are compared with what the repeats allow, unlike ones are refused with the fields.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-
 use std::path::{Path, PathBuf};
 
-use fixture::Options;
+use crate::fixture::Options;
 use lab_report::{ReportError, Unlike, compare};
 
 fn series(name: &'static str, options: Options) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compare").join(name);
     let _ = std::fs::remove_dir_all(&path);
-    fixture::write(
+    crate::fixture::write(
         &path,
         Options {
             name,

@@ -1,9 +1,5 @@
 //! `docs/lab/results.md` names every field of every file, and `docs/lab/report.md` every function of the formulas.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -59,14 +55,14 @@ fn keys(json: &Value, above: &str, found: &mut BTreeSet<String>) {
 fn series(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
-    fixture::write(
+    crate::fixture::write(
         &path,
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 4, 16],
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
-    fixture::write_availability(&path);
+    crate::fixture::write_availability(&path);
     lab_report::report(&path).unwrap();
     path
 }

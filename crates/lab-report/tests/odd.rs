@@ -1,12 +1,8 @@
 //! Series that went wrong: what is there is reported, what is broken is named, nothing panics.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-
 use std::path::{Path, PathBuf};
 
-use fixture::Options;
+use crate::fixture::Options;
 use lab_report::{ReportError, report};
 use lab_results::Folder;
 use serde_json::{Value, json};
@@ -25,7 +21,7 @@ const SMALL: Options = Options {
 fn series(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("odd").join(name);
     let _ = std::fs::remove_dir_all(&path);
-    fixture::write(&path, SMALL);
+    crate::fixture::write(&path, SMALL);
     path
 }
 

@@ -1,9 +1,5 @@
 //! The report of a plausible series: written, and whole.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-
 use std::path::PathBuf;
 
 fn folder(name: &str) -> PathBuf {
@@ -15,7 +11,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn a_report_is_written_in_three_forms() {
     let path = folder("written");
-    fixture::write(&path, fixture::Options::default());
+    crate::fixture::write(&path, crate::fixture::Options::default());
     let written = lab_report::report(&path).unwrap();
     for file in [&written.html, &written.markdown, &written.summary] {
         assert!(file.metadata().unwrap().len() > 1_000, "{}", file.display());
@@ -25,7 +21,7 @@ fn a_report_is_written_in_three_forms() {
 #[test]
 fn the_findings_say_what_was_tested_and_no_more() {
     let path = folder("findings");
-    fixture::write(&path, fixture::Options::default());
+    crate::fixture::write(&path, crate::fixture::Options::default());
     let text = std::fs::read_to_string(lab_report::report(&path).unwrap().markdown).unwrap();
     for said in [
         "latsdb reached 8,134 transactions/s at 64 threads",
@@ -64,7 +60,7 @@ fn the_findings_say_what_was_tested_and_no_more() {
 #[test]
 fn a_soak_is_no_repeat_of_the_ladder() {
     let path = folder("soak");
-    fixture::write(&path, fixture::Options::default());
+    crate::fixture::write(&path, crate::fixture::Options::default());
     let json = std::fs::read_to_string(lab_report::report(&path).unwrap().summary).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&json).unwrap();
     let ladder = &summary["ladders"][0];
@@ -82,11 +78,11 @@ fn a_soak_is_no_repeat_of_the_ladder() {
 #[test]
 fn what_a_careful_reader_would_ask_about_is_said() {
     let path = folder("oddities");
-    fixture::write(
+    crate::fixture::write(
         &path,
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 2, 4],
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
     let calm = std::fs::read_to_string(lab_report::report(&path).unwrap().markdown).unwrap();

@@ -3,17 +3,11 @@
 //!
 //! It shares no code with the report: the formulas' meaning is the one that `docs/lab/report.md` gives.
 
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
-mod formula;
-mod markup;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use formula::{Files, Value};
-use markup::{Element, Node};
+use crate::formula::{Files, Value};
+use crate::markup::{Element, Node};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -35,7 +29,7 @@ struct Seen {
 fn check(html: &str, files: &Files) -> (Seen, Vec<String>) {
     let mut seen = Seen::default();
     let mut wrong = Vec::new();
-    for Node { text, path } in markup::texts(html) {
+    for Node { text, path } in crate::markup::texts(html) {
         if !text.chars().any(|c| c.is_ascii_digit()) || path.iter().any(is_exempt) {
             continue;
         }
@@ -63,7 +57,7 @@ fn check(html: &str, files: &Files) -> (Seen, Vec<String>) {
             }
         }
     }
-    for path in markup::elements(html) {
+    for path in crate::markup::elements(html) {
         drawn(&path, files, &mut seen, &mut wrong);
     }
     heat_maps(html, files, &mut seen, &mut wrong);
@@ -72,7 +66,7 @@ fn check(html: &str, files: &Files) -> (Seen, Vec<String>) {
 
 /// Every cell of every heat map has the shade of its share, and no other cell is drawn.
 fn heat_maps(html: &str, files: &Files, seen: &mut Seen, wrong: &mut Vec<String>) {
-    let all = markup::elements(html);
+    let all = crate::markup::elements(html);
     for map in all
         .iter()
         .filter_map(|path| path.last())
@@ -156,7 +150,7 @@ fn place(path: &[Element]) -> String {
 fn agrees(shown: &str, value: &Value) -> bool {
     let value = match value {
         Value::Text(text) => return text == shown,
-        other => match formula::number(other.clone()) {
+        other => match crate::formula::number(other.clone()) {
             Ok(value) => value,
             Err(_) => return false,
         },
@@ -271,14 +265,14 @@ fn whole(seen: &Seen, wrong: &[String]) {
 #[test]
 fn every_figure_of_a_report_comes_from_the_raw_files() {
     let path = folder("traced");
-    fixture::write(
+    crate::fixture::write(
         &path,
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 4, 16, 64],
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
-    fixture::write_availability(&path);
+    crate::fixture::write_availability(&path);
     let written = lab_report::report(&path).unwrap();
     let html = std::fs::read_to_string(&written.html).unwrap();
     assert!(html.contains("THE DATA IS WRONG") && html.contains("the data holds"));
@@ -293,12 +287,12 @@ fn every_figure_of_a_report_comes_from_the_raw_files() {
 #[test]
 fn a_false_number_is_found() {
     let path = folder("falsified");
-    fixture::write(
+    crate::fixture::write(
         &path,
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 4],
             repeats: 2,
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
     let written = lab_report::report(&path).unwrap();
@@ -344,14 +338,14 @@ fn a_false_number_is_found() {
 #[test]
 fn every_figure_of_a_comparison_comes_from_the_raw_files_of_its_series() {
     let (base, other) = (folder("traced-a"), folder("traced-b"));
-    let options = fixture::Options {
+    let options = crate::fixture::Options {
         threads: &[1, 4, 16],
-        ..fixture::Options::default()
+        ..crate::fixture::Options::default()
     };
-    fixture::write(&base, fixture::Options { name: "one", ..options });
-    fixture::write(
+    crate::fixture::write(&base, crate::fixture::Options { name: "one", ..options });
+    crate::fixture::write(
         &other,
-        fixture::Options {
+        crate::fixture::Options {
             name: "two",
             seed: 5,
             faster: 1.3,
@@ -368,11 +362,11 @@ fn every_figure_of_a_comparison_comes_from_the_raw_files_of_its_series() {
 #[test]
 fn the_summary_is_traced_too() {
     let path = folder("traced-summary");
-    fixture::write(
+    crate::fixture::write(
         &path,
-        fixture::Options {
+        crate::fixture::Options {
             threads: &[1, 4],
-            ..fixture::Options::default()
+            ..crate::fixture::Options::default()
         },
     );
     let written = lab_report::report(&path).unwrap();
@@ -406,7 +400,7 @@ fn collect(json: &serde_json::Value, figures: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// A series measured elsewhere: `LAB_REPORT_SERIES=results/x cargo test -p lab-report --test traced`.
+/// A series measured elsewhere: `LAB_REPORT_SERIES=results/x cargo test -p lab-report traced`.
 #[test]
 fn every_figure_of_a_given_series_comes_from_its_raw_files() {
     let Some(path) = std::env::var_os("LAB_REPORT_SERIES").map(PathBuf::from) else {

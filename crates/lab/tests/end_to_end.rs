@@ -2,8 +2,6 @@
 //!
 //! They are not run without it; `cargo xtask test lab` builds the server and sets it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,8 +1,6 @@
 //! A series whose load comes from several nodes, each agent a process of its own: one here, one over `ssh` (a stand-in that runs the
 //! command on this machine), one over TCP. Against a LatsDB named by `LAB_TEST_LATSDB`; `cargo xtask test lab` builds it and sets that.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,5 @@
 //! `lab prices import`, from the command line to a price file that a plan can name.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
 use lab_report::Prices;

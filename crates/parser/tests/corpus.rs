@@ -1,8 +1,6 @@
 //! Every statement of the corpus parses, prints, and parses back to the same tree.
 
-mod common;
-
-use common::corpus;
+use crate::common::corpus;
 use parser::{SqlMode, parse, printer};
 
 #[test]

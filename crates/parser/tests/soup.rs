@@ -1,8 +1,6 @@
 //! Damaged and senseless statements: an error with a place in the text, or a tree that survives the round trip.
 
-mod common;
-
-use common::corpus;
+use crate::common::corpus;
 use parser::digest::normalize;
 use parser::{ParseErrorKind, SqlMode, parse, printer};
 use proptest::collection::vec;

@@ -1,13 +1,9 @@
 //! Committing, restarting, and asking what became of transactions.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Accounts, commit, commit_as, config};
 use env::{Env, SimDisk};
 use shard::{Outcome, Shard, TransactionId};
 use store::WriteSet;
-use support::{Accounts, commit, commit_as, config};
 use types::Timestamp;
 
 #[test]

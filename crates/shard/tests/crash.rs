@@ -1,16 +1,12 @@
 //! Power cuts under concurrent transfers and checkpoints; what must hold after one is told in `support/purse.rs`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::purse::{Purse, SESSIONS, opening};
+use crate::support::{Accounts, commit, config};
 use env::{Env, SeededRandom, SimDisk};
 use shard::{ProposeError, Shard};
-use support::purse::{Purse, SESSIONS, opening};
-use support::{Accounts, commit, config};
 
 /// Transfers until the shard fails; returns how many were acknowledged.
 fn run_session(shard: &Shard, accounts: &Accounts, mut purse: Purse) -> i64 {
@@ -82,7 +78,7 @@ fn power_cuts_during_the_first_start_leave_something_that_starts() {
             let acknowledged = open().is_ok_and(|shard| commit(&shard, accounts.create()).is_ok());
             disk.restore_power();
             let shard = open().unwrap_or_else(|error| panic!("cut after {operations}, seed {seed}: {error}"));
-            let is_there = shard.store().table(support::ACCOUNTS).is_some();
+            let is_there = shard.store().table(crate::support::ACCOUNTS).is_some();
             assert!(is_there || !acknowledged);
             if !is_there {
                 commit(&shard, accounts.create()).unwrap();

@@ -1,16 +1,12 @@
 //! What a shard does when its disk fails, is full, or lies.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{Accounts, commit, commit_as, config};
 use env::{Disk, Env, Fault, FaultyDisk, SimDisk};
 use shard::{OpenError, Outcome, ProposeError, Shard};
 use store::WriteSet;
-use support::{Accounts, commit, commit_as, config};
 
 fn one_row(accounts: &Accounts, id: i64) -> WriteSet {
     let mut writes = WriteSet::new();

@@ -1,20 +1,16 @@
 //! Real files and `kill -9`: a child process commits transfers until it is killed, and what it acknowledged is looked
 //! for in what it left.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use crate::support::purse::{Purse, SESSIONS, opening};
+use crate::support::{ACCOUNTS, Accounts, commit};
 use env::Env;
 use shard::{Config, Shard};
-use support::purse::{Purse, SESSIONS, opening};
-use support::{ACCOUNTS, Accounts, commit};
 
 /// Set for the child: its data directory.
 const CHILD_DIR: &str = "SHARD_KILL_TEST_DIR";
@@ -23,7 +19,7 @@ fn config(dir: &Path) -> Config {
     Config {
         segment_bytes: 256 << 10,
         checkpoint_bytes: 1 << 20,
-        ..support::config(Env::real(), dir)
+        ..crate::support::config(Env::real(), dir)
     }
 }
 
@@ -66,7 +62,7 @@ fn child() {
 
 fn spawn_child(dir: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .args(["--exact", "kill::child", "--ignored", "--nocapture"])
         .env(CHILD_DIR, dir)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -154,7 +150,7 @@ fn a_failing_sync_of_real_files_stops_commits_and_loses_nothing() {
         let dir = fresh_dir("failing-sync");
         let mut command = Command::new(std::env::current_exe().unwrap());
         let mut child = command
-            .args(["--exact", "child", "--ignored", "--nocapture"])
+            .args(["--exact", "kill::child", "--ignored", "--nocapture"])
             .env(CHILD_DIR, &dir)
             .env("ENV_FAULTS", format!("sync:fail@{n}"))
             .stdout(Stdio::piped())

@@ -1,15 +1,13 @@
 //! The expression tables of `tests/expr`: what LatsDB answers, and below it what MySQL and MariaDB answer where they differ.
 //! `cargo xtask oracle record` writes theirs down; `crates/sqltest/src/table.rs` describes the format.
 
-mod support;
-
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use crate::support::TestSession;
 use sql::expr::{Binder, NoColumns, Settings, StatementContext};
 use sql::sql_mode::SqlMode;
-use support::TestSession;
 use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlError};
 
@@ -46,7 +44,7 @@ fn evaluate(text: &str, statement: &StatementContext<'_>) -> Result<String, u16>
         .bind(&tree)
         .map_err(code)?;
     let value = expr.eval(&[], &ctx).map_err(code)?;
-    Ok(support::printed(&value, &expr.ty, &ctx))
+    Ok(crate::support::printed(&value, &expr.ty, &ctx))
 }
 
 /// Applies `@ name = value`.

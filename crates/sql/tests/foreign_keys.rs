@@ -1,11 +1,9 @@
 //! Random changes of four tables with foreign keys between them, against a model: the same statements fail, and the same
 //! rows are left, whether a transaction commits or rolls back.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Client, Database};
+use crate::common::{Client, Database};
 use proptest::prelude::*;
 
 const SCHEMA: [&str; 4] = [

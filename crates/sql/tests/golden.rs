@@ -1,7 +1,5 @@
 //! The scripts of `tests/golden`: what one node answers, statement by statement, without a network between.
 
-mod common;
-
 use std::path::Path;
 
 #[test]
@@ -18,7 +16,7 @@ fn scripts_get_their_answers() {
             .as_ref()
             .is_none_or(|only| script.to_string_lossy().contains(only.as_str()))
         {
-            common::run_script(&script);
+            crate::common::run_script(&script);
         }
     }
 }

@@ -1,15 +1,13 @@
 //! What sessions see of each other where it takes threads, or the scripts of another level: the rest is in
 //! `golden/isolation_*.test`.
 
-mod common;
-
-use common::Database;
+use crate::common::Database;
 
 #[test]
 fn read_uncommitted_answers_as_read_committed() {
     let script = include_str!("golden/isolation_read_committed.test");
     let script = script.replace("READ COMMITTED", "READ UNCOMMITTED");
-    common::run_script_text(&script, "isolation_read_committed.test at READ UNCOMMITTED");
+    crate::common::run_script_text(&script, "isolation_read_committed.test at READ UNCOMMITTED");
 }
 
 fn accounts(database: &mut Database) {

@@ -1,8 +1,6 @@
 //! What COM_STMT_PREPARE tells of a statement before it runs.
 
-mod common;
-
-use common::{Client, Database};
+use crate::common::{Client, Database};
 
 /// The names of the columns that the statement will give.
 fn columns(client: &mut Client, sql: &str) -> Option<Vec<String>> {

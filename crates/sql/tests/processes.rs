@@ -1,10 +1,8 @@
 //! Who sees and ends whose connections.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::Database;
+use crate::common::Database;
 use sql::processes::{Kill, Process, Processes, Traffic};
 
 /// Two connections, and a list of what was done to them.
@@ -54,7 +52,8 @@ fn a_session_sees_and_ends_those_of_its_own_user() {
     let mut root = database.session();
     root.run("CREATE USER reader@localhost, watcher@localhost");
     root.run("GRANT PROCESS ON *.* TO watcher@localhost");
-    let ids = |client: &mut common::Client| client.run("SELECT id FROM information_schema.processlist")[1..].join(",");
+    let ids =
+        |client: &mut crate::common::Client| client.run("SELECT id FROM information_schema.processlist")[1..].join(",");
     let (mut reader, mut watcher) = (database.session_as("reader"), database.session_as("watcher"));
     assert_eq!(ids(&mut root), "101,102,103");
     assert_eq!(ids(&mut reader), "102");

@@ -1,12 +1,10 @@
 //! `max_execution_time`, as a variable and as a hint.
 
-mod common;
-
 use std::cell::Cell;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use common::Database;
+use crate::common::Database;
 use sql::host::{BlockingHost, Host, Interrupt, WaitEnd};
 
 /// A host that keeps to the deadline it is given.
@@ -42,7 +40,7 @@ impl Host for Punctual {
 /// Minutes of work, with pauses to be asked to stop.
 const LONG: &str = "SELECT SUM(a.n + b.n + c.n + d.n) FROM t a, t b, t c, t d";
 
-fn thousand_rows(database: &mut Database) -> common::Client {
+fn thousand_rows(database: &mut Database) -> crate::common::Client {
     let mut client = database.session();
     client.run("CREATE TABLE t (n INT PRIMARY KEY)");
     client.run("INSERT INTO t WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 1000) SELECT n FROM r");
@@ -54,7 +52,8 @@ fn a_select_that_takes_too_long_is_stopped() {
     let mut database = Database::open();
     let mut client = thousand_rows(&mut database);
     let host = Punctual::default();
-    let code = |client: &mut common::Client, sql: &str| client.try_run_on(&host, sql).err().map(|error| error.code());
+    let code =
+        |client: &mut crate::common::Client, sql: &str| client.try_run_on(&host, sql).err().map(|error| error.code());
     assert_eq!(code(&mut client, "SET max_execution_time = 20"), None);
     assert_eq!(code(&mut client, LONG), Some(3024));
     assert_eq!(code(&mut client, "SELECT COUNT(*) FROM t"), None);

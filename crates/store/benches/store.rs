@@ -3,6 +3,8 @@
 //! Figures are medians over batches, in CPU time of one thread unless said otherwise. `cargo bench -p store --features std-allocator` runs on the
 //! standard library's allocator instead of mimalloc, which the server uses.
 
+#![allow(unsafe_code)]
+
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::ops::ControlFlow;

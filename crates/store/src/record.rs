@@ -20,6 +20,8 @@
 //! [`crossbeam_epoch`], after nothing reachable refers to it any more, so a reader who found one under a guard may use it
 //! for as long as the guard lives. Functions that cannot be checked by the compiler are `unsafe` and say what they need.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};

@@ -1,5 +1,7 @@
 //! Freeing what readers may still be looking at, once they cannot any more.
 
+#![allow(unsafe_code)]
+
 use crate::btree::{NodePtr, SeparatorPtr};
 use crate::record::{History, RecordPtr, VersionPtr};
 use crossbeam_epoch as epoch;

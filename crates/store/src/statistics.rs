@@ -3,6 +3,8 @@
 //! In a sorted list the number of different keys is one more than the number of neighbours that differ. So a few leaves, spread
 //! evenly, tell the share of differing neighbours; what they show in all is a lower bound for few, frequent values.
 
+#![allow(unsafe_code)]
+
 use crate::btree::Tree;
 use crate::record::Record;
 use crossbeam_epoch::Guard;

@@ -3,6 +3,8 @@
 //! Reads take no lock and wait for nobody. Each pins an epoch guard for its own length, so callbacks must be short and must not
 //! wait; long scans go in chunks, with a [`Cursor`] that remembers where to go on.
 
+#![allow(unsafe_code)]
+
 use crate::btree::{Leaves, Tree, TreeKind};
 use crate::range::{Cursor, Direction, KeyRange};
 use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};

@@ -3,8 +3,6 @@
 //! Random batches of transactions are applied while snapshots are held and versions collected; every held snapshot must go
 //! on seeing its own moment, by every index, in both directions, in chunks of any size.
 
-#![allow(clippy::unwrap_used)]
-
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,7 +1,5 @@
 //! Readers on other threads while the writer applies, publishes, collects and frees.
 
-#![allow(clippy::unwrap_used)]
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,8 +3,6 @@
 //! `LATSDB_MARIADB` holds the options of the `mariadb` client that reach it, as `-h127.0.0.1 -P3307 -uroot`; without it these
 //! tests pass without looking.
 
-#![allow(clippy::unwrap_used, reason = "a test's helpers")]
-
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -200,7 +200,7 @@ const SQL: &str = "
     exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql";
 
 const LAB: &str = "
-    \"$0\" test --quiet --package lab --test end_to_end --test fleet --example lab -- --ignored --test-threads 2
+    \"$0\" test --quiet --package lab --test all --example lab -- --ignored --test-threads 2
     end_to_end=$?
     \"$0\" test --quiet --package lab-host --test five_nodes -- --ignored
     five_nodes=$?

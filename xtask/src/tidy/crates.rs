@@ -96,6 +96,67 @@ pub fn readmes(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
+/// A crate uses of the workspace only what its README's "May depend on" names.
+pub fn declared_dependencies(tree: &Tree) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, manifest) in tree.crates() {
+        let path = format!("crates/{name}/README.md");
+        let (Some(readme), Ok(manifest)) = (tree.get(&path), manifest.parse::<Table>()) else {
+            continue; // said by the other checks
+        };
+        let allowed = may_depend_on(readme);
+        if allowed.contains("every crate") {
+            continue;
+        }
+        let used = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for dependency in used.into_iter().flat_map(Table::keys) {
+            if layer_of(dependency).is_some() && !allowed.contains(&format!("`{dependency}`")) {
+                problems.push(Problem::in_file(
+                    &path,
+                    format!(
+                        "`{name}` depends on `{dependency}`, which \"May depend on\" does not name: take the dependency out, or \
+                         decide that it belongs there and name it"
+                    ),
+                ));
+            }
+        }
+    }
+    problems
+}
+
+/// The paragraph of a README from "May depend on" to "Must never know".
+fn may_depend_on(readme: &str) -> &str {
+    let start = readme.find("ay depend on").unwrap_or(readme.len());
+    let end = readme[start..]
+        .find("ust never know")
+        .map_or(readme.len(), |length| start + length);
+    &readme[start..end]
+}
+
+/// Where a crate names its test binaries by itself (`autotests = false`), every file of `tests/` is a part of one.
+pub fn tests_are_named(tree: &Tree) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, manifest) in tree.crates() {
+        if !manifest.contains("autotests = false") {
+            continue;
+        }
+        let folder = format!("crates/{name}/tests/");
+        let main = tree.get(&format!("{folder}main.rs")).unwrap_or_default();
+        let files = tree
+            .paths()
+            .filter_map(|path| path.strip_prefix(&folder)?.strip_suffix(".rs"));
+        for test in files.filter(|test| !test.contains('/') && *test != "main") {
+            if !main.contains(&format!("mod {test};")) && !manifest.contains(&format!("tests/{test}.rs")) {
+                problems.push(Problem::in_file(
+                    &format!("{folder}{test}.rs"),
+                    format!("is run by nobody: add `mod {test};` to {folder}main.rs, the crate's one test binary"),
+                ));
+            }
+        }
+    }
+    problems
+}
+
 /// A module opens with its story; a module of tests has none but its names.
 pub fn stories(tree: &Tree) -> Vec<Problem> {
     tree.with_extension("rs")
@@ -137,6 +198,38 @@ mod tests {
               trait it needs and a crate above both implement it, or move what they share to a lower layer"
             ]
         );
+    }
+
+    #[test]
+    fn a_dependency_that_the_readme_does_not_name_is_told() {
+        let tree = Tree::of(&[
+            (
+                "crates/journal/Cargo.toml",
+                "[dependencies]\nenv.workspace = true\nserde = '1'\n",
+            ),
+            (
+                "crates/journal/README.md",
+                "* May depend on: `types`.\n* Must never know: `env`.",
+            ),
+        ]);
+        assert_eq!(declared_dependencies(&tree).len(), 1);
+    }
+
+    #[test]
+    fn a_test_file_outside_of_the_one_binary_is_told() {
+        let tree = Tree::of(&[
+            (
+                "crates/store/Cargo.toml",
+                "[package]\nautotests = false\n[[test]]\npath = 'tests/alone.rs'\n",
+            ),
+            ("crates/store/tests/main.rs", "mod model;\n"),
+            ("crates/store/tests/model.rs", ""),
+            ("crates/store/tests/alone.rs", ""),
+            ("crates/store/tests/lost.rs", ""),
+        ]);
+        let problems = messages(&tests_are_named(&tree));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].starts_with("crates/store/tests/lost.rs: is run by nobody"));
     }
 
     #[test]

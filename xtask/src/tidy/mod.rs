@@ -62,6 +62,8 @@ impl fmt::Display for Problem {
 const CHECKS: &[fn(&Tree) -> Vec<Problem>] = &[
     crates::layers,
     crates::readmes,
+    crates::declared_dependencies,
+    crates::tests_are_named,
     crates::stories,
     length::ratchet,
     dependencies::declared_once,

@@ -4,6 +4,8 @@
 //! Its time is the time of 64-bit divisions, which differ widely between processor generations: that is what the figure is
 //! known for, and why the division here must be the 64-bit one even where compilers would test for a shorter way first.
 
+#![allow(unsafe_code)]
+
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,6 +1,8 @@
 //! A cloud's own word that its limit was met: counters of the network driver (`ethtool -S`) that count what went beyond the
 //! instance's allowance, such as ENA's `bw_out_allowance_exceeded` and `pps_allowance_exceeded`. Other drivers have none.
 
+#![allow(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fs;

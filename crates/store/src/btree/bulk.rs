@@ -1,5 +1,7 @@
 //! Building a tree bottom-up from sorted records.
 
+#![allow(unsafe_code)]
+
 use super::cow::{separate, shared_between};
 use super::node::{FANOUT, FreshNode, NodePtr, SeparatorPtr, after, prefix_of};
 use super::{Tree, TreeKind};

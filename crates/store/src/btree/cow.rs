@@ -3,6 +3,8 @@
 //! Both go down once. On the way, a full child is split before it is entered, and a nearly empty one joined or levelled with
 //! its neighbour, so that nothing has to come back up.
 
+#![allow(unsafe_code)]
+
 use super::node::{
     FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, Separator, SeparatorPtr, after, prefix_of,
 };

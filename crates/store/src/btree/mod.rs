@@ -18,6 +18,8 @@
 //! entries (too new to be visible) and fewer (dead to everybody). Inner nodes count the entries below each child, so that the
 //! position of a key, and with it the size of a range, is known after one descent.
 
+#![allow(unsafe_code)]
+
 mod bulk;
 mod cow;
 mod node;

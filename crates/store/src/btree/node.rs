@@ -11,6 +11,8 @@
 //! Child `i` of an inner node holds the keys from separator `i` (inclusive) to separator `i + 1`; separator 0 is not used.
 //! A node that readers can reach never changes. The writer changes [`FreshNode`]s, which nobody else has seen.
 
+#![allow(unsafe_code)]
+
 use crate::record::{Record, RecordPtr, prefetch};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;

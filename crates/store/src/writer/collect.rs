@@ -6,6 +6,8 @@
 //! at again when that one is gone, or when the row changes once more; so no snapshot, however long it stalls, makes the writer
 //! look at all that was changed meanwhile again and again.
 
+#![allow(unsafe_code)]
+
 use super::Writer;
 use super::table::TableWriter;
 use crate::record::{EntryState, READY, Record, RecordPtr, WAITING};

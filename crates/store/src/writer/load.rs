@@ -1,5 +1,7 @@
 //! Loading a table from a checkpoint: its rows come in key order, so the trees are built from the leaves up.
 
+#![allow(unsafe_code)]
+
 use crate::btree::{TreeKind, build, free_record};
 use crate::memory::allocated;
 use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, RecordPtr, VersionPtr, record_bytes, version_bytes};

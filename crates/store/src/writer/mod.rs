@@ -5,6 +5,8 @@
 //! [`publish`](Writer::publish): first the new index roots become visible, then the timestamp that makes readers look for what is
 //! new in them.
 
+#![allow(unsafe_code)]
+
 mod collect;
 mod load;
 mod table;

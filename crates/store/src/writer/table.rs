@@ -1,5 +1,7 @@
 //! The writer's side of one table.
 
+#![allow(unsafe_code)]
+
 use super::collect::Queue;
 use crate::btree::{TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};

@@ -1,5 +1,7 @@
 //! Owned strings that clone without allocating: short ones inline, long ones shared.
 
+#![allow(unsafe_code)]
+
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;

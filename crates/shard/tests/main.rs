@@ -1,0 +1,11 @@
+//! A shard: commits, crashes, faults.
+//!
+//! One binary for all of the crate's integration tests: it links once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod commit;
+mod crash;
+mod faults;
+mod kill;
+mod support;

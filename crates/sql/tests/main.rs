@@ -1,0 +1,15 @@
+//! SQL as sessions see it.
+//!
+//! One binary for all of the crate's integration tests: it links once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod common;
+mod expressions;
+mod foreign_keys;
+mod golden;
+mod isolation;
+mod prepared;
+mod processes;
+mod support;
+mod time_limits;

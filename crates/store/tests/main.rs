@@ -1,0 +1,8 @@
+//! The store against a model, and with many threads.
+//!
+//! One binary for all of the crate's integration tests: it links once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod model;
+mod threads;

@@ -1,0 +1,10 @@
+//! Values against independent implementations.
+//!
+//! One binary for all of the crate's integration tests: it links once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod collation_differential;
+mod formats;
+mod json_differential;
+mod scalar_differential;
