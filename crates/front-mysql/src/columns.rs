@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use mysql_wire::Output;
 use mysql_wire::column::{ColumnDefinition, ColumnType, DefaultValue};
-use sql::result::{ResultColumn, ResultShape};
+use sql_api::result::{ResultColumn, ResultShape};
 use types::{CharsetId, CollationId, SqlType, TypeKind};
 
 /// How many different `character_set_results` of its users a plan keeps its columns encoded for.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use mysql_wire::command::{Command, SetOption, refresh};
 use mysql_wire::statement::{Execute, Prepared};
-use sql::result::{Done, ResultEnd, ServerStatus};
-use sql::session::Fetch;
+use sql_api::result::{Done, ResultEnd, ServerStatus};
+use sql_api::session::{Fetch, Session};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::backend::Session;
 use crate::columns::{write_definitions, write_field_list, write_parameters};
 use crate::host::FiberHost;
 use crate::login::Request;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
-use sql::host::Interrupt;
+use sql_api::host::Interrupt;
 use tokio::net::TcpStream;
 use types::{ErrorKind, SqlError};
 

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use sql::host::{Host, Interrupt, WaitEnd};
+use sql_api::host::{Host, Interrupt, WaitEnd};
 
 use crate::fiber::Suspender;
 use crate::registry::Handle;

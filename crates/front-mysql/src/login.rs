@@ -8,11 +8,11 @@ use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
-use sql::session::SessionOptions;
+use sql_api::session::{Session, SessionOptions};
 use types::{CollationId, ErrorKind, SqlError, SqlResult};
 
 use crate::authentication::{Authentication, Channel, Step};
-use crate::backend::{Account, ClientHost, Session};
+use crate::backend::{Account, ClientHost};
 use crate::input::Input;
 use crate::registry::Handle;
 use crate::server::Shared;

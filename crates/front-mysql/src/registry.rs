@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use mysql_wire::command::code;
 use parking_lot::Mutex;
-use sql::host::Interrupt;
-use sql::processes::{Kill, Process, Processes, Traffic};
+use sql_api::host::Interrupt;
+use sql_api::processes::{Kill, Process, Processes, Traffic};
 
 use crate::backend::ClientHost;
 use crate::clock::CoarseInstant;

@@ -6,8 +6,8 @@ use mysql_wire::frame::{self, Scan};
 use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
-use sql::host::Host;
-use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use sql_api::host::Host;
+use sql_api::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use std::pin::pin;
 use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 

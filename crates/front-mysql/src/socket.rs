@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
-use sql::host::Interrupt;
-use sql::session::Encryption;
+use sql_api::host::Interrupt;
+use sql_api::session::Encryption;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 

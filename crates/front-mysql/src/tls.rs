@@ -10,7 +10,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
-use sql::session::Encryption;
+use sql_api::session::Encryption;
 use tokio_rustls::TlsAcceptor;
 
 const CERTIFICATE_FILE: &str = "server-cert.pem";

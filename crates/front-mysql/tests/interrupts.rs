@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{TestServer, wait_until};
 use mysql_wire::command::Command;
-use sql::processes::Processes;
+use sql_api::processes::Processes;
 
 /// Until the process list shows that the connection runs a statement.
 fn wait_until_running(server: &TestServer, connection_id: u32) {

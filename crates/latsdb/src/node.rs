@@ -13,12 +13,12 @@ use anyhow::{Context, Result};
 use catalog::AuthenticationPlugin;
 use env::Env;
 use front_http::{Figures, Health, MemoryStatus, NodeStatus, ShardStatus, Status};
-use front_mysql::backend::{self, Account, Backend, ClientHost};
+use front_mysql::backend::{Account, Backend, ClientHost};
 use front_mysql::{Plugin, Registry};
 use parking_lot::Mutex;
 use shard::Shard;
 use sql::engine::Engine;
-use sql::session::SessionOptions;
+use sql_api::session::SessionOptions;
 use store::MemoryBudget;
 use types::SqlResult;
 
@@ -121,7 +121,7 @@ impl Backend for Sessions {
         })
     }
 
-    fn open_session(&self, options: SessionOptions) -> SqlResult<Box<dyn backend::Session>> {
+    fn open_session(&self, options: SessionOptions) -> SqlResult<Box<dyn sql_api::session::Session>> {
         Ok(Box::new(sql::session::Session::new(self.0.clone(), options)?))
     }
 }

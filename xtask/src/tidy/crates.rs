@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["types", "env", "lab-results"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
     &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
-    &["catalog", "transaction", "lab"],
+    &["catalog", "transaction", "sql-api", "lab"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use front_mysql::backend::{Account, Backend, ClientHost, Session};
+use front_mysql::backend::{Account, Backend, ClientHost};
 use mysql_wire::auth::{native, sha2};
-use sql::host::{Host, Interrupt, WaitEnd};
-use sql::processes::{Kill, Processes};
-use sql::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
-use sql::session::{Fetch, PreparedInfo, SessionOptions};
+use sql_api::host::{Host, Interrupt, WaitEnd};
+use sql_api::processes::{Kill, Processes};
+use sql_api::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use sql_api::session::{Fetch, PreparedInfo, Session, SessionOptions};
 use types::{CharsetId, CollationId, ErrorKind, RowLayout, SqlError, SqlResult, SqlType, Value};
 
 use front_mysql::{Plugin, Registry};

@@ -7,6 +7,7 @@
 //! * [`table_locks`]: LOCK TABLES;
 //! * [`services`]: what functions ask of the session.
 
+mod border;
 mod hints;
 mod prepared;
 mod services;
@@ -32,61 +33,11 @@ use prepared::PreparedStatements;
 use services::SessionState;
 
 pub(crate) use self::transaction::wait_for_commit;
+pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionOptions};
+
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::{Answer, is_planned};
 pub use table_locks::TableLocks;
-
-/// Who logged in, and how the client wants to be talked to.
-#[derive(Debug, Clone, Default)]
-pub struct SessionOptions {
-    pub connection_id: u32,
-    /// The user name that the client gave, and the host it came from (`USER()`).
-    pub user: String,
-    pub host: String,
-    /// The account it was matched with (`CURRENT_USER()`).
-    pub account_user: String,
-    pub account_host: String,
-    pub database: Option<String>,
-    /// The collation id of the handshake; an unknown one stands for the server's default.
-    pub collation_id: u16,
-    /// CLIENT_FOUND_ROWS: affected rows are matched rows.
-    pub found_rows: bool,
-    /// CLIENT_MULTI_STATEMENTS.
-    pub multi_statements: bool,
-    /// CLIENT_IGNORE_SPACE.
-    pub ignore_space: bool,
-    /// CLIENT_INTERACTIVE: `interactive_timeout` in place of `wait_timeout`.
-    pub interactive: bool,
-    /// Where the connection is encrypted.
-    pub encryption: Option<Encryption>,
-}
-
-/// How a connection is encrypted, in OpenSSL's words: clients compare them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encryption {
-    /// As `TLSv1.3`.
-    pub version: String,
-    /// As `TLS_AES_256_GCM_SHA384`.
-    pub cipher: String,
-}
-
-/// What `COM_STMT_PREPARE` answers.
-#[derive(Debug, Clone)]
-pub struct PreparedInfo {
-    pub id: u32,
-    pub parameters: usize,
-    /// The result's columns; none for a statement without a result set.
-    pub columns: Option<Arc<ResultShape>>,
-    pub warnings: u16,
-}
-
-/// How a prepared statement's rows are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetch {
-    All,
-    /// CURSOR_TYPE_READ_ONLY: the rows stay here until `COM_STMT_FETCH` asks for them.
-    Cursor,
-}
 
 /// One client's session. Lives on one thread at a time; statements run one after another.
 pub struct Session {

@@ -1,0 +1,90 @@
+//! A session as a front drives it: one per client, one command after another.
+
+use std::sync::Arc;
+
+use types::{CharsetId, SqlResult, Value};
+
+use crate::host::Host;
+use crate::result::{ResultShape, ResultSink, ServerStatus};
+
+/// Who logged in, and how the client wants to be talked to.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    pub connection_id: u32,
+    /// The user name that the client gave, and the host it came from (`USER()`).
+    pub user: String,
+    pub host: String,
+    /// The account it was matched with (`CURRENT_USER()`).
+    pub account_user: String,
+    pub account_host: String,
+    pub database: Option<String>,
+    /// The collation id of the handshake; an unknown one stands for the server's default.
+    pub collation_id: u16,
+    /// CLIENT_FOUND_ROWS: affected rows are matched rows.
+    pub found_rows: bool,
+    /// CLIENT_MULTI_STATEMENTS.
+    pub multi_statements: bool,
+    /// CLIENT_IGNORE_SPACE.
+    pub ignore_space: bool,
+    /// CLIENT_INTERACTIVE: `interactive_timeout` in place of `wait_timeout`.
+    pub interactive: bool,
+    /// Where the connection is encrypted.
+    pub encryption: Option<Encryption>,
+}
+
+/// How a connection is encrypted, in OpenSSL's words: clients compare them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encryption {
+    /// As `TLSv1.3`.
+    pub version: String,
+    /// As `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+}
+
+/// What `COM_STMT_PREPARE` answers.
+#[derive(Debug, Clone)]
+pub struct PreparedInfo {
+    pub id: u32,
+    pub parameters: usize,
+    /// The result's columns; none for a statement without a result set.
+    pub columns: Option<Arc<ResultShape>>,
+    pub warnings: u16,
+}
+
+/// How a prepared statement's rows are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetch {
+    All,
+    /// CURSOR_TYPE_READ_ONLY: the rows stay here until `COM_STMT_FETCH` asks for them.
+    Cursor,
+}
+
+/// One client's session; lives on one thread.
+pub trait Session {
+    fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()>;
+    fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo>;
+    fn execute(
+        &mut self,
+        id: u32,
+        parameters: &[Value],
+        fetch: Fetch,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()>;
+    fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()>;
+    fn reset_statement(&mut self, id: u32) -> SqlResult<()>;
+    fn close_statement(&mut self, id: u32);
+    fn use_database(&mut self, name: &str) -> SqlResult<()>;
+    fn reset(&mut self);
+    fn field_list(&mut self, table: &str, pattern: &str) -> SqlResult<Arc<ResultShape>>;
+    fn status(&self) -> ServerStatus;
+    /// COM_SET_OPTION: whether one COM_QUERY may hold several statements.
+    fn set_multi_statements(&mut self, allowed: bool);
+    /// The current database, for the process list.
+    fn database(&self) -> Option<&str>;
+    fn results_collation(&self) -> Option<u16>;
+    fn client_charset(&self) -> CharsetId;
+    fn wait_timeout_seconds(&self) -> u64;
+    fn max_allowed_packet(&self) -> u64;
+    fn ends(&self) -> bool;
+}
