@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use mysql_wire::column::ColumnDefinition;
 use mysql_wire::command::Command;
@@ -61,6 +62,11 @@ impl Client {
         };
         login.talk(&mut client)?;
         Ok(client)
+    }
+
+    /// An answer that takes longer than this is an error, and the connection lost.
+    pub fn limit_wait(&mut self, limit: Duration) -> Result<(), ClientError> {
+        Ok(self.stream.set_read_timeout(Some(limit))?)
     }
 
     /// Runs one statement. Of several results the last one counts.

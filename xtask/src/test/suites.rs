@@ -84,6 +84,36 @@ pub const SUITES: &[Suite] = &[
             Ok(command)
         },
     },
+    Suite {
+        name: "generated",
+        about: "statements made at random, checked against LatsDB itself, with restarts and kills",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(6),
+        command: |context| {
+            let mut generator = Command::new(env!("CARGO"));
+            let seconds = if context.options.long { "3600" } else { "60" };
+            generator
+                .args([
+                    "run",
+                    "--quiet",
+                    "--package",
+                    "sqlgen",
+                    "--",
+                    "itself",
+                    "--seconds",
+                    seconds,
+                ])
+                .args(["--port", &run::free_ports()?.to_string()])
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--out")
+                .arg(context.target("test-data/generated"))
+                .current_dir(&context.root);
+            Ok(generator)
+        },
+    },
     client(
         "client-cli",
         "the mariadb command line",

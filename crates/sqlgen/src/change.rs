@@ -1,0 +1,182 @@
+//! Statements that change rows, and the transactions around them.
+
+use crate::expr::{Name, Scope};
+use crate::kind;
+use crate::query::Generator;
+use crate::rng::Rng;
+use crate::schema::{Schema, Table, insert_rows};
+
+/// One statement, or a few that belong together.
+pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
+    let bases = schema.base_tables();
+    if bases.is_empty() {
+        return Vec::new();
+    }
+    let (table, other) = (*rng.pick(&bases), *rng.pick(&bases));
+    let one = match rng.below(20) {
+        0..=3 => {
+            let mut id = rng.between(5, 60);
+            let rows = rng.between(1, 3);
+            insert_rows(rng, table, &mut id, rows)
+        }
+        4 => insert_select(rng, schema, table),
+        5 | 6 => on_duplicate(rng, table),
+        7 => insert_one(rng, table, "REPLACE INTO"),
+        8 => insert_one(rng, table, "INSERT INTO"),
+        9..=12 => update(rng, schema, table),
+        13 | 14 => delete(rng, schema, table),
+        15 => joined_update(rng, table, other),
+        16 => joined_delete(rng, table, other),
+        17 => variable(rng, table),
+        _ => return transaction(rng, schema),
+    };
+    vec![one]
+}
+
+/// `UPDATE` or `DELETE` by the primary key, so that every server changes the same rows.
+fn filter(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let names = table.names(&table.name);
+    let condition = match rng.chance(20) {
+        true => {
+            let mut generator = Generator::new(rng, schema);
+            let (_, conditions) = generator.subqueries(&names);
+            // A subquery of the table that changes is another matter: 1093.
+            conditions
+                .into_iter()
+                .find(|condition| !condition.contains(&format!("FROM {} ", table.name)))
+                .unwrap_or_else(|| "1".to_owned())
+        }
+        false => Scope::of(&names).condition(rng, 1),
+    };
+    format!("{condition} AND {}.id % 3 = {}", table.name, rng.below(3))
+}
+
+fn assignment(rng: &mut Rng, table: &Table, qualifier: &str, names: &[Name]) -> String {
+    let writable = table.writable();
+    let Some(_) = writable.first() else {
+        return format!("{qualifier}.id = {qualifier}.id");
+    };
+    let column = *rng.pick(&writable);
+    let value = match rng.chance(50) || column.name == "p" {
+        true => kind::stored(rng, column.sql_type, column.kind),
+        false => Scope::of(names).expression(rng, column.kind, 1),
+    };
+    format!("{qualifier}.{} = {value}", column.name)
+}
+
+fn update(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let names = table.names(&table.name);
+    let set = assignment(rng, table, &table.name, &names);
+    let ignore = if rng.chance(30) { "IGNORE " } else { "" };
+    let order = if rng.chance(20) {
+        format!(" ORDER BY id LIMIT {}", rng.between(0, 4))
+    } else {
+        String::new()
+    };
+    format!(
+        "UPDATE {ignore}{} SET {set} WHERE {}{order}",
+        table.name,
+        filter(rng, schema, table)
+    )
+}
+
+fn delete(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let order = if rng.chance(20) {
+        format!(" ORDER BY id DESC LIMIT {}", rng.between(0, 2))
+    } else {
+        String::new()
+    };
+    format!("DELETE FROM {} WHERE {}{order}", table.name, filter(rng, schema, table))
+}
+
+fn joined_update(rng: &mut Rng, table: &Table, other: &Table) -> String {
+    let names = table.names("a1");
+    let set = assignment(rng, table, "a1", &names);
+    format!(
+        "UPDATE {} a1 JOIN {} a2 ON a1.id = a2.id SET {set} WHERE a2.id < {}",
+        table.name,
+        other.name,
+        rng.between(1, 8)
+    )
+}
+
+fn joined_delete(rng: &mut Rng, table: &Table, other: &Table) -> String {
+    format!(
+        "DELETE a1 FROM {} a1 LEFT JOIN {} a2 ON a1.id = a2.id WHERE a2.id IS NULL AND a1.id > {}",
+        table.name,
+        other.name,
+        rng.between(4, 30)
+    )
+}
+
+fn insert_one(rng: &mut Rng, table: &Table, verb: &str) -> String {
+    let mut id = rng.between(0, 12);
+    let plain = insert_rows(rng, table, &mut id, 1);
+    match plain.split_once("INTO ") {
+        Some((_, rest)) => format!("{verb} {rest}"),
+        None => plain,
+    }
+}
+
+fn on_duplicate(rng: &mut Rng, table: &Table) -> String {
+    let insert = insert_one(rng, table, "INSERT INTO");
+    let names = table.names(&table.name);
+    let set = assignment(rng, table, &table.name, &names);
+    format!("{insert} ON DUPLICATE KEY UPDATE {set}")
+}
+
+fn insert_select(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let sources: Vec<&Table> = schema
+        .base_tables()
+        .into_iter()
+        .filter(|other| other.name != table.name)
+        .collect();
+    let source = if sources.is_empty() { table } else { *rng.pick(&sources) };
+    let names = source.names(&source.name);
+    let scope = Scope::of(&names);
+    let writable = table.writable();
+    let (mut columns, mut items) = (vec!["id"], vec![format!("id + {}", rng.between(20, 90))]);
+    for column in writable.iter().filter(|column| column.name != "p") {
+        columns.push(&column.name);
+        items.push(match rng.chance(60) {
+            true => kind::stored(rng, column.sql_type, column.kind),
+            false => scope.expression(rng, column.kind, 0),
+        });
+    }
+    let ignore = if rng.chance(60) { "IGNORE " } else { "" };
+    format!(
+        "INSERT {ignore}INTO {} ({}) SELECT {} FROM {} WHERE id < {} ORDER BY id",
+        table.name,
+        columns.join(", "),
+        items.join(", "),
+        source.name,
+        rng.between(2, 6)
+    )
+}
+
+fn variable(rng: &mut Rng, table: &Table) -> String {
+    let names = table.names(&table.name);
+    let (aggregate, _) = Scope::of(&names).aggregate(rng, 0);
+    format!("SET @v = (SELECT {aggregate} FROM {})", table.name)
+}
+
+fn transaction(rng: &mut Rng, schema: &Schema) -> Vec<String> {
+    let mut statements = vec!["START TRANSACTION".to_owned()];
+    let bases = schema.base_tables();
+    let mut saved = false;
+    for _ in 0..rng.between(1, 4) {
+        let table = *rng.pick(&bases);
+        match rng.below(6) {
+            0 => {
+                statements.push("SAVEPOINT s".to_owned());
+                saved = true;
+            }
+            1 if saved => statements.push("ROLLBACK TO SAVEPOINT s".to_owned()),
+            2 => statements.push(delete(rng, schema, table)),
+            3 => statements.push(insert_one(rng, table, "INSERT INTO")),
+            _ => statements.push(update(rng, schema, table)),
+        }
+    }
+    statements.push(if rng.chance(60) { "COMMIT" } else { "ROLLBACK" }.to_owned());
+    statements
+}

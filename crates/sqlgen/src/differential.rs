@@ -1,0 +1,306 @@
+//! LatsDB beside MySQL: the same statements to both, and what came of each.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use mysql_client::{Answer, Client, ClientError};
+
+use crate::compare::{self, Depth, Difference};
+use crate::explained::Explained;
+use crate::itself;
+use crate::plan::{Episode, Role};
+use crate::session::{self, Server};
+use crate::shrink::{self, Shows};
+
+pub struct Options {
+    pub ours: Server,
+    pub theirs: Server,
+    pub seed: u64,
+    pub statements: u64,
+    pub deadline: Instant,
+    pub connections: u64,
+    pub depth: Depth,
+    /// Prefix of the databases.
+    pub database: String,
+    /// Where findings go.
+    pub out: PathBuf,
+    /// Of one class so many are shrunk.
+    pub keep: usize,
+}
+
+/// What all connections found.
+#[derive(Default)]
+pub struct Report {
+    pub statements: u64,
+    pub episodes: u64,
+    /// Statements that both refused: a measure of the generator.
+    pub refused: u64,
+    pub explained: BTreeMap<String, u64>,
+    pub unexplained: BTreeMap<String, u64>,
+    /// Checks of LatsDB against itself.
+    pub itself: u64,
+    kept: BTreeMap<String, usize>,
+    next_seed: u64,
+}
+
+const STATEMENTS_OF_AN_EPISODE: usize = 150;
+/// How long one finding is made smaller.
+const SHRINKING: Duration = Duration::from_secs(8);
+
+pub fn run(options: &Options) -> Result<Report> {
+    std::fs::create_dir_all(&options.out)?;
+    let explained = Explained::built_in();
+    let report = Mutex::new(Report {
+        next_seed: options.seed,
+        ..Report::default()
+    });
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.connections)
+            .map(|worker| {
+                let (explained, report) = (&explained, &report);
+                scope.spawn(move || {
+                    let database = format!("{}_{worker}", options.database);
+                    Worker {
+                        options,
+                        explained,
+                        report,
+                        database,
+                    }
+                    .work()
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| anyhow::bail!("a worker panicked")))
+    })?;
+    Ok(report.into_inner().unwrap_or_else(|broken| broken.into_inner()))
+}
+
+struct Worker<'a> {
+    options: &'a Options,
+    explained: &'a Explained,
+    report: &'a Mutex<Report>,
+    database: String,
+}
+
+/// Two sessions in the same state.
+struct Pair {
+    ours: Client,
+    theirs: Client,
+}
+
+/// What one statement gave.
+struct Outcome {
+    ours: Answer,
+    difference: Option<Difference>,
+}
+
+impl Pair {
+    fn new(options: &Options, database: &str) -> Result<Pair> {
+        Ok(Pair {
+            ours: options.ours.connect_to_new(database)?,
+            theirs: options.theirs.connect_to_new(database)?,
+        })
+    }
+
+    fn ask(&mut self, sql: &str, depth: Depth) -> Result<Outcome> {
+        let theirs = self.theirs.query(sql)?;
+        let ours = match self.ours.query(sql) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(lost(&error)),
+        };
+        let mut difference = compare::difference(sql, &ours, &theirs, depth);
+        let counts = (session::warning_count(&ours), session::warning_count(&theirs));
+        if difference.is_none() && counts.0 != counts.1 && !matches!(ours, Answer::Error { .. }) {
+            let codes = session::warning_codes(&mut self.ours)?;
+            difference = compare::warnings(&codes, &session::warning_codes(&mut self.theirs)?);
+        }
+        Ok(Outcome { ours, difference })
+    }
+}
+
+/// The connection is gone, or no answer came.
+fn lost(error: &ClientError) -> Outcome {
+    Outcome {
+        ours: Answer::Error {
+            code: 2013,
+            sqlstate: "HY000".to_owned(),
+            message: error.to_string(),
+        },
+        difference: Some(Difference::new("lost", error.to_string())),
+    }
+}
+
+impl Worker<'_> {
+    fn report(&self) -> std::sync::MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    fn work(&self) -> Result<()> {
+        loop {
+            let seed = {
+                let mut report = self.report();
+                if report.statements >= self.options.statements || Instant::now() > self.options.deadline {
+                    return Ok(());
+                }
+                report.episodes += 1;
+                report.next_seed += 1;
+                report.next_seed - 1
+            };
+            self.episode(seed)?;
+        }
+    }
+
+    fn episode(&self, seed: u64) -> Result<()> {
+        let mut pair = Pair::new(self.options, &self.database)?;
+        let mut episode = Episode::new(seed);
+        let mut history: Vec<String> = Vec::new();
+        for _ in 0..STATEMENTS_OF_AN_EPISODE {
+            if Instant::now() > self.options.deadline {
+                break;
+            }
+            let (sql, role) = episode.next();
+            let outcome = pair.ask(&sql, self.options.depth)?;
+            let refused = matches!(outcome.ours, Answer::Error { .. });
+            {
+                let mut report = self.report();
+                report.statements += 1;
+                report.refused += u64::from(refused && outcome.difference.is_none());
+            }
+            if let Some(difference) = outcome.difference {
+                self.found(seed, &history, &sql, &difference)?;
+                // After a change that went differently nothing can be compared.
+                if role == Role::Change || difference.class == "lost" {
+                    return Ok(());
+                }
+            } else if role == Role::Query && !refused && episode.rng.chance(15) {
+                self.report().itself += 1;
+                if let Some(difference) = itself::prepared(&mut pair.ours, &sql, &outcome.ours)? {
+                    self.found(seed, &history, &sql, &difference)?;
+                }
+            }
+            match (role, refused) {
+                (Role::Change, false) => history.push(sql),
+                (Role::Change, true) => episode.failed(&sql),
+                (Role::Query, _) => {}
+            }
+        }
+        self.tables_agree(seed, &mut pair, &episode, &history)
+    }
+
+    /// At the end of an episode both have the same rows.
+    fn tables_agree(&self, seed: u64, pair: &mut Pair, episode: &Episode, history: &[String]) -> Result<()> {
+        for table in &episode.schema.base_tables() {
+            let sql = format!("SELECT * FROM {}", table.name);
+            if let Some(difference) = pair.ask(&sql, self.options.depth)?.difference {
+                self.found(seed, history, &sql, &difference)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&self, seed: u64, history: &[String], sql: &str, difference: &Difference) -> Result<()> {
+        if let Some(why) = self.explained.why(sql, difference) {
+            *self.report().explained.entry(why.to_owned()).or_default() += 1;
+            return Ok(());
+        }
+        let number = {
+            let mut report = self.report();
+            *report.unexplained.entry(difference.class.clone()).or_default() += 1;
+            let kept = report.kept.entry(difference.class.clone()).or_default();
+            *kept += 1;
+            *kept
+        };
+        if number > self.options.keep {
+            return Ok(());
+        }
+        let script = [history, &[sql.to_owned()]].concat();
+        let mut search = Search {
+            worker: self,
+            class: difference.class.clone(),
+            database: format!("{}_shrink", self.database),
+            until: Instant::now() + SHRINKING,
+            last: None,
+        };
+        // What shows only beside others, or on a prepared statement, is kept as it is.
+        let script = if search.shows(&script) {
+            shrink::shrink(script, &mut search)
+        } else {
+            script
+        };
+        let difference = search.last.take().unwrap_or_else(|| difference.clone());
+        let name: String = difference
+            .class
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let path = self.options.out.join(format!("{name}_{seed}.test"));
+        std::fs::write(&path, as_script(seed, &script, &difference))?;
+        println!(
+            "{} (seed {seed}): {}\n{}",
+            difference.class,
+            script.last().cloned().unwrap_or_default(),
+            difference.detail
+        );
+        Ok(())
+    }
+}
+
+/// A script of `tests/sql`; `cargo xtask oracle record` fills in the answer.
+fn as_script(seed: u64, script: &[String], difference: &Difference) -> String {
+    let mut text = format!("# {}, seed {seed}\n", difference.class);
+    for line in difference.detail.lines() {
+        text += &format!("# {line}\n");
+    }
+    for (at, sql) in script.iter().enumerate() {
+        text += &format!("\n{sql}\n");
+        if at + 1 == script.len() {
+            text += "----\n";
+        }
+    }
+    text
+}
+
+struct Search<'a> {
+    worker: &'a Worker<'a>,
+    class: String,
+    database: String,
+    until: Instant,
+    last: Option<Difference>,
+}
+
+impl Shows for Search<'_> {
+    fn shows(&mut self, script: &[String]) -> bool {
+        let run = || -> Result<Option<Difference>> {
+            let mut pair = Pair::new(self.worker.options, &self.database)?;
+            let Some((last, before)) = script.split_last() else {
+                return Ok(None);
+            };
+            for sql in before {
+                let outcome = pair.ask(sql, Depth::Content)?;
+                if outcome
+                    .difference
+                    .is_some_and(|difference| !difference.class.starts_with("warnings"))
+                {
+                    return Ok(None);
+                }
+            }
+            Ok(pair.ask(last, self.worker.options.depth)?.difference)
+        };
+        match run() {
+            Ok(Some(difference)) if difference.class == self.class => {
+                self.last = Some(difference);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn may_try(&mut self) -> bool {
+        Instant::now() < self.until
+    }
+}

@@ -1,0 +1,446 @@
+//! Queries: joins of all kinds, derived tables, subqueries, common table expressions, grouping, windows, set operations.
+
+use crate::expr::{Name, Scope};
+use crate::kind::Kind;
+use crate::rng::Rng;
+use crate::schema::Schema;
+
+/// A query with what the comparison has to know of it.
+#[derive(Debug, Clone)]
+pub struct Query {
+    pub sql: String,
+    /// Of its columns, which are named `x0`, `x1`, ….
+    pub kinds: Vec<Kind>,
+}
+
+/// The tables of a FROM clause and the columns they bring.
+#[derive(Debug, Clone)]
+pub struct From {
+    pub sql: String,
+    pub names: Vec<Name>,
+    /// The primary keys, which tell the rows apart; empty where there are none.
+    pub ids: Vec<String>,
+}
+
+pub struct Generator<'a> {
+    pub rng: &'a mut Rng,
+    pub schema: &'a Schema,
+    /// Of aliases.
+    counter: usize,
+    /// How deep expressions go.
+    depth: usize,
+}
+
+impl<'a> Generator<'a> {
+    pub fn new(rng: &'a mut Rng, schema: &'a Schema) -> Generator<'a> {
+        let depth = *rng.pick(&[1, 1, 2, 2, 3]);
+        Generator {
+            rng,
+            schema,
+            counter: 0,
+            depth,
+        }
+    }
+
+    fn alias(&mut self) -> String {
+        self.counter += 1;
+        format!("a{}", self.counter)
+    }
+
+    /// One table under an alias.
+    pub fn one_table(&mut self) -> From {
+        let alias = self.alias();
+        let table = self.rng.pick(&self.schema.tables).clone();
+        From {
+            sql: format!("{} {alias}", table.name),
+            names: if table.is_view {
+                table.names(&alias).split_off(1)
+            } else {
+                table.names(&alias)
+            },
+            ids: if table.is_view {
+                Vec::new()
+            } else {
+                vec![format!("{alias}.id")]
+            },
+        }
+    }
+
+    /// A table, a derived table or a join.
+    pub fn from(&mut self, budget: usize) -> From {
+        let mut from = self.source(budget);
+        let joins = if budget == 0 {
+            0
+        } else {
+            *self.rng.pick(&[0, 0, 1, 1, 2])
+        };
+        for _ in 0..joins {
+            let right = self.source(budget - 1);
+            from = self.join(from, right);
+        }
+        from
+    }
+
+    fn source(&mut self, budget: usize) -> From {
+        if budget == 0 || self.rng.chance(80) {
+            return self.one_table();
+        }
+        let inner = self.select(budget - 1, &[]);
+        let alias = self.alias();
+        From {
+            sql: format!("({}) {alias}", inner.sql),
+            names: columns(&alias, &inner.kinds),
+            ids: Vec::new(),
+        }
+    }
+
+    fn join(&mut self, left: From, right: From) -> From {
+        let mut names = left.names.clone();
+        names.extend(right.names.iter().cloned());
+        let ids = if left.ids.is_empty() || right.ids.is_empty() {
+            Vec::new()
+        } else {
+            [left.ids.clone(), right.ids.clone()].concat()
+        };
+        let on = if self.rng.chance(60) {
+            self.equality(&left.names, &right.names)
+        } else {
+            Scope::of(&names).condition(self.rng, 1)
+        };
+        let both_have_id = left.ids.len() == 1 && right.ids.len() == 1;
+        let sql = match self.rng.below(12) {
+            0..=3 => format!("{} JOIN {} ON {on}", left.sql, right.sql),
+            4..=6 => format!("{} LEFT JOIN {} ON {on}", left.sql, right.sql),
+            7 | 8 => format!("{} RIGHT JOIN {} ON {on}", left.sql, right.sql),
+            9 => format!("{} CROSS JOIN {}", left.sql, right.sql),
+            10 if both_have_id => format!("{} LEFT JOIN {} USING (id)", left.sql, right.sql),
+            11 if both_have_id => format!("{} JOIN {} USING (id)", left.sql, right.sql),
+            _ => format!("{} STRAIGHT_JOIN {} ON {on}", left.sql, right.sql),
+        };
+        From { sql, names, ids }
+    }
+
+    fn equality(&mut self, left: &[Name], right: &[Name]) -> String {
+        let one = self.rng.pick(left).clone();
+        let fitting: Vec<&Name> = right.iter().filter(|name| name.kind == one.kind).collect();
+        match fitting.is_empty() {
+            true => format!("{} = {}", one.sql, self.rng.pick(right).sql),
+            false => format!("{} = {}", one.sql, self.rng.pick(&fitting).sql),
+        }
+    }
+
+    /// Subqueries over `outer`: those with one value, and conditions.
+    pub fn subqueries(&mut self, outer: &[Name]) -> (Vec<String>, Vec<String>) {
+        let (mut scalars, mut conditions) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            let from = self.one_table();
+            let mut names = from.names.clone();
+            if self.rng.chance(60) {
+                names.extend(outer.iter().cloned());
+            }
+            let filter = Scope::of(&names).condition(self.rng, 1);
+            let ints: Vec<&Name> = from.names.iter().filter(|name| name.kind == Kind::Int).collect();
+            let own = match ints.is_empty() {
+                true => "1".to_owned(),
+                false => self.rng.pick(&ints).sql.clone(),
+            };
+            let aggregate = *self.rng.pick(&["COUNT(*)", "MAX(?)", "MIN(?)", "SUM(?)"]);
+            scalars.push(format!(
+                "(SELECT {} FROM {} WHERE {filter})",
+                aggregate.replace('?', &own),
+                from.sql
+            ));
+            let left = Scope::of(outer).expression(self.rng, Kind::Int, 0);
+            let op = *self.rng.pick(&["=", "<>", "<", ">="]);
+            let some = *self.rng.pick(&["ANY", "ALL", "SOME"]);
+            conditions.push(match self.rng.below(6) {
+                0 | 1 => format!("({left} IN (SELECT {own} FROM {} WHERE {filter}))", from.sql),
+                2 => format!("({left} NOT IN (SELECT {own} FROM {} WHERE {filter}))", from.sql),
+                3 => format!("({left} {op} {some} (SELECT {own} FROM {} WHERE {filter}))", from.sql),
+                4 => format!("(NOT EXISTS (SELECT 1 FROM {} WHERE {filter}))", from.sql),
+                _ => format!("EXISTS (SELECT {own} FROM {} WHERE {filter})", from.sql),
+            });
+            if self.rng.chance(20) {
+                let more = Scope::of(outer).expression(self.rng, Kind::Int, 0);
+                conditions.push(format!(
+                    "(({left}, {more}) IN (SELECT {own}, {own} FROM {} WHERE {filter}))",
+                    from.sql
+                ));
+            }
+        }
+        (scalars, conditions)
+    }
+
+    /// A SELECT without ORDER BY: its rows are a multiset.
+    pub fn select(&mut self, budget: usize, more: &[From]) -> Query {
+        let from = match more.is_empty() || self.rng.chance(30) {
+            true => self.from(budget),
+            false => {
+                let given = self.rng.pick(more).clone();
+                match budget > 0 && self.rng.chance(40) {
+                    true => {
+                        let right = self.one_table();
+                        self.join(given, right)
+                    }
+                    false => given,
+                }
+            }
+        };
+        let (scalars, conditions) = match budget > 0 && self.rng.chance(40) {
+            true => self.subqueries(&from.names),
+            false => Default::default(),
+        };
+        let scope = Scope {
+            names: &from.names,
+            scalars: &scalars,
+            conditions: &conditions,
+        };
+        let filter = match self.rng.chance(65) {
+            true => format!(" WHERE {}", scope.condition(self.rng, self.depth)),
+            false => String::new(),
+        };
+        match self.rng.below(10) {
+            0..=2 => self.grouped(&from, &scope, &filter),
+            3 => self.windowed(&from, &scope, &filter),
+            _ => {
+                let distinct = if self.rng.chance(15) { "DISTINCT " } else { "" };
+                let (items, kinds) = self.items(&scope);
+                Query {
+                    sql: format!("SELECT {distinct}{items} FROM {}{filter}", from.sql),
+                    kinds,
+                }
+            }
+        }
+    }
+
+    fn items(&mut self, scope: &Scope<'_>) -> (String, Vec<Kind>) {
+        let (mut items, mut kinds) = (Vec::new(), Vec::new());
+        for at in 0..self.rng.between(1, 4) {
+            let (item, kind) = scope.any(self.rng, self.depth);
+            items.push(format!("{item} AS x{at}"));
+            kinds.push(kind);
+        }
+        (items.join(", "), kinds)
+    }
+
+    fn grouped(&mut self, from: &From, scope: &Scope<'_>, filter: &str) -> Query {
+        let plain = Scope::of(scope.names);
+        let (mut items, mut kinds, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.rng.between(0, 2) {
+            // Which of several equal texts stands for the group is not said: numbers and dates only.
+            let kind = *self
+                .rng
+                .pick(&[Kind::Int, Kind::Int, Kind::Decimal, Kind::Date, Kind::Datetime]);
+            let names: Vec<&Name> = scope.names.iter().filter(|name| name.kind == kind).collect();
+            let key = match names.is_empty() || self.rng.chance(25) {
+                true => plain.expression(self.rng, kind, 1),
+                false => self.rng.pick(&names).sql.clone(),
+            };
+            if key.contains('.') {
+                items.push(format!("{key} AS x{}", items.len()));
+                kinds.push(kind);
+                keys.push(key);
+            }
+        }
+        for _ in 0..self.rng.between(1, 3) {
+            let (aggregate, kind) = plain.aggregate(self.rng, 1);
+            items.push(format!("{aggregate} AS x{}", items.len()));
+            kinds.push(kind);
+        }
+        let mut sql = format!("SELECT {} FROM {}{filter}", items.join(", "), from.sql);
+        if !keys.is_empty() {
+            sql += &format!(" GROUP BY {}", keys.join(", "));
+            if self.rng.chance(12) {
+                sql += " WITH ROLLUP";
+            }
+        }
+        if self.rng.chance(20) {
+            let (aggregate, _) = plain.aggregate(self.rng, 0);
+            sql += &format!(
+                " HAVING {aggregate} {} {}",
+                self.rng.pick(&["<", ">", "=", "<>", ">="]),
+                self.rng.between(0, 5)
+            );
+        }
+        Query { sql, kinds }
+    }
+
+    fn windowed(&mut self, from: &From, scope: &Scope<'_>, filter: &str) -> Query {
+        let plain = Scope::of(scope.names);
+        let (mut items, mut kinds) = self.items(scope);
+        if from.ids.is_empty() {
+            return Query {
+                sql: format!("SELECT {items} FROM {}{filter}", from.sql),
+                kinds,
+            };
+        }
+        for _ in 0..self.rng.between(1, 2) {
+            let argument = plain.expression(self.rng, Kind::Int, 1);
+            let function = self.rng.pick(&[
+                "ROW_NUMBER()",
+                "RANK()",
+                "DENSE_RANK()",
+                "PERCENT_RANK()",
+                "CUME_DIST()",
+                "NTILE(3)",
+                "LAG(?)",
+                "LEAD(?, 2)",
+                "LAG(?, 1, 7)",
+                "FIRST_VALUE(?)",
+                "LAST_VALUE(?)",
+                "NTH_VALUE(?, 2)",
+                "SUM(?)",
+                "COUNT(?)",
+                "MIN(?)",
+                "MAX(?)",
+                "AVG(?)",
+                "COUNT(*)",
+                "BIT_OR(?)",
+            ]);
+            let partition = match self.rng.chance(60) {
+                true => format!("PARTITION BY {} ", self.rng.pick(scope.names).sql),
+                false => String::new(),
+            };
+            // The primary keys make the order total.
+            let order = match self.rng.chance(30) {
+                true => format!(
+                    "{} DESC, {}",
+                    plain.expression(self.rng, Kind::Int, 1),
+                    from.ids.join(", ")
+                ),
+                false => from.ids.join(", "),
+            };
+            let frame = match self.rng.chance(60) {
+                true => *self.rng.pick(&[
+                    " ROWS UNBOUNDED PRECEDING",
+                    " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+                    " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+                    " ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+                    " ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+                    " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+                    " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+                ]),
+                false => "",
+            };
+            items += &format!(
+                ", {} OVER ({partition}ORDER BY {order}{frame}) AS x{}",
+                function.replace('?', &argument),
+                kinds.len()
+            );
+            kinds.push(Kind::Int);
+        }
+        Query {
+            sql: format!("SELECT {items} FROM {}{filter}", from.sql),
+            kinds,
+        }
+    }
+
+    /// Any query: with common table expressions, set operations, ORDER BY and LIMIT.
+    pub fn query(&mut self) -> Query {
+        match self.rng.below(10) {
+            0 => self.with(),
+            1 => self.recursive(),
+            2 => self.set_operation(),
+            _ => {
+                let query = self.select(2, &[]);
+                self.ordered(query)
+            }
+        }
+    }
+
+    fn with(&mut self) -> Query {
+        let inner = self.select(1, &[]);
+        let name = self.alias();
+        let given = From {
+            sql: name.clone(),
+            names: columns(&name, &inner.kinds),
+            ids: Vec::new(),
+        };
+        let outer = self.select(1, &[given]);
+        Query {
+            sql: format!("WITH {name} AS ({}) {}", inner.sql, outer.sql),
+            kinds: outer.kinds,
+        }
+    }
+
+    fn recursive(&mut self) -> Query {
+        let from = self.one_table();
+        let end = self.rng.between(2, 8);
+        let value = Scope::of(&from.names).expression(self.rng, Kind::Int, 1);
+        let step = *self.rng.pick(&["n + 1", "n + 2", "n * 2"]);
+        Query {
+            sql: format!(
+                "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT {step} FROM r WHERE n < {end}) SELECT r.n AS x0, {value} AS x1 FROM r \
+                 JOIN {} ON r.n = {}",
+                from.sql,
+                Scope::of(&from.names).expression(self.rng, Kind::Int, 0)
+            ),
+            kinds: vec![Kind::Int, Kind::Int],
+        }
+    }
+
+    fn set_operation(&mut self) -> Query {
+        let first = self.select(1, &[]);
+        let mut sql = first.sql.clone();
+        for _ in 0..self.rng.between(1, 2) {
+            let from = self.from(1);
+            let scope = Scope::of(&from.names);
+            let items: Vec<String> = first
+                .kinds
+                .iter()
+                .enumerate()
+                .map(|(at, kind)| format!("{} AS x{at}", scope.expression(self.rng, *kind, 1)))
+                .collect();
+            let op = *self.rng.pick(&[
+                "UNION",
+                "UNION ALL",
+                "UNION ALL",
+                "EXCEPT",
+                "INTERSECT",
+                "UNION DISTINCT",
+            ]);
+            let right = format!("SELECT {} FROM {}", items.join(", "), from.sql);
+            sql = match self.rng.chance(30) {
+                true => format!("({sql}) {op} ({right})"),
+                false => format!("{sql} {op} {right}"),
+            };
+        }
+        Query {
+            sql,
+            kinds: first.kinds,
+        }
+    }
+
+    /// Adds ORDER BY over every column, and LIMIT where equal rows look equal.
+    fn ordered(&mut self, query: Query) -> Query {
+        if !self.rng.chance(45) || query.sql.contains("ROLLUP") {
+            return query;
+        }
+        let keys: Vec<String> = (1..=query.kinds.len())
+            .map(|at| format!("{at}{}", self.rng.pick(&["", "", " DESC"])))
+            .collect();
+        let mut sql = format!("{} ORDER BY {}", query.sql, keys.join(", "));
+        let exact = query
+            .kinds
+            .iter()
+            .all(|kind| !matches!(kind, Kind::Text | Kind::Json | Kind::Double));
+        if exact && self.rng.chance(50) {
+            sql += &format!(" LIMIT {}", self.rng.between(0, 6));
+            if self.rng.chance(30) {
+                sql += &format!(" OFFSET {}", self.rng.between(0, 3));
+            }
+        }
+        Query {
+            sql,
+            kinds: query.kinds,
+        }
+    }
+}
+
+fn columns(alias: &str, kinds: &[Kind]) -> Vec<Name> {
+    let name = |(at, kind): (usize, &Kind)| Name {
+        sql: format!("{alias}.x{at}"),
+        kind: *kind,
+    };
+    kinds.iter().enumerate().map(name).collect()
+}

@@ -1,0 +1,305 @@
+//! Tables, views and their changes: what exists, as the generator knows it.
+
+use crate::expr::{Name, Scope};
+use crate::kind::{self, Index, Kind, TYPES};
+use crate::rng::Rng;
+
+#[derive(Debug, Clone)]
+pub struct Column {
+    pub name: String,
+    pub sql_type: &'static str,
+    pub kind: Kind,
+    pub index: Index,
+    pub generated: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub name: String,
+    /// Every table has `id INT PRIMARY KEY` before these.
+    pub columns: Vec<Column>,
+    /// Names of secondary indexes.
+    pub indexes: Vec<String>,
+    pub is_view: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Schema {
+    pub tables: Vec<Table>,
+    counter: usize,
+}
+
+impl Table {
+    /// The columns under an alias.
+    pub fn names(&self, alias: &str) -> Vec<Name> {
+        let id = Name {
+            sql: format!("{alias}.id"),
+            kind: Kind::Int,
+        };
+        let columns = self.columns.iter().map(|column| Name {
+            sql: format!("{alias}.{}", column.name),
+            kind: column.kind,
+        });
+        std::iter::once(id).chain(columns).collect()
+    }
+
+    /// The columns that may be written.
+    pub fn writable(&self) -> Vec<&Column> {
+        self.columns.iter().filter(|column| !column.generated).collect()
+    }
+}
+
+impl Schema {
+    pub fn base_tables(&self) -> Vec<&Table> {
+        self.tables.iter().filter(|table| !table.is_view).collect()
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.counter += 1;
+        format!("{prefix}{}", self.counter)
+    }
+
+    /// Statements that make a table and fill it.
+    pub fn create_table(&mut self, rng: &mut Rng) -> Vec<String> {
+        let name = self.fresh("t");
+        let mut table = Table {
+            name: name.clone(),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            is_view: false,
+        };
+        let id = if rng.chance(25) {
+            "id INT PRIMARY KEY AUTO_INCREMENT"
+        } else {
+            "id INT PRIMARY KEY"
+        };
+        let mut parts = vec![id.to_owned()];
+        for _ in 0..rng.between(2, 6) {
+            parts.push(self.column(rng, &mut table));
+        }
+        if rng.chance(20) {
+            let check = Scope::of(&plain_names(&table)).condition(rng, 1);
+            parts.push(format!("CHECK ({check} OR id < 1000)"));
+        }
+        for _ in 0..rng.between(0, 3) {
+            parts.extend(self.index(rng, &mut table));
+        }
+        let parents: Vec<String> = self.base_tables().iter().map(|table| table.name.clone()).collect();
+        if !parents.is_empty() && rng.chance(25) {
+            let parent = rng.pick(&parents);
+            let action = *rng.pick(&[
+                "",
+                " ON DELETE CASCADE",
+                " ON DELETE SET NULL",
+                " ON UPDATE CASCADE ON DELETE CASCADE",
+            ]);
+            table.columns.push(Column {
+                name: "p".to_owned(),
+                sql_type: "INT",
+                kind: Kind::Int,
+                index: Index::Whole,
+                generated: false,
+            });
+            parts.push("p INT".to_owned());
+            parts.push(format!("FOREIGN KEY (p) REFERENCES {parent} (id){action}"));
+        }
+        let mut statements = vec![format!("CREATE TABLE {name} ({})", parts.join(", "))];
+        let mut id = 0;
+        for _ in 0..rng.between(2, 4) {
+            let rows = rng.between(1, 6);
+            statements.push(insert_rows(rng, &table, &mut id, rows));
+        }
+        self.tables.push(table);
+        statements
+    }
+
+    /// A column's definition; it joins the table.
+    fn column(&mut self, rng: &mut Rng, table: &mut Table) -> String {
+        let name = self.fresh("c");
+        let (sql_type, kind, index) = *rng.pick(TYPES);
+        let mut definition = format!("{name} {sql_type}");
+        let before = plain_names(table);
+        let generated = rng.chance(8)
+            && !before.is_empty()
+            && matches!(kind, Kind::Int | Kind::Decimal | Kind::Double | Kind::Text);
+        if generated {
+            let of = Scope::of(&before).expression(rng, kind, 1);
+            let how = *rng.pick(&["VIRTUAL", "STORED"]);
+            definition += &format!(" GENERATED ALWAYS AS ({of}) {how}");
+        } else if rng.chance(12) && !sql_type.ends_with("NULL") {
+            definition += " NOT NULL";
+        } else if rng.chance(20) && index == Index::Whole {
+            definition += &format!(" DEFAULT {}", default_of(sql_type, kind));
+        }
+        table.columns.push(Column {
+            name,
+            sql_type,
+            kind,
+            index,
+            generated,
+        });
+        definition
+    }
+
+    /// An index's definition, if some column can have one.
+    fn index(&mut self, rng: &mut Rng, table: &mut Table) -> Option<String> {
+        let fitting: Vec<&Column> = table
+            .columns
+            .iter()
+            .filter(|column| column.index != Index::Never)
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let mut parts: Vec<String> = Vec::new();
+        for _ in 0..rng.between(1, 2) {
+            let column = rng.pick(&fitting);
+            if parts
+                .iter()
+                .any(|part| part.split(['(', ' ']).next() == Some(&column.name))
+            {
+                continue;
+            }
+            let length = match column.index {
+                Index::Prefix => "(5)",
+                _ => "",
+            };
+            let order = if rng.chance(15) { " DESC" } else { "" };
+            parts.push(format!("{}{length}{order}", column.name));
+        }
+        let unique = if rng.chance(15) { "UNIQUE " } else { "" };
+        let name = self.fresh("k");
+        table.indexes.push(name.clone());
+        Some(format!("{unique}KEY {name} ({})", parts.join(", ")))
+    }
+
+    /// A statement that changes the schema.
+    pub fn change(&mut self, rng: &mut Rng) -> Vec<String> {
+        let bases: Vec<usize> = (0..self.tables.len()).filter(|&at| !self.tables[at].is_view).collect();
+        if bases.is_empty() || self.tables.len() < 5 && rng.chance(15) {
+            return self.create_table(rng);
+        }
+        let at = *rng.pick(&bases);
+        let mut table = self.tables[at].clone();
+        let name = table.name.clone();
+        let statement = match rng.below(6) {
+            0 | 1 => {
+                let place = *rng.pick(&["", " FIRST", " AFTER id"]);
+                format!("ALTER TABLE {name} ADD COLUMN {}{place}", self.column(rng, &mut table))
+            }
+            2 => match self.index(rng, &mut table) {
+                Some(index) => format!("ALTER TABLE {name} ADD {index}"),
+                None => return Vec::new(),
+            },
+            3 if !table.indexes.is_empty() => {
+                let index = table.indexes.remove(rng.below(table.indexes.len()));
+                format!("ALTER TABLE {name} DROP INDEX {index}")
+            }
+            4 if table.columns.len() > 2 => {
+                let writable: Vec<String> = table.writable().iter().map(|column| column.name.clone()).collect();
+                if writable.is_empty() {
+                    return Vec::new();
+                }
+                let column = rng.pick(&writable).clone();
+                table.columns.retain(|one| one.name != column);
+                format!("ALTER TABLE {name} DROP COLUMN {column}")
+            }
+            _ => {
+                let fitting: Vec<usize> = (0..table.columns.len())
+                    .filter(|&at| {
+                        table.columns[at].sql_type == "INT"
+                            && table.columns[at].name != "p"
+                            && !table.columns[at].generated
+                    })
+                    .collect();
+                if fitting.is_empty() {
+                    return Vec::new();
+                }
+                let at = *rng.pick(&fitting);
+                let (sql_type, kind) = *rng.pick(&[
+                    ("BIGINT", Kind::Int),
+                    ("DECIMAL(12,3)", Kind::Decimal),
+                    ("VARCHAR(25)", Kind::Text),
+                ]);
+                table.columns[at].sql_type = sql_type;
+                table.columns[at].kind = kind;
+                format!("ALTER TABLE {name} MODIFY COLUMN {} {sql_type}", table.columns[at].name)
+            }
+        };
+        // When it fails, names that do not exist lead to the same error everywhere.
+        self.tables[at] = table;
+        vec![statement]
+    }
+
+    /// Notes a view over a query whose columns are `x0`, `x1`, ….
+    pub fn add_view(&mut self, kinds: &[Kind]) -> String {
+        let name = self.fresh("v");
+        let columns = kinds.iter().enumerate().map(|(at, kind)| Column {
+            name: format!("x{at}"),
+            sql_type: "",
+            kind: *kind,
+            index: Index::Never,
+            generated: true,
+        });
+        self.tables.push(Table {
+            name: name.clone(),
+            columns: columns.collect(),
+            indexes: Vec::new(),
+            is_view: true,
+        });
+        name
+    }
+}
+
+/// The columns without an alias.
+fn plain_names(table: &Table) -> Vec<Name> {
+    let written = table.columns.iter().filter(|column| !column.generated);
+    written
+        .map(|column| Name {
+            sql: column.name.clone(),
+            kind: column.kind,
+        })
+        .collect()
+}
+
+fn default_of(sql_type: &str, kind: Kind) -> &'static str {
+    match kind {
+        _ if sql_type == "YEAR" => "2021",
+        Kind::Int => "7",
+        Kind::Decimal => "1.50",
+        Kind::Double => "2.5",
+        Kind::Text => "'a'",
+        Kind::Date => "'2021-03-04'",
+        Kind::Datetime => "'2021-03-04 05:06:07'",
+        Kind::Time => "'10:11:12'",
+        Kind::Json => "NULL",
+    }
+}
+
+/// An INSERT of `rows` rows, with ids after `id`.
+pub fn insert_rows(rng: &mut Rng, table: &Table, id: &mut i64, rows: i64) -> String {
+    let writable = table.writable();
+    let names: Vec<&str> = std::iter::once("id")
+        .chain(writable.iter().map(|column| column.name.as_str()))
+        .collect();
+    let mut tuples = Vec::new();
+    for _ in 0..rows {
+        *id += 1;
+        let values = writable.iter().map(|column| {
+            if column.name == "p" {
+                rng.between(1, 6).to_string()
+            } else {
+                kind::stored(rng, column.sql_type, column.kind)
+            }
+        });
+        let values: Vec<String> = std::iter::once(id.to_string()).chain(values).collect();
+        tuples.push(format!("({})", values.join(", ")));
+    }
+    let ignore = if rng.chance(70) { "IGNORE " } else { "" };
+    format!(
+        "INSERT {ignore}INTO {} ({}) VALUES {}",
+        table.name,
+        names.join(", "),
+        tuples.join(", ")
+    )
+}
