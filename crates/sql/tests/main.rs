@@ -8,6 +8,7 @@ mod common;
 mod expressions;
 mod foreign_keys;
 mod golden;
+mod index_against_scan;
 mod isolation;
 mod prepared;
 mod processes;

@@ -314,9 +314,22 @@ impl Table {
 
     // --- counters ---
 
-    /// The next automatic id, which is then taken.
-    pub fn take_auto_increment(&self) -> u64 {
-        self.counters.next_auto_increment.fetch_add(1, Ordering::Relaxed)
+    /// Takes the next `count` automatic ids of the sequence `offset`, `offset + step`, `offset + 2 * step`… Returns the first and what
+    /// comes behind the last.
+    pub fn take_auto_increments(&self, count: u64, step: u64, offset: u64) -> (u64, u64) {
+        let take = |next: u64| {
+            let first = match step {
+                0 | 1 => next,
+                _ => offset.saturating_add(next.saturating_sub(offset).div_ceil(step).saturating_mul(step)),
+            };
+            (first, first.saturating_add(count.saturating_mul(step.max(1))))
+        };
+        let before = self
+            .counters
+            .next_auto_increment
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| Some(take(next).1))
+            .expect("the counter is always moved");
+        take(before)
     }
 
     /// Automatic ids will be at least `next`.

@@ -2,7 +2,7 @@
 
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
 };
@@ -82,12 +82,17 @@ impl Transaction {
 
     // --- automatic ids ---
 
-    /// Takes the next automatic id, for an INSERT that gives none (or 0). Never given to anybody else, even if this
-    /// transaction rolls back.
+    /// Takes the next automatic id. Never given to anybody else, even if this transaction rolls back.
     pub fn next_auto_increment(&mut self, table: &Table) -> u64 {
-        let id = table.take_auto_increment();
-        self.overlay.advance_auto_increment(table.id(), id.saturating_add(1));
-        id
+        self.take_auto_increments(table, 1, 1, 1).start
+    }
+
+    /// Takes the next `count` automatic ids of the sequence `offset`, `offset + step`… Returns the first and what comes behind
+    /// the last.
+    pub fn take_auto_increments(&mut self, table: &Table, count: u64, step: u64, offset: u64) -> Range<u64> {
+        let (first, end) = table.take_auto_increments(count, step, offset);
+        self.overlay.advance_auto_increment(table.id(), end);
+        first..end
     }
 
     /// An INSERT or UPDATE gave this id itself: automatic ones go on behind it.

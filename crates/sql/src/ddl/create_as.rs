@@ -61,7 +61,7 @@ impl Session {
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         match filled {
-            Ok(answer) => Ok(answer.without_ids()),
+            Ok(answer) => Ok(answer),
             Err(error) => {
                 self.transaction.rollback();
                 self.change_schema(host, |change| {

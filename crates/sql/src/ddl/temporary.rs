@@ -178,7 +178,7 @@ impl Session {
         match filled {
             Ok(answer) => {
                 self.temporary.rename(database, UNFINISHED, name);
-                Ok(answer.without_ids())
+                Ok(answer)
             }
             Err(error) => {
                 self.temporary.remove(database, UNFINISHED);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use store::{LockMode, MemoryBudget, MemoryUse, Reservation};
 use transaction::{LockPolicy, Progress, Transaction, TransactionError};
-use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
+use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::engine::Engine;
 use crate::exec::query::{HashTable, KeptRows};
@@ -31,6 +31,8 @@ pub struct Runtime<'a> {
     pub foreign_key_checks: bool,
     /// `insert_id`, until it is used.
     pub insert_id: Cell<Option<u64>>,
+    /// The first automatic id of a row that the statement has inserted, also if it fails later.
+    pub first_automatic_id: Cell<Option<u64>>,
     /// `cte_max_recursion_depth`
     pub recursion_limit: u64,
     /// `sql_select_limit`: the most rows of a query without a LIMIT of its own.
@@ -74,6 +76,7 @@ impl<'a> Runtime<'a> {
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
             foreign_key_checks: settings.foreign_key_checks,
             insert_id: Cell::new(settings.insert_id),
+            first_automatic_id: Cell::new(None),
             recursion_limit: settings.cte_max_recursion_depth,
             select_limit: settings.select_limit,
             transaction,
@@ -170,6 +173,7 @@ impl<'a> Runtime<'a> {
             auto_increment: self.auto_increment,
             foreign_key_checks: self.foreign_key_checks,
             insert_id: Cell::new(None),
+            first_automatic_id: Cell::new(None),
             recursion_limit: self.recursion_limit,
             select_limit: self.select_limit,
             transaction,
@@ -238,9 +242,10 @@ impl<'a> Runtime<'a> {
     pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
         let shares = self.locks_reads && policy != LockPolicy::SkipLocked;
         if (shares || self.engine.has_write_locked_tables()) && !self.holds(&path.table) {
-            self.lock_table_for_read(path, shares, policy)?;
+            self.lock_table_for_read(path, keys, shares, policy)?;
         }
-        if shares && is_key_read(path) {
+        if shares && let Some(keys) = path.primary_keys(keys) {
+            // Single keys can be locked whether they exist or not.
             self.lock_keys_for_read(&path.table, keys, policy)?;
         }
         let snapshot = self.transaction().snapshot();
@@ -251,17 +256,18 @@ impl<'a> Runtime<'a> {
     }
 }
 
-/// Whether a path reads single keys, which can be locked whether they exist or not.
-fn is_key_read(path: &AccessPath) -> bool {
-    path.index == IndexId::PRIMARY && path.is_point()
-}
-
 impl Runtime<'_> {
     /// Waits for whoever has locked the table, and with `shares` keeps others from changing what a read sees: all of the
     /// table, where rows could come into a range.
-    fn lock_table_for_read(&self, path: &AccessPath, shares: bool, policy: LockPolicy) -> SqlResult<()> {
+    fn lock_table_for_read(
+        &self,
+        path: &AccessPath,
+        keys: &KeyRanges,
+        shares: bool,
+        policy: LockPolicy,
+    ) -> SqlResult<()> {
         let table = &*path.table;
-        let mode = match shares && !is_key_read(path) {
+        let mode = match shares && path.primary_keys(keys).is_none() {
             true => LockMode::Shared,
             false => LockMode::IntentionShared,
         };
@@ -278,12 +284,15 @@ impl Runtime<'_> {
         }
     }
 
-    fn lock_keys_for_read(&self, table: &Table, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
-        for range in &keys.ranges {
-            self.with_locks(|transaction| {
-                transaction.lock_for_read(&table.rows, &range.from, LockMode::Shared, policy)
-            })
-            .map_err(|error| error.into_sql(table))?;
+    fn lock_keys_for_read<'k>(
+        &self,
+        table: &Table,
+        keys: impl Iterator<Item = &'k [u8]>,
+        policy: LockPolicy,
+    ) -> SqlResult<()> {
+        for key in keys {
+            self.with_locks(|transaction| transaction.lock_for_read(&table.rows, key, LockMode::Shared, policy))
+                .map_err(|error| error.into_sql(table))?;
         }
         Ok(())
     }

@@ -267,10 +267,10 @@ fn scan(
         Ok(true)
     };
     let mut outcome = Ok(ControlFlow::Continue(()));
-    if plan.is_primary_point() {
-        for range in &keys.ranges {
+    if let Some(keys) = path.primary_keys(keys) {
+        for key in keys {
             let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn ResultSink);
-            runtime.transaction().get(&table.rows, &range.from, |row| {
+            runtime.transaction().get(&table.rows, key, |row| {
                 outcome = match passes(row) {
                     Ok(true) => visit(row, sink),
                     Ok(false) => Ok(ControlFlow::Continue(())),

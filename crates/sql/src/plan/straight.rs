@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parser::ast::{self, QueryBody, SelectItem, TableRef};
 use types::{ErrorKind, SqlResult, TypeKind, Value};
 
-use super::access::{AccessPath, Choice, OrderWish, RangeSpec, choose};
+use super::access::{AccessPath, Choice, OrderWish, choose};
 use super::{Planner, TableScope};
 use crate::expr::{AggregateFunction, Binder, Clause, Expr};
 use crate::result::{ResultColumn, ResultShape, table_column};
@@ -322,14 +322,5 @@ struct LimitBinder<'a, 'p> {
 impl LimitBinder<'_, '_> {
     fn bind(&mut self, tree: &ast::Expr) -> SqlResult<Expr> {
         Binder::new(&mut crate::expr::NoColumns, self.planner.ctx, self.planner.options()).bind(tree)
-    }
-}
-
-impl StraightPlan {
-    /// Whether the range leads to at most one row of the primary index.
-    pub fn is_primary_point(&self) -> bool {
-        self.path.index == types::IndexId::PRIMARY
-            && self.path.is_point()
-            && matches!(self.path.spec, RangeSpec::Prefix { .. })
     }
 }

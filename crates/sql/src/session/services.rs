@@ -29,6 +29,8 @@ pub struct SessionState {
     pub last_insert_id: Cell<u64>,
     /// Set by `LAST_INSERT_ID(expr)` in the running statement.
     pub explicit_insert_id: Cell<Option<u64>>,
+    /// The first automatic id that the running statement has given to a row.
+    pub automatic_insert_id: Cell<Option<u64>>,
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     random: RandomState,
@@ -45,6 +47,7 @@ impl SessionState {
             user_variables_use: Cell::default(),
             last_insert_id: Cell::new(0),
             explicit_insert_id: Cell::new(None),
+            automatic_insert_id: Cell::new(None),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
             random: RandomState::new(seed >> 32, seed & 0xffff_ffff),

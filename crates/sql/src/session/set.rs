@@ -224,8 +224,12 @@ impl Session {
             Some(value) => {
                 let text = variable.parse(&value)?;
                 self.variables.set(id, text)?;
-                if let ("last_insert_id" | "identity", Value::Int(id)) = (variable.name, value) {
-                    self.state.last_insert_id.set(id as u64);
+                if let "last_insert_id" | "identity" = variable.name {
+                    match value {
+                        Value::Int(id) => self.state.last_insert_id.set(id as u64),
+                        Value::UInt(id) => self.state.last_insert_id.set(id),
+                        _ => {}
+                    }
                 }
             }
         }

@@ -40,10 +40,11 @@ pub(crate) enum Answer {
         sent: u64,
     },
     Done(Done),
-    /// Rows were changed. Where no automatic id was made, the answer tells the one that was given.
+    /// Rows were changed by a statement whose answer tells an id: the first automatic one, else that of `LAST_INSERT_ID(expr)`, else
+    /// `last_id`.
     Changed {
         done: Done,
-        given_id: Option<u64>,
+        last_id: Option<u64>,
     },
 }
 
@@ -67,18 +68,6 @@ impl Answer {
             info,
             ..Done::default()
         })
-    }
-
-    /// As the answer of a statement that makes rows, but no automatic ids.
-    pub fn without_ids(self) -> Answer {
-        match self {
-            Answer::Rows { .. } => Answer::done(),
-            Answer::Done(done) | Answer::Changed { done, .. } => Answer::Done(Done {
-                affected_rows: done.affected_rows,
-                info: done.info,
-                ..Done::default()
-            }),
-        }
     }
 
     fn with_info(info: &str) -> Answer {
@@ -135,13 +124,15 @@ impl Session {
             self.warnings.clear();
         }
         self.state.explicit_insert_id.set(None);
-        match work(self, sink) {
+        self.state.automatic_insert_id.set(None);
+        let answer = work(self, sink);
+        let told_id = self.note_insert_id();
+        match answer {
             Ok(Answer::Rows { sent }) => {
                 self.state.row_count.set(-1);
                 if !keeps_warnings(statement) {
                     self.state.found_rows.set(sent);
                 }
-                self.note_insert_id(0);
                 // What SHOW WARNINGS tells of is not its own.
                 let warnings = if keeps_warnings(statement) {
                     0
@@ -153,8 +144,11 @@ impl Session {
                     status: self.status().with(more),
                 })
             }
-            Ok(Answer::Done(done)) => self.send_done(done, None, more, sink),
-            Ok(Answer::Changed { done, given_id }) => self.send_done(done, given_id, more, sink),
+            Ok(Answer::Done(done)) => self.send_done(done, more, sink),
+            Ok(Answer::Changed { done, last_id }) => {
+                let last_insert_id = told_id.or(last_id).unwrap_or(0);
+                self.send_done(Done { last_insert_id, ..done }, more, sink)
+            }
             Err(error) => {
                 self.state.row_count.set(-1);
                 self.warnings.push(Severity::Error, error.clone());
@@ -163,32 +157,19 @@ impl Session {
         }
     }
 
-    fn send_done(
-        &mut self,
-        mut done: Done,
-        given_id: Option<u64>,
-        more: ServerStatus,
-        sink: &mut dyn ResultSink,
-    ) -> SqlResult<()> {
+    fn send_done(&mut self, mut done: Done, more: ServerStatus, sink: &mut dyn ResultSink) -> SqlResult<()> {
         self.state.row_count.set(done.affected_rows as i64);
-        done.last_insert_id = match self.note_insert_id(done.last_insert_id) {
-            0 => given_id.unwrap_or(0),
-            id => id,
-        };
         done.warnings = self.warning_count();
         done.status = self.status().with(more).with(done.status);
         sink.ok(done)
     }
 
-    /// Takes over the id that a statement made or set; returns what its OK packet says.
-    fn note_insert_id(&self, made: u64) -> u64 {
-        let id = match self.state.explicit_insert_id.take() {
-            Some(id) => id,
-            None if made == 0 => return 0,
-            None => made,
-        };
+    /// Takes over the id that a statement made or set, also if it failed.
+    fn note_insert_id(&self) -> Option<u64> {
+        let explicit = self.state.explicit_insert_id.take();
+        let id = self.state.automatic_insert_id.take().or(explicit)?;
         self.state.last_insert_id.set(id);
-        id
+        Some(id)
     }
 
     pub(crate) fn warning_count(&self) -> u16 {
@@ -534,6 +515,7 @@ impl Session {
                 .with_strictness(strictness)
                 .with_runtime(&runtime);
             let savepoint = transaction.borrow_mut().begin_statement();
+            runtime.first_automatic_id.set(None);
             let result = lock_tables(plan, &runtime, catalog_version, &self.engine)
                 .and_then(|()| run_once(plan, &runtime, &ctx, sink, status).map_err(Failure::Error));
             let mut transaction = transaction.borrow_mut();
@@ -556,6 +538,7 @@ impl Session {
                 }
             }
         };
+        self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
         self.keep_warnings(warnings);
         result
     }
@@ -672,7 +655,12 @@ fn run_once(
             let changed = dml::load(plan, runtime, &ctx, sink)?;
             let warnings = ctx.with_warnings(|warnings| warnings.count());
             let info = format!("{}  Warnings: {warnings}", plan.info(&changed));
-            return Ok(changed_answer(changed, changed.affected, info));
+            // LOAD DATA tells no id, but LAST_INSERT_ID() does.
+            return Ok(Answer::Done(Done {
+                affected_rows: changed.affected,
+                info,
+                ..Done::default()
+            }));
         }
         Plan::Update(plan) => dml::update(plan, runtime, &ctx)?,
         Plan::Delete(plan) => {
@@ -700,13 +688,12 @@ fn run_once(
 fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer {
     let done = Done {
         affected_rows,
-        last_insert_id: changed.first_id.unwrap_or(0),
         info,
         ..Done::default()
     };
     Answer::Changed {
         done,
-        given_id: changed.given_id,
+        last_id: changed.last_id,
     }
 }
 

@@ -134,6 +134,8 @@ impl KeyLayout {
             Value::Bytes(bytes) => bytes,
             _ => return None,
         };
+        // A part of `KEY (c(3))` holds no more than three characters to begin with.
+        let bytes = self.parts[part].within_prefix(bytes);
         let raw = self.parts[part].is_raw();
         if self.fixed[part].is_some() || *descending || !(raw || ty.collation.has_prefix_keys()) {
             return None;
@@ -258,12 +260,17 @@ impl KeyPart {
         !self.ty.kind.is_text() || matches!(self.ty.collation, CollationId::BINARY | CollationId::UTF8MB4_0900_BIN)
     }
 
-    fn write_string(&self, bytes: &[u8], out: &mut Vec<u8>) {
-        let bytes = match self.prefix {
+    /// The beginning of a string that the part holds.
+    fn within_prefix<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        match self.prefix {
             Some(limit) if self.ty.kind.is_text() => text_prefix(bytes, limit as usize),
             Some(limit) => &bytes[..bytes.len().min(limit as usize)],
             None => bytes,
-        };
+        }
+    }
+
+    fn write_string(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let bytes = self.within_prefix(bytes);
         let start = out.len();
         if self.is_raw() {
             out.extend_from_slice(bytes);

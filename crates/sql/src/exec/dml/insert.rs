@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use transaction::TransactionError;
@@ -151,6 +152,29 @@ pub(super) struct Inserter<'a> {
     changer: RowChanger<'a>,
     pub changed: Changed,
     values: Vec<Value>,
+    automatic_ids: AutomaticIds,
+}
+
+/// Automatic ids that the statement has taken from the table's counter and not used yet.
+///
+/// As in MySQL, a list of rows takes as many as it has rows, at its first, so that its ids follow each other whoever else inserts:
+/// drivers compute the ids of a list from the first. Whoever does not know how many rows there are takes twice as many each time.
+struct AutomaticIds {
+    unused: Range<u64>,
+    /// How often some were taken.
+    taken: u32,
+    /// How many to take at first.
+    expected: u64,
+}
+
+impl AutomaticIds {
+    /// How many to take next.
+    fn wanted(&self) -> u64 {
+        match self.taken {
+            0 => self.expected.max(1),
+            taken => 1 << taken.min(16),
+        }
+    }
 }
 
 impl<'a> Inserter<'a> {
@@ -163,6 +187,14 @@ impl<'a> Inserter<'a> {
                 .keeping(plan.foreign_keys.as_deref()),
             changed: Changed::default(),
             values: Vec::new(),
+            automatic_ids: AutomaticIds {
+                unused: 0..0,
+                taken: 0,
+                expected: match &plan.source {
+                    Source::Values(rows) => rows.len() as u64,
+                    Source::Query(_) => 1,
+                },
+            },
         }
     }
 
@@ -176,15 +208,15 @@ impl<'a> Inserter<'a> {
         let plan = self.plan;
         self.values.clear();
         self.values.resize(plan.table.def.columns.len(), Value::Null);
-        let mut generated_id = false;
         // Constant defaults first: an expression may look at a column that is not in its list.
+        let mut wants_id = false;
         for (column, default) in &plan.defaults {
             let given = value_of(default, &self.values, self.ctx)?;
-            generated_id |= self.put(*column, given)?;
+            wants_id |= self.put(*column, given)?;
         }
         for at in 0..width {
             let given = given(at, &self.values)?;
-            generated_id |= self.put(plan.columns[at], given)?;
+            wants_id |= self.put(plan.columns[at], given)?;
         }
         for (column, default) in &plan.computed_defaults {
             let given = value_of(default, &self.values, self.ctx)?;
@@ -193,20 +225,36 @@ impl<'a> Inserter<'a> {
         if !self.changer.complete(&mut self.values)? {
             return Ok(());
         }
-        let affected = self.changed.affected;
-        self.write()?;
-        if let Some(column) = plan.table.def.auto_increment() {
-            let id = Some(as_id(&self.values[column]));
-            match generated_id {
-                true if self.changed.first_id.is_none() => self.changed.first_id = id,
-                false if self.changed.affected == affected + 1 => self.changed.given_id = id,
-                _ => {}
+        let Some(column) = plan.table.def.auto_increment() else {
+            self.write()?;
+            return Ok(());
+        };
+        // Only now: a row that breaks a constraint takes no id.
+        let automatic = match wants_id {
+            true => Some(self.set_automatic_id(column)?),
+            false => None,
+        };
+        let id = as_id(&self.values[column]);
+        let written = self.write()?;
+        match (written, automatic) {
+            (Written::New, Some(id)) if self.runtime.first_automatic_id.get().is_none() => {
+                self.runtime.first_automatic_id.set(Some(id));
             }
+            (Written::New, Some(_)) => {}
+            (Written::New, None) => self.note_given_id(&self.values[column].clone()),
+            // The next row of the statement has it.
+            (_, Some(id)) => self.automatic_ids.unused.start = id,
+            _ => {}
         }
+        self.changed.last_id = match written {
+            Written::New => Some(id),
+            Written::Updated(existing) => Some(existing),
+            Written::Nothing => self.changed.last_id.map(|_| id),
+        };
         Ok(())
     }
 
-    /// Sets a column; true when the value is a new automatic id.
+    /// Sets a column; true when it waits for an automatic id.
     fn put(&mut self, column: usize, given: Given) -> SqlResult<bool> {
         let definition = &self.plan.table.def.columns[column];
         if definition.auto_increment {
@@ -258,60 +306,85 @@ impl<'a> Inserter<'a> {
         };
         let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
         if !value.is_null() && (!is_zero(&value) || zero_counts) {
-            note_given_id(self.runtime, &self.plan.table, &value);
             self.values[column] = value;
             return Ok(false);
         }
+        // Expressions of the list see a 0.
+        self.values[column] = self.changer.assign(column, Value::UInt(0))?;
+        Ok(true)
+    }
+
+    /// Gives the row the next automatic id.
+    fn set_automatic_id(&mut self, column: usize) -> SqlResult<u64> {
         // Behind the last id comes the last id again, which then is a duplicate.
         let id = self.next_id().min(greatest_id(&self.plan.table.def.columns[column].ty));
         let exhausted = |_| SqlError::from(ErrorKind::AutoincReadFailed);
         self.values[column] = self.changer.assign(column, Value::UInt(id)).map_err(exhausted)?;
-        Ok(true)
+        Ok(id)
     }
 
     /// The next automatic id: with `auto_increment_increment` n and `auto_increment_offset` o, the next of o, o+n, o+2n…
-    fn next_id(&self) -> u64 {
+    fn next_id(&mut self) -> u64 {
         let table = &self.plan.table.rows;
         let (step, offset) = self.runtime.auto_increment;
-        let mut transaction = self.runtime.transaction_mut();
         if let Some(id) = self.runtime.insert_id.take() {
-            transaction.note_auto_increment(table, id);
+            self.runtime.transaction_mut().note_auto_increment(table, id);
+            self.automatic_ids.expected -= 1;
             return id;
         }
-        let next = transaction.next_auto_increment(table);
-        if step <= 1 {
-            return next;
+        let ids = &mut self.automatic_ids;
+        if ids.unused.is_empty() {
+            let count = ids.wanted();
+            ids.unused = self
+                .runtime
+                .transaction_mut()
+                .take_auto_increments(table, count, step, offset);
+            ids.taken += 1;
         }
-        let id = offset + next.saturating_sub(offset).div_ceil(step) * step;
-        transaction.note_auto_increment(table, id);
+        let id = ids.unused.start;
+        ids.unused.start = id.saturating_add(step.max(1));
         id
     }
 
+    /// A row has an id of its own: automatic ones go on behind it.
+    fn note_given_id(&mut self, id: &Value) {
+        note_given_id(self.runtime, &self.plan.table, id);
+        if is_negative(id) {
+            return;
+        }
+        let (step, _) = self.runtime.auto_increment;
+        let unused = &mut self.automatic_ids.unused;
+        while !unused.is_empty() && unused.start <= as_id(id) {
+            unused.start = unused.start.saturating_add(step.max(1));
+        }
+    }
+
     /// Writes the row in `values`, with the plan's answer to duplicates.
-    fn write(&mut self) -> SqlResult<()> {
+    fn write(&mut self) -> SqlResult<Written> {
         loop {
             let error = match self.changer.insert(&self.values) {
                 Ok(()) => {
                     self.changed.affected += 1;
-                    return Ok(());
+                    return Ok(Written::New);
                 }
                 Err(error) => error,
             };
-            let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
-                self.changed.duplicates += 1;
-                return self.changer.forgive(self.changer.error(error, &self.values));
-            };
             self.changed.duplicates += 1;
+            let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
+                self.changer.forgive(self.changer.error(error, &self.values))?;
+                return Ok(Written::Nothing);
+            };
             let plan = self.plan;
             match &plan.on_duplicate {
                 OnDuplicate::Update(assignments) => return self.update_existing(&existing.clone(), assignments),
                 OnDuplicate::Replace => {
                     if self.replace_existing(&existing.clone(), *index)? {
-                        return Ok(());
+                        return Ok(Written::New);
                     }
                 }
                 OnDuplicate::Fail => {
-                    return self.changer.forgive(self.changer.error(error, &self.values));
+                    self.changer.forgive(self.changer.error(error, &self.values))?;
+                    return Ok(Written::Nothing);
                 }
             }
         }
@@ -354,7 +427,7 @@ impl<'a> Inserter<'a> {
     }
 
     /// `ON DUPLICATE KEY UPDATE`: counts 2 when the old row changed, 1 or 0 when it did not.
-    fn update_existing(&mut self, key: &[u8], assignments: &[Assignment]) -> SqlResult<()> {
+    fn update_existing(&mut self, key: &[u8], assignments: &[Assignment]) -> SqlResult<Written> {
         let Some(old) = self.lock_existing(key)? else {
             return self.write();
         };
@@ -370,23 +443,36 @@ impl<'a> Inserter<'a> {
         new.truncate(old.len());
         if new == old {
             self.changed.affected += u64::from(self.runtime.found_rows);
-            return Ok(());
+            return Ok(Written::Nothing);
         }
         super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
         if !self.changer.complete(&mut new)? {
-            return Ok(());
+            return Ok(Written::Nothing);
         }
-        if let Some(column) = table.def.auto_increment() {
-            self.changed.first_id = Some(as_id(&new[column]));
+        if let Err(error) = self.changer.update(key, &old, &new) {
+            self.changer.forgive(self.changer.error(error, &new))?;
+            return Ok(Written::Nothing);
         }
-        match self.changer.update(key, &old, &new) {
-            Ok(()) => self.changed.affected += 2,
-            Err(error) => {
-                return self.changer.forgive(self.changer.error(error, &new));
-            }
+        self.changed.affected += 2;
+        let Some(column) = table.def.auto_increment() else {
+            return Ok(Written::Updated(0));
+        };
+        if new[column] != old[column] {
+            self.note_given_id(&new[column]);
         }
-        Ok(())
+        Ok(Written::Updated(as_id(&new[column])))
     }
+}
+
+/// What became of a row that was given to INSERT.
+#[derive(Clone, Copy)]
+enum Written {
+    /// It was inserted, also in place of another.
+    New,
+    /// The row with this id was in its way and was changed.
+    Updated(u64),
+    /// It was left out, or changed nothing.
+    Nothing,
 }
 
 /// An id as answers tell it: a negative one in two's complement.

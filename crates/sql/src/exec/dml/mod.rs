@@ -29,8 +29,6 @@ pub struct Changed {
     pub affected: u64,
     /// Rows left out or replaced because of a duplicate key.
     pub duplicates: u64,
-    /// The first automatic id of the statement.
-    pub first_id: Option<u64>,
-    /// The last id that the statement gave itself: its answer tells it where no automatic one was made.
-    pub given_id: Option<u64>,
+    /// The id of the last row, if any row was inserted, replaced or updated: INSERT's answer tells it where no automatic id was made.
+    pub last_id: Option<u64>,
 }

@@ -74,10 +74,8 @@ impl Target {
 
     /// The primary key, where the path leads to one row of the primary index: it can be locked without looking for it.
     fn single_key<'k>(&self, keys: &'k KeyRanges) -> Option<&'k [u8]> {
-        match keys.ranges.as_slice() {
-            [range] if self.path.index == IndexId::PRIMARY && self.path.is_point() => Some(&range.from),
-            _ => None,
-        }
+        let mut keys = self.path.primary_keys(keys)?;
+        keys.next().filter(|_| keys.next().is_none())
     }
 
     /// The primary keys of the rows that pass the conditions, in order.

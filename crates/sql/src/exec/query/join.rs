@@ -14,6 +14,7 @@ use crate::exec::rows::read_columns_at;
 use crate::exec::runtime::{Locked, Runtime};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{EvalContext, Expr};
+use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, RecursivePlan};
 
@@ -82,7 +83,7 @@ impl BaseAccess {
         runtime.begin_read(&self.path, &keys, policy)?;
         let width = self.table.def.columns.len();
         if self.lock.is_some() {
-            return self.locked_rows(&keys.ranges, row, ctx, next);
+            return self.locked_rows(&keys, row, ctx, next);
         }
         let implied = if keys.exact { &[] } else { self.path.implied.as_slice() };
         let mut check = |row: &mut Vec<Value>| -> SqlResult<ControlFlow<()>> {
@@ -91,11 +92,11 @@ impl BaseAccess {
                 false => Ok(ControlFlow::Continue(())),
             }
         };
-        if self.path.index == IndexId::PRIMARY && self.path.is_point() {
-            for range in &keys.ranges {
+        if let Some(keys) = self.path.primary_keys(&keys) {
+            for key in keys {
                 let found = runtime
                     .transaction()
-                    .get(&self.table.rows, &range.from, |stored| {
+                    .get(&self.table.rows, key, |stored| {
                         read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
                     })
                     .is_some();
@@ -155,13 +156,22 @@ impl BaseAccess {
     /// FOR UPDATE, FOR SHARE: rows are found, locked and seen as they are now, whatever the snapshot.
     fn locked_rows(
         &self,
-        ranges: &[store::KeyRange],
+        keys: &KeyRanges,
         row: &mut Vec<Value>,
         ctx: &EvalContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
         let runtime = runtime(ctx)?;
         let lock = self.lock.ok_or_else(|| SqlError::internal("only locking reads lock"))?;
+        if let Some(keys) = self.path.primary_keys(keys) {
+            for key in keys {
+                if self.locked_row(lock, key, row, ctx, next)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        let ranges = &keys.ranges;
         let mut found: Vec<Vec<u8>> = Vec::new();
         for at in 0..ranges.len() {
             let range = if self.path.backward {
@@ -169,12 +179,6 @@ impl BaseAccess {
             } else {
                 &ranges[at]
             };
-            if self.path.index == IndexId::PRIMARY && self.path.is_point() {
-                if self.locked_row(lock, &range.from, row, ctx, next)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                continue;
-            }
             let mut cursor = match self.path.backward {
                 true => Cursor::backward(range.clone()),
                 false => Cursor::forward(range.clone()),

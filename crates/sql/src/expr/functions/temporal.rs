@@ -81,7 +81,7 @@ pub const FUNCTIONS: &[Function] = &[
             })
         },
         |args| {
-            Ok(match date(args, 0)? {
+            Ok(match numbered_date(args, 0)? {
                 None => Value::Null,
                 Some(Date { year: 0, .. }) => Value::UInt(0),
                 Some(date) => Value::Year(date.year),
@@ -315,8 +315,38 @@ pub(super) fn date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
     Ok(args.datetime(arg)?.map(|datetime| datetime.date))
 }
 
+/// A date where a number may be one that a string must not be: below 100 it is a day of no month of 2000, as in MySQL.
+fn numbered_date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
+    match small_number(args.value(arg)) {
+        Some(day @ 0..=31) => Ok(Some(Date {
+            year: 2000,
+            month: 0,
+            day,
+        })),
+        _ => date(args, arg),
+    }
+}
+
+/// A date with time where the number 0 is the zero date in any mode, as in MySQL; a string is not.
+pub(super) fn numbered_datetime(args: &Args<'_>, arg: usize) -> SqlResult<Option<DateTime>> {
+    match small_number(args.value(arg)) {
+        Some(0) => Ok(Some(DateTime::default())),
+        _ => args.datetime(arg),
+    }
+}
+
+fn small_number(value: &Value) -> Option<u8> {
+    match value {
+        Value::Int(number) => u8::try_from(*number).ok(),
+        Value::UInt(number) => u8::try_from(*number).ok(),
+        Value::Decimal(number) => u8::try_from(number.to_i64().ok()?).ok(),
+        Value::Double(number) if (0.0..256.0).contains(number) => Some(*number as u8),
+        _ => None,
+    }
+}
+
 fn of_date(args: &Args<'_>, part: impl Fn(Date) -> Option<i64>) -> SqlResult<Value> {
-    Ok(Value::from(date(args, 0)?.and_then(part)))
+    Ok(Value::from(numbered_date(args, 0)?.and_then(part)))
 }
 
 /// The first argument as a date of the calendar with its time; others are NULL with warning 1292.
@@ -394,7 +424,7 @@ fn extract(args: &Args<'_>) -> SqlResult<Value> {
     use IntervalUnit::*;
     let unit = unit(args.value(0))?;
     if matches!(unit, Year | YearMonth | Quarter | Month | Week | Day) {
-        let Some(date) = date(args, 1)? else {
+        let Some(DateTime { date, .. }) = numbered_datetime(args, 1)? else {
             return Ok(Value::Null);
         };
         return Ok(Value::Int(match unit {

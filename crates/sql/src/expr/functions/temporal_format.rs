@@ -5,7 +5,7 @@ use types::time::{DateRules, DateTime, StrToDate, Time, date_format, str_to_date
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
-use super::{Function, exactly};
+use super::{Function, exactly, temporal};
 use crate::expr::convert;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -25,7 +25,7 @@ pub(super) fn infer_format(inference: &mut Inference<'_>) -> SqlResult<SqlType> 
 }
 
 fn format_date(args: &Args<'_>) -> SqlResult<Value> {
-    let Some(datetime) = args.datetime(0)? else {
+    let Some(datetime) = temporal::numbered_datetime(args, 0)? else {
         return Ok(Value::Null);
     };
     let format = args.text(1);

@@ -65,7 +65,14 @@ impl AccessPath {
         matches!(self.spec, RangeSpec::All)
     }
 
-    /// At most one row: every column of a unique key has one value that is not NULL.
+    /// The primary keys that the ranges stand for, if each is one key in full. An operand may have no key in the column's order, and
+    /// then the ranges are wider than what was planned.
+    pub fn primary_keys<'k>(&self, keys: &'k KeyRanges) -> Option<impl Iterator<Item = &'k [u8]> + use<'k>> {
+        let whole = self.index == IndexId::PRIMARY && self.is_point() && keys.exact;
+        whole.then(|| keys.ranges.iter().map(|range| range.from.as_slice()))
+    }
+
+    /// At most one row, as far as the plan can say: every column of a unique key is compared with one value that is not NULL.
     pub fn is_point(&self) -> bool {
         let RangeSpec::Prefix { equal, then: None } = &self.spec else {
             return false;

@@ -282,32 +282,27 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
         ast::JoinCondition::Using(names) => {
             let mut pairs = Vec::with_capacity(names.len());
             for name in names {
-                let find = |bound: &Bound| {
-                    bound
-                        .shown
-                        .iter()
-                        .copied()
-                        .find(|slot| same_name(&scope.result_column(*slot).name, name))
-                };
                 let unknown = || SqlError::new(ErrorKind::BadField, &[&name.as_str(), &"from clause"]);
-                pairs.push((find(&left).ok_or_else(unknown)?, find(&right).ok_or_else(unknown)?));
+                let of_left = shown_column(scope, &left, name)?.ok_or_else(unknown)?;
+                let of_right = shown_column(scope, &right, name)?.ok_or_else(unknown)?;
+                // A name that is written twice counts once.
+                if !pairs.contains(&(of_left, of_right)) {
+                    pairs.push((of_left, of_right));
+                }
             }
-            shown = merge(scope, &pairs, &left, &right, is_right, &mut on)?;
+            shown = merge(scope, pairs, &left, &right, is_right, &mut on)?;
         }
         ast::JoinCondition::Natural => {
             let mut pairs = Vec::new();
             for &slot in &left.shown {
                 let name = scope.result_column(slot).name.clone();
-                let mut same = right
-                    .shown
-                    .iter()
-                    .copied()
-                    .filter(|other| same_name(&scope.result_column(*other).name, &name));
-                if let Some(other) = same.next() {
+                if let Some(other) = shown_column(scope, &right, &name)? {
+                    // The name must be one column's on this side, too.
+                    shown_column(scope, &left, &name)?;
                     pairs.push((slot, other));
                 }
             }
-            shown = merge(scope, &pairs, &left, &right, is_right, &mut on)?;
+            shown = merge(scope, pairs, &left, &right, is_right, &mut on)?;
         }
     }
     if is_left {
@@ -345,10 +340,25 @@ fn bind_side(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef, optional: boo
     bound
 }
 
-/// USING and NATURAL: equalities, and one column shown for each pair, first of all.
+/// The column that USING or NATURAL means on one side of a join; 1052 where there are several.
+fn shown_column(scope: &QueryScope<'_, '_, '_>, side: &Bound, name: &str) -> SqlResult<Option<usize>> {
+    let mut same = side
+        .shown
+        .iter()
+        .copied()
+        .filter(|slot| same_name(&scope.result_column(*slot).name, name));
+    let found = same.next();
+    match same.next() {
+        None => Ok(found),
+        Some(_) => Err(SqlError::new(ErrorKind::NonUniq, &[&name, &"from clause"])),
+    }
+}
+
+/// USING and NATURAL: equalities, and one column shown for each pair, first of all, in the order of the first table: that whose
+/// rows are all kept.
 fn merge(
     scope: &mut QueryScope<'_, '_, '_>,
-    pairs: &[(usize, usize)],
+    mut pairs: Vec<(usize, usize)>,
     left: &Bound,
     right: &Bound,
     keeps_right: bool,
@@ -356,7 +366,11 @@ fn merge(
 ) -> SqlResult<Vec<usize>> {
     let mut shown = Vec::with_capacity(left.shown.len() + right.shown.len());
     let mut hidden = Vec::with_capacity(pairs.len());
-    for &(a, b) in pairs {
+    pairs.sort_by_key(|(a, b)| match keeps_right {
+        true => right.shown.iter().position(|slot| slot == b),
+        false => left.shown.iter().position(|slot| slot == a),
+    });
+    for &(a, b) in &pairs {
         let (left_column, right_column) = (scope.column(a), scope.column(b));
         let (ctx, options) = (scope.planner.ctx, scope.planner.options());
         on.push(Binder::new(scope, ctx, options).comparison(CompareOp::Eq, left_column, right_column)?);
