@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use env::Env;
-use store::{MemoryBudget, Store};
+use store::{MemoryBudget, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
@@ -67,6 +67,8 @@ impl Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Committed(Timestamp),
+    /// It is in the log, but did not fit the rows: nothing of it was applied.
+    Aborted,
     /// On its way through the log.
     Pending,
     /// Not committed, and not on its way.
@@ -84,12 +86,19 @@ pub enum ProposeError {
     /// Nothing was written: larger than the configured limit.
     #[error("a transaction of {bytes} bytes is larger than the limit of {limit}")]
     TooLarge { bytes: u64, limit: u64 },
+    /// Nothing was written: this is no write set, or not one of this version.
+    #[error(transparent)]
+    Malformed(#[from] WriteSetError),
     /// Nothing was written: another node leads, or nobody does.
     #[error("this node does not lead the shard")]
     NotLeader,
     /// Nothing was written: the shard takes no commits any more, for this reason.
     #[error("the shard takes no commits: {reason}")]
     Stopped { reason: Arc<str> },
+    /// The transaction is in the log, but does not fit the rows that the log has made: nothing of it was applied, here or on any
+    /// other replica, and nothing ever will be.
+    #[error("the transaction does not fit the rows: {reason}")]
+    Aborted { reason: Arc<str> },
     /// The log failed while this transaction was on its way. Whether it committed shows after a restart, by
     /// [`Shard::outcome`].
     #[error("it is not known whether the transaction committed: {reason}")]
@@ -107,7 +116,7 @@ pub enum OpenError {
     /// Each file is sound, together they are not.
     #[error("{}: {what}", dir.display())]
     Mismatch { dir: PathBuf, what: String },
-    /// The log is sound, but it does not fit the rows, or consensus did not start.
+    /// The log is sound, but an entry cannot be read, or consensus did not start.
     #[error("{0}")]
     Replay(String),
 }

@@ -22,7 +22,7 @@ use types::{IndexId, Timestamp};
 
 use crate::consensus::{LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id};
 use crate::machine::Replicated;
-use crate::outcomes::Outcomes;
+use crate::outcomes::{Fate, Outcomes};
 use crate::{OpenError, TransactionId};
 
 /// Rows are gathered into chunks of about this size.
@@ -33,7 +33,12 @@ const SCAN_ROWS: usize = 1024;
 const OUTCOMES: u64 = u64::MAX;
 const OUTCOME_BYTES: usize = 24;
 
-const VERSION: u8 = 1;
+/// In the place of a commit timestamp; no transaction commits at it.
+const ABORTED: Timestamp = Timestamp::ZERO;
+
+/// Version 1 knew no aborted transactions, and differs in nothing else.
+const VERSION: u8 = 2;
+const OLDEST_VERSION: u8 = 1;
 
 /// A checkpoint, as it will be sent to other replicas.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +91,11 @@ impl Cut {
             self.write_table(table, &mut writer, &pace)?;
         }
         let mut outcomes = Vec::new();
-        for (id, timestamp) in self.outcomes.iter() {
+        for (id, fate) in self.outcomes.iter() {
+            let timestamp = match fate {
+                Fate::Committed(timestamp) => timestamp,
+                Fate::Aborted => ABORTED,
+            };
             for number in [id.term, id.sequence, timestamp.0] {
                 outcomes.extend_from_slice(&number.to_le_bytes());
             }
@@ -191,7 +200,11 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
                 term: number(0),
                 sequence: number(8),
             };
-            replicated.outcomes.insert(id, Timestamp(number(16)));
+            let fate = match Timestamp(number(16)) {
+                ABORTED => Fate::Aborted,
+                timestamp => Fate::Committed(timestamp),
+            };
+            replicated.outcomes.insert(id, fate);
         }
     }
     replicated.outcomes.restore(meta.forgotten);
@@ -308,7 +321,7 @@ fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T,
 
 fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
     let bytes = &mut bytes;
-    if bytes.split_off_first()? != &VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(bytes.split_off_first()?) {
         return None;
     }
     let applied = take_id(bytes)??;
@@ -319,6 +332,7 @@ fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
     let mut tables = Vec::new();
     for _ in 0..take_u64(bytes)? {
         let spec = TableSpec::decode(take_bytes(bytes)?).ok()?;
+        spec.check().ok()?;
         tables.push((spec, take_u64(bytes)?));
     }
     bytes.is_empty().then_some(Meta {

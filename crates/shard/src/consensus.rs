@@ -40,11 +40,14 @@ pub(crate) type Membership = openraft::Membership<u64, BasicNode>;
 pub(crate) type StoredMembership = openraft::alias::StoredMembershipOf<Consensus>;
 pub(crate) type SnapshotMeta = openraft::alias::SnapshotMetaOf<Consensus>;
 
-/// What applying a batch answers: the commit timestamp of each of its transactions.
+/// What applying a batch answers: what became of each of its transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
-    pub timestamps: Vec<Timestamp>,
+    pub verdicts: Vec<Verdict>,
 }
+
+/// A transaction's commit timestamp, or why it does not fit the rows.
+pub(crate) type Verdict = Result<Timestamp, Arc<str>>;
 
 /// Takes an answer of the consensus library by calling back, on its thread.
 pub(crate) struct Callback<T>(Box<dyn FnOnce(T) + Send>);

@@ -159,13 +159,14 @@ async fn commit(shared: &Shared, raft: &Raft, transactions: Vec<Transaction>) ->
         }
         Err(JournalError::Poisoned(reason)) => return Err(reason),
     }
+    let _ = env::failpoints::hit("shard.logging");
     let (done, answered) = oneshot::channel();
     let queue = shared.queue.clone();
     let callback = Callback::new(move |result| {
         match result {
             Ok(openraft::raft::ClientWriteResponse { data, .. }) => {
                 let applied: crate::consensus::Applied = data;
-                queue.answer(&applied.timestamps);
+                queue.answer(&applied.verdicts);
             }
             Err(ClientWriteError::ForwardToLeader(_)) => queue.reject(&ProposeError::NotLeader),
             Err(error) => queue.reject(&ProposeError::Unknown {

@@ -2,6 +2,11 @@
 //!
 //! Everything here is decided by the log alone, so that replicas at the same index are equal: commit timestamps count
 //! up in log order, and a transaction that is found in the log twice is applied once.
+//!
+//! Apply is total. A transaction that does not fit the rows as the log has made them (its table exists already, its row is of
+//! another definition) is aborted: nothing of it is applied, the transactions beside it are, its proposer is told why, and its
+//! outcome is remembered. That depends on the log alone, too, so every replica and every replay comes to the same end. What
+//! stops a replica are bytes that cannot be read: they are damaged, or a newer version wrote them.
 
 use std::io;
 use std::sync::Arc;
@@ -11,15 +16,15 @@ use openraft::alias::SnapshotOf;
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
 use parking_lot::Mutex;
-use store::{WriteOps, Writer};
+use store::{CheckError, WriteOps, Writer};
 use types::Timestamp;
 
 use crate::TransactionId;
 use crate::batch::Batch;
 use crate::checkpoint::Handle;
-use crate::consensus::{Applied, Consensus, LogId, SnapshotMeta, StoredMembership};
+use crate::consensus::{Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
-use crate::outcomes::Outcomes;
+use crate::outcomes::{Fate, Outcomes};
 
 /// Everything that the log decides.
 pub(crate) struct Replicated {
@@ -44,27 +49,44 @@ impl Replicated {
         }
     }
 
+    /// An error stops the replica: the batch cannot be read.
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
-        let broken = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let mut timestamps = Vec::new();
-        for transaction in batch.transactions().map_err(|error| broken(&error))? {
-            let (id, writes) = transaction.map_err(|error| broken(&error))?;
-            timestamps.push(match self.outcomes.get(id) {
-                Some(timestamp) => timestamp,
-                None => self.commit(id, writes).map_err(|error| broken(&*error))?,
+        let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let mut verdicts = Vec::new();
+        for transaction in batch.transactions().map_err(|error| unreadable(&error))? {
+            let (id, writes) = transaction.map_err(|error| unreadable(&error))?;
+            verdicts.push(match self.outcomes.get(id) {
+                Some(Fate::Committed(timestamp)) => Ok(timestamp),
+                Some(Fate::Aborted) => Err("it was aborted before".into()),
+                None => self.commit(id, writes).map_err(|error| unreadable(&error))?,
             });
         }
         self.writer.publish();
-        Ok(Applied { timestamps })
+        Ok(Applied { verdicts })
     }
 
-    fn commit(&mut self, id: TransactionId, writes: &[u8]) -> Result<Timestamp, Box<dyn std::error::Error>> {
+    fn commit(&mut self, id: TransactionId, writes: &[u8]) -> Result<Verdict, CheckError> {
+        let fitting = match self.writer.check(WriteOps::decode(writes)?) {
+            Ok(fitting) => fitting,
+            Err(CheckError::Unfit(reason)) => {
+                let (term, sequence) = (id.term, id.sequence);
+                tracing::error!(
+                    term,
+                    sequence,
+                    "transaction aborted, it does not fit the rows: {reason}"
+                );
+                self.outcomes.insert(id, Fate::Aborted);
+                return Ok(Err(reason.to_string().into()));
+            }
+            Err(unreadable) => return Err(unreadable),
+        };
         let timestamp = self.newest.next();
-        let ops = WriteOps::decode_all(writes)?;
-        self.writer.apply(timestamp, ops)?;
+        // Only panics and kills: an error here would be one of this replica alone.
+        let _ = env::failpoints::hit("shard.applying");
+        self.writer.apply_fitting(timestamp, fitting)?;
         self.newest = timestamp;
-        self.outcomes.insert(id, timestamp);
-        Ok(timestamp)
+        self.outcomes.insert(id, Fate::Committed(timestamp));
+        Ok(Ok(timestamp))
     }
 }
 
@@ -88,7 +110,7 @@ impl Machine {
         let applied = match payload {
             EntryPayload::Blank => Applied::default(),
             EntryPayload::Normal(batch) => replicated.apply(&batch).map_err(|error| {
-                let reason = format!("log entry {} does not fit the rows: {error}", log_id.index);
+                let reason = format!("log entry {} cannot be applied: {error}", log_id.index);
                 self.failure.set(reason.clone());
                 io::Error::new(io::ErrorKind::InvalidData, reason)
             })?,

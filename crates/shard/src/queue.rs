@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use types::Timestamp;
 
+use crate::consensus::Verdict;
 use crate::meters::Meters;
 use crate::{ProposeError, Transaction, TransactionId};
 
@@ -112,18 +113,19 @@ impl Queue {
     }
 
     /// Answers the proposals in flight, in order.
-    pub fn answer(&self, timestamps: &[Timestamp]) {
+    pub fn answer(&self, verdicts: &[Verdict]) {
         let in_flight = std::mem::take(&mut self.state.lock().in_flight);
         assert_eq!(
             in_flight.len(),
-            timestamps.len(),
+            verdicts.len(),
             "one batch is in flight, and all of it was applied"
         );
         let now = self.meters.now();
-        for (one, &timestamp) in in_flight.into_iter().zip(timestamps) {
+        for (one, verdict) in in_flight.into_iter().zip(verdicts) {
             self.meters.commit.observe_time(now.saturating_sub(one.entered));
             // A session that does not wait any more is told nothing.
-            let _ = one.answer.send(Ok(timestamp));
+            let answer = verdict.clone().map_err(|reason| ProposeError::Aborted { reason });
+            let _ = one.answer.send(answer);
         }
     }
 
@@ -318,7 +320,7 @@ mod tests {
         assert_eq!(counter.0.load(Ordering::SeqCst), 1, "the gatherer is woken once");
         assert_eq!(sequences(poll(&mut gather, &counter)), [0, 1], "a third would not fit");
         assert!(queue.holds(transaction(0, 0).id) && queue.holds(transaction(3, 0).id));
-        queue.answer(&[Timestamp(7), Timestamp(8)]);
+        queue.answer(&[Ok(Timestamp(7)), Ok(Timestamp(8))]);
         assert!(matches!(poll(&mut commits[1], &counter), Poll::Ready(Ok(Timestamp(8)))));
         assert!(poll(&mut commits[2], &counter).is_pending());
         assert!(!queue.holds(transaction(0, 0).id) && !queue.is_empty());
@@ -346,7 +348,7 @@ mod tests {
             "alone it is let in at any size"
         );
         assert_eq!(counter.0.load(Ordering::SeqCst), 1, "there is room again");
-        queue.answer(&[Timestamp(1)]);
+        queue.answer(&[Ok(Timestamp(1))]);
         assert!(poll(&mut blocked, &counter).is_pending());
         assert_eq!(sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)), [1]);
     }

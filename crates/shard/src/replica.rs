@@ -9,6 +9,7 @@
 //! The shard thread runs everything a commit waits for, one batch after the other, so a commit costs two hand-overs:
 //! to the shard thread, and back to the session.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use journal::Journal;
 use journal::checkpoint::CheckpointDir;
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
-use store::Store;
+use store::{Store, WriteOps};
 use tokio::sync::oneshot;
 use types::Timestamp;
 
@@ -31,6 +32,7 @@ use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::machine::Replicated;
 use crate::meters::Meters;
+use crate::outcomes::Fate;
 use crate::queue::Queue;
 use crate::{checkpoint, leader};
 
@@ -97,7 +99,7 @@ impl Replica {
         let (drained_sender, drained) = mpsc::channel();
         let leader = {
             let (shared, node_id) = (shared.clone(), config.node_id);
-            spawn("shard", move || {
+            spawn("shard", &shared.clone(), move || {
                 leader::run(shared, node_id, &ready, &drained_sender, exits)
             })
         };
@@ -124,7 +126,7 @@ impl Replica {
                 checkpoint_bytes: config.checkpoint_bytes,
                 bytes_per_second: config.checkpoint_bytes_per_second,
             };
-            spawn("housekeeper", move || keeper.run(&received))
+            spawn("housekeeper", &shared, move || keeper.run(&received))
         };
         Ok(Replica {
             shared,
@@ -168,6 +170,10 @@ impl Replica {
         if bytes > limit {
             return Either::Left(std::future::ready(Err(ProposeError::TooLarge { bytes, limit })));
         }
+        // What the log holds can be read by everybody who has this version.
+        if let Err(error) = WriteOps::check(&transaction.writes) {
+            return Either::Left(std::future::ready(Err(error.into())));
+        }
         Either::Right(self.shared.queue.propose(transaction))
     }
 
@@ -178,7 +184,8 @@ impl Replica {
         }
         let replicated = self.shared.replicated.lock();
         match replicated.outcomes.get(id) {
-            Some(timestamp) => Outcome::Committed(timestamp),
+            Some(Fate::Committed(timestamp)) => Outcome::Committed(timestamp),
+            Some(Fate::Aborted) => Outcome::Aborted,
             None if Some(id) <= replicated.outcomes.forgotten() => Outcome::Forgotten,
             None => Outcome::NotCommitted,
         }
@@ -259,10 +266,20 @@ impl Drop for Replica {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// A thread that panics ends the replica's part in the shard: what it left half done must not be built upon, and those who wait
+/// for it are told.
+fn spawn(name: &str, shared: &Shared, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let (failure, queue) = (shared.failure.clone(), shared.queue.clone());
+    let thread = name.to_owned();
+    let guarded = move || {
+        if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
+            failure.set(format!("the thread {thread} panicked"));
+            queue.fail(failure.get().expect("it was just set"));
+        }
+    };
     std::thread::Builder::new()
         .name(name.into())
-        .spawn(run)
+        .spawn(guarded)
         .expect("the system has a thread left")
 }
 

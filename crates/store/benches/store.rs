@@ -305,7 +305,7 @@ fn writes(sysbench: &Sysbench, store: &Arc<Store>, table: &Arc<Table>, mut write
             for set in batch {
                 ts = ts.next();
                 writer
-                    .apply(ts, WriteOps::decode_all(set.as_bytes()).expect("sound"))
+                    .apply(ts, WriteOps::decode(set.as_bytes()).expect("sound"))
                     .expect("fits");
             }
             writer.publish();
@@ -418,7 +418,7 @@ fn writes(sysbench: &Sysbench, store: &Arc<Store>, table: &Arc<Table>, mut write
             set.put(TABLE, key, &rows[key]);
             ts = ts.next();
             writer
-                .apply(ts, WriteOps::decode_all(set.as_bytes()).expect("sound"))
+                .apply(ts, WriteOps::decode(set.as_bytes()).expect("sound"))
                 .expect("fits");
             writer.publish();
             writer.collect(100);

@@ -42,4 +42,4 @@ pub use store::Store;
 pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
 pub use write_set::{WriteOp, WriteOps, WriteSet, WriteSetError};
-pub use writer::{ApplyError, LoadError, LoadedTable, TableLoader, TablePiece, Writer};
+pub use writer::{ApplyError, CheckError, Fitting, LoadError, LoadedTable, TableLoader, TablePiece, Writer};

@@ -6,6 +6,7 @@ use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId};
 
 /// A table as the store sees it; names, defaults and constraints belong to the catalog.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableSpec {
     pub id: TableId,
     pub columns: Vec<SqlType>,
@@ -16,6 +17,7 @@ pub struct TableSpec {
 
 /// A secondary index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IndexSpec {
     /// Unique within the table, never [`IndexId::PRIMARY`].
     pub id: IndexId,
@@ -26,6 +28,7 @@ pub struct IndexSpec {
 
 /// A column of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KeyColumn {
     /// Position in [`TableSpec::columns`].
     pub column: u16,
@@ -78,16 +81,21 @@ impl TableSpec {
         serde_json::to_vec(self).expect("a table specification has no map keys that JSON lacks")
     }
 
+    /// Reads what [`encode`](Self::encode) wrote; [`check`](Self::check) says whether it makes sense.
     pub fn decode(bytes: &[u8]) -> Result<TableSpec, &'static str> {
-        let spec: TableSpec = serde_json::from_slice(bytes).map_err(|_| "unreadable table specification")?;
-        let keys = spec.primary.iter().chain(spec.indexes.iter().map(|index| &index.key));
+        serde_json::from_slice(bytes).map_err(|_| "unreadable table specification")
+    }
+
+    /// Whether the indexes are over columns that there are, and have ids of their own.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let keys = self.primary.iter().chain(self.indexes.iter().map(|index| &index.key));
         for key in keys {
-            spec.check_key(key)?;
+            self.check_key(key)?;
         }
-        for (position, index) in spec.indexes.iter().enumerate() {
-            spec.check_index_id(index.id, &spec.indexes[..position])?;
+        for (position, index) in self.indexes.iter().enumerate() {
+            self.check_index_id(index.id, &self.indexes[..position])?;
         }
-        Ok(spec)
+        Ok(())
     }
 
     /// Whether `index` can be added to this table.

@@ -171,7 +171,12 @@ impl<'a> WriteOps<'a> {
         }
     }
 
-    /// All operations, or the first error: an entry is applied whole or not at all.
+    /// Whether all of it can be read.
+    pub fn check(bytes: &'a [u8]) -> Result<(), WriteSetError> {
+        WriteOps::decode(bytes)?.try_for_each(|op| op.map(drop))
+    }
+
+    /// All operations, or the first error.
     pub fn decode_all(bytes: &'a [u8]) -> Result<Vec<WriteOp<'a>>, WriteSetError> {
         WriteOps::decode(bytes)?.collect()
     }

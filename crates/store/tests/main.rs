@@ -4,5 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
+mod fit;
 mod model;
 mod threads;

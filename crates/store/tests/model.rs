@@ -70,7 +70,7 @@ impl Tested {
         let mut set = WriteSet::new();
         set.create_table(&spec());
         writer
-            .apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap())
+            .apply(Timestamp(1), WriteOps::decode(set.as_bytes()).unwrap())
             .unwrap();
         writer.publish();
         Tested {
@@ -104,7 +104,7 @@ impl Tested {
     fn commit(&mut self, set: &WriteSet, rows: Rows) {
         self.newest = self.newest.next();
         self.writer
-            .apply(self.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+            .apply(self.newest, WriteOps::decode(set.as_bytes()).unwrap())
             .unwrap();
         self.model.insert(self.newest, rows);
     }
@@ -425,7 +425,7 @@ fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
     tested.newest = tested.newest.next();
     tested
         .writer
-        .apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+        .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
         .unwrap();
     tested.writer.publish();
     tested.writer.collect(100);
@@ -457,7 +457,7 @@ fn distinct_values_are_estimated() {
         tested.newest = tested.newest.next();
         tested
             .writer
-            .apply(tested.newest, WriteOps::decode_all(set.as_bytes()).unwrap())
+            .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
             .unwrap();
     }
     tested.writer.publish();

@@ -99,7 +99,7 @@ fn snapshots_stay_whole_while_money_moves() {
     set.create_table(&spec);
     (0..ACCOUNTS).for_each(|id| bank.write(&mut set, id, START));
     writer
-        .apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap())
+        .apply(Timestamp(1), WriteOps::decode(set.as_bytes()).unwrap())
         .unwrap();
     writer.publish();
     let table = store.table(TABLE).unwrap();
@@ -154,7 +154,7 @@ fn snapshots_stay_whole_while_money_moves() {
             bank.write(&mut set, from as i64, balances[from]);
             bank.write(&mut set, to as i64, balances[to]);
             writer
-                .apply(Timestamp(transfer + 1), WriteOps::decode_all(set.as_bytes()).unwrap())
+                .apply(Timestamp(transfer + 1), WriteOps::decode(set.as_bytes()).unwrap())
                 .unwrap();
             if below(3) > 0 {
                 writer.publish();
@@ -179,14 +179,14 @@ fn a_dropped_index_is_not_read_again() {
     let mut set = WriteSet::new();
     set.create_table(&spec);
     writer
-        .apply(Timestamp(1), WriteOps::decode_all(set.as_bytes()).unwrap())
+        .apply(Timestamp(1), WriteOps::decode(set.as_bytes()).unwrap())
         .unwrap();
     writer.publish();
     let old = store.table(TABLE).unwrap();
     let mut set = WriteSet::new();
     set.drop_index(TABLE, BY_BALANCE);
     writer
-        .apply(Timestamp(2), WriteOps::decode_all(set.as_bytes()).unwrap())
+        .apply(Timestamp(2), WriteOps::decode(set.as_bytes()).unwrap())
         .unwrap();
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         old.count(BY_BALANCE, &mut Cursor::forward(KeyRange::all()), &store.snapshot(), 1)

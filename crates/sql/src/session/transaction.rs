@@ -8,6 +8,7 @@ use transaction::{self, Options, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use crate::engine::Engine;
+use crate::failpoint;
 use crate::host::Host;
 use crate::variables::{Isolation, Settings};
 
@@ -149,6 +150,7 @@ impl SessionTransaction {
         if !transaction.has_writes() {
             return Ok(());
         }
+        failpoint::hit("commit.proposing")?;
         wait_for_commit(transaction.commit(), host)
     }
 
@@ -239,7 +241,11 @@ pub fn wait_for_commit<T>(commit: impl Future<Output = Result<T, ProposeError>>,
     let mut outcome = None;
     host.wait(std::pin::pin!(async { outcome = Some(commit.await) }));
     match outcome.expect("wait returns when the future is done") {
-        Ok(_) => Ok(()),
+        Ok(_) => {
+            // Only panics and kills: it is committed.
+            let _ = failpoint::hit("commit.answered");
+            Ok(())
+        }
         Err(error) => Err(commit_error(&error)),
     }
 }
@@ -252,8 +258,10 @@ fn commit_error(error: &ProposeError) -> SqlError {
         ProposeError::TooLarge { bytes, limit } => during_commit(&format!(
             "transaction of {bytes} bytes is larger than the limit of {limit}"
         )),
+        ProposeError::Malformed(error) => during_commit(&error.to_string()),
         ProposeError::NotLeader => during_commit("this node does not lead the shard"),
         ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
+        ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
         ProposeError::Unknown { reason } => {
             during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
         }

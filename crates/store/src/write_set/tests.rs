@@ -137,34 +137,6 @@ fn numbers_have_one_form() {
     );
 }
 
-#[test]
-fn a_table_whose_indexes_do_not_fit_is_refused() {
-    let spec = TableSpec {
-        id: TableId(1),
-        columns: vec![SqlType::int()],
-        primary: None,
-        indexes: Vec::new(),
-    };
-    let index = |id, columns: &[u16]| IndexSpec {
-        id: IndexId(id),
-        key: columns.iter().map(|&column| KeyColumn::ascending(column)).collect(),
-        unique: false,
-    };
-    for indexes in [
-        vec![index(1, &[1])],
-        vec![index(1, &[])],
-        vec![index(0, &[0])],
-        vec![index(1, &[0]), index(1, &[0])],
-    ] {
-        let mut set = WriteSet::new();
-        set.create_table(&TableSpec {
-            indexes,
-            ..spec.clone()
-        });
-        assert!(WriteOps::decode_all(set.as_bytes()).is_err());
-    }
-}
-
 /// The format is a promise: what version 1 wrote stays readable.
 #[test]
 fn version_1_is_as_documented() {

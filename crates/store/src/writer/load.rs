@@ -9,6 +9,7 @@ use crate::spec::TableSpec;
 use crate::store::Store;
 use crate::table::{Counters, Index, Shape, Table};
 use std::sync::Arc;
+use types::row::CorruptRow;
 use types::{IndexId, KeyLayout, TableId, Timestamp};
 
 /// The rows are not those of a checkpoint of such a table.
@@ -18,6 +19,8 @@ pub enum LoadError {
     OutOfOrder(TableId),
     #[error("checkpoint: key or row of table {0} too long")]
     TooLong(TableId),
+    #[error("checkpoint: table {0}: {1}")]
+    BadRow(TableId, CorruptRow),
 }
 
 /// Builds a table from its rows in key order, much faster than by applying writes. Pieces of a table may be built in parallel.
@@ -148,6 +151,8 @@ impl TablePiece {
         if key.len() > MAX_KEY_BYTES || row.len() > MAX_ROW_BYTES {
             return Err(LoadError::TooLong(id));
         }
+        let layout = &self.plan.shape.rows;
+        layout.validate(row).map_err(|corrupt| LoadError::BadRow(id, corrupt))?;
         let record = RecordPtr::new_primary(key, VersionPtr::new(self.plan.ts, Some(row), None));
         self.rows.push(record);
         self.row_bytes += allocated(version_bytes(row.len()));

@@ -8,9 +8,11 @@
 #![allow(unsafe_code)]
 
 mod collect;
+mod fit;
 mod load;
 mod table;
 
+pub use fit::{CheckError, Fitting};
 pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
 
 use crate::retired::Retired;
@@ -18,14 +20,15 @@ use crate::snapshot::Active;
 use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
 use crate::table::{Shape, Table};
-use crate::write_set::WriteOp;
+use crate::write_set::{WriteOp, WriteOps};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use table::TableWriter;
+use types::row::CorruptRow;
 use types::{IndexId, TableId, Timestamp};
 
-/// A committed operation that does not fit the store: the log and the store disagree, and the replica must stop.
+/// Why a transaction of the log does not fit the rows. Nothing of it is applied, on every replica alike.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     #[error("table {0} does not exist")]
@@ -35,7 +38,11 @@ pub enum ApplyError {
     #[error("index {1} of table {0} does not exist")]
     NoIndex(TableId, IndexId),
     #[error("table {0}: {1}")]
+    BadTable(TableId, &'static str),
+    #[error("table {0}: {1}")]
     BadIndex(TableId, &'static str),
+    #[error("table {0}: {1}")]
+    BadRow(TableId, CorruptRow),
     #[error("table {0}: key or row too long")]
     TooLong(TableId),
     #[error("timestamp {applied} does not follow {newest}")]
@@ -76,19 +83,22 @@ impl Writer {
         &self.store
     }
 
-    /// Applies the operations of one transaction at its commit timestamp, which is greater than all before. Readers do not see
-    /// them before [`publish`](Self::publish). Takes all memory it needs; check before committing.
-    ///
-    /// An error means that the store and the log have parted: the transaction may be applied in part, and must not be published.
-    pub fn apply<'a>(&mut self, ts: Timestamp, ops: impl IntoIterator<Item = WriteOp<'a>>) -> Result<(), ApplyError> {
+    /// Applies the operations of one transaction at its commit timestamp, which is greater than all before, or nothing of it.
+    /// Readers do not see them before [`publish`](Self::publish). Takes all memory it needs; check before committing.
+    pub fn apply(&mut self, ts: Timestamp, ops: WriteOps<'_>) -> Result<(), CheckError> {
+        let fitting = self.check(ops)?;
+        self.apply_fitting(ts, fitting)
+    }
+
+    /// As [`apply`](Self::apply), of what [`check`](Self::check) has just found to fit. An error is a broken invariant: the
+    /// transaction may be applied in part, nothing must be published any more, and the replica must stop.
+    pub fn apply_fitting(&mut self, ts: Timestamp, fitting: Fitting<'_>) -> Result<(), CheckError> {
         if ts <= self.newest {
-            return Err(ApplyError::Timestamp {
-                applied: ts,
-                newest: self.newest,
-            });
+            let newest = self.newest;
+            return Err(ApplyError::Timestamp { applied: ts, newest }.into());
         }
         self.newest = ts;
-        ops.into_iter().try_for_each(|op| self.apply_op(ts, op))
+        fitting.ops.into_iter().try_for_each(|op| Ok(self.apply_op(ts, op?)?))
     }
 
     /// Makes everything applied so far visible to snapshots taken from now on.

@@ -75,6 +75,21 @@ impl TableWriter {
         }
     }
 
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Whether the keys of all rows there are fit a table of another definition.
+    pub(super) fn all_rows_fit(&self, definition: &Table) -> bool {
+        let mut fits = true;
+        self.primary.for_each(|row| {
+            // SAFETY: a primary record of the working tree.
+            let (record, version) = unsafe { (row.get(), row.get().head()) };
+            fits = fits && version.row().is_none_or(|row| definition.fits(record.key(), row));
+        });
+        fits
+    }
+
     pub(super) fn set_table(&mut self, table: Arc<Table>) {
         self.table = table;
     }

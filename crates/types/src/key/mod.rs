@@ -186,6 +186,14 @@ impl KeyLayout {
         value.is_null()
     }
 
+    /// The length of the longest key, where only fixed-size parts make it.
+    pub fn most_bytes(&self) -> Option<usize> {
+        let parts = self.parts.iter().zip(&self.fixed);
+        parts
+            .map(|(part, fixed)| Some(fixed.as_ref()?.len() + usize::from(part.ty.nullable)))
+            .sum()
+    }
+
     /// Whether the part's value can be read back from a key: not for prefixes and not for collation weights.
     pub fn recoverable(&self, part: usize) -> bool {
         self.fixed[part].is_some() || (self.parts[part].prefix.is_none() && self.parts[part].is_raw())

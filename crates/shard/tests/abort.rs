@@ -1,0 +1,115 @@
+//! Transactions of the log that do not fit the rows: aborted alone, told, remembered, and aborted again by every replay.
+
+use std::path::Path;
+
+use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config};
+use env::{Env, SimDisk};
+use shard::{Outcome, ProposeError, Shard};
+use store::WriteSet;
+use types::TableId;
+
+fn open(disk: &std::sync::Arc<SimDisk>) -> Shard {
+    Shard::open(config(Env::simulated(disk.clone(), 1), Path::new("data"))).unwrap()
+}
+
+fn put(accounts: &Accounts, id: i64) -> WriteSet {
+    let mut writes = WriteSet::new();
+    accounts.put(&mut writes, id, id * 10, b"");
+    writes
+}
+
+/// Everything that can go wrong with a transaction, behind a row that is sound.
+fn misfits(accounts: &Accounts) -> Vec<WriteSet> {
+    let with = |add: &dyn Fn(&mut WriteSet)| {
+        let mut writes = put(accounts, 99);
+        add(&mut writes);
+        writes
+    };
+    vec![
+        with(&|writes| writes.put(ACCOUNTS, b"key", b"not a row")),
+        with(&|writes| writes.put(TableId(77), b"key", b"row")),
+        with(&|writes| writes.delete(TableId(77), b"key")),
+        with(&|writes| writes.drop_table(TableId(77))),
+        with(&|writes| writes.drop_index(ACCOUNTS, types::IndexId(3))),
+        with(&|writes| writes.advance_auto_increment(TableId(77), 3)),
+        {
+            let mut writes = accounts.create();
+            accounts.put(&mut writes, 99, 0, b"");
+            writes
+        },
+    ]
+}
+
+#[test]
+fn a_transaction_that_does_not_fit_is_aborted_alone() {
+    let disk = SimDisk::new(1);
+    let accounts = Accounts::new();
+    let shard = open(&disk);
+    commit(&shard, accounts.create()).unwrap();
+    let mut ids = Vec::new();
+    for (at, misfit) in misfits(&accounts).into_iter().enumerate() {
+        let id = shard.begin();
+        // Together in the queue, so that they may well share a batch.
+        let before = shard.propose(transaction(&shard, put(&accounts, at as i64 * 2)));
+        let bad = shard.propose(shard::Transaction {
+            id,
+            writes: misfit.into_bytes(),
+        });
+        let after = shard.propose(transaction(&shard, put(&accounts, at as i64 * 2 + 1)));
+        let (before, bad, after) = (block_on(before), block_on(bad), block_on(after));
+        assert!(before.unwrap() < after.unwrap());
+        assert!(matches!(bad, Err(ProposeError::Aborted { .. })), "{bad:?}");
+        ids.push(id);
+    }
+    let check = |shard: &Shard| {
+        let expected: Vec<_> = (0..ids.len() as i64 * 2).map(|id| (id, id * 10)).collect();
+        assert_eq!(accounts.read(shard), expected);
+        assert!(ids.iter().all(|&id| shard.outcome(id) == Outcome::Aborted));
+        assert_eq!(shard.status().stopped, None);
+    };
+    check(&shard);
+    let newest = shard.status().newest_commit;
+    drop(shard);
+    // By the log.
+    let shard = open(&disk);
+    check(&shard);
+    assert_eq!(
+        shard.status().newest_commit,
+        newest,
+        "aborted transactions take no timestamp"
+    );
+    shard.checkpoint().unwrap();
+    drop(shard);
+    // By the checkpoint.
+    let shard = open(&disk);
+    check(&shard);
+    // The same proposal again is the same transaction: its fate is known.
+    let again = commit_as(&shard, ids[0], put(&accounts, 99));
+    assert!(matches!(again, Err(ProposeError::Aborted { .. })), "{again:?}");
+    check(&shard);
+    commit(&shard, put(&accounts, 50)).unwrap();
+}
+
+#[test]
+fn bytes_that_cannot_be_read_do_not_reach_the_log() {
+    let disk = SimDisk::new(1);
+    let accounts = Accounts::new();
+    let shard = open(&disk);
+    commit(&shard, accounts.create()).unwrap();
+    let unreadable = shard::Transaction {
+        id: shard.begin(),
+        writes: b"\x01\xff".to_vec(),
+    };
+    assert!(matches!(
+        block_on(shard.propose(unreadable)),
+        Err(ProposeError::Malformed(_))
+    ));
+    commit(&shard, put(&accounts, 1)).unwrap();
+}
+
+fn transaction(shard: &Shard, writes: WriteSet) -> shard::Transaction {
+    shard::Transaction {
+        id: shard.begin(),
+        writes: writes.into_bytes(),
+    }
+}

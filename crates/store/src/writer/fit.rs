@@ -1,0 +1,149 @@
+//! Whether a committed transaction fits the rows, found out before anything of it is done.
+//!
+//! Apply is total: the log may hold a transaction that does not fit (a table that exists already, a row of another
+//! definition), and everybody who applies the log has to come to the same rows all the same. So a transaction is checked
+//! whole, against the tables as the log has left them and as the transaction itself redefines them on its way; what passes
+//! cannot fail any more, and what does not pass leaves no trace.
+
+use super::{ApplyError, Writer};
+use crate::record::MAX_KEY_BYTES;
+use crate::spec::{IndexSpec, TableSpec};
+use crate::table::Table;
+use crate::write_set::{WriteOp, WriteOps, WriteSetError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use types::{IndexId, TableId, Timestamp};
+
+/// A transaction that fits. Apply it before anything else is applied.
+pub struct Fitting<'a> {
+    pub(super) ops: WriteOps<'a>,
+}
+
+/// Why a transaction cannot be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// Damaged, or written by a newer version.
+    #[error(transparent)]
+    Unreadable(#[from] WriteSetError),
+    #[error(transparent)]
+    Unfit(#[from] ApplyError),
+}
+
+impl Writer {
+    /// Checks a transaction; changes nothing. The answer depends on the log alone, so it is the same on every replica.
+    pub fn check<'a>(&self, ops: WriteOps<'a>) -> Result<Fitting<'a>, CheckError> {
+        let mut check = Check {
+            writer: self,
+            redefined: HashMap::new(),
+        };
+        for (at, op) in ops.clone().enumerate() {
+            check.op(&op?, || ops.clone().take(at).flatten())?;
+        }
+        Ok(Fitting { ops })
+    }
+}
+
+struct Check<'w> {
+    writer: &'w Writer,
+    /// Tables that the transaction has created, dropped (`None`) or redefined so far: their definitions, without rows.
+    redefined: HashMap<TableId, Option<Table>>,
+}
+
+impl Check<'_> {
+    /// `before`: the transaction's operations before this one.
+    fn op<'a, I: Iterator<Item = WriteOp<'a>>>(
+        &mut self,
+        op: &WriteOp<'_>,
+        before: impl FnOnce() -> I,
+    ) -> Result<(), ApplyError> {
+        match op {
+            WriteOp::Put { table, key, row } => check_row(self.table(*table)?, key, row)?,
+            WriteOp::Delete { table, .. } | WriteOp::AdvanceAutoIncrement { table, .. } => {
+                self.table(*table)?;
+            }
+            WriteOp::CreateTable(spec) => {
+                if self.table(spec.id).is_ok() {
+                    return Err(ApplyError::TableExists(spec.id));
+                }
+                spec.check().map_err(|what| ApplyError::BadTable(spec.id, what))?;
+                self.redefine(TableSpec::clone(spec));
+            }
+            WriteOp::DropTable { table } => {
+                self.table(*table)?;
+                self.redefined.insert(*table, None);
+            }
+            WriteOp::CreateIndex { table, index } => self.create_index(*table, index, before())?,
+            WriteOp::DropIndex { table, index } => {
+                let mut spec = self.table(*table)?.spec().clone();
+                spec.index(*index).ok_or(ApplyError::NoIndex(*table, *index))?;
+                spec.indexes.retain(|other| other.id != *index);
+                self.redefine(spec);
+            }
+        }
+        Ok(())
+    }
+
+    /// The definition as the transaction has it.
+    fn table(&self, id: TableId) -> Result<&Table, ApplyError> {
+        let found = match self.redefined.get(&id) {
+            Some(redefined) => redefined.as_ref(),
+            None => self.writer.tables.get(&id).map(|writer| writer.table()),
+        };
+        found.ok_or(ApplyError::NoTable(id))
+    }
+
+    fn redefine(&mut self, spec: TableSpec) {
+        let snapshots = Arc::clone(&self.writer.store.snapshots);
+        let table = Table::new(spec, Timestamp::ZERO, snapshots);
+        self.redefined.insert(table.id(), Some(table));
+    }
+
+    /// An index is built from rows that are there already: the keys of all of them must fit.
+    fn create_index<'a>(
+        &mut self,
+        id: TableId,
+        index: &IndexSpec,
+        before: impl Iterator<Item = WriteOp<'a>>,
+    ) -> Result<(), ApplyError> {
+        let mut spec = self.table(id)?.spec().clone();
+        spec.check_new_index(index)
+            .map_err(|what| ApplyError::BadIndex(id, what))?;
+        spec.indexes.push(index.clone());
+        self.redefine(spec);
+        let table = self.table(id)?;
+        for op in before {
+            match op {
+                WriteOp::Put { table: of, key, row } if of == id => check_row(table, key, row)?,
+                _ => {}
+            }
+        }
+        match self.writer.tables.get(&id) {
+            Some(writer) if !has_bounded_keys(table, index.id) && !writer.all_rows_fit(table) => {
+                Err(ApplyError::TooLong(id))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_row(table: &Table, key: &[u8], row: &[u8]) -> Result<(), ApplyError> {
+    // In this order: the keys of a row that is not sound cannot be made.
+    table
+        .row_layout()
+        .validate(row)
+        .map_err(|corrupt| ApplyError::BadRow(table.id(), corrupt))?;
+    match table.fits(key, row) {
+        true => Ok(()),
+        false => Err(ApplyError::TooLong(table.id())),
+    }
+}
+
+/// Whether no row can have a key that is too long: then rows need not be looked at.
+fn has_bounded_keys(table: &Table, index: IndexId) -> bool {
+    let primary = match table.primary_layout() {
+        Some(layout) => layout.most_bytes(),
+        None => Some(size_of::<u64>()),
+    };
+    let own = table.index_layout(index).and_then(|layout| layout.most_bytes());
+    matches!((primary, own), (Some(primary), Some(own)) if primary + own <= MAX_KEY_BYTES)
+}
