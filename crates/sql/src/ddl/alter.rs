@@ -21,6 +21,7 @@ use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, note_given_id};
 use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
+use crate::failpoint;
 use crate::host::Host;
 use crate::plan::OpenViews;
 use crate::session::{Answer, DefinitionServices, Session, TableLocks, wait_for_commit};
@@ -554,6 +555,7 @@ impl SchemaChange<'_> {
             .table(id)
             .ok_or_else(|| no_such_table(&def))?;
         let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
+        failpoint::hit("alter.copy_made")?;
         let copied = self.copy_rows(old, &new, sources, ctx, host);
         let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &new).map(|_| copied));
         let copied = match copied {
@@ -567,6 +569,7 @@ impl SchemaChange<'_> {
         };
         let seen = old.rows.next_auto_increment().max(new.rows.next_auto_increment());
         let next = auto_increment.unwrap_or(0).max(seen);
+        failpoint::hit("alter.copied")?;
         let mut transaction = self.runtime.transaction_mut();
         transaction.set_auto_increment(id, next);
         transaction.drop_table(old.id());
@@ -603,6 +606,10 @@ impl SchemaChange<'_> {
         };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
+        // Expressions see the other columns of the row: literals and kept values come first.
+        let is_expression = |&column: &usize| sources[column].is_none() && added[column].is_expression();
+        let (expressions, mut order): (Vec<_>, Vec<_>) = (0..sources.len()).partition(is_expression);
+        order.extend(expressions);
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut copied = 0;
         while !cursor.is_finished() {
@@ -620,13 +627,13 @@ impl SchemaChange<'_> {
             for (_, old_values) in &batch {
                 copied += 1;
                 ctx.set_row_number(copied);
-                let mut values = Vec::with_capacity(sources.len());
-                for (column, source) in sources.iter().enumerate() {
-                    let value = match source {
-                        Some(source) => old_values[*source].clone(),
-                        None => added[column].added_value(&runtime, new, &eval)?,
+                let mut values = vec![Value::Null; sources.len()];
+                for &column in &order {
+                    let value = match sources[column] {
+                        Some(source) => old_values[source].clone(),
+                        None => added[column].added_value(&values, &runtime, new, &eval)?,
                     };
-                    values.push(self.converted(&changer, column, value, old, *source)?);
+                    values[column] = self.converted(&changer, column, value, old, sources[column])?;
                 }
                 changer.complete(&mut values)?;
                 changer.insert(&values).map_err(|error| changer.error(error, &values))?;
@@ -635,6 +642,7 @@ impl SchemaChange<'_> {
                 }
             }
             wait_for_commit(transaction.into_inner().commit(), host)?;
+            failpoint::hit("alter.copied_some")?;
             self.runtime.breathe()?;
         }
         Ok(copied)

@@ -77,9 +77,20 @@ pub enum InsertValue {
 }
 
 impl InsertValue {
-    /// The value for a column of a row that ALTER TABLE adds it to.
-    pub fn added_value(&self, runtime: &Runtime<'_>, table: &Table, ctx: &EvalContext<'_>) -> SqlResult<Value> {
-        Ok(match value_of(self, &[], ctx)? {
+    /// Whether the value may depend on the row's other columns, which must be there first.
+    pub fn is_expression(&self) -> bool {
+        matches!(self, InsertValue::Expr(_))
+    }
+
+    /// The value for a column of a row that ALTER TABLE adds it to; `row` has its other columns.
+    pub fn added_value(
+        &self,
+        row: &[Value],
+        runtime: &Runtime<'_>,
+        table: &Table,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Value> {
+        Ok(match value_of(self, row, ctx)? {
             Given::Value(value) | Given::Default(value) => value,
             Given::AutoIncrement => Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows)),
             Given::NoDefault | Given::Generated => Value::Null,
