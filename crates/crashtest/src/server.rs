@@ -133,8 +133,19 @@ impl Server {
         self.child.id()
     }
 
+    /// An error if it has panicked, by its log.
+    fn check_panics(&self) -> Result<()> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let is_panic = |line: &&str| line.contains("panicked at ") && !line.contains(": failpoint ");
+        match log.lines().find(is_panic) {
+            Some(line) => bail!("the server panicked: {line}"),
+            None => Ok(()),
+        }
+    }
+
     /// `kill -9`.
     pub fn kill(mut self) -> Result<()> {
+        self.check_panics()?;
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
@@ -145,6 +156,7 @@ impl Server {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
+                self.check_panics()?;
                 return Ok(status);
             }
             if started.elapsed() > READY_TIMEOUT {

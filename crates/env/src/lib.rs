@@ -10,7 +10,10 @@
 //! * [`Clock`] and [`Random`]: time and chance;
 //! * [`real`](Env::real): the operating system's;
 //! * [`SimDisk`]: a disk in memory with power cuts and faults;
-//! * [`FaultyDisk`]: faults on top of any disk.
+//! * [`FaultyDisk`]: faults on top of any disk;
+//! * [`failpoints`]: named steps at which a test makes the process panic, fail or die.
+
+pub mod failpoints;
 
 mod chance;
 mod disk;

@@ -53,6 +53,11 @@ impl Collector for Published {
             f.errors.iter().copied(),
         )?;
 
+        page.counter(
+            "panics",
+            "Panics of any thread since the start: each is a defect",
+            f.panics,
+        )?;
         page.distribution(
             "commit",
             "From the request to commit until its answer",
@@ -161,6 +166,7 @@ mod tests {
             connections_open: 3,
             statements: vec![("select".into(), 7)],
             errors: vec![(1062, 2)],
+            panics: 1,
             commit_seconds: Distribution {
                 buckets: vec![(0.001, 4), (0.01, 1)],
                 beyond: 2,
@@ -175,6 +181,7 @@ mod tests {
             "latsdb_connections_open 3",
             "latsdb_statements_total{kind=\"select\"} 7",
             "latsdb_errors_total{number=\"1062\"} 2",
+            "latsdb_panics_total 1",
             "latsdb_commit_seconds_bucket{le=\"0.001\"} 4",
             "latsdb_commit_seconds_bucket{le=\"0.01\"} 5",
             "latsdb_commit_seconds_bucket{le=\"+Inf\"} 7",

@@ -76,6 +76,8 @@ pub struct Figures {
     pub connections_refused: u64,
     /// Statements finished, by kind (`select`, `insert`, `commit`, …).
     pub statements: Vec<(String, u64)>,
+    /// Panics of any thread since the start: each is a defect.
+    pub panics: u64,
     /// Errors sent to clients, by MySQL error number.
     pub errors: Vec<(u16, u64)>,
     /// From the session's request to commit until it may answer.

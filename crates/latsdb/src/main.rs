@@ -7,6 +7,7 @@ mod cli;
 mod config;
 mod logging;
 mod node;
+mod panics;
 mod serve;
 mod shell;
 mod status;

@@ -19,14 +19,15 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::config::{Config, format_bytes};
-use crate::logging;
 use crate::node::{Node, Parts, Sessions};
+use crate::{logging, panics};
 
 /// What a running statement gets after SIGTERM before it is interrupted.
 const STATEMENT_GRACE: Duration = Duration::from_secs(10);
 
 pub fn run(config: &Config) -> Result<()> {
     logging::start(config.log_level, config.log_format);
+    panics::watch();
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

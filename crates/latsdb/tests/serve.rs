@@ -1,93 +1,9 @@
 //! The binary as an operator meets it: start, questions over HTTP, refusals, stop.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-
-fn latsdb(arguments: &[&str], data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_latsdb"));
-    command
-        .args(arguments)
-        .arg("--data-dir")
-        .arg(data)
-        .env_clear()
-        .current_dir(data.parent().unwrap());
-    command
-}
-
-/// A directory of this test's own, empty.
-fn directory(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory).unwrap();
-    }
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("data")
-}
-
-struct Running {
-    child: Child,
-    mysql: String,
-    http: String,
-}
-
-impl Running {
-    fn start(data: &Path) -> Self {
-        let mut child = latsdb(
-            &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
-            data,
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-        let mut banner = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let mut address = |name: &str| {
-            let line = banner
-                .find(|line| line.trim().starts_with(name))
-                .expect("the banner names its addresses");
-            line.split_whitespace()
-                .nth(1)
-                .unwrap()
-                .trim_start_matches("http://")
-                .to_owned()
-        };
-        let (mysql, http) = (address("MySQL"), address("HTTP"));
-        Self { child, mysql, http }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.http).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill")
-            .arg(format!("-{name}"))
-            .arg(self.child.id().to_string())
-            .status()
-            .unwrap();
-        assert!(sent.success());
-    }
-
-    fn stop(mut self) {
-        self.signal("TERM");
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A test that failed leaves it running.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::support::{Running, directory, latsdb};
 
 fn error(output: &Output) -> String {
     assert!(!output.status.success());

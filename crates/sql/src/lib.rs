@@ -21,6 +21,7 @@ pub mod engine;
 mod errors;
 pub mod exec;
 pub mod expr;
+mod failpoint;
 pub use sql_api::{host, processes};
 pub mod information_schema;
 mod named_locks;

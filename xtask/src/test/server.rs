@@ -125,7 +125,7 @@ impl Server {
         let deadline = Instant::now() + STOP_LIMIT;
         loop {
             match self.child.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
+                Some(status) if status.success() => return self.check_panics(),
                 Some(status) => bail!("the server ended with {status}: {}", last_lines(&self.log)),
                 None if Instant::now() > deadline => {
                     bail!("the server still runs {} s after SIGTERM", STOP_LIMIT.as_secs())
@@ -134,6 +134,20 @@ impl Server {
             }
         }
     }
+}
+
+impl Server {
+    /// A panic of the server fails the suite, whatever the clients made of it. Those that a test asked for do not count.
+    fn check_panics(&self) -> Result<()> {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let panic = log.lines().find(|line| is_panic(line));
+        panic.map_or(Ok(()), |line| Err(anyhow!("the server panicked: {line}")))
+    }
+}
+
+/// Whether a line of a server's log tells of a panic that no test asked for.
+fn is_panic(line: &str) -> bool {
+    line.contains("panicked at ") && !line.contains(": failpoint ")
 }
 
 impl Drop for Server {
@@ -173,6 +187,16 @@ mod tests {
             Some(40123)
         );
         assert_eq!(mysql_port("  HTTP    http://127.0.0.1:40124    /health"), None);
+    }
+
+    #[test]
+    fn panics_are_found_in_the_log() {
+        assert!(is_panic(
+            "ERROR latsdb::panics: panicked at a.rs:1:2: index out of bounds thread=\"core\""
+        ));
+        assert!(!is_panic(
+            "ERROR latsdb::panics: panicked at a.rs:1:2: failpoint alter.copied"
+        ));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         connections_accepted: connections.connections,
         connections_refused: connections.connections_refused + connections.logins_denied,
         errors: registry.errors(),
+        panics: crate::panics::count(),
         ..Figures::default()
     };
     let Some(parts) = parts else { return figures };

@@ -58,6 +58,7 @@ impl Session {
             Ok(id)
         })?;
         let insert = insert_of(name, definition.duplicates, &shape, query);
+        crate::failpoint::hit("create_as.made")?;
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         match filled {

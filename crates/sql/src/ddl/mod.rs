@@ -26,6 +26,7 @@ use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use crate::engine::{Engine, system_row};
 use crate::exec::Runtime;
+use crate::failpoint;
 use crate::host::Host;
 use crate::information_schema;
 use crate::names::{charset_by_name, collation_by_name};
@@ -61,6 +62,7 @@ impl Session {
         let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false)
             .waiting(self.variables.settings.metadata_lock_wait_timeout);
         lock(&runtime, SYSTEM_TABLE)?;
+        failpoint::hit("ddl.locked")?;
         let before = engine.catalog();
         let mut change = SchemaChange {
             engine: &engine,
@@ -69,8 +71,11 @@ impl Session {
             before,
         };
         let result = work(&mut change)?;
+        failpoint::hit("ddl.prepared")?;
         let edit = change.finish()?;
+        failpoint::hit("ddl.committing")?;
         commit(&engine, transaction.into_inner(), edit, host)?;
+        failpoint::hit("ddl.committed")?;
         engine.forget_dropped_tables();
         Ok(result)
     }

@@ -207,6 +207,7 @@ impl Session {
             transaction.set_auto_increment(def.id, next);
         }
         wait_for_commit(transaction.commit(), host)?;
+        crate::failpoint::hit("temporary.made")?;
         let rows = self.engine.participant().store().table(def.id);
         let rows = rows.ok_or_else(|| SqlError::internal("a table that was just made is missing"))?;
         Ok(Arc::new(Table::new(Arc::new(def), rows)))

@@ -24,6 +24,7 @@ use crate::exec::dml::{self, Changed, LoadPlan};
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::{Strictness, UserVariable};
+use crate::failpoint;
 use crate::host::Host;
 use crate::plan::{OpenViews, Plan, Planner};
 use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
@@ -517,7 +518,8 @@ impl Session {
             let savepoint = transaction.borrow_mut().begin_statement();
             runtime.first_automatic_id.set(None);
             let result = lock_tables(plan, &runtime, catalog_version, &self.engine)
-                .and_then(|()| run_once(plan, &runtime, &ctx, sink, status).map_err(Failure::Error));
+                .and_then(|()| run_once(plan, &runtime, &ctx, sink, status).map_err(Failure::Error))
+                .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error));
             let mut transaction = transaction.borrow_mut();
             match result {
                 Ok(answer) => {

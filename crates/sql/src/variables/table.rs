@@ -121,6 +121,9 @@ pub static VARIABLES: &[Variable] = &[
     variable("connect_timeout", Global, int(2, 31_536_000), "10"),
     variable("cte_max_recursion_depth", Both, U32, "1000"),
     fixed("datadir", Global, Text, "./latsdb-data/"),
+    // As in MySQL's own debug builds; here its value are rules of `env::failpoints`.
+    #[cfg(debug_assertions)]
+    variable("debug", Global, Text, ""),
     fixed("default_authentication_plugin", Global, Text, "caching_sha2_password"),
     variable(
         "default_collation_for_utf8mb4",

@@ -36,9 +36,7 @@ impl Participant for Local {
     fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let (writer, newest) = &mut *self.writer.lock();
         *newest = newest.next();
-        writer
-            .apply(*newest, WriteOps::decode_all(&write_set).unwrap())
-            .unwrap();
+        writer.apply(*newest, WriteOps::decode(&write_set).unwrap()).unwrap();
         writer.publish();
         writer.collect(*self.collects.lock());
         Box::pin(std::future::ready(Ok(*newest)))

@@ -1,0 +1,9 @@
+//! The binary as an operator meets it.
+//!
+//! One binary for all of the crate's integration tests: it links once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod recovery;
+mod serve;
+mod support;

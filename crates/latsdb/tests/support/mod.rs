@@ -1,0 +1,144 @@
+//! A node as a process, for tests of the binary.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use mysql_client::{Answer, Client, Login};
+
+pub fn latsdb(arguments: &[&str], data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latsdb"));
+    command
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data)
+        .env_clear()
+        .current_dir(data.parent().unwrap());
+    command
+}
+
+/// A directory of this test's own, empty.
+pub fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+    std::fs::create_dir_all(&directory).unwrap();
+    directory.join("data")
+}
+
+pub struct Running {
+    pub child: Child,
+    pub mysql: String,
+    pub http: String,
+}
+
+impl Running {
+    pub fn start(data: &Path) -> Self {
+        let mut child = latsdb(
+            &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
+            data,
+        )
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+        let mut banner = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut address = |name: &str| {
+            let line = banner
+                .find(|line| line.trim().starts_with(name))
+                .expect("the banner names its addresses");
+            line.split_whitespace()
+                .nth(1)
+                .unwrap()
+                .trim_start_matches("http://")
+                .to_owned()
+        };
+        let (mysql, http) = (address("MySQL"), address("HTTP"));
+        Self { child, mysql, http }
+    }
+
+    pub fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.http).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    pub fn client(&self) -> Client {
+        let login = Login {
+            address: &self.mysql,
+            user: "root",
+            password: "",
+            database: None,
+            program_name: "test",
+        };
+        Client::connect(&login).unwrap()
+    }
+
+    /// The rows of a query, cells joined by blanks.
+    pub fn rows(&self, sql: &str) -> Vec<String> {
+        rows(&mut self.client(), sql)
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.child.id().to_string())
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    pub fn stop(mut self) {
+        self.signal("TERM");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed leaves it running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The rows of a query, cells joined by blanks.
+pub fn rows(client: &mut Client, sql: &str) -> Vec<String> {
+    let answer = client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let Answer::Rows { rows, .. } = answer else {
+        return Vec::new();
+    };
+    let cell = |cell: &Option<Vec<u8>>| match cell {
+        Some(text) => String::from_utf8_lossy(text).into_owned(),
+        None => "NULL".to_owned(),
+    };
+    rows.iter()
+        .map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// A data directory of an earlier version, unpacked.
+pub fn fixture(name: &str) -> PathBuf {
+    let data = directory(&format!("fixture-{name}"));
+    std::fs::create_dir_all(&data).unwrap();
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures")
+        .join(format!("{name}.tar.gz"));
+    let unpacked = Command::new("tar")
+        .args([
+            "xzf".as_ref(),
+            archive.as_os_str(),
+            "--strip-components=1".as_ref(),
+            "-C".as_ref(),
+            data.as_os_str(),
+        ])
+        .status()
+        .unwrap();
+    assert!(unpacked.success());
+    data
+}

@@ -1,0 +1,27 @@
+//! Steps of statements at which a test can inject a failure ([`env::failpoints`]).
+//!
+//! | step | where |
+//! |---|---|
+//! | `statement.planned` | a query or a change has its plan |
+//! | `statement.ran` | it has run, its transaction is still open |
+//! | `commit.proposing` | a transaction is about to go into the log |
+//! | `commit.answered` | it has been committed, nobody has been told |
+//! | `ddl.locked` | a change of the schema holds the catalog |
+//! | `ddl.prepared` | its work is done, the catalog's rows are not yet written |
+//! | `ddl.committing` | it is about to be committed |
+//! | `ddl.committed` | it is committed |
+//! | `ids.leasing`, `ids.leased` | before and after a lease of table ids |
+//! | `alter.copy_made` | the empty copy of a table is there |
+//! | `alter.copied_some` | a part of the rows is copied |
+//! | `alter.copied` | all of them are |
+//! | `create_as.made`, `create_as.filled` | CREATE TABLE ... SELECT |
+//! | `temporary.made` | the rows' place of a temporary table is there |
+//! | `shard.logging`, `shard.applying` | in the shard: the batch before its record is written, each transaction before it is applied |
+
+use types::{SqlError, SqlResult};
+
+/// Fails, panics or dies if a test wants it.
+#[inline]
+pub(crate) fn hit(step: &'static str) -> SqlResult<()> {
+    env::failpoints::hit(step).map_err(SqlError::internal)
+}
