@@ -14,7 +14,7 @@ const ACCOUNTS: u32 = 40;
 const OPENING_BALANCE: i64 = 1000;
 
 /// Lock wait timeout, deadlock, write conflict: the transaction is over, and did nothing.
-const TRY_AGAIN: [u16; 3] = [1205, 1213, 1020];
+const TRY_AGAIN: [u16; 2] = [1205, 1213];
 const NO_SUCH_TABLE: u16 = 1146;
 
 /// Makes the database; drops an earlier one.

@@ -65,15 +65,23 @@ pub(crate) struct Counters {
     pub(crate) rows: AtomicU64,
     pub(crate) next_auto_increment: AtomicU64,
     next_row_id: AtomicU64,
+    /// The timestamp of the newest change of a row, set before the change can be seen.
+    changed_at: AtomicU64,
     primary_statistics: Statistics,
 }
 
 impl Counters {
+    /// A row is about to change.
+    pub(crate) fn note_change(&self, ts: Timestamp) {
+        self.changed_at.store(ts.0, Ordering::Release);
+    }
+
     pub(crate) fn new(rows: u64, next_auto_increment: u64) -> Counters {
         Counters {
             rows: AtomicU64::new(rows),
             next_auto_increment: AtomicU64::new(next_auto_increment),
             next_row_id: AtomicU64::new(0),
+            changed_at: AtomicU64::new(0),
             primary_statistics: Statistics::default(),
         }
     }
@@ -229,6 +237,12 @@ impl Table {
         // SAFETY: found in the primary tree.
         let version = unsafe { record.version_at(snapshot.timestamp()) }?;
         version.row().map(read)
+    }
+
+    /// Whether nobody has changed a row since a snapshot, which so shows the newest rows. Rows that are being applied right now count
+    /// as changed.
+    pub fn is_unchanged_since(&self, snapshot: Timestamp) -> bool {
+        self.counters.changed_at.load(Ordering::Acquire) <= snapshot.0
     }
 
     /// The newest published state of a primary key: since when it is so, and the row unless it was deleted. `None`: nobody

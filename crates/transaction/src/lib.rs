@@ -17,8 +17,9 @@
 //! Isolation, in terms of snapshots and locks:
 //!
 //! * READ COMMITTED: a snapshot per statement; writes see the newest committed row.
-//! * REPEATABLE READ: one snapshot, taken by the first read. A write to a row that changed after it fails with
+//! * REPEATABLE READ: one snapshot, taken by the first read. A locking read of, or a write to, a row that changed after it fails with
 //!   [`TransactionError::WriteConflict`] (first committer wins), or, under [`WriteRule::NewestCommitted`], goes on with the newest row.
+//!   The statement that takes the snapshot never fails so: it runs again until its locks are older than its snapshot ([`settle`]).
 //! * SERIALIZABLE: what a statement reads is locked first ([`Transaction::lock_for_read`], [`Transaction::lock_table`]) and
 //!   then read as newly as possible: strict two-phase locking.
 
@@ -26,13 +27,15 @@ mod commit;
 mod lock;
 mod overlay;
 mod read;
+mod settle;
 mod write;
 
 pub use commit::Participant;
+pub use settle::{Settled, StatementScope};
 
 use overlay::Overlay;
+use settle::Settling;
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::HashSet;
 use std::sync::Arc;
 use store::{
     IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, Reservation, Snapshot, Store, Table, TableId, Timestamp,
@@ -47,13 +50,14 @@ pub enum Isolation {
     Serializable,
 }
 
-/// What REPEATABLE READ does with a write to a row that somebody changed after the snapshot (`snapshot_isolation`).
+/// What REPEATABLE READ does with a locking read of, or a write to, a row that somebody changed after the snapshot
+/// (`snapshot_isolation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WriteRule {
-    /// Error 1020: snapshot isolation.
+    /// Error 1213: snapshot isolation.
     #[default]
     FirstCommitterWins,
-    /// Change the newest committed row, as MySQL does.
+    /// Show and change the newest committed row, as MySQL does.
     NewestCommitted,
 }
 
@@ -96,7 +100,7 @@ pub enum TransactionError {
         index: IndexId,
         existing: Vec<u8>,
     },
-    /// 1020: the row changed after the transaction's snapshot.
+    /// 1213, too: the row changed after the transaction's snapshot.
     #[error("a row of table {0} changed after the transaction's snapshot")]
     WriteConflict(TableId),
     /// 1213.
@@ -134,15 +138,14 @@ pub struct Transaction {
     snapshot: RefCell<Option<Snapshot>>,
     /// The next read takes a new snapshot.
     is_snapshot_old: Cell<bool>,
-    /// Statements begun, and whether the first found no snapshot taken.
-    statements: u64,
-    began_without_snapshot: bool,
+    /// Of the running statement, where it may run again.
+    settling: Option<Settling>,
+    /// The transaction's snapshot, while a statement that reads the newest rows has one of its own.
+    set_aside: Option<Option<Snapshot>>,
     overlay: Overlay,
     /// How long the history was at each savepoint.
     savepoints: Vec<usize>,
     locks: TransactionLocks,
-    /// Rows changed by others after the snapshot that a locking read has shown since: they may be written.
-    seen_newer: HashSet<(TableId, Box<[u8]>)>,
     memory: Reservation,
 }
 
@@ -159,12 +162,11 @@ impl Transaction {
             options,
             snapshot: RefCell::new(None),
             is_snapshot_old: Cell::new(false),
-            statements: 0,
-            began_without_snapshot: false,
+            settling: None,
+            set_aside: None,
             overlay: Overlay::default(),
             savepoints: Vec::new(),
             locks,
-            seen_newer: HashSet::new(),
             memory,
         }
     }
@@ -199,44 +201,36 @@ impl Transaction {
 
     // --- statements and snapshots ---
 
-    /// Starts a statement; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the place to
-    /// roll back to if it fails.
+    /// Starts a statement that takes no locks; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the
+    /// place to roll back to if it fails.
     pub fn begin_statement(&mut self) -> Savepoint {
         if self.options.isolation != Isolation::RepeatableRead {
             self.is_snapshot_old.set(true);
         }
-        self.began_without_snapshot = self.statements == 0 && self.snapshot.get_mut().is_none();
-        self.statements += 1;
         self.savepoint()
     }
 
     /// The statement succeeded. Forgets what only its rollback would need.
     pub fn end_statement(&mut self, statement: Savepoint) {
+        self.stop_settling();
         self.release(statement);
     }
 
     /// The statement failed: undoes its writes. Its locks stay.
     pub fn rollback_statement(&mut self, statement: Savepoint) {
+        self.stop_settling();
         self.rollback_to(statement);
         self.release(statement);
+    }
+
+    /// The timestamp at which reads read, if one has been taken.
+    pub fn fixed_snapshot(&self) -> Option<Timestamp> {
+        self.snapshot.borrow().as_ref().map(Snapshot::timestamp)
     }
 
     /// The timestamp at which reads read, taken now if there was none.
     pub fn snapshot(&self) -> Timestamp {
         self.reading_at().timestamp()
-    }
-
-    /// Whether a statement that met a [`WriteConflict`](TransactionError::WriteConflict) may silently run again on a newer
-    /// snapshot: it is the transaction's first, nobody has seen the old one.
-    pub fn may_restart_statement(&self) -> bool {
-        self.statements == 1 && self.began_without_snapshot
-    }
-
-    /// Rolls the statement back and drops the snapshot; its locks are kept, so that the next try gets further.
-    pub fn restart_statement(&mut self, statement: Savepoint) {
-        self.rollback_to(statement);
-        *self.snapshot.get_mut() = None;
-        self.seen_newer.clear();
     }
 
     /// Refuses a table or an index that is newer than the snapshot, and so lacks what the snapshot would have to see.

@@ -1,7 +1,7 @@
 //! Locks, and what a lock just granted has to be checked for.
 
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, WriteRule};
-use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Table, TableId};
+use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Table, TableId};
 
 /// The memory limit is looked at again after this many locks.
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
@@ -19,9 +19,9 @@ impl Transaction {
         self.lock(LockKey::Table(table), mode, policy)
     }
 
-    /// Locks a row for a locking read (FOR SHARE, FOR UPDATE), found by a scan or known by its key (an absent one too). Then
-    /// read it by [`get_current`](Self::get_current): locking reads see the newest committed row, and a later write to it is no
-    /// conflict.
+    /// Locks a row for a locking read (FOR SHARE, FOR UPDATE), found by a scan or known by its key (an absent one too), and checks that
+    /// it has not changed since the snapshot if the isolation level asks for it. Then read it by
+    /// [`get_current`](Self::get_current).
     pub fn lock_for_read(
         &mut self,
         table: &Table,
@@ -30,16 +30,14 @@ impl Transaction {
         policy: LockPolicy,
     ) -> Result<Progress, TransactionError> {
         let progress = self.lock_row(table, key, mode, policy)?;
-        if let Progress::Done = progress
-            && self.has_changed(table, key)
-        {
-            self.seen_newer.insert((table.id(), key.into()));
+        if let Progress::Done = progress {
+            self.check_unchanged(table, key)?;
         }
         Ok(progress)
     }
 
-    /// Locks a key of an index, shared: what a foreign key relies on stays as it is. Nobody is shown the row, so a later write to it
-    /// is still held against the snapshot.
+    /// Locks a key of an index, shared: what a foreign key relies on stays as it is. Nobody is shown the row, so it may be newer
+    /// than the snapshot.
     pub fn lock_for_reference(
         &mut self,
         table: &Table,
@@ -59,6 +57,20 @@ impl Transaction {
         Ok(progress)
     }
 
+    /// As [`lock_for_write`](Self::lock_for_write), of a row that a join found at the statement's snapshot together with others: at every
+    /// level it must still be the row that was found, because the join's conditions are not looked at again.
+    pub fn lock_found(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
+        let progress = self.lock_row(table, key, LockMode::Exclusive, LockPolicy::Wait)?;
+        if let Progress::Done = progress
+            && self.overlay.row(table.id(), key).is_none()
+            && self.found_at().is_some_and(|snapshot| is_newer(table, key, snapshot))
+            && !self.note_newer(table.id())
+        {
+            return Err(TransactionError::WriteConflict(table.id()));
+        }
+        Ok(progress)
+    }
+
     fn lock_row(
         &mut self,
         table: &Table,
@@ -69,31 +81,26 @@ impl Transaction {
         self.lock(LockKey::Key(table.id(), IndexId::PRIMARY, key), mode, policy)
     }
 
-    /// First committer wins: an error if the row has changed since the snapshot, and the transaction does not know it.
-    pub(super) fn check_unchanged(&self, table: &Table, key: &[u8]) -> Result<(), TransactionError> {
-        let is_known = || self.seen_newer.contains(&(table.id(), Box::from(key)));
-        match self.has_changed(table, key) && !is_known() {
+    /// First committer wins: an error if somebody has changed the locked row since the snapshot; or, while the statement may run again,
+    /// a reason to do so.
+    pub(super) fn check_unchanged(&mut self, table: &Table, key: &[u8]) -> Result<(), TransactionError> {
+        match self.has_changed(table, key) && !self.note_newer(table.id()) {
             true => Err(TransactionError::WriteConflict(table.id())),
             false => Ok(()),
         }
     }
 
-    /// Whether somebody else has changed the locked row since the snapshot, and that matters. A row that came and went meanwhile
-    /// is as if it had never been.
+    /// Whether somebody else has changed the locked row since the snapshot, and that matters.
     fn has_changed(&self, table: &Table, key: &[u8]) -> bool {
         // What the transaction has changed itself has been locked, and checked, since.
         if !self.must_be_unchanged() || self.overlay.row(table.id(), key).is_some() {
             return false;
         }
         let snapshot = self.snapshot.borrow();
-        let Some(snapshot) = &*snapshot else { return false };
-        match table.newest(key, |since, row| row.map(|_| since)).flatten() {
-            Some(since) => since > snapshot.timestamp(),
-            None => table.get(key, snapshot, |_| ()).is_some(),
-        }
+        snapshot.as_ref().is_some_and(|snapshot| is_newer(table, key, snapshot))
     }
 
-    /// Whether writes are held against the snapshot: then the rows to write are those of the snapshot, too.
+    /// Whether locking reads and writes are held against the snapshot: then the rows that they find are those of the snapshot, too.
     pub fn must_be_unchanged(&self) -> bool {
         self.options.isolation == Isolation::RepeatableRead && self.options.write_rule == WriteRule::FirstCommitterWins
     }
@@ -111,16 +118,24 @@ impl Transaction {
         if self.options.isolation == Isolation::Serializable {
             self.is_snapshot_old.set(true);
         }
-        match policy {
+        let held = self.locks.count();
+        let outcome = match policy {
             LockPolicy::Wait => match self.locks.lock(key, mode) {
                 LockOutcome::Granted => Ok(Progress::Done),
-                LockOutcome::Wait(wait) => Ok(Progress::Wait(wait)),
+                LockOutcome::Wait(wait) => {
+                    self.note_wait(key);
+                    return Ok(Progress::Wait(wait));
+                }
                 LockOutcome::Deadlock => Err(TransactionError::Deadlock),
             },
             _ if self.locks.try_lock(key, mode) => Ok(Progress::Done),
             LockPolicy::NoWait => Err(TransactionError::LockNotAvailable),
             LockPolicy::SkipLocked => Ok(Progress::Skipped),
+        };
+        if self.locks.count() > held {
+            self.note_lock(key);
         }
+        outcome
     }
 
     /// Locks are charged as they come; who takes many of them has to stop when there is no memory left.
@@ -135,5 +150,13 @@ impl Transaction {
             .into()),
             false => Ok(()),
         }
+    }
+}
+
+/// Whether somebody has changed a row since the snapshot. A row that came and went meanwhile is as if it had never been.
+fn is_newer(table: &Table, key: &[u8], snapshot: &Snapshot) -> bool {
+    match table.newest(key, |since, row| row.map(|_| since)).flatten() {
+        Some(since) => since > snapshot.timestamp(),
+        None => table.get(key, snapshot, |_| ()).is_some(),
     }
 }

@@ -19,6 +19,19 @@ impl Transaction {
         }
     }
 
+    /// The row as the snapshot shows it, where locking reads are held against a snapshot that may be out of date for this table.
+    pub fn get_superseded<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if !self.must_be_unchanged() || self.overlay.row(table.id(), key).is_some() {
+            return None;
+        }
+        let snapshot = self.snapshot.borrow();
+        let snapshot = snapshot.as_ref()?;
+        match table.is_unchanged_since(snapshot.timestamp()) {
+            true => None,
+            false => table.get(key, snapshot, read),
+        }
+    }
+
     /// The newest committed row, or this transaction's own: what UPDATE, DELETE and locking reads work on. Lock it first.
     pub fn get_current<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match self.overlay.row(table.id(), key) {
@@ -41,8 +54,8 @@ impl Transaction {
         self.scan_at(&self.reading_at(), table, index, cursor, most, visit);
     }
 
-    /// As [`scan`](Self::scan), of the newest committed rows: how locking reads, and writes that are not held against the snapshot, find
-    /// their rows. Nothing keeps these from changing before they are locked: then look at each again.
+    /// As [`scan`](Self::scan), of the newest committed rows. Nothing keeps these from changing before they are locked: then look at
+    /// each again.
     pub fn scan_newest(
         &self,
         table: &Table,
@@ -52,6 +65,71 @@ impl Transaction {
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
         self.scan_at(&self.store().snapshot(), table, index, cursor, most, visit);
+    }
+
+    /// As [`scan`](Self::scan), how locking reads and writes find the rows to lock. Where they are held against the snapshot, it shows
+    /// what the snapshot shows and also what is newer: an entry of both kinds twice if its rows differ. To lock one that is not
+    /// the snapshot's is a conflict.
+    pub fn scan_to_lock(
+        &self,
+        table: &Table,
+        index: IndexId,
+        cursor: &mut Cursor,
+        most: usize,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) {
+        if !self.must_be_unchanged() {
+            return self.scan_newest(table, index, cursor, most, visit);
+        }
+        let snapshot = self.reading_at();
+        if table.is_unchanged_since(snapshot.timestamp()) {
+            return self.scan_at(&snapshot, table, index, cursor, most, visit);
+        }
+        self.scan_both(&snapshot, table, index, cursor, most, visit);
+    }
+
+    fn scan_both(
+        &self,
+        snapshot: &Snapshot,
+        table: &Table,
+        index: IndexId,
+        cursor: &mut Cursor,
+        most: usize,
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) {
+        let newest = self.store().snapshot();
+        let mut walked = cursor.clone();
+        let mut entries = Vec::new();
+        self.scan_at(&newest, table, index, &mut walked, most, |entry| {
+            entries.push(OwnedEntry::new(&entry));
+            ControlFlow::Continue(())
+        });
+        // The same part of the index, as the snapshot shows it.
+        let mut part = cursor.rest().clone();
+        if !walked.is_finished() {
+            match cursor.direction() {
+                Direction::Forward => part.to = Some(walked.rest().from.clone()),
+                Direction::Backward => part.from = walked.rest().to.clone().unwrap_or_default(),
+            }
+        }
+        let mut part = Cursor::new(part, cursor.direction());
+        while !part.is_finished() {
+            self.scan_at(snapshot, table, index, &mut part, usize::MAX, |entry| {
+                entries.push(OwnedEntry::new(&entry));
+                ControlFlow::Continue(())
+            });
+        }
+        entries.sort_by(|a, b| match cursor.direction() {
+            Direction::Forward => a.key.cmp(&b.key),
+            Direction::Backward => b.key.cmp(&a.key),
+        });
+        entries.dedup();
+        for entry in &entries {
+            if visit(Entry::new(&entry.key, &entry.primary_key, &entry.row)).is_break() {
+                return cursor.advance_past(&entry.key);
+            }
+        }
+        *cursor = walked;
     }
 
     fn scan_at(
@@ -103,6 +181,24 @@ impl Transaction {
             ControlFlow::Continue(())
         });
         count
+    }
+}
+
+/// An entry that outlives its scan.
+#[derive(PartialEq, Eq)]
+struct OwnedEntry {
+    key: Box<[u8]>,
+    primary_key: Box<[u8]>,
+    row: Box<[u8]>,
+}
+
+impl OwnedEntry {
+    fn new(entry: &Entry<'_>) -> OwnedEntry {
+        OwnedEntry {
+            key: entry.key().into(),
+            primary_key: entry.primary_key().into(),
+            row: entry.row().into(),
+        }
     }
 }
 

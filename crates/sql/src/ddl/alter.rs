@@ -603,6 +603,7 @@ impl SchemaChange<'_> {
             table_locks: &TableLocks::default(),
             temporary: None,
             views: OpenViews::default(),
+            locked: RefCell::default(),
         };
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{LockMode, MemoryBudget, MemoryUse, Reservation};
+use store::{LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
 use transaction::{LockPolicy, Progress, Transaction, TransactionError};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
@@ -90,6 +90,11 @@ impl<'a> Runtime<'a> {
     /// For a statement that has to lock what it reads (SERIALIZABLE).
     pub fn locking_reads(self, locks_reads: bool) -> Runtime<'a> {
         Runtime { locks_reads, ..self }
+    }
+
+    /// Whether the statement locks what it reads.
+    pub fn locks_reads(&self) -> bool {
+        self.locks_reads
     }
 
     /// For a statement of a session that holds table locks.
@@ -240,6 +245,36 @@ impl<'a> Runtime<'a> {
     /// What every read of a table begins with: locks, where the isolation level asks for them, and refuses a table, or an index of it,
     /// that was made after the transaction's snapshot.
     pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        self.lock_before_read(path, keys, policy)?;
+        let snapshot = self.transaction().snapshot();
+        if self.transaction().is_settling() {
+            self.transaction_mut().note_read(&path.table.rows);
+        }
+        check_readable(path, snapshot)
+    }
+
+    /// As [`begin_read`](Self::begin_read), of rows that are locked before they are looked at. Takes a snapshot only where it is needed to
+    /// find them, so that a snapshot taken later shows what the locks protect.
+    pub fn begin_locking_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        if path.primary_keys(keys).is_none() {
+            self.lock_before_read(path, keys, policy)?;
+        } else if self.engine.has_write_locked_tables() && !self.holds(&path.table) {
+            // The key is locked by the read itself. A shared lock before would be in the way of who does the same.
+            self.lock_table_for_read(path, keys, false, policy)?;
+        }
+        if !self.transaction().must_be_unchanged() {
+            return Ok(());
+        }
+        if path.primary_keys(keys).is_some() {
+            let snapshot = self.transaction().fixed_snapshot();
+            return snapshot.map_or(Ok(()), |snapshot| check_readable(path, snapshot));
+        }
+        let snapshot = self.transaction().snapshot();
+        self.transaction_mut().note_read(&path.table.rows);
+        check_readable(path, snapshot)
+    }
+
+    fn lock_before_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
         let shares = self.locks_reads && policy != LockPolicy::SkipLocked;
         if (shares || self.engine.has_write_locked_tables()) && !self.holds(&path.table) {
             self.lock_table_for_read(path, keys, shares, policy)?;
@@ -248,11 +283,23 @@ impl<'a> Runtime<'a> {
             // Single keys can be locked whether they exist or not.
             self.lock_keys_for_read(&path.table, keys, policy)?;
         }
-        let snapshot = self.transaction().snapshot();
-        match path.table.rows.readable_since(path.index) {
-            Some(since) if since <= snapshot => Ok(()),
-            _ => Err(ErrorKind::TableDefChanged.into()),
+        Ok(())
+    }
+
+    /// Ends a pass of a statement that will run again anyhow; the error is not shown to anybody.
+    pub fn check_not_stale(&self) -> SqlResult<()> {
+        match self.transaction().is_stale() {
+            true => Err(SqlError::internal("the statement has to run again on a newer snapshot")),
+            false => Ok(()),
         }
+    }
+}
+
+/// Refuses a table, or an index of it, that is newer than the snapshot.
+fn check_readable(path: &AccessPath, snapshot: Timestamp) -> SqlResult<()> {
+    match path.table.rows.readable_since(path.index) {
+        Some(since) if since <= snapshot => Ok(()),
+        _ => Err(ErrorKind::TableDefChanged.into()),
     }
 }
 
@@ -382,7 +429,14 @@ pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
         TransactionError::DuplicateKey { index, .. } => {
             SqlError::new(ErrorKind::DupEntry, &[&"?", &format_args!("{table}.{index}")])
         }
-        TransactionError::WriteConflict(_) => SqlError::new(ErrorKind::CheckRead, &[&table]),
+        TransactionError::WriteConflict(_) => {
+            let text = SqlError::from(ErrorKind::LockDeadlock);
+            let what = format!(
+                "{}; a row of table '{table}' has changed since the transaction's snapshot",
+                text.message()
+            );
+            SqlError::with_message(ErrorKind::LockDeadlock, what)
+        }
         TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
         TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
         TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),

@@ -1,5 +1,6 @@
 //! Views, and what they are made of.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::ViewDef;
@@ -33,6 +34,7 @@ fn planned(source: &Source<'_>, view: &Arc<ViewDef>) -> Option<QueryPlan> {
         table_locks: &TableLocks::default(),
         temporary: None,
         views: OpenViews::default(),
+        locked: RefCell::default(),
     };
     let _open = planner.open_view(view).ok()?;
     let query = crate::plan::view_query(view).ok()?;

@@ -12,6 +12,7 @@ mod scope;
 pub mod straight;
 mod views;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::Catalog;
@@ -90,11 +91,33 @@ impl Plan {
         }
     }
 
+    /// Whether it locks rows that it does not change.
+    pub fn is_locking_read(&self) -> bool {
+        matches!(self, Plan::Query(plan) if !plan.locked.is_empty())
+    }
+
+    /// Whether it looks for the rows to lock or to change, so that others could come into what it has looked through.
+    pub fn locks_ranges(&self) -> bool {
+        match self {
+            Plan::Straight(_) | Plan::Insert(_) | Plan::Load(_) => false,
+            Plan::Update(plan) => !plan.target.path.is_key_read(),
+            Plan::Delete(plan) => !plan.target.path.is_key_read(),
+            Plan::Multi(_) => true,
+            Plan::Query(plan) => {
+                let mut by_key = 0;
+                plan.for_each_table(&mut |access| {
+                    by_key += usize::from(access.lock.is_some() && access.path.is_key_read());
+                });
+                by_key < plan.locked.len()
+            }
+        }
+    }
+
     /// The tables that it changes, or reads with locks.
     pub fn changed_tables(&self) -> Vec<Arc<Table>> {
         match self {
             Plan::Straight(_) => Vec::new(),
-            Plan::Query(plan) => plan.locked_tables(),
+            Plan::Query(plan) => plan.locked.clone(),
             Plan::Insert(plan) => vec![plan.table.clone()],
             Plan::Load(plan) => vec![plan.insert.table.clone()],
             Plan::Update(plan) => vec![plan.target.path.table.clone()],
@@ -138,6 +161,8 @@ pub struct Planner<'a> {
     pub temporary: Option<&'a TemporaryTables>,
     /// The views whose text is being planned.
     pub views: OpenViews,
+    /// Tables that locking reads have been planned for.
+    pub locked: RefCell<Vec<Arc<Table>>>,
 }
 
 impl<'a> Planner<'a> {

@@ -2,6 +2,7 @@
 //!
 //! * this file: what the protocol's commands call;
 //! * [`statement`]: one statement, from its tree to its answer;
+//! * [`retry`]: what a statement that runs again has to undo;
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
@@ -10,6 +11,7 @@
 mod border;
 mod hints;
 mod prepared;
+mod retry;
 mod services;
 mod set;
 mod statement;

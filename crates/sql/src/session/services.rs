@@ -56,6 +56,16 @@ impl SessionState {
     }
 }
 
+impl SessionState {
+    pub fn user_variables(&self) -> HashMap<String, UserVariable> {
+        self.user_variables.borrow().clone()
+    }
+
+    pub fn set_user_variables(&self, variables: HashMap<String, UserVariable>) {
+        *self.user_variables.borrow_mut() = variables;
+    }
+}
+
 /// A session as one statement's expressions see it.
 pub struct SessionServices<'a> {
     pub state: &'a SessionState,

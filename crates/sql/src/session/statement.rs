@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   query/change ──plan (cached)──▶ lock tables ──▶ run ──▶ end statement ──▶ commit (autocommit) ──▶ answer
-//!        ▲                                           │ 1020 in the first statement: newer snapshot, once more
-//!        └───────────────────────────────────────────┘
+//!                                       ▲            │ its locks are newer than its snapshot: once more
+//!                                       └────────────┘
 //!   everything else ──▶ its own module (transaction, set, ddl, show, account, ...)
 //! ```
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,10 +15,11 @@ use catalog::ViewDef;
 use parser::UserVariables;
 use parser::ast::{self, Statement};
 use store::LockMode;
-use transaction::{Isolation, LockPolicy};
+use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
 
 use super::Session;
+use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
 use super::transaction::End;
 use crate::exec::dml::{self, Changed, LoadPlan};
@@ -419,6 +421,7 @@ impl Session {
                 table_locks: &session.table_locks,
                 temporary: Some(&session.temporary),
                 views: OpenViews::default(),
+                locked: RefCell::default(),
             };
             planner.plan(statement)
         })?;
@@ -510,35 +513,63 @@ impl Session {
         let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
             .locking_reads(locks_reads)
             .under(&self.table_locks);
+        let scope = match self.transaction.in_transaction() {
+            true => StatementScope::InTransaction,
+            false => StatementScope::Alone,
+        };
+        let savepoint = {
+            let mut transaction = transaction.borrow_mut();
+            match plan {
+                // What the client sends of a file cannot be read twice.
+                Plan::Load(_) => transaction.begin_statement(),
+                plan if plan.is_change() => transaction.begin_change(scope),
+                plan if plan.is_locking_read() => transaction.begin_locking_read(scope),
+                _ => transaction.begin_statement(),
+            }
+        };
+        let retry = transaction
+            .borrow()
+            .is_settling()
+            .then(|| RetryPoint::new(&self.state, &runtime));
         let (result, warnings) = loop {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
                 .with_params(parameters)
                 .with_strictness(strictness)
                 .with_runtime(&runtime);
-            let savepoint = transaction.borrow_mut().begin_statement();
             runtime.first_automatic_id.set(None);
-            let result = lock_tables(plan, &runtime, catalog_version, &self.engine)
-                .and_then(|()| run_once(plan, &runtime, &ctx, sink, status).map_err(Failure::Error))
+            // Rows that are sent cannot be taken back.
+            let mut held = (retry.is_some() && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
+            let target = match &mut held {
+                Some(held) => held as &mut dyn ResultSink,
+                None => &mut *sink,
+            };
+            let mut result = lock_tables(plan, &runtime, catalog_version, &self.engine)
+                .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error));
-            let mut transaction = transaction.borrow_mut();
-            match result {
-                Ok(answer) => {
-                    transaction.end_statement(savepoint);
-                    break (Ok(answer), ctx.take_warnings());
+            let settled = match &result {
+                Err(failure) if failure.is_of_the_moment() || !transaction.borrow().is_stale() => Settled::Yes,
+                _ => transaction.borrow_mut().settle(),
+            };
+            if settled != Settled::Yes {
+                transaction.borrow_mut().restart_statement(savepoint);
+                if let Some(retry) = &retry {
+                    retry.restore(&self.state, &runtime);
                 }
-                Err(Failure::Error(error))
-                    if error.kind() == ErrorKind::CheckRead
-                        && transaction.may_restart_statement()
-                        && !matches!(plan, Plan::Load(_)) =>
-                {
-                    transaction.restart_statement(savepoint);
-                    runtime.forget_kept();
-                }
-                Err(failure) => {
-                    transaction.rollback_to(savepoint);
-                    break (Err(failure), ctx.take_warnings());
-                }
+                result = match lock_whole_tables(settled, &runtime) {
+                    Ok(()) => continue,
+                    Err(error) => Err(Failure::Error(error)),
+                };
             }
+            match &result {
+                Ok(_) => transaction.borrow_mut().end_statement(savepoint),
+                Err(_) => transaction.borrow_mut().rollback_statement(savepoint),
+            }
+            if let (Ok(_), Some(held)) = (&result, held)
+                && let Err(error) = held.send(sink, host)
+            {
+                result = Err(Failure::Error(error));
+            }
+            break (result, ctx.take_warnings());
         };
         self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
         self.keep_warnings(warnings);
@@ -592,6 +623,39 @@ enum Failure {
     SchemaChanged,
 }
 
+impl Failure {
+    /// Whether running the statement again on newer rows says nothing better.
+    fn is_of_the_moment(&self) -> bool {
+        match self {
+            Failure::SchemaChanged => true,
+            Failure::Error(error) => matches!(
+                error.kind(),
+                ErrorKind::LockWaitTimeout
+                    | ErrorKind::LockDeadlock
+                    | ErrorKind::LockNowait
+                    | ErrorKind::QueryInterrupted
+                    | ErrorKind::QueryTimeout
+                    | ErrorKind::ServerShutdown
+                    | ErrorKind::RecordFileFull
+                    | ErrorKind::OutOfSortMemory
+            ),
+        }
+    }
+}
+
+/// Keeps others from adding rows to the tables, for a statement that cannot settle otherwise.
+fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
+    let Settled::AgainUnder(tables) = settled else {
+        return Ok(());
+    };
+    for table in tables {
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table, LockMode::Shared, LockPolicy::Wait))
+            .map_err(|error| error.into_sql_named("table"))?;
+    }
+    Ok(())
+}
+
 /// Keeps DDL away from the tables that the plan changes, and those that their foreign keys lead to, until the transaction ends.
 fn lock_tables(
     plan: &Plan,
@@ -601,11 +665,14 @@ fn lock_tables(
 ) -> Result<(), Failure> {
     let mut tables = plan.changed_tables();
     tables.retain(|table| !runtime.holds(table));
+    // What is looked through is locked as a whole at SERIALIZABLE. Done in two steps, two of a kind would stop each other in between.
+    let mode = match runtime.locks_reads() && plan.locks_ranges() {
+        true => LockMode::Exclusive,
+        false => LockMode::IntentionExclusive,
+    };
     for table in &tables {
         runtime
-            .with_locks(|transaction| {
-                transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait)
-            })
+            .with_locks(|transaction| transaction.lock_table(table.id(), mode, LockPolicy::Wait))
             .map_err(|error| Failure::Error(error.into_sql(table)))?;
     }
     let keys = match runtime.foreign_key_checks {

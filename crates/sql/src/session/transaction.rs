@@ -171,7 +171,7 @@ impl SessionTransaction {
 
     /// After a failed statement, whose own changes are undone already: ends the transaction if nothing can follow.
     pub fn statement_failed(&mut self, error: &SqlError) {
-        let ends = matches!(error.kind(), ErrorKind::LockDeadlock | ErrorKind::CheckRead);
+        let ends = error.kind() == ErrorKind::LockDeadlock;
         if ends || !self.in_transaction() {
             self.rollback();
         }

@@ -128,6 +128,7 @@ impl TableWriter {
         if !self.table.fits(key, row) {
             return false;
         }
+        self.table.counters.note_change(ts);
         self.row_bytes.add(allocated(version_bytes(row.len())) as i64);
         let Some(found) = self.primary.find(key).map(Record::ptr) else {
             let record = RecordPtr::new_primary(key, VersionPtr::new(ts, Some(row), None));
@@ -163,6 +164,7 @@ impl TableWriter {
         // SAFETY: as above.
         let old = unsafe { record.head() };
         let Some(old_row) = old.row() else { return };
+        self.table.counters.note_change(ts);
         // SAFETY: as above.
         unsafe { record.set_head(VersionPtr::new(ts, None, Some(old.ptr()))) };
         self.row_bytes.add(allocated(version_bytes(0)) as i64);

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 type Rows = BTreeMap<i64, (i64, Option<i64>)>;
 type OwnRows = BTreeMap<i64, Option<(i64, Option<i64>)>>;
@@ -26,7 +26,6 @@ struct ModelTransaction {
     snapshot: Option<Timestamp>,
     own: OwnRows,
     savepoints: Vec<OwnRows>,
-    seen: BTreeSet<i64>,
 }
 
 /// What a statement must come to.
@@ -60,7 +59,7 @@ impl Model {
         let (Some(snapshot), SNAPSHOT) = (t.snapshot, t.options) else {
             return false;
         };
-        if t.own.contains_key(&id) || t.seen.contains(&id) {
+        if t.own.contains_key(&id) {
             return false;
         }
         match self.at(self.newest()).contains_key(&id) {
@@ -204,7 +203,6 @@ impl Session {
             snapshot: None,
             own: BTreeMap::new(),
             savepoints: Vec::new(),
-            seen: BTreeSet::new(),
         };
         Session {
             real: f.begin(options),
@@ -269,12 +267,10 @@ fn run(options: [Options; 3], actions: Vec<(usize, Action)>, collects: usize) {
                 let real = f.get_locked(&mut session.real, id, LockMode::Exclusive, LockPolicy::Wait);
                 match model.lock(me, Key::Row(id)) {
                     false => check(&f, &real, &Expected::Waits),
+                    true if model.conflicts(&session.model, id) => check(&f, &real, &Expected::Conflict),
                     true => {
                         let expected = model.current(&session.model).get(&id).map(|(v, _)| *v);
                         assert_eq!(real, Ok(expected));
-                        if model.conflicts(&session.model, id) {
-                            session.model.seen.insert(id);
-                        }
                     }
                 }
             }

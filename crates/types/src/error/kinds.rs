@@ -52,8 +52,6 @@ errors! {
     CantLock = 1015 "HY000" "Can't lock file (errno: % - %)";
     CantOpenFile = 1016 "HY000" "Can't open file: '%' (errno: % - %)";
     FileNotFound = 1017 "HY000" "Can't find file: '%' (errno: % - %)";
-    /// Snapshot isolation: the row changed after the transaction's snapshot.
-    CheckRead = 1020 "HY000" "Record has changed since last read in table '%'";
     DiskFull = 1021 "HY000" "Disk full (%); waiting for someone to free some space... (errno: % - %)";
     DupKey = 1022 "23000" "Can't write; duplicate key in table '%'";
     ErrorOnRead = 1024 "HY000" "Error reading file '%' (errno: % - %)";
@@ -201,6 +199,7 @@ errors! {
     ReadOnlyTransaction = 1207 "25000" "Update locks cannot be acquired during a READ UNCOMMITTED transaction";
     WrongArguments = 1210 "HY000" "Incorrect arguments to %";
     NoPermissionToCreateUser = 1211 "42000" "'%'@'%' is not allowed to create new users";
+    /// Also, with more text: a row changed after the snapshot of a transaction that has to see it unchanged.
     LockDeadlock = 1213 "40001" "Deadlock found when trying to get lock; try restarting transaction";
     TableCantHandleFt = 1214 "HY000" "The used table type doesn't support FULLTEXT indexes";
     CannotAddForeign = 1215 "HY000" "Cannot add foreign key constraint";

@@ -6,6 +6,7 @@
 
 mod canonical;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
@@ -88,6 +89,7 @@ impl Session {
                 table_locks: &session.table_locks,
                 temporary: Some(&session.temporary),
                 views: OpenViews::default(),
+                locked: RefCell::default(),
             };
             let query = canonical::canonical(&planner, &create.query)?;
             let plan = crate::plan::query::plan_query(&planner, &query)?;
@@ -146,6 +148,7 @@ impl Session {
                 table_locks: &Default::default(),
                 temporary: None,
                 views: OpenViews::default(),
+                locked: RefCell::default(),
             };
             let invoker = Arc::new(ViewDef {
                 security: ViewSecurity::Invoker,

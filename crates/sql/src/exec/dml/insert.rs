@@ -373,6 +373,7 @@ impl<'a> Inserter<'a> {
     /// Writes the row in `values`, with the plan's answer to duplicates.
     fn write(&mut self) -> SqlResult<Written> {
         loop {
+            self.runtime.check_not_stale()?;
             let error = match self.changer.insert(&self.values) {
                 Ok(()) => {
                     self.changed.affected += 1;

@@ -2,7 +2,8 @@
 //!
 //! Rows are found first and changed afterwards, so that no row is met twice because a change moved it in the index that is being
 //! read. They are found at the snapshot where writes are held against it, and as they are now otherwise. A row found is
-//! locked, read again as it is now, and looked at again before it is changed.
+//! locked, read again as it is now, and looked at again before it is changed. Once a row shows that the statement has to run
+//! again, the others are only locked.
 
 use std::ops::ControlFlow;
 
@@ -57,7 +58,7 @@ impl Target {
         if let Some(key) = self.single_key(&keys) {
             return Ok(u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?));
         }
-        runtime.begin_read(&self.path, &keys, LockPolicy::Wait)?;
+        runtime.begin_locking_read(&self.path, &keys, LockPolicy::Wait)?;
         let found = self.find(&keys, limit, runtime, ctx)?;
         let mut matched = 0;
         for (at, key) in found.iter().enumerate() {
@@ -130,10 +131,7 @@ impl Target {
                 };
                 let transaction = runtime.transaction();
                 let (rows, index) = (&self.table().rows, self.path.index);
-                match transaction.must_be_unchanged() {
-                    true => transaction.scan(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit),
-                    false => transaction.scan_newest(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit),
-                }
+                transaction.scan_to_lock(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit);
                 drop(transaction);
                 failed?;
                 for (key, values) in chunk.drain(..) {
@@ -185,17 +183,32 @@ impl Target {
         if locked == Locked::Skipped {
             return Ok(false);
         }
+        if runtime.transaction().is_stale() {
+            return Ok(true);
+        }
         let current = runtime
             .transaction()
             .get_current(&table.rows, key, |row| read_row(table.layout(), row));
-        let Some(values) = current else { return Ok(false) };
+        let Some(values) = current else {
+            self.miss(runtime);
+            return Ok(false);
+        };
         // The primary key says nothing new of a row found by it; another index may have found an older version.
         let exact = exact && self.path.index == IndexId::PRIMARY;
         if !self.passes(exact, &values, ctx)? {
+            self.miss(runtime);
             return Ok(false);
         }
         change(key, values)?;
         Ok(true)
+    }
+
+    /// A row that was found is not there any more. Where there is a LIMIT, another one takes its place.
+    fn miss(&self, runtime: &Runtime<'_>) {
+        let table = self.table();
+        if self.limit.is_some() {
+            runtime.transaction_mut().note_newer(table.id());
+        }
     }
 }
 

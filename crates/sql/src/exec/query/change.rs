@@ -1,7 +1,7 @@
 //! Runs UPDATE and DELETE over several tables.
 //!
-//! The join is read to its end first; then each row found is locked, read again, and changed once, however often the join
-//! has met it.
+//! The join is read to its end first; then each row found is locked and changed once, however often the join has met it. A row that
+//! has changed since makes the statement run again, because nothing says that the join would find it still.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -72,8 +72,11 @@ impl TargetTable {
     ) -> SqlResult<bool> {
         let table = &self.table;
         let locked = runtime
-            .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
+            .with_locks(|transaction| transaction.lock_found(&table.rows, key))
             .map_err(|error| error.into_sql(table))?;
+        if runtime.transaction().is_stale() {
+            return Ok(false);
+        }
         let current = runtime
             .transaction()
             .get_current(&table.rows, key, |stored| read_row(table.layout(), stored));

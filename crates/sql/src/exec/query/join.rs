@@ -79,12 +79,12 @@ impl BaseAccess {
             return self.hashed_rows(hash, row, ctx, next);
         }
         let keys = key_ranges(&self.path, row, ctx)?;
-        let policy = self.lock.map_or(LockPolicy::Wait, |lock| lock.policy);
-        runtime.begin_read(&self.path, &keys, policy)?;
-        let width = self.table.def.columns.len();
-        if self.lock.is_some() {
-            return self.locked_rows(&keys, row, ctx, next);
+        if let Some(lock) = self.lock {
+            runtime.begin_locking_read(&self.path, &keys, lock.policy)?;
+            return self.locked_rows(lock, &keys, row, ctx, next);
         }
+        runtime.begin_read(&self.path, &keys, LockPolicy::Wait)?;
+        let width = self.table.def.columns.len();
         let implied = if keys.exact { &[] } else { self.path.implied.as_slice() };
         let mut check = |row: &mut Vec<Value>| -> SqlResult<ControlFlow<()>> {
             match pass(implied, row, ctx)? && pass(&self.path.residual, row, ctx)? {
@@ -153,26 +153,29 @@ impl BaseAccess {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// FOR UPDATE, FOR SHARE: rows are found, locked and seen as they are now, whatever the snapshot.
+    /// FOR UPDATE, FOR SHARE: rows are found, locked, and then seen as they are.
     fn locked_rows(
         &self,
+        lock: LockRequest,
         keys: &KeyRanges,
         row: &mut Vec<Value>,
         ctx: &EvalContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
         let runtime = runtime(ctx)?;
-        let lock = self.lock.ok_or_else(|| SqlError::internal("only locking reads lock"))?;
         if let Some(keys) = self.path.primary_keys(keys) {
             for key in keys {
-                if self.locked_row(lock, key, row, ctx, next)?.is_break() {
+                if self
+                    .locked_row(lock, &FoundEntry::by_key(key), row, ctx, next)?
+                    .is_break()
+                {
                     return Ok(ControlFlow::Break(()));
                 }
             }
             return Ok(ControlFlow::Continue(()));
         }
         let ranges = &keys.ranges;
-        let mut found: Vec<Vec<u8>> = Vec::new();
+        let mut found: Vec<FoundEntry> = Vec::new();
         for at in 0..ranges.len() {
             let range = if self.path.backward {
                 &ranges[ranges.len() - 1 - at]
@@ -187,18 +190,20 @@ impl BaseAccess {
             let mut chunk_rows = 8;
             while !cursor.is_finished() {
                 found.clear();
-                runtime.transaction().scan_newest(
+                runtime.transaction().scan_to_lock(
                     &self.table.rows,
                     self.path.index,
                     &mut cursor,
                     chunk_rows,
                     |entry| {
-                        found.push(entry.primary_key().to_vec());
+                        found.push(FoundEntry::new(&entry, self.path.index));
                         ControlFlow::Continue(())
                     },
                 );
-                for key in &found {
-                    if self.locked_row(lock, key, row, ctx, next)?.is_break() {
+                // A row is shown twice where the snapshot and the newest rows differ.
+                found.dedup_by(|a, b| a.primary_key == b.primary_key);
+                for entry in &found {
+                    if self.locked_row(lock, entry, row, ctx, next)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
@@ -215,34 +220,54 @@ impl BaseAccess {
     fn locked_row(
         &self,
         lock: LockRequest,
-        key: &[u8],
+        found: &FoundEntry,
         row: &mut Vec<Value>,
         ctx: &EvalContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
         let runtime = runtime(ctx)?;
-        let read = |row: &mut Vec<Value>| -> SqlResult<Option<bool>> {
-            let found = runtime.transaction().get_current(&self.table.rows, key, |stored| {
-                read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
-            });
-            match found {
+        let key = &*found.primary_key;
+        let passes = |row: &mut Vec<Value>, is_there: Option<()>| -> SqlResult<Option<bool>> {
+            match is_there {
                 None => Ok(None),
                 Some(()) => Ok(Some(
                     pass(&self.path.implied, row, ctx)? && pass(&self.path.residual, row, ctx)?,
                 )),
             }
         };
-        // A row that does not pass is not locked.
-        if read(row)? == Some(false) {
-            return Ok(ControlFlow::Continue(()));
+        let fill = |row: &mut [Value], stored: &[u8]| {
+            read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+        };
+        let rows = &self.table.rows;
+        let now = runtime.transaction().get_current(rows, key, |stored| fill(row, stored));
+        // A row that does not pass is not locked, unless the snapshot shows it as one that does.
+        if passes(row, now)? == Some(false) {
+            let before = runtime
+                .transaction()
+                .get_superseded(rows, key, |stored| fill(row, stored));
+            if passes(row, before)? != Some(true) {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         let locked = runtime
-            .with_locks(|transaction| transaction.lock_for_read(&self.table.rows, key, lock.mode, lock.policy))
+            .with_locks(|transaction| transaction.lock_for_read(rows, key, lock.mode, lock.policy))
             .map_err(|error| error.into_sql(&self.table))?;
-        match locked == Locked::Yes && read(row)? == Some(true) {
-            true => next(row),
-            false => Ok(ControlFlow::Continue(())),
+        if locked == Locked::Skipped {
+            return Ok(ControlFlow::Continue(()));
         }
+        let mut is_moved = false;
+        let now = runtime.transaction().get_current(rows, key, |stored| {
+            fill(row, stored);
+            is_moved = found.is_moved(&self.table, self.path.index, stored);
+        });
+        if passes(row, now)? != Some(true) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // It is not where it was found, perhaps not in order, and another like it may have been passed by.
+        if is_moved && runtime.transaction_mut().note_newer(self.table.id()) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        next(row)
     }
 
     fn hashed_rows(
@@ -280,6 +305,43 @@ impl BaseAccess {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// An entry to lock.
+struct FoundEntry {
+    /// Of a secondary index; empty for the primary one, where rows do not move.
+    key: Box<[u8]>,
+    primary_key: Box<[u8]>,
+}
+
+impl FoundEntry {
+    fn new(entry: &store::Entry<'_>, index: IndexId) -> FoundEntry {
+        let key = match index {
+            IndexId::PRIMARY => &[],
+            _ => entry.key(),
+        };
+        FoundEntry {
+            key: key.into(),
+            primary_key: entry.primary_key().into(),
+        }
+    }
+
+    fn by_key(primary_key: &[u8]) -> FoundEntry {
+        FoundEntry {
+            key: Box::default(),
+            primary_key: primary_key.into(),
+        }
+    }
+
+    /// Whether the row has left its entry.
+    fn is_moved(&self, table: &crate::table::Table, index: IndexId, row: &[u8]) -> bool {
+        if index == IndexId::PRIMARY || self.key.is_empty() {
+            return false;
+        }
+        let mut key = Vec::with_capacity(self.key.len());
+        table.rows.index_key(index, row, &self.primary_key, &mut key);
+        *key != *self.key
     }
 }
 

@@ -68,8 +68,13 @@ impl AccessPath {
     /// The primary keys that the ranges stand for, if each is one key in full. An operand may have no key in the column's order, and
     /// then the ranges are wider than what was planned.
     pub fn primary_keys<'k>(&self, keys: &'k KeyRanges) -> Option<impl Iterator<Item = &'k [u8]> + use<'k>> {
-        let whole = self.index == IndexId::PRIMARY && self.is_point() && keys.exact;
+        let whole = self.is_key_read() && keys.exact;
         whole.then(|| keys.ranges.iter().map(|range| range.from.as_slice()))
+    }
+
+    /// Whether it is planned to read single keys of the primary index.
+    pub fn is_key_read(&self) -> bool {
+        self.index == IndexId::PRIMARY && self.is_point()
     }
 
     /// At most one row, as far as the plan can say: every column of a unique key is compared with one value that is not NULL.

@@ -355,7 +355,9 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 own_conditions.retain(|condition| !placed.iter().any(|other| same(other, condition)));
                 path.residual.extend(own_conditions);
                 let full = matches!(path.spec, RangeSpec::All);
-                let hash = if full && !bound.is_empty() {
+                let lock = self.locks.get(table).copied().flatten();
+                // Rows in a hash table cannot be locked one by one when they are used.
+                let hash = if full && !bound.is_empty() && lock.is_none() {
                     hash_key(&mut path.residual, &entry.slots())
                 } else {
                     None
@@ -365,7 +367,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     alias: entry.alias.clone(),
                     offset: entry.offset,
                     needed: self.needed(table),
-                    lock: self.locks.get(table).copied().flatten(),
+                    lock,
                     path,
                     hash,
                 }))

@@ -52,6 +52,8 @@ pub struct QueryPlan {
     pub into: Vec<Arc<str>>,
     /// `SQL_CALC_FOUND_ROWS`
     pub count_all: bool,
+    /// Of a whole statement: base tables that are read with row locks, also in its subqueries.
+    pub locked: Vec<Arc<Table>>,
 }
 
 #[derive(Debug)]
@@ -95,17 +97,6 @@ impl QueryPlan {
         }
     }
 
-    /// Base tables that are read with row locks.
-    pub fn locked_tables(&self) -> Vec<Arc<Table>> {
-        let mut tables = Vec::new();
-        self.for_each_table(&mut |access| {
-            if access.lock.is_some() {
-                tables.push(access.table.clone());
-            }
-        });
-        tables
-    }
-
     /// All base tables that are read.
     pub fn read_tables(&self) -> Vec<Arc<Table>> {
         let mut tables = Vec::new();
@@ -138,6 +129,7 @@ impl QueryPlan {
 /// Plans a statement's query.
 pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryPlan> {
     let mut plan = plan_in(planner, query, &CommonTables::default(), None)?;
+    plan.locked = planner.locked.take();
     match query.into.as_deref() {
         None => {}
         Some(ast::SelectInto::Variables(names)) => {
@@ -198,6 +190,7 @@ fn plan_in(
         correlated,
         into: Vec::new(),
         count_all: false,
+        locked: Vec::new(),
     })
 }
 

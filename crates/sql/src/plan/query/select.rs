@@ -80,6 +80,7 @@ pub fn plan_select_query(
         correlated: scope.correlated(),
         into: Vec::new(),
         count_all: select.options.sql_calc_found_rows,
+        locked: Vec::new(),
     })
 }
 
@@ -480,8 +481,9 @@ fn table_locks(scope: &QueryScope<'_, '_, '_>, locks: &[ast::Locking]) -> SqlRes
                 _ => table,
             };
             let named = lock.tables.is_empty() || lock.tables.iter().any(|name| shown.is_named(None, &name.name));
-            if named && matches!(table.source, TableSource::Base { .. }) {
+            if let (true, TableSource::Base { table, .. }) = (named, &table.source) {
                 *slot = Some(request);
+                scope.planner.locked.borrow_mut().push(table.clone());
             }
         }
     }

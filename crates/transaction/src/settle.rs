@@ -1,0 +1,250 @@
+//! Statements that lock what they read, or change it, and at which moment they read.
+//!
+//! Such a statement has to show the rows as they are once it has its locks. Where its snapshot is not fixed by an earlier statement, it
+//! runs until it *settles*: until all its locks are older than its snapshot, so that nothing it locks can have changed in between.
+//!
+//! ```text
+//!   begin ──▶ read at a snapshot, lock ──▶ a wait, a changed row, or a lock after the snapshot?  no ──▶ settled
+//!     ▲                                                    │ yes
+//!     └──── roll back the writes, keep the locks, drop the snapshot ◀──┘
+//! ```
+//!
+//! Each pass keeps its locks, so a pass is repeated for a lock that the pass before did not have, and a lock of the same key cannot
+//! cause it again. Only rows that others keep on adding could make it go on: after [`PASSES_BY_ROW`] passes the tables are
+//! locked as a whole before the next one, and then nothing is added.
+//!
+//! Who settles:
+//!
+//! * snapshot isolation: the statement that takes the transaction's snapshot. Later ones meet a [`WriteConflict`] instead.
+//! * READ COMMITTED, and REPEATABLE READ where writes see the newest rows: any. Reads and changes of one table look at each row again
+//!   when it is locked, and need another pass only where that takes a row out of its place: its index entry has moved, or a LIMIT has
+//!   to be filled by another one. Changes of rows that a join has found at the statement's snapshot need another pass for each changed row.
+//! * SERIALIZABLE: nobody. Locks come before reads anyhow.
+//!
+//! [`WriteConflict`]: crate::TransactionError::WriteConflict
+
+use super::{Isolation, Savepoint, Transaction};
+use std::sync::Arc;
+use store::{LockKey, Snapshot, Table, TableId};
+
+/// How often a statement runs with locks on rows alone.
+const PASSES_BY_ROW: u32 = 8;
+
+/// Whether statements of the same transaction follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementScope {
+    /// The transaction ends with the statement.
+    Alone,
+    /// Later statements read at the snapshot that this one leaves.
+    InTransaction,
+}
+
+/// How a statement that ran to its end stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    Yes,
+    /// It has to run again.
+    Again,
+    /// It has to run again, with these tables locked in mode [`Shared`](store::LockMode::Shared) before.
+    AgainUnder(Vec<TableId>),
+}
+
+/// A running statement that may run again.
+pub(super) struct Settling {
+    /// Its snapshot is to become the transaction's.
+    sets_snapshot: bool,
+    scope: StatementScope,
+    /// What it has read, or locked, is newer than its snapshot: the pass only goes on to collect its locks.
+    is_stale: bool,
+    /// A lock was granted after the snapshot was taken.
+    has_late_lock: bool,
+    passes: u32,
+    /// The tables read at the snapshot.
+    read: Vec<Arc<Table>>,
+    /// The tables of late locks.
+    locked: Vec<TableId>,
+}
+
+impl Settling {
+    fn note_table(&mut self, table: TableId) {
+        if !self.locked.contains(&table) {
+            self.locked.push(table);
+        }
+    }
+}
+
+impl Transaction {
+    /// As [`begin_statement`](Self::begin_statement), of a locking read. Ask [`settle`](Self::settle) at its end.
+    pub fn begin_locking_read(&mut self, scope: StatementScope) -> Savepoint {
+        match self.options.isolation {
+            Isolation::RepeatableRead if self.must_be_unchanged() => self.settle_snapshot(scope),
+            Isolation::RepeatableRead | Isolation::ReadCommitted => self.settling = Some(Settling::new(scope, false)),
+            Isolation::Serializable => {}
+        }
+        self.begin_statement()
+    }
+
+    /// As [`begin_statement`](Self::begin_statement), of a statement that changes rows. Ask [`settle`](Self::settle) at its end.
+    pub fn begin_change(&mut self, scope: StatementScope) -> Savepoint {
+        match self.options.isolation {
+            Isolation::RepeatableRead if self.must_be_unchanged() => self.settle_snapshot(scope),
+            // What a change reads beside the rows it changes is as new as they are.
+            Isolation::RepeatableRead => {
+                self.settling = Some(Settling::new(scope, false));
+                self.set_aside = Some(self.snapshot.get_mut().take());
+            }
+            Isolation::ReadCommitted => self.settling = Some(Settling::new(scope, false)),
+            // What it reads is locked.
+            Isolation::Serializable => {}
+        }
+        self.begin_statement()
+    }
+
+    /// A snapshot that an earlier statement has taken stays.
+    fn settle_snapshot(&mut self, scope: StatementScope) {
+        if self.snapshot.get_mut().is_none() {
+            self.settling = Some(Settling::new(scope, true));
+        }
+    }
+
+    /// Whether the running pass will be thrown away. Its locks are of use, its changes are not.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.settling.as_ref().is_some_and(|settling| settling.is_stale)
+    }
+
+    /// Whether the running statement may run again.
+    pub fn is_settling(&self) -> bool {
+        self.settling.is_some()
+    }
+
+    /// The running statement reads the table at its snapshot.
+    #[inline]
+    pub fn note_read(&mut self, table: &Arc<Table>) {
+        if let Some(settling) = &mut self.settling
+            && settling.scope == StatementScope::InTransaction
+            && settling.sets_snapshot
+            && !settling.read.iter().any(|known| known.id() == table.id())
+        {
+            settling.read.push(Arc::clone(table));
+        }
+    }
+
+    /// The statement has come to its end. Unless it is settled, call [`restart_statement`](Self::restart_statement) and run it again.
+    pub fn settle(&mut self) -> Settled {
+        let Some(settling) = &self.settling else {
+            return Settled::Yes;
+        };
+        if !settling.is_stale {
+            let is_late = settling.has_late_lock && settling.scope == StatementScope::InTransaction;
+            if !is_late || self.advance_snapshot() {
+                return Settled::Yes;
+            }
+        }
+        let settling = self.settling.as_ref().expect("looked at above");
+        if settling.passes < PASSES_BY_ROW {
+            return Settled::Again;
+        }
+        let mut tables = settling.locked.clone();
+        for table in &settling.read {
+            if !tables.contains(&table.id()) {
+                tables.push(table.id());
+            }
+        }
+        tables.sort_unstable();
+        Settled::AgainUnder(tables)
+    }
+
+    /// Rolls the statement back for another pass; its locks are kept.
+    pub fn restart_statement(&mut self, statement: Savepoint) {
+        self.rollback_to(statement);
+        self.is_snapshot_old
+            .set(self.options.isolation != Isolation::RepeatableRead);
+        if let Some(settling) = &mut self.settling {
+            // A locking read that sees the newest rows leaves the transaction's snapshot alone.
+            if settling.sets_snapshot || self.set_aside.is_some() {
+                *self.snapshot.get_mut() = None;
+            }
+            settling.passes += 1;
+            settling.is_stale = false;
+            settling.has_late_lock = false;
+        }
+    }
+
+    /// Makes the snapshot newer than all locks, where that changes nothing of what the statement has read.
+    fn advance_snapshot(&mut self) -> bool {
+        let Some(snapshot) = self.snapshot.get_mut() else {
+            return true;
+        };
+        let read_at = snapshot.timestamp();
+        snapshot.refresh();
+        // Looked at after the new snapshot was taken, which therefore shows no change that this overlooks.
+        let settling = self.settling.as_ref().expect("only a settling statement asks");
+        settling.read.iter().all(|table| table.is_unchanged_since(read_at))
+    }
+
+    pub(super) fn stop_settling(&mut self) {
+        self.settling = None;
+        if let Some(snapshot) = self.set_aside.take() {
+            *self.snapshot.get_mut() = snapshot;
+        }
+    }
+
+    /// A lock was granted that the transaction did not have.
+    #[inline]
+    pub(super) fn note_lock(&mut self, key: LockKey<'_>) {
+        if let Some(settling) = &mut self.settling
+            && settling.sets_snapshot
+            && self.snapshot.get_mut().is_some()
+        {
+            settling.has_late_lock = true;
+            settling.note_table(table_of(key));
+        }
+    }
+
+    /// A lock is held by somebody else, who may change what has been read.
+    pub(super) fn note_wait(&mut self, key: LockKey<'_>) {
+        if let Some(settling) = &mut self.settling
+            && settling.sets_snapshot
+            && self.snapshot.get_mut().is_some()
+        {
+            settling.is_stale = true;
+            settling.note_table(table_of(key));
+        }
+    }
+
+    /// A row is newer than the statement's view of it. False: the statement cannot run again.
+    pub fn note_newer(&mut self, table: TableId) -> bool {
+        let Some(settling) = &mut self.settling else {
+            return false;
+        };
+        settling.is_stale = true;
+        settling.note_table(table);
+        true
+    }
+
+    /// The snapshot at which the running statement has found rows by now.
+    pub(super) fn found_at(&mut self) -> Option<&Snapshot> {
+        self.snapshot.get_mut().as_ref()
+    }
+}
+
+impl Settling {
+    fn new(scope: StatementScope, sets_snapshot: bool) -> Settling {
+        Settling {
+            sets_snapshot,
+            scope,
+            is_stale: false,
+            has_late_lock: false,
+            passes: 0,
+            read: Vec::new(),
+            locked: Vec::new(),
+        }
+    }
+}
+
+fn table_of(key: LockKey<'_>) -> TableId {
+    match key {
+        LockKey::Table(table) | LockKey::Key(table, ..) => table,
+    }
+}
