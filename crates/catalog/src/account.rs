@@ -6,6 +6,7 @@ use crate::LoginPolicy;
 
 /// `'user'@'host'`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AccountDef {
     pub user: String,
     /// A host name, an address, or a pattern with `%` and `_`.

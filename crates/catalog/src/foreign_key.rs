@@ -13,6 +13,7 @@ use super::{IndexDef, TableDef, same_name};
 
 /// `CONSTRAINT name FOREIGN KEY (columns) REFERENCES parent (parent_columns) …`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ForeignKeyDef {
     /// Unique among the foreign keys of the database.
     pub name: String,
@@ -166,9 +167,9 @@ mod tests {
     fn old_table() -> TableDef {
         let collation = serde_json::to_string(&CollationId::DEFAULT).unwrap();
         let row = TABLE.replace("COLLATION", &collation);
-        let mut edit = edit();
-        edit.load(b"t", row.as_bytes()).unwrap();
-        TableDef::clone(edit.catalog().table("d", "p").unwrap())
+        let mut catalog = edit().into_catalog();
+        catalog.apply(b"t", Some(row.as_bytes()), types::Timestamp(1)).unwrap();
+        TableDef::clone(catalog.table("d", "p").unwrap())
     }
 
     fn child(id: u32, name: &str, parents: &[&str]) -> TableDef {
@@ -227,7 +228,7 @@ mod tests {
         let mut edit = edit();
         edit.put_table(child(101, "c", &["p"]));
         let rows = edit.rows().filter_map(|(key, row)| Some((key, row?)));
-        let catalog = Catalog::from_rows(rows).unwrap();
+        let catalog = Catalog::from_rows(rows, types::Timestamp(1)).unwrap();
         assert_eq!(catalog.table("d", "c"), edit.catalog().table("d", "c"));
         assert_eq!(catalog.children("d", "p").count(), 1);
     }

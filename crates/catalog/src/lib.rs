@@ -3,14 +3,15 @@
 //! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
 //! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
 //! [`Catalog`] behind [`Catalogs`]; a statement takes the current one and sees one state of the schema
-//! from its first name to its last row. A change is prepared as a [`CatalogEdit`], committed, and then installed as
-//! the next version.
+//! from its first name to its last row. A change is prepared as a [`CatalogEdit`] and committed; applying its rows makes
+//! the next version, whose number is the commit's timestamp.
 
 mod account;
 mod edit;
 mod foreign_key;
 mod login;
 mod login_policy;
+mod rows;
 mod table;
 mod view;
 
@@ -29,6 +30,7 @@ pub use account::{AccountDef, AuthenticationPlugin, Privileges};
 pub use edit::{CatalogEdit, CatalogRow};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
+pub use rows::{CopyJob, check_row};
 pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
@@ -50,6 +52,8 @@ pub struct Catalog {
     /// By user name, then host.
     accounts: BTreeMap<(String, String), Arc<AccountDef>>,
     next_table_id: u32,
+    copies: BTreeMap<TableId, CopyJob>,
+    format: u32,
 }
 
 /// A database, its tables and its views. No view has the name of a table.
@@ -62,6 +66,7 @@ pub struct Database {
 
 /// The options of a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DatabaseDef {
     pub name: String,
     pub collation: CollationId,
@@ -78,18 +83,36 @@ pub struct CatalogDamaged {
 }
 
 impl Catalog {
-    /// Puts the catalog together from the rows of the system table.
-    pub fn from_rows<'a>(rows: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Catalog, CatalogDamaged> {
-        let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
+    /// Puts the catalog together from the rows of the system table, in key order, as of a timestamp.
+    pub fn from_rows<'a>(
+        rows: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        at: Timestamp,
+    ) -> Result<Catalog, CatalogDamaged> {
+        let mut catalog = Catalog::default();
         for (key, row) in rows {
-            edit.load(key, row)?;
+            catalog.apply(key, Some(row), at)?;
         }
-        Ok(edit.into_catalog())
+        Ok(catalog)
     }
 
-    /// Grows by one with every change.
+    /// The timestamp of the newest change.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// The first id that no table has and nobody has leased.
+    pub fn next_table_id(&self) -> u32 {
+        self.next_table_id.max(LAST_SYSTEM_TABLE.0 + 1)
+    }
+
+    /// The copies of tables in the making, or left behind.
+    pub fn copies(&self) -> impl Iterator<Item = &CopyJob> {
+        self.copies.values()
+    }
+
+    /// Whether an older version wrote it, and so may have left tables behind that nothing names.
+    pub fn is_of_older_format(&self) -> bool {
+        self.format < rows::FORMAT
     }
 
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
@@ -160,12 +183,10 @@ impl Catalogs {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Makes a committed edit the current catalog.
-    pub fn install(&self, edit: CatalogEdit, committed_at: Timestamp) -> Arc<Catalog> {
+    /// Makes the next state of the schema current.
+    pub fn install(&self, next: Catalog) {
         let mut current = self.current.write();
-        let next = Arc::new(edit.committed(committed_at));
         self.version.store(next.version, Ordering::Release);
-        *current = next.clone();
-        next
+        *current = Arc::new(next);
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// All clauses of one account. A directory of an older version has none of them, and gets the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct LoginPolicy {
     pub tls: TlsRequirement,
     pub limits: ResourceLimits,
@@ -36,7 +36,7 @@ pub enum TlsRequirement {
 
 /// `WITH MAX_… n`; 0 is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ResourceLimits {
     pub queries_per_hour: u32,
     pub updates_per_hour: u32,
@@ -46,7 +46,7 @@ pub struct ResourceLimits {
 
 /// How long a password lives, what may follow it, and what wrong ones lead to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct PasswordPolicy {
     /// Seconds since 1970; 0 where it was not written down.
     pub changed_at: i64,

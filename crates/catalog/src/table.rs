@@ -8,6 +8,7 @@ use super::ForeignKeyDef;
 
 /// A table: its columns, its indexes, its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableDef {
     pub id: TableId,
     pub database: String,
@@ -33,6 +34,7 @@ pub struct TableDef {
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ColumnDef {
     pub name: String,
     pub ty: SqlType,
@@ -63,6 +65,7 @@ pub enum ColumnDefault {
 
 /// `GENERATED ALWAYS AS (expr)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GeneratedDef {
     /// SQL text in canonical form.
     pub expression: String,
@@ -77,6 +80,7 @@ pub enum GeneratedKind {
 
 /// A CHECK constraint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CheckDef {
     pub name: String,
     /// SQL text in canonical form.
@@ -86,6 +90,7 @@ pub struct CheckDef {
 
 /// An index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IndexDef {
     pub id: IndexId,
     /// `PRIMARY` for the primary key.
@@ -110,6 +115,7 @@ pub enum IndexKind {
 
 /// One column of an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IndexPart {
     /// Position in [`TableDef::columns`].
     pub column: usize,

@@ -5,6 +5,7 @@ use types::collation::CollationId;
 
 /// `CREATE VIEW name (columns) AS query`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ViewDef {
     pub database: String,
     pub name: String,
@@ -110,7 +111,7 @@ mod tests {
     /// What a restart finds of the rows that an edit wrote.
     fn reread(edit: &CatalogEdit) -> Catalog {
         let rows = edit.rows().filter_map(|(key, row)| Some((key, row?)));
-        Catalog::from_rows(rows).unwrap()
+        Catalog::from_rows(rows, types::Timestamp(1)).unwrap()
     }
 
     #[test]
@@ -137,6 +138,6 @@ mod tests {
         let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
         edit.put_view(view("v"));
         let rows = edit.rows().filter_map(|(key, row)| Some((key, row?)));
-        assert!(Catalog::from_rows(rows).is_err());
+        assert!(Catalog::from_rows(rows, types::Timestamp(1)).is_err());
     }
 }

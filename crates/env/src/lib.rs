@@ -11,6 +11,7 @@
 //! * [`real`](Env::real): the operating system's;
 //! * [`SimDisk`]: a disk in memory with power cuts and faults;
 //! * [`FaultyDisk`]: faults on top of any disk;
+//! * [`OverlayDisk`]: any disk, read only: what is written is kept in memory;
 //! * [`failpoints`]: named steps at which a test makes the process panic, fail or die.
 
 pub mod failpoints;
@@ -18,6 +19,7 @@ pub mod failpoints;
 mod chance;
 mod disk;
 mod faults;
+mod overlay;
 mod real;
 mod sim;
 
@@ -26,6 +28,7 @@ use std::sync::Arc;
 pub use chance::{Clock, ManualClock, Random, SeededRandom};
 pub use disk::{Access, DirLock, Disk, File, LockError};
 pub use faults::{Fault, FaultyDisk};
+pub use overlay::OverlayDisk;
 pub use sim::SimDisk;
 
 /// The outside world as one process sees it. Cheap to clone.
@@ -43,6 +46,14 @@ impl Env {
             disk: faults::from_environment(Arc::new(real::RealDisk)),
             clock: Arc::new(real::RealClock::new()),
             random: Arc::new(real::RealRandom),
+        }
+    }
+
+    /// The same, but nothing that is written reaches the disk.
+    pub fn read_only(&self) -> Env {
+        Env {
+            disk: Arc::new(OverlayDisk::new(self.disk.clone())),
+            ..self.clone()
         }
     }
 

@@ -62,6 +62,20 @@ impl CheckpointDir {
         }
     }
 
+    /// As [`newest`](Self::newest), of one that may be damaged: its chunks are found without its directory, too. With it, what is
+    /// not sound. `None` instead of a checkpoint: there is none, or its contents' description cannot be read.
+    pub fn salvage(&self) -> Result<(Option<Checkpoint>, Vec<Damage>), OpenError> {
+        let Some(&index) = self.indexes()?.last() else {
+            return Ok((None, Vec::new()));
+        };
+        let path = self.path(index);
+        let problem = match Checkpoint::open(&self.env, &path) {
+            Ok(checkpoint) => return Ok((Some(checkpoint), Vec::new())),
+            Err(error) => Damage::new(&path, 0, error.to_string()),
+        };
+        Ok((Checkpoint::scan(&self.env, &path).ok().flatten(), vec![problem]))
+    }
+
     /// Begins a checkpoint of everything up to log entry `index`. `meta` is the shard's, and comes back from
     /// [`Checkpoint::meta`].
     pub fn create(&self, index: u64, meta: &[u8]) -> io::Result<CheckpointWriter> {
@@ -286,6 +300,51 @@ impl Checkpoint {
             directory,
             file,
         })
+    }
+
+    /// Finds the chunks by looking for them. `None`: the shard's part of the header is not sound.
+    fn scan(env: &Env, path: &Path) -> io::Result<Option<Checkpoint>> {
+        let file = env.disk.open(path, Access::Read)?;
+        let mut bytes = vec![0; file.length()? as usize];
+        let read = file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        if bytes.len() < HEADER {
+            return Ok(None);
+        }
+        let meta_end = HEADER + get_u32(&bytes, 12) as usize;
+        let Some(meta) = bytes.get(HEADER..meta_end) else {
+            return Ok(None);
+        };
+        if get_u64(&bytes, 16) != u64::from(crc32fast::hash(meta)) {
+            return Ok(None);
+        }
+        let mut directory = Vec::new();
+        let mut offset = meta_end;
+        while let Some(header) = bytes.get(offset..offset + CHUNK_HEADER) {
+            let (length, stream) = (get_u32(header, 4), get_u64(header, 8));
+            let payload = bytes.get(offset + CHUNK_HEADER..offset + CHUNK_HEADER + length as usize);
+            // Streams are tables, whose ids have 32 bits, or the one of the outcomes; checked first, a checksum costs more.
+            let may_be = stream >> 32 == 0 || stream == u64::MAX;
+            let sound = may_be
+                && payload.is_some_and(|payload| get_u32(header, 0) == chunk_checksum(offset as u64, header, payload));
+            if sound {
+                directory.push(ChunkEntry {
+                    offset: offset as u64,
+                    length,
+                    stream,
+                });
+                offset += CHUNK_HEADER + length as usize;
+            } else {
+                offset += 1;
+            }
+        }
+        let meta = meta.to_vec();
+        Ok(Some(Checkpoint {
+            file,
+            path: path.to_owned(),
+            meta,
+            directory,
+        }))
     }
 
     /// What the shard gave to [`CheckpointDir::create`].

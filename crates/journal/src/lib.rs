@@ -22,6 +22,7 @@
 //! * `record`, `segment`: the bytes (drawn in `docs/formats/journal.md`);
 //! * `recovery`: from files to a log, or to a refusal;
 //! * [`Journal`]: the writer, [`Reader`]: reading entries back;
+//! * [`salvage`]: what can still be read of a damaged log;
 //! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`).
 
 mod bytes;
@@ -31,6 +32,7 @@ mod journal;
 mod reader;
 mod record;
 mod recovery;
+pub mod salvage;
 mod segment;
 mod spare;
 mod state;

@@ -18,6 +18,7 @@ use front_mysql::{Plugin, Registry};
 use parking_lot::Mutex;
 use shard::Shard;
 use sql::engine::Engine;
+use sql::schema::Schema;
 use sql_api::session::SessionOptions;
 use store::MemoryBudget;
 use types::SqlResult;
@@ -58,8 +59,12 @@ impl Parts {
             .with_context(|| format!("cannot create the data directory {}", config.data_dir.display()))?;
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
-        let shard = Arc::new(Shard::open(shard::Config::new(env.clone(), &config.data_dir, memory))?);
-        let engine = Engine::open(env, shard.clone())?;
+        let schema = Schema::new();
+        let shard = Arc::new(Shard::open(shard::Config {
+            observer: Some(schema.clone()),
+            ..shard::Config::new(env.clone(), &config.data_dir, memory)
+        })?);
+        let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
         Ok(Self { shard, engine })
     }

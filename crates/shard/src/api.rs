@@ -9,6 +9,7 @@ use thiserror::Error;
 use types::Timestamp;
 
 use crate::meters::Meters;
+use crate::observer::Observer;
 use crate::replica::Replica;
 
 /// Names a transaction for ever, so that its outcome can be asked for after its answer was lost.
@@ -45,6 +46,8 @@ pub struct Config {
     pub queue_bytes: u64,
     /// Largest transaction; below 4 GiB.
     pub transaction_bytes: u64,
+    /// Told of the changes of a table's rows.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Config {
@@ -59,6 +62,7 @@ impl Config {
             checkpoint_bytes_per_second: 64 << 20,
             queue_bytes: 64 << 20,
             transaction_bytes: 1 << 30,
+            observer: None,
         }
     }
 }

@@ -30,7 +30,7 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// Rows read from the store at a time.
 const SCAN_ROWS: usize = 1024;
 /// The stream of the outcomes; no table has this id.
-const OUTCOMES: u64 = u64::MAX;
+pub(crate) const OUTCOMES: u64 = u64::MAX;
 const OUTCOME_BYTES: usize = 24;
 
 /// In the place of a commit timestamp; no transaction commits at it.
@@ -176,12 +176,12 @@ impl Pace<'_> {
     }
 }
 
-struct Meta {
-    applied: EntryId,
+pub(crate) struct Meta {
+    pub applied: EntryId,
     membership: StoredMembership,
-    newest: Timestamp,
+    pub newest: Timestamp,
     forgotten: Option<TransactionId>,
-    tables: Vec<(TableSpec, u64)>,
+    pub tables: Vec<(TableSpec, u64)>,
 }
 
 /// Fills an empty replica from a checkpoint.
@@ -258,9 +258,7 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
         let (table, chunk) = work[number];
         let mut piece = loaders[table].piece();
         let bytes = checkpoint.read(chunk)?;
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            let row = take_bytes(&mut rest).and_then(|key| Some((key, take_bytes(&mut rest)?)));
+        for row in rows_of(&bytes) {
             let (key, row) = row.ok_or_else(|| damaged(format!("chunk {chunk} does not end with a row")))?;
             piece.push(key, row).map_err(|error| damaged(error.to_string()))?;
         }
@@ -291,6 +289,20 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
     Ok(())
 }
 
+/// The rows of a chunk with their keys; `None` where it does not end with a whole row.
+pub(crate) fn rows_of(mut chunk: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
+    std::iter::from_fn(move || {
+        if chunk.is_empty() {
+            return None;
+        }
+        let row = take_bytes(&mut chunk).and_then(|key| Some((key, take_bytes(&mut chunk)?)));
+        if row.is_none() {
+            chunk = &[];
+        }
+        Some(row)
+    })
+}
+
 /// Does `count` pieces of work on all cores; the results are in order.
 fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T, E> + Sync) -> Result<Vec<T>, E> {
     let threads = std::thread::available_parallelism()
@@ -319,7 +331,7 @@ fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T,
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
+pub(crate) fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
     let bytes = &mut bytes;
     if !(OLDEST_VERSION..=VERSION).contains(bytes.split_off_first()?) {
         return None;

@@ -15,6 +15,7 @@
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
 //!   peers;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
+//! * [`salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `meters`: what all of this took.
 
 mod api;
@@ -28,9 +29,13 @@ mod log;
 mod machine;
 mod meters;
 mod network;
+mod observer;
 mod outcomes;
 mod queue;
 mod replica;
+mod salvage;
 
 pub use api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction, TransactionId};
 pub use meters::{Histogram, Meters};
+pub use observer::{Change, Observer};
+pub use salvage::{Salvage, salvage};

@@ -9,6 +9,7 @@
 //! stops a replica are bytes that cannot be read: they are damaged, or a newer version wrote them.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::{Stream, TryStreamExt};
@@ -16,15 +17,19 @@ use openraft::alias::SnapshotOf;
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
 use parking_lot::Mutex;
-use store::{CheckError, WriteOps, Writer};
-use types::Timestamp;
+use store::{CheckError, Cursor, KeyRange, WriteOp, WriteOps, Writer};
+use types::{IndexId, TableId, Timestamp};
 
 use crate::TransactionId;
 use crate::batch::Batch;
 use crate::checkpoint::Handle;
 use crate::consensus::{Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
+use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Outcomes};
+
+/// Rows shown to the observer are read from the store in pieces of this size.
+const OBSERVED_ROWS: usize = 1024;
 
 /// Everything that the log decides.
 pub(crate) struct Replicated {
@@ -35,10 +40,11 @@ pub(crate) struct Replicated {
     pub outcomes: Outcomes,
     /// The newest complete checkpoint.
     pub checkpoint: Option<SnapshotMeta>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Replicated {
-    pub fn new(writer: Writer) -> Replicated {
+    pub fn new(writer: Writer, observer: Option<Arc<dyn Observer>>) -> Replicated {
         Replicated {
             writer,
             applied: None,
@@ -46,7 +52,52 @@ impl Replicated {
             newest: Timestamp::ZERO,
             outcomes: Outcomes::default(),
             checkpoint: None,
+            observer,
         }
+    }
+
+    /// Shows the observer the rows that a checkpoint has brought.
+    pub fn restore_observer(&self) -> Result<(), String> {
+        let Some(observer) = &self.observer else { return Ok(()) };
+        let store = self.writer.store();
+        let Some(table) = store.table(observer.table()) else {
+            return Ok(());
+        };
+        let snapshot = store.snapshot();
+        let mut rows = Vec::new();
+        let mut cursor = Cursor::forward(KeyRange::all());
+        while !cursor.is_finished() {
+            table.scan(IndexId::PRIMARY, &mut cursor, &snapshot, OBSERVED_ROWS, |entry| {
+                rows.push((entry.key().to_vec(), entry.row().to_vec()));
+                ControlFlow::Continue(())
+            });
+        }
+        observer.restore(&rows, self.newest)
+    }
+
+    /// Applies what can be read of a batch of a damaged log, and fits what there is.
+    pub fn salvage(&mut self, log_id: LogId, batch: &Batch, problems: &mut Vec<String>) {
+        let entry = log_id.index;
+        let transactions = match batch.transactions() {
+            Ok(transactions) => transactions,
+            Err(error) => return problems.push(format!("log entry {entry}: {error}")),
+        };
+        for transaction in transactions {
+            let verdict = match transaction {
+                Ok((id, _)) if self.outcomes.get(id).is_some() => continue,
+                Ok((id, writes)) => self.commit(id, writes).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            match verdict {
+                Ok(Ok(_)) => {}
+                Ok(Err(unfit)) => problems.push(format!("log entry {entry}: a transaction is left out: {unfit}")),
+                Err(error) => problems.push(format!("log entry {entry}: a transaction is left out: {error}")),
+            }
+        }
+        if let Some(observer) = &self.observer {
+            observer.publish();
+        }
+        self.writer.publish();
     }
 
     /// An error stops the replica: the batch cannot be read.
@@ -58,15 +109,20 @@ impl Replicated {
             verdicts.push(match self.outcomes.get(id) {
                 Some(Fate::Committed(timestamp)) => Ok(timestamp),
                 Some(Fate::Aborted) => Err("it was aborted before".into()),
-                None => self.commit(id, writes).map_err(|error| unreadable(&error))?,
+                None => self.commit(id, writes)?,
             });
         }
-        self.writer.publish();
+        // In this order: who sees the rows finds what the observer made of them.
+        let observer = self.observer.as_deref();
+        self.writer
+            .publish_after(|| observer.into_iter().for_each(Observer::publish));
         Ok(Applied { verdicts })
     }
 
-    fn commit(&mut self, id: TransactionId, writes: &[u8]) -> Result<Verdict, CheckError> {
-        let fitting = match self.writer.check(WriteOps::decode(writes)?) {
+    fn commit(&mut self, id: TransactionId, writes: &[u8]) -> io::Result<Verdict> {
+        let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let ops = WriteOps::decode(writes).map_err(|error| unreadable(&error))?;
+        let fitting = match self.writer.check(ops.clone()) {
             Ok(fitting) => fitting,
             Err(CheckError::Unfit(reason)) => {
                 let (term, sequence) = (id.term, id.sequence);
@@ -78,16 +134,34 @@ impl Replicated {
                 self.outcomes.insert(id, Fate::Aborted);
                 return Ok(Err(reason.to_string().into()));
             }
-            Err(unreadable) => return Err(unreadable),
+            Err(error) => return Err(unreadable(&error)),
         };
         let timestamp = self.newest.next();
         // Only panics and kills: an error here would be one of this replica alone.
         let _ = env::failpoints::hit("shard.applying");
-        self.writer.apply_fitting(timestamp, fitting)?;
+        if let Some(observer) = &self.observer {
+            let changes = changes_of(observer.table(), ops);
+            if !changes.is_empty() {
+                observer.apply(timestamp, &changes).map_err(io::Error::other)?;
+            }
+        }
+        self.writer
+            .apply_fitting(timestamp, fitting)
+            .map_err(|error| unreadable(&error))?;
         self.newest = timestamp;
         self.outcomes.insert(id, Fate::Committed(timestamp));
         Ok(Ok(timestamp))
     }
+}
+
+/// What a transaction does to the rows of one table.
+fn changes_of<'a>(observed: TableId, ops: WriteOps<'a>) -> Vec<Change<'a>> {
+    let change = |op| match op {
+        WriteOp::Put { table, key, row } if table == observed => Some((key, Some(row))),
+        WriteOp::Delete { table, key } if table == observed => Some((key, None)),
+        _ => None,
+    };
+    ops.flatten().filter_map(change).collect()
 }
 
 /// The rows as the consensus library's state machine.

@@ -74,9 +74,10 @@ impl Replica {
         let lock = lock(&config)?;
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
         let (store, writer) = Store::new(config.memory.clone());
-        let mut replicated = Replicated::new(writer);
+        let mut replicated = Replicated::new(writer, config.observer.clone());
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
+            replicated.restore_observer().map_err(OpenError::Replay)?;
         }
         let options = journal::Options {
             segment_bytes: config.segment_bytes,

@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use catalog::{
-    AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, Catalogs, DatabaseDef, Privileges, SYSTEM_TABLE, TableDef,
+    AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, Privileges, SYSTEM_TABLE, TableDef,
 };
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
-use store::{Cursor, KeyColumn, KeyRange, TableSpec};
 use transaction::{Options, Participant, Transaction};
 use types::collation::CollationId;
-use types::{IndexId, SqlType, TableId, Timestamp, TypeKind, Value};
+use types::{TableId, Timestamp};
 
 use crate::named_locks::NamedLocks;
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
+use crate::schema::{Schema, system_table_spec};
 use crate::statistics::Statistics;
 use crate::table::Table;
-use crate::temporary::temporary_number;
+use crate::table_ids::{TableIds, write_rows};
 use crate::variables;
 use crate::variables::Globals;
 
@@ -28,7 +28,7 @@ use crate::variables::Globals;
 pub struct Engine {
     env: Env,
     participant: Arc<dyn Participant>,
-    catalogs: Catalogs,
+    schema: Arc<Schema>,
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
     globals: Globals,
     named_locks: NamedLocks,
@@ -41,6 +41,8 @@ pub struct Engine {
     /// Temporary tables of sessions that have ended.
     abandoned: Mutex<Vec<TableId>>,
     has_abandoned: AtomicBool,
+    table_ids: TableIds,
+    incarnation: u64,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
 }
@@ -48,24 +50,27 @@ pub struct Engine {
 /// Why the SQL side did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("the catalog cannot be read: {0}")]
-    Damaged(#[from] catalog::CatalogDamaged),
     #[error("the first start could not write the catalog: {0:?}")]
     Bootstrap(ProposeError),
+    #[error("what an earlier start left behind could not be cleaned up: {0}")]
+    CleanUp(String),
 }
 
 impl Engine {
-    /// Reads the catalog from the system table; a node that starts for the first time gets one, with the account `root` without
-    /// password for loopback and the databases `test` and `sbtest`. Blocks.
-    pub fn open(env: Env, participant: Arc<dyn Participant>) -> Result<Arc<Engine>, StartError> {
-        if participant.store().table(SYSTEM_TABLE).is_none() {
+    /// `schema` has followed the shard's log from its start. A node that starts for the first time gets a catalog with the account
+    /// `root` without password for loopback and the databases `test` and `sbtest`. Blocks.
+    pub fn open(env: Env, participant: Arc<dyn Participant>, schema: Arc<Schema>) -> Result<Arc<Engine>, StartError> {
+        // The first start may have been cut short after it had made the table.
+        if schema.catalogs().current().accounts().next().is_none() && schema.catalogs().current().is_of_older_format() {
             bootstrap(&participant).map_err(StartError::Bootstrap)?;
         }
-        let catalog = read_catalog(&participant)?;
         let started_at_micros = env.clock.wall().as_micros() as i64;
+        let incarnation = env.random.next_u64();
         let engine = Engine {
             env,
-            catalogs: Catalogs::new(catalog),
+            schema,
+            table_ids: TableIds::default(),
+            incarnation,
             participant,
             tables: RwLock::default(),
             globals: Globals::default(),
@@ -81,27 +86,34 @@ impl Engine {
             started_at_micros,
             next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
         };
-        engine.drop_orphans();
-        let tables = engine.participant.store().tables();
-        let left = tables.iter().filter_map(|table| temporary_number(table.id())).max();
-        engine
-            .temporary_tables
-            .store(left.map_or(0, |last| last + 1), Ordering::Relaxed);
+        engine.clean_up()?;
         Ok(Arc::new(engine))
     }
 
     /// The current schema.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalogs.current()
+        self.schema.catalogs().current()
     }
 
     pub fn catalog_version(&self) -> u64 {
-        self.catalogs.version()
+        self.schema.catalogs().version()
     }
 
-    /// Makes a committed edit current.
-    pub(crate) fn install(&self, edit: CatalogEdit, committed_at: Timestamp) {
-        self.catalogs.install(edit, committed_at);
+    /// Waits until the rows of a version of the catalog can be seen. The catalog is current a moment before they are; who begins to
+    /// read in that moment would find tables that its snapshot is too old for.
+    pub(crate) fn wait_until_visible(&self, version: u64) {
+        while self.participant.store().published() < Timestamp(version) {
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn table_ids(&self) -> &TableIds {
+        &self.table_ids
+    }
+
+    /// This start of the node, among all.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     pub fn participant(&self) -> &Arc<dyn Participant> {
@@ -221,90 +233,32 @@ impl Engine {
         self.next_uuid_short.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Removes tables that a crash left behind between the building of a copy and its entry in the catalog.
-    fn drop_orphans(&self) {
-        let catalog = self.catalog();
-        let known = |id: TableId| id <= catalog::LAST_SYSTEM_TABLE || catalog.table_by_id(id).is_some();
-        let orphans: Vec<TableId> = self
-            .participant
-            .store()
-            .tables()
-            .iter()
-            .map(|table| table.id())
-            .filter(|id| !known(*id))
-            .collect();
-        if orphans.is_empty() {
-            return;
+    /// Before anybody is served: brings the catalog up to this version, and drops what earlier starts have left without an owner.
+    fn clean_up(&self) -> Result<(), StartError> {
+        let unclean = |error: &dyn std::fmt::Display| StartError::CleanUp(error.to_string());
+        let ids = self.ownerless_tables();
+        if !ids.is_empty() {
+            tracing::info!(?ids, "dropping tables without an owner");
         }
-        let mut transaction = Transaction::begin(self.participant.clone(), Options::default());
-        for id in &orphans {
-            tracing::info!(table = id.0, "dropping a table that no catalog entry names");
-            transaction.drop_table(*id);
+        if let Some(removal) = self.removal(&ids).map_err(|error| unclean(&error))? {
+            block_on(removal.commit()).map_err(|error| unclean(&error))?;
         }
-        if let Err(error) = block_on(transaction.commit()) {
-            tracing::warn!(?error, "orphaned tables stay until the next start");
+        if self.catalog().is_of_older_format() {
+            let mut upgrade = self.begin();
+            write_rows(&mut upgrade, &self.upgrade()).map_err(|error| unclean(&error))?;
+            block_on(upgrade.commit()).map_err(|error| unclean(&error))?;
         }
+        Ok(())
     }
-}
-
-/// What the store knows of the system table: a name and a JSON document.
-fn system_table_spec() -> TableSpec {
-    TableSpec {
-        id: SYSTEM_TABLE,
-        columns: vec![
-            SqlType::varbinary(1024).not_null(),
-            SqlType::blob(TypeKind::LongBlob).not_null(),
-        ],
-        primary: Some(vec![KeyColumn::ascending(0)]),
-        indexes: Vec::new(),
-    }
-}
-
-/// Writes the rows of a catalog edit within a transaction whose locks the caller answers for.
-pub(crate) fn system_row(name: &[u8], document: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
-    let spec = system_table_spec();
-    let mut key = Vec::new();
-    spec.primary_layout()
-        .expect("the system table has a key")
-        .encode_values(&[Value::bytes(name)], &mut key);
-    let row = document.map(|document| {
-        let mut row = Vec::new();
-        spec.row_layout()
-            .encode(&[Value::bytes(name), Value::bytes(document)], &mut row);
-        row
-    });
-    (key, row)
-}
-
-fn read_catalog(participant: &Arc<dyn Participant>) -> Result<Catalog, StartError> {
-    let Some(table) = participant.store().table(SYSTEM_TABLE) else {
-        return Ok(Catalog::default());
-    };
-    let transaction = Transaction::begin(participant.clone(), Options::default());
-    let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    let mut cursor = Cursor::forward(KeyRange::all());
-    while !cursor.is_finished() {
-        transaction.scan(&table, IndexId::PRIMARY, &mut cursor, 1024, |entry| {
-            let text = |column| match table.row_layout().column(entry.row(), column) {
-                types::ValueRef::Bytes(bytes) => bytes.to_vec(),
-                _ => Vec::new(),
-            };
-            rows.push((text(0), text(1)));
-            std::ops::ControlFlow::Continue(())
-        });
-    }
-    Ok(Catalog::from_rows(
-        rows.iter()
-            .map(|(name, document)| (name.as_slice(), document.as_slice())),
-    )?)
 }
 
 /// The first start.
 fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
-    let mut transaction = Transaction::begin(participant.clone(), Options::default());
-    transaction.create_table(system_table_spec());
-    block_on(transaction.commit())?;
-    let table = participant.store().table(SYSTEM_TABLE).expect("committed just now");
+    if participant.store().table(SYSTEM_TABLE).is_none() {
+        let mut transaction = Transaction::begin(participant.clone(), Options::default());
+        transaction.create_table(system_table_spec());
+        block_on(transaction.commit())?;
+    }
     let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
     for name in ["test", "sbtest"] {
         edit.put_database(DatabaseDef {
@@ -319,16 +273,10 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
         privileges: Privileges::ALL.with(Privileges::GRANT_OPTION),
         ..AccountDef::new("root", "localhost")
     });
+    edit.set_next_table_id(catalog::LAST_SYSTEM_TABLE.0 + 1);
+    edit.set_format();
     let mut transaction = Transaction::begin(participant.clone(), Options::default());
-    for (name, document) in edit.rows() {
-        if let (key, Some(row)) = system_row(name, document) {
-            let inserted = transaction.insert(&table, &key, &row);
-            debug_assert!(
-                matches!(inserted, Ok(transaction::Progress::Done)),
-                "nobody else is there yet"
-            );
-        }
-    }
+    write_rows(&mut transaction, &edit).expect("nobody else is there yet");
     block_on(transaction.commit())?;
     Ok(())
 }

@@ -12,6 +12,7 @@
 //! * [`exec`]: running plans: straight reads, queries, changes;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
+//! * [`schema`]: the catalog in use, fed by the log;
 //! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
@@ -31,11 +32,13 @@ pub mod plan_cache;
 mod print;
 mod refuse;
 pub mod result;
+pub mod schema;
 pub mod session;
 pub mod show;
 pub mod sql_mode;
 pub mod statistics;
 pub mod table;
+mod table_ids;
 mod temporary;
 pub mod variables;
 

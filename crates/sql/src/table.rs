@@ -5,6 +5,8 @@ use std::sync::Arc;
 use catalog::{IndexDef, IndexKind, TableDef};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
+pub use crate::temporary::is_temporary;
+
 /// A table's definition with the store's table behind it.
 pub struct Table {
     pub def: Arc<TableDef>,

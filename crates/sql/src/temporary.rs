@@ -27,11 +27,6 @@ pub fn is_temporary(id: TableId) -> bool {
     id.0 >= FIRST_ID
 }
 
-/// Which of the temporary tables since a node's start it is.
-pub fn temporary_number(id: TableId) -> Option<u32> {
-    id.0.checked_sub(FIRST_ID)
-}
-
 /// The temporary tables of a session.
 pub struct TemporaryTables {
     engine: Arc<Engine>,

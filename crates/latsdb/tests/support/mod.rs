@@ -142,3 +142,22 @@ pub fn fixture(name: &str) -> PathBuf {
     assert!(unpacked.success());
     data
 }
+
+/// What `latsdb admin verify` says, and whether it finds nothing wrong.
+pub fn verify(data: &Path) -> (String, bool) {
+    let (output, _, succeeded) = admin("verify", data);
+    (output, succeeded)
+}
+
+/// Output, errors and success of an `admin` command. It never panics.
+pub fn admin(command: &str, data: &Path) -> (String, String, bool) {
+    let output = Command::new(env!("CARGO_BIN_EXE_latsdb"))
+        .args(["admin", command])
+        .arg(data)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(!errors.contains("panicked at"), "{errors}");
+    (said, errors, output.status.success())
+}

@@ -543,17 +543,9 @@ impl SchemaChange<'_> {
         ctx: &StatementContext<'_>,
         host: &dyn Host,
     ) -> SqlResult<u64> {
-        let id = self.edit.allocate_table_id();
+        let id = self.engine.allocate_table_id(host)?;
         let def = TableDef { id, ..def };
-        let mut creation = self.begin_part();
-        creation.create_table(store_spec(&def));
-        wait_for_commit(creation.commit(), host)?;
-        let rows = self
-            .engine
-            .participant()
-            .store()
-            .table(id)
-            .ok_or_else(|| no_such_table(&def))?;
+        let (job, rows) = self.engine.begin_copy(store_spec(&def), host)?;
         let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
         failpoint::hit("alter.copy_made")?;
         let copied = self.copy_rows(old, &new, sources, ctx, host);
@@ -561,9 +553,10 @@ impl SchemaChange<'_> {
         let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {
-                let mut removal = self.begin_part();
-                removal.drop_table(id);
-                wait_for_commit(removal.commit(), host)?;
+                if let Some(removal) = self.engine.removal(&[id])? {
+                    wait_for_commit(removal.commit(), host)?;
+                }
+                job.dismiss();
                 return Err(error);
             }
         };
@@ -576,6 +569,8 @@ impl SchemaChange<'_> {
         drop(transaction);
         self.edit.remove_table(old.id());
         self.edit.put_table(def);
+        self.edit.remove_copy(id);
+        self.copies.push(job);
         Ok(copied)
     }
 

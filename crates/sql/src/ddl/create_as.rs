@@ -53,7 +53,7 @@ impl Session {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
             }
             change.check_foreign_keys(&def)?;
-            let id = change.edit.allocate_table_id();
+            let id = change.engine.allocate_table_id(host)?;
             change.create_table(TableDef { id, ..def }, auto_increment);
             Ok(id)
         })?;

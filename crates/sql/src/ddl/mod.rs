@@ -1,8 +1,8 @@
 //! Statements that change the schema.
 //!
 //! Each one is a transaction of its own in the log: the catalog's rows and what the store has to do are committed together, so
-//! a crash leaves the whole change or nothing. The tables concerned are locked exclusively until the new catalog is
-//! installed; whoever waited for them finds it and plans again.
+//! a crash leaves the whole change or nothing. The tables concerned are locked exclusively until the change is applied,
+//! and with it the new catalog installed; whoever waited for them finds it and plans again.
 
 mod alter;
 mod column_type;
@@ -20,18 +20,20 @@ use std::sync::Arc;
 use catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::LockMode;
-use transaction::{LockPolicy, Options, Transaction};
+use transaction::{LockPolicy, Options, Transaction, WriteRule};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
-use crate::engine::{Engine, system_row};
+use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::failpoint;
 use crate::host::Host;
 use crate::information_schema;
 use crate::names::{charset_by_name, collation_by_name};
+use crate::schema::system_row;
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
+use crate::table_ids::CopyGuard;
 
 pub use column_type::column_type;
 pub use default_value::constant_default;
@@ -39,11 +41,13 @@ pub use table_def::{TableBuilder, TableOptions, check_name, table_def, table_opt
 
 /// A change of the schema in the making.
 pub struct SchemaChange<'a> {
-    pub engine: &'a Engine,
+    pub engine: &'a Arc<Engine>,
     pub runtime: Runtime<'a>,
     pub edit: CatalogEdit,
     /// The schema before.
     pub before: Arc<Catalog>,
+    /// Copies that the change's commit puts in their places.
+    pub(crate) copies: Vec<CopyGuard>,
 }
 
 impl Session {
@@ -58,7 +62,12 @@ impl Session {
         self.check_server_writable()?;
         self.transaction.check_writable(&self.variables.settings)?;
         let engine = self.engine.clone();
-        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), Options::default()));
+        // It holds the locks of what it changes; parts of it that have been committed beside it are no conflict.
+        let options = Options {
+            write_rule: WriteRule::NewestCommitted,
+            ..Options::default()
+        };
+        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), options));
         let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false)
             .waiting(self.variables.settings.metadata_lock_wait_timeout);
         lock(&runtime, SYSTEM_TABLE)?;
@@ -69,13 +78,16 @@ impl Session {
             runtime,
             edit: CatalogEdit::new(before.clone()),
             before,
+            copies: Vec::new(),
         };
         let result = work(&mut change)?;
         failpoint::hit("ddl.prepared")?;
-        let edit = change.finish()?;
+        let copies = change.finish()?;
         failpoint::hit("ddl.committing")?;
-        commit(&engine, transaction.into_inner(), edit, host)?;
-        failpoint::hit("ddl.committed")?;
+        // The catalog is changed by whoever applies the log; here it only has to be waited for.
+        wait_for_commit(transaction.into_inner().commit(), host)?;
+        copies.into_iter().for_each(CopyGuard::dismiss);
+        let _ = failpoint::hit("ddl.committed");
         engine.forget_dropped_tables();
         Ok(result)
     }
@@ -243,7 +255,7 @@ impl Session {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
             change.check_foreign_keys(&def)?;
-            def.id = change.edit.allocate_table_id();
+            def.id = change.engine.allocate_table_id(host)?;
             change.create_table(def, options.auto_increment);
             Ok(())
         })?;
@@ -348,7 +360,7 @@ impl Session {
             change.check_truncatable(&current)?;
             change.drop_table(&current)?;
             change.edit.remove_table(current.id);
-            let id = change.edit.allocate_table_id();
+            let id = change.engine.allocate_table_id(host)?;
             change.create_table(
                 TableDef {
                     id,
@@ -429,7 +441,7 @@ impl SchemaChange<'_> {
     }
 
     /// Writes the catalog's rows.
-    fn finish(self) -> SqlResult<CatalogEdit> {
+    fn finish(self) -> SqlResult<Vec<CopyGuard>> {
         let table = self
             .engine
             .participant()
@@ -437,6 +449,9 @@ impl SchemaChange<'_> {
             .table(SYSTEM_TABLE)
             .ok_or_else(|| SqlError::internal("the system table is missing"))?;
         for (name, document) in self.edit.rows() {
+            if let Some(document) = document {
+                catalog::check_row(name, document).map_err(SqlError::internal)?;
+            }
             let (key, row) = system_row(name, document);
             let locked = |error| crate::exec::runtime::transaction_error(&error, "system table");
             self.runtime
@@ -451,13 +466,8 @@ impl SchemaChange<'_> {
                 (None, false) => transaction::Progress::Done,
             };
         }
-        Ok(self.edit)
+        Ok(self.copies)
     }
-}
-
-/// Commits a schema change and installs it before its locks are released.
-fn commit(engine: &Engine, transaction: Transaction, edit: CatalogEdit, host: &dyn Host) -> SqlResult<()> {
-    wait_for_commit(transaction.commit_then(|at| engine.install(edit, at)), host)
 }
 
 /// Waits until nobody changes the table.

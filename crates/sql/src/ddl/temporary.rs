@@ -105,6 +105,7 @@ impl Session {
             runtime: Runtime::new(&engine, host, &transaction, &self.variables.settings, false),
             edit: CatalogEdit::new(before.clone()),
             before,
+            copies: Vec::new(),
         };
         let (copied, warnings) =
             with_conversions(&engine, &settings, |ctx| change.copy_rows(old, new, sources, ctx, host));
@@ -274,9 +275,8 @@ fn drop_rows(engine: &Engine, ids: &[TableId], host: &dyn Host) -> SqlResult<()>
     if ids.is_empty() {
         return Ok(());
     }
-    let mut transaction = Transaction::begin(engine.participant().clone(), Options::default());
-    for id in ids {
-        transaction.drop_table(*id);
+    match engine.removal(ids)? {
+        Some(removal) => wait_for_commit(removal.commit(), host),
+        None => Ok(()),
     }
-    wait_for_commit(transaction.commit(), host)
 }

@@ -323,7 +323,13 @@ impl Session {
     ) -> SqlResult<Answer> {
         loop {
             let catalog_version = self.engine.catalog_version();
-            let plan = self.plan(statement, text, parameters, host)?;
+            let plan = match self.plan(statement, text, parameters, host) {
+                // Of a schema that has gone meanwhile, its tables may be gone, too.
+                Err(_) if self.engine.catalog_version() != catalog_version => continue,
+                plan => plan?,
+            };
+            self.engine.wait_until_visible(self.engine.catalog_version());
+            failpoint::hit("statement.planned")?;
             if plan.is_change() {
                 let mut changed = plan.changed_tables();
                 changed.retain(|table| !is_temporary(table.id()));

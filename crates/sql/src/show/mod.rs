@@ -3,7 +3,7 @@
 //! Most of SHOW is a query over information_schema, as in MySQL 8.0: the statement is put together as text, with its LIKE or WHERE
 //! at the end, and run like any other. The rest (warnings, CREATE TABLE, grants) makes its few rows by hand.
 
-pub(crate) mod create;
+pub mod create;
 mod explain;
 mod text;
 

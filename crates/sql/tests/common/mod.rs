@@ -32,10 +32,14 @@ pub struct Database {
 impl Database {
     pub fn open() -> Database {
         let env = Env::simulated(SimDisk::new(1), 1);
-        let config = shard::Config::new(env.clone(), "/data", MemoryBudget::new(MEMORY_BYTES));
+        let schema = sql::schema::Schema::new();
+        let config = shard::Config {
+            observer: Some(schema.clone()),
+            ..shard::Config::new(env.clone(), "/data", MemoryBudget::new(MEMORY_BYTES))
+        };
         let shard = Arc::new(Shard::open(config).expect("an empty disk"));
         Database {
-            engine: Engine::open(env, shard).expect("a first start"),
+            engine: Engine::open(env, shard, schema).expect("a first start"),
             next_connection: 1,
         }
     }

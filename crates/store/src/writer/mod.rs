@@ -103,7 +103,13 @@ impl Writer {
 
     /// Makes everything applied so far visible to snapshots taken from now on.
     pub fn publish(&mut self) {
+        self.publish_after(|| ());
+    }
+
+    /// As [`publish`](Self::publish), and does something just before new snapshots can see the changes.
+    pub fn publish_after(&mut self, before: impl FnOnce()) {
         self.publish_trees();
+        before();
         self.store.snapshots.publish(self.newest);
     }
 

@@ -1,0 +1,268 @@
+//! The catalog's rows: what each holds, and what applying it does to the catalog.
+//!
+//! The log carries the catalog as rows of the system table, a JSON document each. Whoever applies the log, at the start or as it
+//! goes on, feeds every change of such a row to [`Catalog::apply`], in log order; nothing else changes a catalog that is in use.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use types::{TableId, Timestamp};
+
+use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, TableDef, ViewDef};
+
+/// What a row of the system table holds. An unknown kind or field is refused: a newer version wrote it, and means something by it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Entry {
+    Database(DatabaseDef),
+    Table(Box<TableDef>),
+    View(Box<ViewDef>),
+    Account(Box<AccountDef>),
+    NextTableId(u32),
+    Copy(CopyJob),
+    Format(u32),
+}
+
+/// A table that is being filled to take another one's place. Its row is written by the transaction that makes the table, and removed
+/// by the one that puts it in its place or drops it; so a copy that nobody works on any more is known as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyJob {
+    pub table: TableId,
+    /// The start of the node that works on it.
+    pub owner: u64,
+}
+
+/// Directories without a format row were written before copies had owners and ids were leased.
+pub(super) const FORMAT: u32 = 2;
+
+impl Catalog {
+    /// A row of the system table has changed (`None`: is gone), by a transaction that committed at `at`. An error: this version
+    /// cannot read it.
+    pub fn apply(&mut self, key: &[u8], row: Option<&[u8]>, at: Timestamp) -> Result<(), CatalogDamaged> {
+        let damaged = |reason: &str| CatalogDamaged {
+            key: String::from_utf8_lossy(key).into_owned(),
+            reason: reason.to_owned(),
+        };
+        match row {
+            Some(row) => {
+                let entry = read_entry(key, row)?;
+                self.put(entry, at).map_err(damaged)?;
+            }
+            None => self.remove(key).ok_or_else(|| damaged("a row of no kind is removed"))?,
+        }
+        self.version = at.0;
+        Ok(())
+    }
+
+    fn put(&mut self, entry: Entry, at: Timestamp) -> Result<(), &'static str> {
+        match entry {
+            Entry::Database(def) => self.set_database(def),
+            Entry::Table(def) if def.database.is_empty() => return Err("a table without a database"),
+            Entry::Table(def) => self.set_table(TableDef {
+                visible_from: at,
+                ..*def
+            }),
+            Entry::View(def) if !self.databases.contains_key(&def.database) => {
+                return Err("a view without its database");
+            }
+            Entry::View(def) => self.set_view(*def),
+            Entry::Account(def) => self.set_account(*def),
+            Entry::NextTableId(id) => self.next_table_id = id,
+            Entry::Copy(job) => {
+                self.copies.insert(job.table, job);
+            }
+            Entry::Format(format) if format > FORMAT => return Err("the catalog is of a newer version"),
+            Entry::Format(format) => self.format = format,
+        }
+        Ok(())
+    }
+
+    /// What the row's key named is gone; it may be gone already, with its database. `None`: no kind of key.
+    fn remove(&mut self, key: &[u8]) -> Option<()> {
+        let (kind, name) = key.split_first()?;
+        match kind {
+            b'd' => {
+                self.databases.remove(std::str::from_utf8(name).ok()?);
+            }
+            b't' => {
+                if let Some(table) = self.by_id.remove(&table_id(name)?) {
+                    self.unlink(&table);
+                }
+            }
+            b'v' => {
+                let at = name.iter().position(|&byte| byte == 0)?;
+                let (database, view) = (&name[..at], &name[at + 1..]);
+                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
+                    Arc::make_mut(database).views.remove(std::str::from_utf8(view).ok()?);
+                }
+            }
+            // Both halves may hold an @.
+            b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
+            b'c' => {
+                self.copies.remove(&table_id(name)?);
+            }
+            b'n' | b'f' => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    pub(super) fn set_database(&mut self, def: DatabaseDef) {
+        let name = def.name.clone();
+        let (tables, views) = match self.databases.get(&name) {
+            Some(old) => (old.tables.clone(), old.views.clone()),
+            None => Default::default(),
+        };
+        self.databases.insert(name, Arc::new(Database { def, tables, views }));
+    }
+
+    pub(super) fn set_table(&mut self, def: TableDef) {
+        if let Some(old) = self.by_id.get(&def.id).cloned() {
+            self.unlink(&old);
+        }
+        let table = Arc::new(def);
+        self.children.add(&table);
+        self.by_id.insert(table.id, table.clone());
+        if let Some(database) = self.databases.get_mut(&table.database) {
+            Arc::make_mut(database).tables.insert(table.name.clone(), table);
+        }
+    }
+
+    pub(super) fn set_view(&mut self, def: ViewDef) {
+        if let Some(database) = self.databases.get_mut(&def.database) {
+            Arc::make_mut(database).views.insert(def.name.clone(), Arc::new(def));
+        }
+    }
+
+    /// Takes a table out of its database, unless another one has taken its name there.
+    pub(super) fn unlink(&mut self, table: &TableDef) {
+        self.children.remove(table);
+        let Some(database) = self.databases.get_mut(&table.database) else {
+            return;
+        };
+        if database
+            .tables
+            .get(&table.name)
+            .is_some_and(|named| named.id == table.id)
+        {
+            Arc::make_mut(database).tables.remove(&table.name);
+        }
+    }
+
+    pub(super) fn set_account(&mut self, def: AccountDef) {
+        self.accounts
+            .insert((def.user.clone(), def.host.clone()), Arc::new(def));
+    }
+}
+
+/// Reads a row's document; what it holds is the kind that its key says.
+fn read_entry(key: &[u8], row: &[u8]) -> Result<Entry, CatalogDamaged> {
+    serde_json::from_slice(row).map_err(|error| CatalogDamaged {
+        key: String::from_utf8_lossy(key).into_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// Whether this version can read the row: what is to be logged must be readable by everybody who has this version.
+pub fn check_row(key: &[u8], row: &[u8]) -> Result<(), CatalogDamaged> {
+    read_entry(key, row).map(drop)
+}
+
+fn table_id(bytes: &[u8]) -> Option<TableId> {
+    Some(TableId(u32::from_be_bytes(bytes.try_into().ok()?)))
+}
+
+pub(super) const NEXT_TABLE_ID_KEY: &[u8] = b"n";
+pub(super) const FORMAT_KEY: &[u8] = b"f";
+
+pub(super) fn copy_key(id: TableId) -> Vec<u8> {
+    [b"c".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// Keys are written so that databases come before tables and views when the catalog is read in key order.
+pub(super) fn database_key(name: &str) -> Vec<u8> {
+    [b"d", name.as_bytes()].concat()
+}
+
+pub(super) fn table_key(id: TableId) -> Vec<u8> {
+    [b"t".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// Names hold no zero byte.
+pub(super) fn view_key(database: &str, name: &str) -> Vec<u8> {
+    [b"v", database.as_bytes(), b"\0", name.as_bytes()].concat()
+}
+
+pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {
+    [b"a", user.as_bytes(), b"@", host.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CatalogEdit;
+
+    fn applied(edit: &CatalogEdit, to: &mut Catalog, at: u64) {
+        for (key, row) in edit.rows() {
+            to.apply(key, row, Timestamp(at)).unwrap();
+        }
+    }
+
+    fn state(catalog: &Catalog) -> (Vec<String>, Vec<(String, String)>, u32, usize) {
+        let databases = catalog.databases().map(|database| database.def.name.clone()).collect();
+        let accounts = catalog
+            .accounts()
+            .map(|account| (account.user.clone(), account.host.clone()))
+            .collect();
+        (databases, accounts, catalog.next_table_id(), catalog.copies().count())
+    }
+
+    #[test]
+    fn applying_the_rows_of_an_edit_makes_the_edited_catalog() {
+        let mut catalog = Catalog::default();
+        let mut edit = CatalogEdit::new(Arc::new(catalog.clone()));
+        for name in ["a", "b"] {
+            edit.put_database(DatabaseDef {
+                name: name.into(),
+                collation: types::CollationId::DEFAULT,
+                read_only: false,
+            });
+        }
+        edit.set_next_table_id(164);
+        edit.set_format();
+        edit.put_copy(CopyJob {
+            table: TableId(101),
+            owner: 7,
+        });
+        applied(&edit, &mut catalog, 5);
+        assert_eq!(state(&catalog), state(edit.catalog()));
+        assert_eq!((catalog.version(), catalog.is_of_older_format()), (5, false));
+        let mut edit = CatalogEdit::new(Arc::new(catalog.clone()));
+        edit.remove_database("a");
+        edit.remove_copy(TableId(101));
+        applied(&edit, &mut catalog, 9);
+        assert_eq!(state(&catalog), state(edit.catalog()));
+        assert_eq!(catalog.version(), 9);
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_refused() {
+        let mut catalog = Catalog::default();
+        for (key, row) in [
+            (
+                "dx",
+                r#"{"Database":{"name":"x","collation":"utf8mb4_0900_ai_ci","read_only":false,"sharded":true}}"#,
+            ),
+            ("sx", r#"{"Sequence":{"name":"x"}}"#),
+            ("f", r#"{"Format":99}"#),
+        ] {
+            assert!(
+                catalog
+                    .apply(key.as_bytes(), Some(row.as_bytes()), Timestamp(1))
+                    .is_err(),
+                "{row}"
+            );
+        }
+        assert!(catalog.apply(b"sx", None, Timestamp(1)).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! The catalog in use, fed by the log.
+//!
+//! The catalog's rows lie in the system table. Whoever applies the log tells a [`Schema`] of every change of them, so that the catalog
+//! of this node is that of the log, on whatever node a definition was changed: it becomes current just before the rows do.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, Catalogs, SYSTEM_TABLE};
+use parking_lot::Mutex;
+use shard::{Change, Observer};
+use store::{KeyColumn, TableSpec};
+use types::{KeyLayout, RowLayout, SqlType, TableId, Timestamp, TypeKind, Value, ValueRef};
+
+/// The catalog of a node. Hand it to the shard as its observer, and to the engine.
+pub struct Schema {
+    catalogs: Catalogs,
+    /// Applied, but not yet visible.
+    next: Mutex<Option<Catalog>>,
+    rows: RowLayout,
+    keys: KeyLayout,
+}
+
+impl Default for Schema {
+    fn default() -> Schema {
+        let spec = system_table_spec();
+        Schema {
+            catalogs: Catalogs::new(Catalog::default()),
+            next: Mutex::default(),
+            rows: spec.row_layout(),
+            keys: spec.primary_layout().expect("the system table has a key"),
+        }
+    }
+}
+
+impl Schema {
+    pub fn new() -> Arc<Schema> {
+        Arc::default()
+    }
+
+    /// The schema as of the newest change that can be seen.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalogs.current()
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.catalogs
+    }
+
+    fn name(&self, key: &[u8]) -> Result<Vec<u8>, String> {
+        match self.keys.decode_part(key, 0) {
+            Some(Value::Bytes(name)) => Ok(name.to_vec()),
+            _ => Err("a row of the system table has a key that cannot be read".to_owned()),
+        }
+    }
+
+    fn document<'r>(&'r self, row: &'r [u8]) -> &'r [u8] {
+        match self.rows.column(row, 1) {
+            ValueRef::Bytes(document) => document,
+            _ => &[],
+        }
+    }
+}
+
+impl Observer for Schema {
+    fn table(&self) -> TableId {
+        SYSTEM_TABLE
+    }
+
+    fn restore(&self, rows: &[(Vec<u8>, Vec<u8>)], at: Timestamp) -> Result<(), String> {
+        let named = rows.iter().map(|(key, row)| Ok((self.name(key)?, self.document(row))));
+        let named: Vec<(Vec<u8>, &[u8])> = named.collect::<Result<_, String>>()?;
+        let entries = named.iter().map(|(name, document)| (&name[..], *document));
+        let catalog = Catalog::from_rows(entries, at).map_err(|error| error.to_string())?;
+        self.catalogs.install(catalog);
+        Ok(())
+    }
+
+    fn apply(&self, at: Timestamp, changes: &[Change<'_>]) -> Result<(), String> {
+        let mut next = self.next.lock();
+        let next = next.get_or_insert_with(|| Catalog::clone(&self.catalogs.current()));
+        for (key, row) in changes {
+            let document = row.map(|row| self.document(row));
+            next.apply(&self.name(key)?, document, at)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn publish(&self) {
+        if let Some(next) = self.next.lock().take() {
+            self.catalogs.install(next);
+        }
+    }
+}
+
+/// What the store knows of the system table: a name and a JSON document.
+pub(crate) fn system_table_spec() -> TableSpec {
+    TableSpec {
+        id: SYSTEM_TABLE,
+        columns: vec![
+            SqlType::varbinary(1024).not_null(),
+            SqlType::blob(TypeKind::LongBlob).not_null(),
+        ],
+        primary: Some(vec![KeyColumn::ascending(0)]),
+        indexes: Vec::new(),
+    }
+}
+
+/// A row of the system table as the store keeps it: its key, and the row itself if there is a document.
+pub(crate) fn system_row(name: &[u8], document: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
+    let spec = system_table_spec();
+    let mut key = Vec::new();
+    spec.primary_layout()
+        .expect("the system table has a key")
+        .encode_values(&[Value::bytes(name)], &mut key);
+    let row = document.map(|document| {
+        let mut row = Vec::new();
+        spec.row_layout()
+            .encode(&[Value::bytes(name), Value::bytes(document)], &mut row);
+        row
+    });
+    (key, row)
+}
