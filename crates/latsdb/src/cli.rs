@@ -1,10 +1,10 @@
 //! The command line: `latsdb serve | sql | status | admin | lab`. The flags of `serve` come from the table of settings.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::{Config, SETTINGS, Setting, given_flags, layers};
-use crate::{serve, shell, status};
+use crate::{admin, serve, shell, status};
 
 pub fn run() -> Result<()> {
     let matches = command().get_matches();
@@ -13,10 +13,7 @@ pub fn run() -> Result<()> {
         "serve" => serve::run(&config(matches)?),
         "sql" => shell::run(&shell_options(matches)?),
         "status" => status::run(config(matches)?.http_addr, matches.get_flag("json")),
-        "admin" => bail!(
-            "`admin` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
-            env!("CARGO_PKG_VERSION")
-        ),
+        "admin" => admin::run(matches),
         "lab" => lab::run(matches),
         _ => unreachable!("clap knows the subcommands"),
     }
@@ -74,7 +71,7 @@ fn command() -> Command {
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the node's answer as it is")),
         )
         .subcommand(shell_command())
-        .subcommand(later("admin", "Drain, move leaders, add and remove nodes, back up (not in this version)"))
+        .subcommand(admin::command())
         .subcommand(lab::command())
 }
 
@@ -136,17 +133,6 @@ fn config_flag() -> Arg {
         .long("config")
         .value_name("FILE")
         .help("Configuration file [default: latsdb.toml, if there is one]")
-}
-
-/// A subcommand that takes anything, so that it can be refused by name instead of by its arguments.
-fn later(name: &'static str, about: &'static str) -> Command {
-    Command::new(name).about(about).arg(
-        Arg::new("arguments")
-            .num_args(0..)
-            .trailing_var_arg(true)
-            .allow_hyphen_values(true)
-            .hide(true),
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! `cli` reads the command line, `config` merges the three sources, `serve` wires the crates into a node and runs it,
 //! `status` and `shell` are clients that talk to a node over its addresses like anybody else.
 
+mod admin;
 mod cli;
 mod config;
 mod logging;

@@ -1,0 +1,90 @@
+//! `latsdb admin verify DIR` and `latsdb admin dump DIR`: what an operator does with a directory that is in doubt.
+//!
+//! Both work on a directory that no node uses, and change nothing in it: what recovery writes stays in memory.
+//!
+//! * [`verify`]: opens it as a node would, and compares everything that is there twice;
+//! * [`dump`]: reads what can be read, whatever is damaged, and writes it as SQL.
+
+mod dump;
+mod literal;
+mod verify;
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+use clap::{Arg, ArgMatches, Command};
+use store::MemoryBudget;
+
+pub use dump::dump;
+pub use verify::verify;
+
+/// Nobody else is served meanwhile: what the directory holds may take all the memory there is.
+const NO_LIMIT: u64 = u64::MAX / 4;
+
+pub fn run(matches: &ArgMatches) -> Result<()> {
+    let dir = |matches: &ArgMatches| {
+        let dir = matches.get_one::<String>("dir").expect("clap insists on it").clone();
+        ensure!(
+            Path::new(&dir).join("log").is_dir(),
+            "{dir} is no data directory: it has no log"
+        );
+        Ok(dir)
+    };
+    match matches.subcommand() {
+        Some(("verify", matches)) => {
+            let dir = dir(matches)?;
+            let report = verify(Path::new(&dir));
+            for problem in &report.problems {
+                println!("{problem}");
+            }
+            match report.problems.len() {
+                0 => println!("{dir} is in order: {}", report.summary),
+                count => bail!("{dir}: {count} problems"),
+            }
+            Ok(())
+        }
+        Some(("dump", matches)) => {
+            let dir = dir(matches)?;
+            let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+            let problems = dump(Path::new(&dir), &mut output)?;
+            for problem in &problems {
+                eprintln!("{problem}");
+            }
+            match problems.len() {
+                0 => Ok(()),
+                count => bail!("{dir}: {count} problems; what could be read is in the dump"),
+            }
+        }
+        _ => bail!(
+            "this is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
+            env!("CARGO_PKG_VERSION")
+        ),
+    }
+}
+
+pub fn command() -> Command {
+    let dir = || {
+        Arg::new("dir")
+            .value_name("DIR")
+            .required(true)
+            .help("Data directory of a node that does not run")
+    };
+    Command::new("admin")
+        .about("Look after data directories")
+        .arg_required_else_help(true)
+        .allow_external_subcommands(true)
+        .subcommand(
+            Command::new("verify")
+                .about("Check log, checkpoint, catalog, rows, indexes and foreign keys; change nothing")
+                .arg(dir()),
+        )
+        .subcommand(
+            Command::new("dump")
+                .about("Write what can be read of a directory, damaged or not, as SQL; change nothing")
+                .arg(dir()),
+        )
+}
+
+fn memory() -> std::sync::Arc<MemoryBudget> {
+    MemoryBudget::new(NO_LIMIT)
+}
