@@ -1,5 +1,7 @@
 //! What COM_STMT_PREPARE tells of a statement before it runs.
 
+use types::Value;
+
 use crate::common::{Client, Database};
 
 /// The names of the columns that the statement will give.
@@ -60,4 +62,50 @@ fn explain_takes_parameters() {
             .code(),
         1146
     );
+}
+
+#[test]
+fn limit_takes_strings() {
+    use crate::common::Lines;
+    use sql::host::BlockingHost;
+    use sql::session::Fetch;
+
+    let mut database = Database::open();
+    let mut client = database.session();
+    client.run("CREATE TABLE t (a INT PRIMARY KEY)");
+    client.run("INSERT INTO t VALUES (1), (2), (3), (4)");
+    let id = client
+        .session
+        .prepare(b"SELECT a FROM t ORDER BY a LIMIT ? OFFSET ?")
+        .unwrap()
+        .id;
+    let cases: [(Value, Value, &[&str]); 6] = [
+        (Value::str("2"), Value::str("1"), &["2", "3"]),
+        (Value::bytes(b"2"), Value::Int(0), &["1", "2"]),
+        (Value::str(" 1x"), Value::str("3"), &["4"]),
+        (Value::str("-1"), Value::str("2"), &["3", "4"]),
+        (
+            Value::str("99999999999999999999"),
+            Value::str(""),
+            &["1", "2", "3", "4"],
+        ),
+        (Value::Null, Value::Int(0), &[]),
+    ];
+    for (limit, offset, rows) in cases {
+        let mut sink = Lines::default();
+        client
+            .session
+            .execute(
+                id,
+                &[limit.clone(), offset.clone()],
+                Fetch::All,
+                &BlockingHost,
+                &mut sink,
+            )
+            .unwrap();
+        assert_eq!(sink.lines[1..], *rows, "LIMIT {limit:?} OFFSET {offset:?}");
+    }
+    client.run("SET @n = 1.5");
+    client.run("PREPARE s FROM 'SELECT a FROM t LIMIT ?'");
+    assert_eq!(client.error("EXECUTE s USING @n"), 1210);
 }

@@ -60,7 +60,10 @@ impl Session {
         });
         let rename = rename.map(|to| self.qualified_for_rename(to, table)).transpose()?;
         let mut altered = Altered {
-            builder: TableBuilder::new(TableDef::clone(&table.def)),
+            builder: TableBuilder::new(
+                TableDef::clone(&table.def),
+                self.variables.settings.expressions.sql_mode,
+            ),
             sources: (0..table.def.columns.len()).map(Some).collect(),
             auto_increment: None,
             foreign_keys: Vec::new(),

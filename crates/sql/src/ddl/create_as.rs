@@ -111,11 +111,12 @@ impl Session {
         };
         // Keys may name columns of the query, so they are added when all columns are there.
         let own = columns(definition);
+        let mode = self.variables.settings.expressions.sql_mode;
         let (def, options) = match own.elements.is_empty() {
             true => super::table_def::empty_table(database, name, definition, collation)?,
-            false => table_def(database, name, &own, collation)?,
+            false => table_def(database, name, &own, collation, mode)?,
         };
-        let mut builder = TableBuilder::new(def);
+        let mut builder = TableBuilder::new(def, mode);
         let catalog = self.engine.catalog();
         for (at, selected) in shape.columns.iter().enumerate() {
             check_name(&selected.name, ErrorKind::WrongColumnName)?;

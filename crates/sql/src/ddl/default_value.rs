@@ -4,13 +4,43 @@ use catalog::{ColumnDef, ColumnDefault};
 use parser::ast::Literal;
 use types::cast::{self, SqlMode, Target, assign};
 use types::time::TimeZone;
-use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, UnixTime, Value, Warnings};
 
 use crate::expr::plain_literal;
 
+/// The dates that a default may be under a session's mode, as MySQL takes them: zero dates are refused only where they would be in a
+/// row. Everything else has to fit the column, whatever the mode.
+pub fn rules_of_defaults(session: crate::sql_mode::SqlMode) -> SqlMode {
+    let session = session.for_casts();
+    SqlMode {
+        strict: true,
+        no_zero_date: session.strict && session.no_zero_date,
+        no_zero_in_date: session.strict && session.no_zero_in_date,
+        allow_invalid_dates: session.allow_invalid_dates,
+    }
+}
+
 /// A literal as the default of a column of type `ty`, or error 1067.
-pub fn check_default(name: &str, negative: bool, literal: &Literal, ty: &SqlType) -> SqlResult<ColumnDefault> {
+pub fn check_default(
+    name: &str,
+    negative: bool,
+    literal: &Literal,
+    ty: &SqlType,
+    rules: SqlMode,
+) -> SqlResult<ColumnDefault> {
     let invalid = || SqlError::new(ErrorKind::InvalidDefault, &[&name]);
+    if let Some(value @ (Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Str(_))) = plain_literal(literal)
+        && ty.kind.is_temporal()
+        && !negative
+    {
+        // A TIMESTAMP's default is the text of a clock, whatever the time zone.
+        let clock = match ty.kind {
+            TypeKind::Timestamp => &SqlType::datetime(ty.decimals),
+            _ => ty,
+        };
+        let stored = convert(value, name, clock, rules).map_err(|_| invalid())?;
+        return Ok(ColumnDefault::Literal(stored.to_string()));
+    }
     let text = match (plain_literal(literal), literal) {
         (_, Literal::Hex(bytes) | Literal::Bit(bytes)) => return Ok(ColumnDefault::Bytes(bytes.to_vec())),
         (Some(value), _) => value.to_string(),
@@ -22,7 +52,7 @@ pub fn check_default(name: &str, negative: bool, literal: &Literal, ty: &SqlType
         (None, _) => return Err(invalid()),
     };
     let text = if negative { format!("-{text}") } else { text };
-    let stored = convert(Value::str(&text), name, ty, SqlMode::DEFAULT).map_err(|_| invalid())?;
+    let stored = convert(Value::str(&text), name, ty, rules).map_err(|_| invalid())?;
     if stored.is_null() {
         return Err(invalid());
     }

@@ -238,9 +238,13 @@ impl Session {
             ast::CreateTableBody::Definition(definition) if definition.query.is_some() => {
                 return self.create_table_as(&create.name, definition, in_database.def.collation, host);
             }
-            ast::CreateTableBody::Definition(definition) => {
-                table_def(&database, &name, definition, in_database.def.collation)?
-            }
+            ast::CreateTableBody::Definition(definition) => table_def(
+                &database,
+                &name,
+                definition,
+                in_database.def.collation,
+                self.variables.settings.expressions.sql_mode,
+            )?,
         };
         if self.variables.settings.require_primary_key && def.primary().is_none() {
             return Err(ErrorKind::TableWithoutPk.into());

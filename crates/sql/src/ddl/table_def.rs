@@ -7,13 +7,15 @@ use catalog::{
     same_name,
 };
 use parser::ast::{self, KeyKind, TableElement, TableOption};
+use types::cast;
 use types::collation::CollationId;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
 
 use super::column_type::column_type;
-use super::default_value::check_default;
+use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
 use crate::names::{charset_by_name, collation_by_name};
+use crate::sql_mode::SqlMode;
 
 /// Longest name of a database, table, column or index, in characters.
 pub const MAX_NAME_CHARS: usize = 64;
@@ -38,9 +40,10 @@ pub fn table_def(
     name: &str,
     definition: &ast::TableDefinition,
     database_collation: CollationId,
+    mode: SqlMode,
 ) -> SqlResult<(TableDef, TableOptions)> {
     let (empty, options) = empty_table(database, name, definition, database_collation)?;
-    let mut builder = TableBuilder::new(empty);
+    let mut builder = TableBuilder::new(empty, mode);
     for element in &definition.elements {
         if let TableElement::Column(column) = element {
             builder.add_column(column, None)?;
@@ -159,11 +162,17 @@ pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
 #[derive(Debug)]
 pub struct TableBuilder {
     pub def: TableDef,
+    /// What literal defaults may be.
+    defaults: cast::SqlMode,
 }
 
 impl TableBuilder {
-    pub fn new(def: TableDef) -> TableBuilder {
-        TableBuilder { def }
+    /// For a statement under this `sql_mode`.
+    pub fn new(def: TableDef, mode: SqlMode) -> TableBuilder {
+        TableBuilder {
+            def,
+            defaults: rules_of_defaults(mode),
+        }
     }
 
     /// Adds a column at `position`, or last, with the key its own attributes ask for.
@@ -321,7 +330,9 @@ impl TableBuilder {
             ast::ColumnDefault::Literal { .. } if is_lob => {
                 return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&name]));
             }
-            ast::ColumnDefault::Literal { negative, value } => check_default(name, *negative, value, ty)?,
+            ast::ColumnDefault::Literal { negative, value } => {
+                check_default(name, *negative, value, ty, self.defaults)?
+            }
         })
     }
 
@@ -543,7 +554,9 @@ impl TableBuilder {
         if def.columns.len() > MAX_COLUMNS {
             return Err(ErrorKind::TooManyFields.into());
         }
-        let row_bytes: u64 = def.columns.iter().map(|column| declared_bytes(&column.ty)).sum();
+        // A bit for each column that may be NULL, then the columns.
+        let nullable = def.columns.iter().filter(|column| column.nullable).count() as u64;
+        let row_bytes = nullable.div_ceil(8) + def.columns.iter().map(|column| declared_bytes(&column.ty)).sum::<u64>();
         if row_bytes > 65_535 {
             return Err(SqlError::new(ErrorKind::TooBigRowsize, &[&65_535]));
         }
@@ -567,12 +580,48 @@ impl TableBuilder {
     }
 }
 
-/// What a column counts against the 65,535 bytes of a row; TEXT and BLOB count their pointer alone.
+/// What a column counts against the 65,535 bytes of a row, in MySQL's format of rows; TEXT, BLOB and JSON count their length and a
+/// pointer of 8 bytes.
 fn declared_bytes(ty: &SqlType) -> u64 {
+    const POINTER: u64 = 8;
+    let length = u64::from(ty.length);
+    let chars = length * u64::from(ty.charset().max_bytes_per_char());
+    let with_length = |bytes: u64| bytes + if bytes < 256 { 1 } else { 2 };
+    let fraction = u64::from(ty.decimals).div_ceil(2);
     match ty.kind {
-        TypeKind::Char | TypeKind::VarChar => u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char()) + 2,
-        TypeKind::Binary | TypeKind::VarBinary => u64::from(ty.length) + 2,
-        TypeKind::Decimal => u64::from(ty.length) / 2 + 1,
-        _ => 8,
+        TypeKind::Null => 0,
+        TypeKind::TinyInt | TypeKind::Year => 1,
+        TypeKind::SmallInt => 2,
+        TypeKind::MediumInt | TypeKind::Date => 3,
+        TypeKind::Int | TypeKind::Float => 4,
+        TypeKind::BigInt | TypeKind::Double => 8,
+        TypeKind::Decimal => {
+            let scale = u64::from(ty.decimals);
+            decimal_bytes(length.saturating_sub(scale)) + decimal_bytes(scale)
+        }
+        TypeKind::Bit => length.div_ceil(8),
+        TypeKind::Char => chars,
+        TypeKind::Binary => length,
+        TypeKind::VarChar => with_length(chars),
+        TypeKind::VarBinary => with_length(length),
+        TypeKind::TinyText | TypeKind::TinyBlob => 1 + POINTER,
+        TypeKind::Text | TypeKind::Blob => 2 + POINTER,
+        TypeKind::MediumText | TypeKind::MediumBlob => 3 + POINTER,
+        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json => 4 + POINTER,
+        TypeKind::Time => 3 + fraction,
+        TypeKind::DateTime => 5 + fraction,
+        TypeKind::Timestamp => 4 + fraction,
+        TypeKind::Enum if ty.labels.len() < 256 => 1,
+        TypeKind::Enum => 2,
+        TypeKind::Set => match ty.labels.len().div_ceil(8) {
+            bytes @ 0..=4 => bytes.max(1) as u64,
+            _ => 8,
+        },
     }
+}
+
+/// Nine digits of a DECIMAL take four bytes, fewer as few as they need.
+fn decimal_bytes(digits: u64) -> u64 {
+    const REST: [u64; 9] = [0, 1, 1, 2, 2, 3, 3, 4, 4];
+    digits / 9 * 4 + REST[(digits % 9) as usize]
 }

@@ -151,7 +151,13 @@ impl Session {
                 return self.create_temporary_as((&database, &name), definition, collation, host);
             }
             CreateTableBody::Definition(definition) => {
-                let (def, options) = table_def(&database, &name, definition, collation)?;
+                let (def, options) = table_def(
+                    &database,
+                    &name,
+                    definition,
+                    collation,
+                    self.variables.settings.expressions.sql_mode,
+                )?;
                 (def, options.auto_increment)
             }
         };

@@ -1,11 +1,15 @@
 //! The tables that describe the others: information_schema, and a little of performance_schema and mysql.
 //!
-//! They are made up when they are read. [`tables`] lists them, each with its columns in MySQL 8.0's order and the function that
-//! gives its rows; SHOW statements are queries over them.
+//! They are made up when they are read. [`tables`] lists them, each with its columns in MySQL's order and the function that
+//! gives its rows; [`unused`] has those that never have a row here. SHOW statements are queries over them. Where a query names a
+//! database or a table, only that one is described ([`Wanted`]).
 
+mod grants;
+mod keywords;
 mod schema;
 mod server;
 mod tables;
+mod unused;
 mod views;
 
 pub use schema::default_text;
@@ -15,7 +19,7 @@ use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Valu
 
 use crate::accounts::access::Access;
 use crate::exec::Runtime;
-use crate::expr::EvalContext;
+use crate::expr::{CompareOp, Comparison, EvalContext, Expr, ExprKind};
 use crate::plan::Planner;
 use crate::result::ResultColumn;
 use crate::table::Table;
@@ -50,6 +54,7 @@ pub enum ColumnKind {
     LongText,
     Number,
     Signed,
+    Real,
     Moment,
 }
 
@@ -62,6 +67,7 @@ impl ColumnKind {
             ColumnKind::LongText => SqlType::text(TypeKind::LongText, collation),
             ColumnKind::Number => SqlType::bigint_unsigned(),
             ColumnKind::Signed => SqlType::bigint(),
+            ColumnKind::Real => SqlType::double(),
             ColumnKind::Moment => SqlType::datetime(0),
         }
     }
@@ -73,6 +79,64 @@ pub struct Source<'a> {
     pub ctx: &'a EvalContext<'a>,
     /// Who reads: rows tell nobody of what he may not touch.
     pub access: &'a Access,
+    pub wanted: Wanted,
+}
+
+/// What a query asks for by `TABLE_SCHEMA = …` and `TABLE_NAME = …`. Rows of other tables may be left out; the conditions are checked on
+/// those that are given.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    schema: Option<String>,
+    table: Option<String>,
+}
+
+/// The collation that names are compared by in conditions.
+const NAMES: CollationId = CollationId::UTF8MB3_GENERAL_CI;
+
+impl Wanted {
+    /// What `conditions` ask for of the virtual table whose first column has the slot `offset`.
+    fn of(table: &VirtualTable, offset: usize, conditions: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Wanted> {
+        let mut wanted = Wanted::default();
+        for condition in conditions {
+            let ExprKind::Compare(compare) = &condition.kind else {
+                continue;
+            };
+            if compare.op != CompareOp::Eq || compare.how != Comparison::Text(NAMES) {
+                continue;
+            }
+            let (column, operand) = match (compare.left.as_column(), compare.right.as_column()) {
+                (Some(slot), None) => (slot, &compare.right),
+                (None, Some(slot)) => (slot, &compare.left),
+                _ => continue,
+            };
+            if !operand.is_constant() || operand.is_volatile() || operand.has_subquery() {
+                continue;
+            }
+            let place = match column.checked_sub(offset).and_then(|at| table.columns.get(at)) {
+                Some(column) if column.name.eq_ignore_ascii_case("TABLE_SCHEMA") => &mut wanted.schema,
+                Some(column) if column.name.eq_ignore_ascii_case("TABLE_NAME") => &mut wanted.table,
+                _ => continue,
+            };
+            if let Value::Str(name) = operand.eval(&[], ctx)? {
+                *place = Some(name.as_str().to_owned());
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn schema(&self, name: &str) -> bool {
+        Wanted::is(&self.schema, name)
+    }
+
+    fn table(&self, name: &str) -> bool {
+        Wanted::is(&self.table, name)
+    }
+
+    fn is(wanted: &Option<String>, name: &str) -> bool {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| NAMES.compare(wanted.as_bytes(), name.as_bytes()).is_eq())
+    }
 }
 
 impl Source<'_> {
@@ -111,14 +175,26 @@ impl VirtualTable {
         self.columns.iter().map(column).collect()
     }
 
-    /// Its rows as of now.
-    pub fn rows(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    /// Its rows as of now: at least those that pass the conditions, over slots from `offset` on.
+    pub fn rows(
+        &self,
+        runtime: &Runtime<'_>,
+        ctx: &EvalContext<'_>,
+        offset: usize,
+        conditions: &[Expr],
+    ) -> SqlResult<Vec<Vec<Value>>> {
         let access = ctx
             .statement
             .services
             .access()
             .ok_or_else(|| SqlError::not_supported("information_schema in a table's definition"))?;
-        let rows = (self.rows)(&Source { runtime, ctx, access });
+        let wanted = Wanted::of(self, offset, conditions, ctx)?;
+        let rows = (self.rows)(&Source {
+            runtime,
+            ctx,
+            access,
+            wanted,
+        });
         debug_assert!(
             rows.iter().all(|row| row.len() == self.columns.len()),
             "{} has rows of another width",
@@ -137,8 +213,7 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
         .schema
         .as_ref()
         .map_or(planner.current_database().unwrap_or_default(), |schema| schema.as_str());
-    let found = tables::TABLES
-        .iter()
+    let found = all_tables()
         .find(|table| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name));
     match found {
         Some(table) => {
@@ -153,6 +228,11 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
         )),
         None => Err(SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()])),
     }
+}
+
+/// Every virtual table.
+fn all_tables() -> impl Iterator<Item = &'static VirtualTable> {
+    tables::TABLES.iter().chain(unused::tables())
 }
 
 /// Text that is never NULL.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
-use super::{Source, VIRTUAL, number, tables::TABLES, text, yes_no};
+use super::{Source, VIRTUAL, VirtualTable, all_tables, number, text, yes_no};
 use crate::table::Table;
 
 pub(super) const CATALOG: &str = "def";
@@ -42,7 +42,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
     let engine = source.runtime.engine;
     let catalog = engine.catalog();
     let mut rows = Vec::new();
-    for table in TABLES {
+    for table in wanted_virtual(source) {
         let mut row = vec![
             text(CATALOG),
             text(table.database),
@@ -56,8 +56,9 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         row.extend([text(""), text("")]);
         rows.push(row);
     }
-    for database in catalog.databases() {
-        let seen = |def: &&Arc<TableDef>| source.access.sees_table(&def.database, &def.name);
+    for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
+        let seen =
+            |def: &&Arc<TableDef>| source.wanted.table(&def.name) && source.access.sees_table(&def.database, &def.name);
         for def in database.tables.values().filter(seen) {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
@@ -109,17 +110,23 @@ fn moment(seconds: i64, source: &Source<'_>) -> Value {
     Value::DateTime(local)
 }
 
+fn wanted_virtual(source: &Source<'_>) -> impl Iterator<Item = &'static VirtualTable> {
+    let wanted = &source.wanted;
+    all_tables().filter(|table| wanted.schema(table.database) && wanted.table(table.name))
+}
+
 fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
     let catalog = source.runtime.engine.catalog();
-    for database in catalog.databases() {
-        let seen = |def: &&Arc<TableDef>| source.access.sees_table(&def.database, &def.name);
+    for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
+        let seen =
+            |def: &&Arc<TableDef>| source.wanted.table(&def.name) && source.access.sees_table(&def.database, &def.name);
         database.tables.values().filter(seen).for_each(|table| visit(table));
     }
 }
 
 pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for table in TABLES {
+    for table in wanted_virtual(source) {
         for (at, column) in table.columns(table.name).iter().enumerate() {
             rows.push(column_row(
                 table.database,

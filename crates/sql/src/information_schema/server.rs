@@ -173,20 +173,6 @@ pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-pub fn users(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
-    let row = |account: &std::sync::Arc<AccountDef>| {
-        vec![
-            text(&account.host),
-            text(&account.user),
-            text(account.plugin.name()),
-            text(String::from_utf8_lossy(&account.authentication)),
-            text(if account.locked { "Y" } else { "N" }),
-        ]
-    };
-    catalog.accounts().map(row).collect()
-}
-
 pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
     let globals = source.runtime.engine.globals();
     VariableId::all()

@@ -1,7 +1,7 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
 use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
-use super::{ColumnKind, VirtualColumn, VirtualTable, no_rows, schema, server, views};
+use super::{ColumnKind, VirtualColumn, VirtualTable, grants, keywords, no_rows, schema, server, views};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -307,8 +307,57 @@ pub static TABLES: &[VirtualTable] = &[
         database: "mysql",
         name: "user",
         columns: columns![
-            "Host" Text(255), "User" Text(32), "plugin" Text(64), "authentication_string" LongText, "account_locked" Text(1),
+            "Host" Text(255), "User" Text(32), "Select_priv" Text(1), "Insert_priv" Text(1), "Update_priv" Text(1),
+            "Delete_priv" Text(1), "Create_priv" Text(1), "Drop_priv" Text(1), "Reload_priv" Text(1),
+            "Shutdown_priv" Text(1), "Process_priv" Text(1), "File_priv" Text(1), "Grant_priv" Text(1),
+            "References_priv" Text(1), "Index_priv" Text(1), "Alter_priv" Text(1), "Show_db_priv" Text(1),
+            "Super_priv" Text(1), "Create_tmp_table_priv" Text(1), "Lock_tables_priv" Text(1), "Execute_priv" Text(1),
+            "Repl_slave_priv" Text(1), "Repl_client_priv" Text(1), "Create_view_priv" Text(1),
+            "Show_view_priv" Text(1), "Create_routine_priv" Text(1), "Alter_routine_priv" Text(1),
+            "Create_user_priv" Text(1), "Event_priv" Text(1), "Trigger_priv" Text(1), "Create_tablespace_priv" Text(1),
+            "ssl_type" Text(9), "ssl_cipher" LongText, "x509_issuer" LongText, "x509_subject" LongText,
+            "max_questions" Number, "max_updates" Number, "max_connections" Number, "max_user_connections" Number,
+            "plugin" Text(64), "authentication_string" LongText, "password_expired" Text(1),
+            "password_last_changed" Moment, "password_lifetime" Number, "account_locked" Text(1),
+            "Create_role_priv" Text(1), "Drop_role_priv" Text(1), "Password_reuse_history" Number,
+            "Password_reuse_time" Number, "Password_require_current" Text(1), "User_attributes" LongText,
         ],
-        rows: server::users,
+        rows: grants::users,
     },
+    VirtualTable {
+        database: "mysql",
+        name: "db",
+        columns: columns![
+            "Host" Text(255), "Db" Text(64), "User" Text(32), "Select_priv" Text(1), "Insert_priv" Text(1),
+            "Update_priv" Text(1), "Delete_priv" Text(1), "Create_priv" Text(1), "Drop_priv" Text(1),
+            "Grant_priv" Text(1), "References_priv" Text(1), "Index_priv" Text(1), "Alter_priv" Text(1),
+            "Create_tmp_table_priv" Text(1), "Lock_tables_priv" Text(1), "Create_view_priv" Text(1),
+            "Show_view_priv" Text(1), "Create_routine_priv" Text(1), "Alter_routine_priv" Text(1),
+            "Execute_priv" Text(1), "Event_priv" Text(1), "Trigger_priv" Text(1),
+        ],
+        rows: grants::databases,
+    },
+    VirtualTable {
+        database: "mysql",
+        name: "tables_priv",
+        columns: columns![
+            "Host" Text(255), "Db" Text(64), "User" Text(32), "Table_name" Text(64), "Grantor" Text(288),
+            "Timestamp" Moment, "Table_priv" Text(128), "Column_priv" Text(128),
+        ],
+        rows: grants::tables,
+    },
+    VirtualTable {
+        database: "mysql",
+        name: "columns_priv",
+        columns: columns![
+            "Host" Text(255), "Db" Text(64), "User" Text(32), "Table_name" Text(64), "Column_name" Text(64),
+            "Timestamp" Moment, "Column_priv" Text(128),
+        ],
+        rows: no_rows,
+    },
+    of_schema(
+        "KEYWORDS",
+        columns!["WORD" Text(128), "RESERVED" Signed],
+        keywords::keywords,
+    ),
 ];

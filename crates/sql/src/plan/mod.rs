@@ -227,11 +227,27 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The number of a LIMIT: a literal or a parameter; 1210 for what is none.
+/// The number of a LIMIT: a literal or a parameter; 1210 for what is none. Drivers send numbers as strings, too.
 pub fn limit_value(limit: &Expr, ctx: &EvalContext<'_>) -> SqlResult<u64> {
     match limit.eval(&[], ctx)? {
+        Value::Null => Ok(0),
         Value::Int(rows) if rows >= 0 => Ok(rows as u64),
         Value::UInt(rows) => Ok(rows),
+        Value::Str(text) => Ok(number_of_rows(text.as_bytes())),
+        Value::Bytes(text) => Ok(number_of_rows(&text)),
         _ => Err(SqlError::new(ErrorKind::WrongArguments, &[&"LIMIT"])),
     }
+}
+
+/// A string as a number of rows, as MySQL reads it: the digits that it begins with; a negative number, and one that is too great,
+/// limits nothing.
+fn number_of_rows(text: &[u8]) -> u64 {
+    let text = text.trim_ascii_start();
+    if text.first() == Some(&b'-') {
+        return u64::MAX;
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0u64, |rows, digit| {
+        rows.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
+    })
 }

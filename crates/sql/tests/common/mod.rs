@@ -129,8 +129,8 @@ impl Host for NoWaiting {
 
 /// Answers as the lines of a script.
 #[derive(Default)]
-struct Lines {
-    lines: Vec<String>,
+pub struct Lines {
+    pub lines: Vec<String>,
 }
 
 fn cell(value: &Value) -> String {

@@ -470,7 +470,9 @@ impl DerivedAccess {
             DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
             DerivedSource::Query(plan) => runtime.kept_rows(place, || collect(plan, ctx)),
             DerivedSource::Recursive(plan) => runtime.kept_rows(place, || recursive_rows(plan, runtime, ctx)),
-            DerivedSource::Virtual(table) => runtime.kept_rows(place, || table.rows(runtime, ctx)),
+            DerivedSource::Virtual(table) => {
+                runtime.kept_rows(place, || table.rows(runtime, ctx, self.offset, &self.conditions))
+            }
         }
     }
 }
