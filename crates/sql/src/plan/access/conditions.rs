@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use types::Value;
+use types::{SqlType, Value};
 
 use crate::expr::{CompareOp, Expr, ExprKind, InItems};
 
@@ -128,7 +128,7 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
             let operands = match &list.list {
                 InItems::Sorted { how, values, .. } if how.keeps_order_of(ty) => values
                     .iter()
-                    .map(|value| Expr::literal(value.clone(), ty.clone()))
+                    .map(|value| Expr::literal(value.clone(), type_of(value, ty)))
                     .collect(),
                 InItems::Each(items)
                     if items
@@ -170,6 +170,16 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
         }
         ExprKind::Or(alternatives) => any_of(alternatives, slots, bound),
         _ => None,
+    }
+}
+
+/// The type of a constant beside a column: with the digits that the constant has, which may be more than the column's.
+fn type_of(value: &Value, column: &SqlType) -> SqlType {
+    match value {
+        Value::Decimal(number) => SqlType::decimal(number.precision().max(1), number.scale()).not_null(),
+        Value::DateTime(moment) => SqlType::datetime(moment.fsp).not_null(),
+        Value::Time(time) => SqlType::time(time.fsp).not_null(),
+        _ => column.clone(),
     }
 }
 

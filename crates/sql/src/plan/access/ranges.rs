@@ -134,7 +134,9 @@ fn in_order(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 /// The stored values that a list test lets through; `None` when the key cannot hold one of the operands.
 fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
     let (operands, null_matches): (Vec<&Expr>, bool) = match test {
-        ColumnTest::IsNull => return Ok(Some(vec![Value::Null])),
+        // A column that is NOT NULL has no key for NULL.
+        ColumnTest::IsNull if ty.nullable => return Ok(Some(vec![Value::Null])),
+        ColumnTest::IsNull => return Ok(Some(Vec::new())),
         ColumnTest::Equal(operand) => (vec![operand], false),
         ColumnTest::NullSafeEqual(operand) => (vec![operand], true),
         ColumnTest::AnyOf(operands) => (operands.iter().collect(), false),
@@ -144,7 +146,7 @@ fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext
     for operand in operands {
         let value = operand.eval(row, ctx)?;
         if value.is_null() {
-            if null_matches {
+            if null_matches && ty.nullable {
                 values.push(Value::Null);
             }
             continue;
