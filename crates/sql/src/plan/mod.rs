@@ -104,11 +104,15 @@ impl Plan {
             Plan::Delete(plan) => !plan.target.path.is_key_read(),
             Plan::Multi(_) => true,
             Plan::Query(plan) => {
-                let mut by_key = 0;
+                let (mut by_key, mut waits) = (0, true);
                 plan.for_each_table(&mut |access| {
                     by_key += usize::from(access.lock.is_some() && access.path.is_key_read());
+                    // NOWAIT and SKIP LOCKED are obeyed where the rows are read.
+                    waits &= access
+                        .lock
+                        .is_none_or(|lock| lock.policy == transaction::LockPolicy::Wait);
                 });
-                by_key < plan.locked.len()
+                waits && by_key < plan.locked.len()
             }
         }
     }
