@@ -160,7 +160,9 @@ def login_packets_cut_and_changed():
         for _ in range(RANDOM.randrange(1, 8)):
             changed[RANDOM.randrange(len(changed))] = RANDOM.randrange(256)
         packets.append(frame(bytes(changed), RANDOM.choice([1, 1, 1, 0, 2, 255])))
-    for packet in packets:
+    for number, packet in enumerate(packets):
+        if number % 4 == 0:
+            raw().close()  # a right login, so that wrong passwords do not slow the next ones down
         with Connection(ADDRESS) as connection:
             connection.greet()
             try:
@@ -209,6 +211,121 @@ def long_login():
             connection.greet()
             connection.send_raw(struct.pack("<I", length)[:3] + b"\x01" + b"x" * 1000)
             expect(connection.is_closed_within(5), f"a login of {length} bytes is waited for")
+
+
+def account(name, password, plugin="mysql_native_password"):
+    query(f"DROP USER IF EXISTS {name}@'%'")
+    query(f"CREATE USER {name}@'%' IDENTIFIED WITH {plugin} BY '{password}'")
+
+
+def login_error(user, password):
+    """The error of a login, or None."""
+    try:
+        Connection(ADDRESS, user, password).close()
+    except ServerError as error:
+        return error
+    return None
+
+
+@test(memory_mib=64)
+def guessed_passwords():
+    """Forty guessers on one account get few guesses a second, and the right password works soon after them."""
+    account("guessed", "right")
+    checked = [0]
+    end = time.monotonic() + 5
+
+    def guess():
+        while time.monotonic() < end:
+            error = login_error("guessed", "wrong")
+            expect(error.number == 1045, f"{error}")
+            if "too many failed logins" not in error.message:
+                checked[0] += 1
+
+    threads = [threading.Thread(target=guess, daemon=True) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    expect(checked[0] <= 80, f"{checked[0]} guesses were checked")
+    deadline = time.monotonic() + 20
+    while login_error("guessed", "right") is not None:
+        expect(time.monotonic() < deadline, "the right password does not work any more")
+        time.sleep(0.5)
+
+
+@test(memory_mib=64)
+def guesses_by_change_user():
+    """COM_CHANGE_USER is a login: its guesses are slowed down like others."""
+    account("changed", "right")
+    account("changing", "own")
+    started = time.monotonic()
+    for _ in range(10):
+        with Connection(ADDRESS, "changing", "own") as connection:
+            change = b"\x11changed\0\x14" + b"z" * 20 + b"\0" + struct.pack("<H", 45) + b"mysql_native_password\0"
+            expect_error({1045}, connection.command, change)
+    expect(time.monotonic() - started > 2, "ten guesses took no time")
+
+
+@test(memory_mib=64)
+def long_passwords():
+    """A password of 60,000 bytes is refused before it is hashed, for accounts and for names without one."""
+    account("hashed", "secret", "caching_sha2_password")
+    for user in ("hashed", "no_such_user"):
+        with Connection(ADDRESS) as connection:
+            connection.greet()
+            login = struct.pack("<IIB23x", wire.CAPABILITIES, 1 << 30, 45) + user.encode() + b"\0\x20" + b"x" * 32
+            connection.send_raw(frame(login + b"caching_sha2_password\0", 1))
+            if connection.receive()[:1] == b"\xfe":
+                connection.send_raw(frame(b"x" * 32, connection.sequence))
+                expect(connection.receive() == b"\x01\x04", "the long way")
+            started = time.monotonic()
+            connection.send_raw(frame(b"y" * 60_000 + b"\0", connection.sequence))
+            expect_error({1045}, connection.receive)
+            expect(time.monotonic() - started < 2, f"{user}: it was hashed")
+
+
+@test(memory_mib=200)
+def half_open_connections():
+    """Four thousand clients that never log in push each other out; others log in beside them."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit[0] < 6000:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (6000, max(limit[1], 6000)))
+    connections = []
+    for number in range(4000):
+        connections.append(Connection(ADDRESS))
+        if number % 500 == 0:
+            started = time.monotonic()
+            query("SELECT 1")
+            expect(time.monotonic() - started < 3, "a login beside half-open ones waits")
+        time.sleep(0.001)
+    query("SELECT 1")
+    for connection in connections:
+        connection.close()
+
+
+@test(memory_mib=64)
+def one_account_takes_what_it_can_get():
+    """It gets three quarters of the places; others and administrators find theirs."""
+    account("greedy", "secret")
+    account("modest", "secret")
+    most = int(query("SELECT @@max_connections")[0][0])
+    connections = []
+    try:
+        query("SET GLOBAL max_connections = 40")
+        refused = set()
+        for user, tries in (("greedy", 60), ("modest", 60)):
+            for _ in range(tries):
+                try:
+                    connections.append(Connection(ADDRESS, user, "secret"))
+                except ServerError as error:
+                    refused.add((user, error.number))
+        expect(refused == {("greedy", 1203), ("modest", 1040)}, f"{refused}")
+        expect(30 < len(connections) <= 40, f"{len(connections)} places")
+        query("SELECT 1")
+    finally:
+        for connection in connections:
+            connection.close()
+        query(f"SET GLOBAL max_connections = {most}")
 
 
 @test(memory_mib=64)

@@ -111,7 +111,7 @@ class Connection:
         self.greeting = self.receive()
         version_end = self.greeting.index(b"\0", 1)
         head = self.greeting[version_end + 5 : version_end + 13]
-        tail = self.greeting[version_end + 13 + 19 - 1 :]
+        tail = self.greeting[version_end + 13 + 19 :]
         return head + tail[:12]
 
     def log_in(self, user, password=""):

@@ -17,12 +17,20 @@ impl Catalog {
             .min_by_key(|account| (specificity(&account.host), account.user.is_empty()))
     }
 
-    /// Whether somebody who may manage accounts has to prove it: the condition for listening beyond loopback.
-    pub fn has_administrator_with_password(&self) -> bool {
-        let manages_accounts = Privileges::by_name("CREATE USER").expect("a privilege of the dialect");
-        self.accounts().any(|account| {
-            account.privileges.contains(manages_accounts) && !account.authentication.is_empty() && !account.locked
-        })
+    /// Accounts that could be used to take over the server, and that nobody needs a password for: as long as there is one, the
+    /// server listens on this machine only. Locked ones let nobody in.
+    pub fn administrators_without_password(&self) -> impl Iterator<Item = &Arc<AccountDef>> {
+        self.accounts()
+            .filter(|account| account.authentication.is_empty() && !account.locked && self.is_administrator(account))
+    }
+
+    /// Whether the account may change accounts or the server itself, so that a login to it is as good as one to `root`.
+    pub fn is_administrator(&self, account: &AccountDef) -> bool {
+        let manages = ["CREATE USER", "SUPER", "SHUTDOWN", "FILE"];
+        let mut manages = manages.iter().filter_map(|name| Privileges::by_name(name));
+        account.user == "root"
+            || account.privileges.contains(Privileges::GRANT_OPTION)
+            || manages.any(|privilege| account.privileges.contains(privilege))
     }
 }
 
@@ -129,21 +137,25 @@ mod tests {
     }
 
     #[test]
-    fn an_administrator_manages_accounts_and_has_a_password() {
-        let with = |change: &dyn Fn(&mut AccountDef)| {
+    fn administrators_without_a_password_are_found() {
+        let open = |change: &dyn Fn(&mut AccountDef)| {
             let mut administrator = AccountDef {
-                privileges: Privileges::ALL,
-                authentication: b"*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29".to_vec(),
-                ..account("root", "%")
+                privileges: Privileges::by_name("CREATE USER").unwrap(),
+                ..account("a", "%")
             };
             change(&mut administrator);
             let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
             edit.put_account(administrator);
-            edit.into_catalog().has_administrator_with_password()
+            edit.into_catalog().administrators_without_password().count() == 1
         };
-        assert!(with(&|_| {}));
-        assert!(!with(&|account| account.authentication.clear()));
-        assert!(!with(&|account| account.locked = true));
-        assert!(!with(&|account| account.privileges = Privileges::NONE));
+        assert!(open(&|_| {}));
+        assert!(!open(&|account| account.authentication = b"*94BDCEBE".to_vec()));
+        assert!(!open(&|account| account.locked = true));
+        assert!(!open(&|account| account.privileges = Privileges::NONE));
+        assert!(open(&|account| account.privileges = Privileges::GRANT_OPTION));
+        assert!(open(&|account| {
+            account.privileges = Privileges::NONE;
+            account.user = "root".into();
+        }));
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use mysql_client::{Client, Login};
 
 /// The longest that a server may take to be ready.
@@ -61,6 +61,15 @@ impl Setup {
             .append(true)
             .open(&log)
             .context("the server's log")?;
+        if self.dir.exists() {
+            // Copied and damaged by hand: the server takes no directory that others may read.
+            let closed = Command::new("chmod").args(["-R", "go="]).arg(&self.dir).status();
+            ensure!(
+                closed.context("chmod")?.success(),
+                "chmod failed in {}",
+                self.dir.display()
+            );
+        }
         let fill = |argument: &String| {
             let argument = argument.replace("{dir}", &self.dir.display().to_string());
             argument

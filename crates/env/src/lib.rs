@@ -13,6 +13,7 @@
 //! * [`FaultyDisk`]: faults on top of any disk;
 //! * [`OverlayDisk`]: any disk, read only: what is written is kept in memory;
 //! * [`failpoints`]: named steps at which a test makes the process panic, fail or die.
+//! * [`OsUser`]: which user of this machine is at the other end of a connection.
 
 pub mod failpoints;
 
@@ -20,6 +21,7 @@ mod chance;
 mod disk;
 mod faults;
 mod overlay;
+mod peer;
 mod real;
 mod sim;
 
@@ -29,6 +31,7 @@ pub use chance::{Clock, ManualClock, Random, SeededRandom};
 pub use disk::{Access, DirLock, Disk, File, LockError};
 pub use faults::{Fault, FaultyDisk};
 pub use overlay::OverlayDisk;
+pub use peer::{NotKnown, OsUser};
 pub use sim::SimDisk;
 
 /// The outside world as one process sees it. Cheap to clone.

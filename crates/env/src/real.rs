@@ -1,11 +1,12 @@
 //! The operating system's disk, clock and randomness.
 
 use std::fs;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{Access, Clock, DirLock, Disk, File, LockError, Random};
 
@@ -185,6 +186,12 @@ pub(crate) struct RealRandom;
 
 impl Random for RealRandom {
     fn next_u64(&self) -> u64 {
-        RandomState::new().build_hasher().finish()
+        let mut bytes = [0; 8];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            // Salts and made-up passwords come from here: nothing that can be foretold stands in for the system's numbers.
+            filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty()).expect("the system has random numbers");
+        }
+        u64::from_ne_bytes(bytes)
     }
 }

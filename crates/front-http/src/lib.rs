@@ -7,12 +7,16 @@
 //! ```
 //!
 //! The front counts nothing itself. It declares the trait [`Node`]; the binary implements it over the engine.
-//! Everything is bounded: connections, header bytes, and the life of a connection.
+//! Everything is bounded: connections, header bytes, and the life of a connection. All but `/health` asks who is there
+//! ([`visitor`]).
 
 mod metrics;
 mod node;
+mod places;
 mod server;
+mod visitor;
 
 pub use metrics::exposition;
-pub use node::{Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, ShardStatus, Status};
+pub use node::{Admission, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, ShardStatus, Status};
 pub use server::serve;
+pub use visitor::{Credentials, Visitor};

@@ -44,6 +44,27 @@ impl Collector for Published {
             f.connections_refused,
         )?;
 
+        page.counter(
+            "logins_denied",
+            "Logins with a wrong password or an unknown user",
+            f.logins_denied,
+        )?;
+        page.counter(
+            "logins_delayed",
+            "Logins that had to wait because of earlier failures",
+            f.logins_delayed,
+        )?;
+        page.counter(
+            "logins_refused",
+            "Logins refused because too many waited",
+            f.logins_refused,
+        )?;
+        page.counter(
+            "logins_pushed_out",
+            "Unfinished logins that made room for new ones",
+            f.logins_pushed_out,
+        )?;
+
         let statements = f.statements.iter().map(|(kind, n)| (kind.as_str(), *n));
         page.labelled_counter("statements", "Statements finished, by kind", "kind", statements)?;
         page.labelled_counter(

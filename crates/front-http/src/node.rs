@@ -1,12 +1,31 @@
 //! What can be asked of a node, as plain data.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use serde::{Deserialize, Serialize};
+
+use crate::visitor::Visitor;
 
 /// The node as this front sees it; the binary implements it over the engine.
 pub trait Node: Send + Sync + 'static {
+    /// Whether the visitor may see the status and the figures. Takes as long as a login.
+    fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>>;
     fn health(&self) -> Health;
     fn status(&self) -> Status;
     fn figures(&self) -> Figures;
+}
+
+/// Whether a visitor is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Welcome,
+    /// He has to log in, or did so with a wrong password.
+    Login,
+    /// The account may not see the server.
+    Forbidden,
+    /// Too many wrong passwords.
+    Later,
 }
 
 /// Whether the node takes statements now.
@@ -14,7 +33,7 @@ pub trait Node: Send + Sync + 'static {
 pub enum Health {
     Serving,
     NotServing {
-        /// For a person: what is wrong, and since which event.
+        /// For a person: what is wrong. Everybody may read it.
         reason: String,
     },
 }
@@ -74,6 +93,14 @@ pub struct Figures {
     pub connections_open: u64,
     pub connections_accepted: u64,
     pub connections_refused: u64,
+    /// Wrong passwords and unknown users.
+    pub logins_denied: u64,
+    /// Logins that had to wait because of earlier failures.
+    pub logins_delayed: u64,
+    /// Logins that were refused because too many waited.
+    pub logins_refused: u64,
+    /// Unfinished logins that made room for new ones.
+    pub logins_pushed_out: u64,
     /// Statements finished, by kind (`select`, `insert`, `commit`, …).
     pub statements: Vec<(String, u64)>,
     /// Panics of any thread since the start: each is a defect.

@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -15,40 +16,40 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use crate::metrics::exposition;
-use crate::node::{Health, Node};
+use crate::node::{Admission, Health, Node};
+use crate::places::Places;
+use crate::visitor::{Improper, Visitor};
 
-const CONNECTIONS_MAX: usize = 64;
 const HEADER_BYTES_MAX: usize = 16 * 1024;
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// No page takes longer, and a client that wants more connects again.
-const CONNECTION_LIFE_MAX: Duration = Duration::from_secs(60);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
+/// One request and its answer; a login that has to wait its turn is the longest part of it.
+const CONNECTION_LIFE_MAX: Duration = Duration::from_secs(10);
 /// After a failed `accept` (out of descriptors), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers requests until `shutdown` is done, then drops what is open: an answer is one small page.
 pub async fn serve(listener: TcpListener, node: Arc<dyn Node>, shutdown: impl Future<Output = ()>) {
     let mut connections = JoinSet::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut places = Places::default();
     tokio::pin!(shutdown);
     loop {
-        let place = Arc::clone(&places).acquire_owned();
-        let (stream, place) = tokio::select! {
+        let accepted = tokio::select! {
             () = &mut shutdown => return,
-            (stream, place) = async { (listener.accept().await, place.await) } => (stream, place),
+            accepted = listener.accept() => accepted,
         };
         while connections.try_join_next().is_some() {}
-        match stream {
-            Ok((stream, _)) => {
-                let node = Arc::clone(&node);
-                connections.spawn(async move {
-                    serve_connection(stream, node).await;
-                    drop(place);
-                });
+        match accepted {
+            Ok((stream, client)) => {
+                let address = client.ip().to_canonical();
+                places.make_room(address);
+                places.take(
+                    address,
+                    connections.spawn(serve_connection(stream, client, Arc::clone(&node))),
+                );
             }
             Err(error) => {
                 warn!(%error, "cannot accept an HTTP connection");
@@ -58,13 +59,15 @@ pub async fn serve(listener: TcpListener, node: Arc<dyn Node>, shutdown: impl Fu
     }
 }
 
-async fn serve_connection(stream: TcpStream, node: Arc<dyn Node>) {
+async fn serve_connection(stream: TcpStream, client: SocketAddr, node: Arc<dyn Node>) {
+    let Ok(server) = stream.local_addr() else { return };
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = answer(request.method(), request.uri().path(), node.as_ref());
-        async move { Ok::<_, Infallible>(response) }
+        let node = Arc::clone(&node);
+        async move { Ok::<_, Infallible>(answer(&request, client, server, node.as_ref()).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        .keep_alive(false)
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
@@ -77,8 +80,8 @@ async fn serve_connection(stream: TcpStream, node: Arc<dyn Node>) {
 
 type Page = Response<Full<Bytes>>;
 
-fn answer(method: &Method, path: &str, node: &dyn Node) -> Page {
-    if method != Method::GET && method != Method::HEAD {
+async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketAddr, node: &dyn Node) -> Page {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut page = json_page(
             StatusCode::METHOD_NOT_ALLOWED,
             &json!({ "error": "only GET and HEAD are answered" }),
@@ -86,7 +89,7 @@ fn answer(method: &Method, path: &str, node: &dyn Node) -> Page {
         page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return page;
     }
-    match path {
+    match request.uri().path() {
         "/health" => match node.health() {
             Health::Serving => json_page(StatusCode::OK, &json!({ "status": "serving" })),
             Health::NotServing { reason } => json_page(
@@ -94,21 +97,62 @@ fn answer(method: &Method, path: &str, node: &dyn Node) -> Page {
                 &json!({ "status": "not serving", "reason": reason }),
             ),
         },
-        "/status" => json_page(StatusCode::OK, &node.status()),
-        "/metrics" => match exposition(node.figures()) {
-            Ok(text) => page(
-                StatusCode::OK,
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                text.into(),
-            ),
-            Err(error) => json_page(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                &json!({ "error": error.to_string() }),
-            ),
+        path @ ("/status" | "/metrics") => match admit(request, client, server, node).await {
+            Err(refusal) => refusal,
+            Ok(()) if path == "/status" => json_page(StatusCode::OK, &node.status()),
+            Ok(()) => metrics(node),
         },
         _ => json_page(
             StatusCode::NOT_FOUND,
             &json!({ "error": "not found", "pages": ["/health", "/status", "/metrics"] }),
+        ),
+    }
+}
+
+/// Err: the page that says why not.
+async fn admit(
+    request: &Request<Incoming>,
+    client: SocketAddr,
+    server: SocketAddr,
+    node: &dyn Node,
+) -> Result<(), Page> {
+    let error = |status, text: &str| json_page(status, &json!({ "error": text }));
+    let visitor = Visitor::of(request.headers(), client, server).map_err(|improper| match improper {
+        Improper::Host => error(
+            StatusCode::FORBIDDEN,
+            "without a login, the Host of a request is localhost or an address",
+        ),
+        Improper::Authorization => error(StatusCode::BAD_REQUEST, "the Authorization header is not Basic"),
+    })?;
+    match node.admit(visitor).await {
+        Admission::Welcome => Ok(()),
+        Admission::Login => {
+            let mut page = error(
+                StatusCode::UNAUTHORIZED,
+                "log in as an account with the privilege PROCESS, or ask as the user who runs the node, over loopback",
+            );
+            let scheme = HeaderValue::from_static("Basic realm=\"LatsDB\", charset=\"UTF-8\"");
+            page.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            Err(page)
+        }
+        Admission::Forbidden => Err(error(
+            StatusCode::FORBIDDEN,
+            "the account has not the privilege PROCESS",
+        )),
+        Admission::Later => Err(error(StatusCode::TOO_MANY_REQUESTS, "too many failed logins")),
+    }
+}
+
+fn metrics(node: &dyn Node) -> Page {
+    match exposition(node.figures()) {
+        Ok(text) => page(
+            StatusCode::OK,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            text.into(),
+        ),
+        Err(error) => json_page(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &json!({ "error": error.to_string() }),
         ),
     }
 }
@@ -127,13 +171,17 @@ fn json_page(status: StatusCode, value: &impl Serialize) -> Page {
 fn page(status: StatusCode, content_type: &'static str, body: Bytes) -> Page {
     let mut page = Response::new(Full::new(body));
     *page.status_mut() = status;
-    page.headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let headers = page.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     page
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -144,6 +192,21 @@ mod tests {
     }
 
     impl Node for Stub {
+        /// `app` may see the server, `low` may not; without a login everybody may.
+        fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
+            Box::pin(async move {
+                let Some(login) = visitor.credentials else {
+                    return Admission::Welcome;
+                };
+                match (&*login.user, &*login.password) {
+                    ("app", b"secret") => Admission::Welcome,
+                    ("low", b"secret") => Admission::Forbidden,
+                    ("attacked", _) => Admission::Later,
+                    _ => Admission::Login,
+                }
+            })
+        }
+
         fn health(&self) -> Health {
             self.health.clone()
         }
@@ -193,7 +256,7 @@ mod tests {
     }
 
     fn get(path: &str) -> String {
-        format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     }
 
     #[tokio::test]
@@ -234,7 +297,7 @@ mod tests {
                 .await
                 .starts_with("HTTP/1.1 404")
         );
-        let post = "POST /status HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        let post = "POST /status HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         assert!(ask(Health::Serving, post).await.starts_with("HTTP/1.1 405"));
     }
 

@@ -8,7 +8,7 @@ mod canned;
 
 use std::sync::Arc;
 
-use front_mysql::{Config, Registry, Server, Tls};
+use front_mysql::{Config, Logins, Registry, Server, Tls};
 
 fn main() -> std::io::Result<()> {
     let addr = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3480".into());
@@ -19,14 +19,12 @@ fn main() -> std::io::Result<()> {
         .nth(2)
         .map(|dir| Tls::load_or_generate(dir.as_ref()))
         .transpose()?;
-    let server = Server::start(
-        Config {
-            tls,
-            ..Config::new(addr)
-        },
-        registry,
-        backend,
-    )?;
+    let config = Config {
+        tls,
+        ..Config::new(addr)
+    };
+    let logins = Logins::start(config.secret, registry.clone(), backend.clone())?;
+    let server = Server::start(config, registry, backend, logins)?;
     println!("listening on {}", server.addr());
     loop {
         std::thread::park();

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use aws_lc_rs::hmac;
 use mysql_wire::auth::{Nonce, native, sha2};
 use mysql_wire::handshake::{AuthSwitch, encode_auth_more_data};
 use parking_lot::Mutex;
@@ -21,14 +22,25 @@ use crate::backend::Account;
 use crate::config::Plugin;
 use crate::rsa::Key;
 
+/// MySQL's limit, in bytes. The slow hash costs time that grows with the square of the length.
+pub const PASSWORD_LEN_MAX: usize = 256;
+/// Digests that are kept. When there are more, all are forgotten: each costs one slow check to learn again.
+const PROVED_MAX: usize = 65_536;
+
 /// What all connections share for their logins.
 pub struct Passwords {
     key: LazyLock<Key>,
-    /// Digests of passwords that were proved in full, with the stored form they were proved against: a changed password
-    /// makes its entry worthless.
-    proved: Mutex<HashMap<(String, String), (String, sha2::Digest)>>,
-    /// What the slow check of an unknown user works on.
-    decoy: String,
+    /// Digests of passwords that were proved in full, by the stored form they were proved against: a changed password has
+    /// another one.
+    proved: Mutex<HashMap<String, sha2::Digest>>,
+    /// What the checks of unknown users work on.
+    decoys: Decoys,
+    secret: hmac::Key,
+}
+
+struct Decoys {
+    native: String,
+    sha2: String,
 }
 
 /// What the connection has to do next.
@@ -48,7 +60,8 @@ pub enum Step {
 /// A comparison that takes milliseconds by design.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Check {
-    authentication_string: String,
+    /// One after the other: the password, and the one before that still counts.
+    stored: Vec<String>,
     secret: Secret,
 }
 
@@ -59,6 +72,17 @@ enum Secret {
         ciphertext: Vec<u8>,
         nonce: [u8; Nonce::LEN],
     },
+    /// On loopback a client may send either, and the length does not tell.
+    EncryptedOrPassword {
+        bytes: Vec<u8>,
+        nonce: [u8; Nonce::LEN],
+    },
+}
+
+/// Whether a password is right, or what finds out.
+pub enum Proof {
+    Known(bool),
+    Needs(Check),
 }
 
 /// One client's attempt.
@@ -74,11 +98,13 @@ pub struct Authentication {
     pub using_password: bool,
 }
 
-/// Whether the connection keeps a password secret by itself: TLS does, and loopback, which never leaves the machine (several
-/// clients send the password as it is there).
+/// Whether the connection keeps a password secret by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     Open,
+    /// Never leaves the machine. Several clients send the password as it is there, others encrypt it.
+    Loopback,
+    /// TLS or a Unix socket: clients send the password as it is.
     Private,
 }
 
@@ -100,12 +126,16 @@ impl Plugin {
 }
 
 impl Passwords {
-    pub fn new() -> Arc<Passwords> {
-        let decoy = sha2::authentication_string(b"nobody's password", crate::random());
+    pub fn new(secret: [u8; 32]) -> Arc<Passwords> {
+        let nobodys: [u8; 20] = crate::random();
         Arc::new(Passwords {
             key: LazyLock::new(Key::generate),
             proved: Mutex::default(),
-            decoy,
+            decoys: Decoys {
+                native: native::authentication_string(&nobodys),
+                sha2: sha2::authentication_string(&nobodys, crate::random()),
+            },
+            secret: hmac::Key::new(hmac::HMAC_SHA256, &secret),
         })
     }
 
@@ -113,33 +143,99 @@ impl Passwords {
     pub fn prepare(&self) {
         LazyLock::force(&self.key);
     }
+
+    /// A number that belongs to a name, and that nobody else can compute.
+    pub fn dice(&self, user: &str) -> u64 {
+        let tag = hmac::sign(&self.secret, user.as_bytes());
+        tag.as_ref()
+            .iter()
+            .take(8)
+            .fold(0, |dice, byte| dice << 8 | u64::from(*byte))
+    }
+
+    pub fn remember(&self, stored: String, digest: sha2::Digest) {
+        let mut proved = self.proved.lock();
+        if proved.len() >= PROVED_MAX {
+            proved.clear();
+        }
+        proved.insert(stored, digest);
+    }
+
+    /// Compares a password that came as it is. Without an account, the work is that of one with the plugin `nobody`.
+    pub fn compare(&self, account: Option<&Account>, nobody: Plugin, password: &[u8]) -> Proof {
+        let is_open = account.is_some_and(|account| account.authentication_string.is_empty());
+        if password.is_empty() || password.len() > PASSWORD_LEN_MAX {
+            return Proof::Known(is_open && password.is_empty());
+        }
+        let stored = self.stored_of(account, nobody);
+        match account.map_or(nobody, |account| account.plugin) {
+            Plugin::MysqlNativePassword => {
+                let given = native::authentication_string(password);
+                Proof::Known(account.is_some() && !is_open && stored.contains(&given))
+            }
+            Plugin::CachingSha2Password => {
+                let digest = sha2::Digest::of(password);
+                let proved = self.proved.lock();
+                match stored.iter().any(|stored| proved.get(stored) == Some(&digest)) {
+                    true => Proof::Known(true),
+                    false => Proof::Needs(Check {
+                        stored,
+                        secret: Secret::Password([password, b"\0"].concat()),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// What a password is compared with: nobody's where there is no account, or one without a password.
+    fn stored_of(&self, account: Option<&Account>, nobody: Plugin) -> Vec<String> {
+        let own = account.filter(|account| !account.authentication_string.is_empty());
+        match own {
+            Some(account) => [&account.authentication_string, &account.second_authentication_string]
+                .into_iter()
+                .filter(|stored| !stored.is_empty())
+                .cloned()
+                .collect(),
+            None => vec![match account.map_or(nobody, |account| account.plugin) {
+                Plugin::MysqlNativePassword => self.decoys.native.clone(),
+                Plugin::CachingSha2Password => self.decoys.sha2.clone(),
+            }],
+        }
+    }
 }
 
 impl Check {
-    /// The digest of the password, if it is the account's.
-    pub fn run(&self, passwords: &Passwords) -> Option<sha2::Digest> {
+    /// The stored form that the password fits, and the password's digest.
+    pub fn run(&self, passwords: &Passwords) -> Option<(String, sha2::Digest)> {
+        let decrypt = |ciphertext: &[u8], nonce: &[u8; Nonce::LEN]| {
+            let text = passwords.key.decrypt(ciphertext)?;
+            Some(sha2::obscure(&text, &Nonce(*nonce)))
+        };
         let password = match &self.secret {
             Secret::Password(password) => password.clone(),
-            Secret::Encrypted { ciphertext, nonce } => {
-                let text = passwords.key.decrypt(ciphertext).unwrap_or_default();
-                sha2::obscure(&text, &Nonce(*nonce))
-            }
+            Secret::Encrypted { ciphertext, nonce } => decrypt(ciphertext, nonce)?,
+            Secret::EncryptedOrPassword { bytes, nonce } => decrypt(bytes, nonce).unwrap_or_else(|| bytes.clone()),
         };
         let password = password.strip_suffix(&[0])?;
-        sha2::verify_password(self.authentication_string.as_bytes(), password).then(|| sha2::Digest::of(password))
+        if password.len() > PASSWORD_LEN_MAX {
+            return None;
+        }
+        let fits = |stored: &&String| sha2::verify_password(stored.as_bytes(), password);
+        let stored = self.stored.iter().find(fits)?;
+        Some((stored.clone(), sha2::Digest::of(password)))
     }
 }
 
 impl Authentication {
-    /// `default_plugin` is the one that an unknown user is made to believe in.
+    /// `nobody` is the plugin that an unknown user is made to believe in.
     pub fn new(
         passwords: Arc<Passwords>,
         nonce: Nonce,
         account: Option<Account>,
-        default_plugin: Plugin,
+        nobody: Plugin,
         channel: Channel,
     ) -> Self {
-        let plugin = account.as_ref().map_or(default_plugin, |account| account.plugin);
+        let plugin = account.as_ref().map_or(nobody, |account| account.plugin);
         Authentication {
             passwords,
             nonce,
@@ -149,6 +245,11 @@ impl Authentication {
             expected: Expected::Answer,
             using_password: false,
         }
+    }
+
+    /// Whose login it is.
+    pub fn account(&self) -> Option<&Account> {
+        self.account.as_ref()
     }
 
     /// The account, once access is granted.
@@ -191,10 +292,19 @@ impl Authentication {
                 encode_auth_more_data(&mut reply, self.passwords.key.public_pem().as_bytes());
                 Step::Ask(reply)
             }
-            Expected::PasswordOrKeyRequest
-                if self.channel == Channel::Private && packet.len() != Key::CIPHERTEXT_LEN =>
-            {
+            // Refused before it is hashed; the byte more is the NUL that ends it.
+            _ if packet.len() > PASSWORD_LEN_MAX + 1 => Step::Denied,
+            Expected::PasswordOrKeyRequest if self.channel == Channel::Private => {
                 self.check_slowly(Secret::Password(packet.to_vec()))
+            }
+            Expected::PasswordOrKeyRequest if self.channel == Channel::Loopback => {
+                self.check_slowly(match packet.len() {
+                    Key::CIPHERTEXT_LEN => Secret::EncryptedOrPassword {
+                        bytes: packet.to_vec(),
+                        nonce: self.nonce.0,
+                    },
+                    _ => Secret::Password(packet.to_vec()),
+                })
             }
             // A client that knows the key from a file does not ask for it.
             Expected::PasswordOrKeyRequest | Expected::EncryptedPassword => self.check_slowly(Secret::Encrypted {
@@ -205,15 +315,11 @@ impl Authentication {
     }
 
     /// Goes on with the outcome of the last [`Step::Check`].
-    pub fn checked(&mut self, outcome: Option<sha2::Digest>) -> Step {
-        let (Some(digest), Some(account)) = (outcome, &self.account) else {
+    pub fn checked(&mut self, outcome: Option<(String, sha2::Digest)>) -> Step {
+        let (Some((stored, digest)), Some(_)) = (outcome, &self.account) else {
             return Step::Denied;
         };
-        let key = (account.user.clone(), account.host.clone());
-        self.passwords
-            .proved
-            .lock()
-            .insert(key, (account.authentication_string.clone(), digest));
+        self.passwords.remember(stored, digest);
         Step::Granted { last_words: None }
     }
 
@@ -223,53 +329,51 @@ impl Authentication {
             .is_some_and(|account| account.authentication_string.is_empty())
     }
 
+    /// A password for an account that has none goes the long way of a wrong one.
     fn check_answer(&mut self, answer: &[u8]) -> Step {
         // MySQL's own library says so that there is no password.
         let answer = match (self.plugin, answer) {
             (Plugin::CachingSha2Password, [0]) => &[],
             (_, answer) => answer,
         };
-        if self.has_no_password() {
-            return if answer.is_empty() {
-                Step::Granted { last_words: None }
-            } else {
-                Step::Denied
+        if answer.is_empty() {
+            return match self.has_no_password() {
+                true => Step::Granted { last_words: None },
+                false => Step::Denied,
             };
         }
+        let stored = self.stored();
         match self.plugin {
-            _ if answer.is_empty() => Step::Denied,
-            Plugin::MysqlNativePassword => match &self.account {
-                Some(account) if native::verify(account.authentication_string.as_bytes(), &self.nonce, answer) => {
-                    Step::Granted { last_words: None }
+            Plugin::MysqlNativePassword => {
+                let fits = |stored: &String| native::verify(stored.as_bytes(), &self.nonce, answer);
+                match stored.iter().any(fits) && self.account.is_some() {
+                    true => Step::Granted { last_words: None },
+                    false => Step::Denied,
                 }
-                _ => Step::Denied,
-            },
-            Plugin::CachingSha2Password => match self.cached_digest() {
-                Some(digest) if digest.verify(&self.nonce, answer) => Step::Granted {
-                    last_words: Some(more_data(sha2::FAST_AUTHENTICATION_DONE)),
-                },
-                _ => {
-                    self.expected = Expected::PasswordOrKeyRequest;
-                    Step::Ask(more_data(sha2::FULL_AUTHENTICATION))
+            }
+            Plugin::CachingSha2Password => {
+                let proved = self.passwords.proved.lock();
+                let mut digests = stored.iter().filter_map(|stored| proved.get(stored));
+                let is_known = digests.any(|digest| digest.verify(&self.nonce, answer));
+                drop(proved);
+                if is_known {
+                    return Step::Granted {
+                        last_words: Some(more_data(sha2::FAST_AUTHENTICATION_DONE)),
+                    };
                 }
-            },
+                self.expected = Expected::PasswordOrKeyRequest;
+                Step::Ask(more_data(sha2::FULL_AUTHENTICATION))
+            }
         }
     }
 
-    fn cached_digest(&self) -> Option<sha2::Digest> {
-        let account = self.account.as_ref()?;
-        let proved = self.passwords.proved.lock();
-        let (stored, digest) = proved.get(&(account.user.clone(), account.host.clone()))?;
-        (*stored == account.authentication_string).then_some(*digest)
+    fn stored(&self) -> Vec<String> {
+        self.passwords.stored_of(self.account.as_ref(), self.plugin)
     }
 
     fn check_slowly(&self, secret: Secret) -> Step {
-        let stored = self
-            .account
-            .as_ref()
-            .map_or(&self.passwords.decoy, |account| &account.authentication_string);
         Step::Check(Check {
-            authentication_string: stored.clone(),
+            stored: self.stored(),
             secret,
         })
     }
@@ -291,7 +395,7 @@ mod tests {
     const GRANTED: Step = Step::Granted { last_words: None };
 
     fn passwords() -> Arc<Passwords> {
-        static SHARED: LazyLock<Arc<Passwords>> = LazyLock::new(Passwords::new);
+        static SHARED: LazyLock<Arc<Passwords>> = LazyLock::new(|| Passwords::new([7; 32]));
         SHARED.clone()
     }
 
@@ -305,7 +409,8 @@ mod tests {
             host: "%".into(),
             plugin,
             authentication_string,
-            locked: false,
+            second_authentication_string: String::new(),
+            is_owners_alone: false,
         }
     }
 
@@ -355,7 +460,13 @@ mod tests {
                 attempt(Some(account(plugin, "")), Channel::Open).begin(GREETED, Some(client), answer)
             };
             assert_eq!(begin(b"mysql_native_password", b""), GRANTED);
-            assert_eq!(begin(plugin.name().as_bytes(), &[1; 20]), Step::Denied);
+            // As with a wrong password: what tells the two apart would tell an attacker.
+            match plugin {
+                Plugin::MysqlNativePassword => assert_eq!(begin(plugin.name().as_bytes(), &[1; 20]), Step::Denied),
+                Plugin::CachingSha2Password => {
+                    assert!(matches!(begin(plugin.name().as_bytes(), &[1; 32]), Step::Ask(_)))
+                }
+            }
         }
     }
 
@@ -379,15 +490,15 @@ mod tests {
     fn the_full_way_in_private_then_the_fast_way() {
         let account = Account {
             user: "tls".into(),
-            ..account(Plugin::CachingSha2Password, "secret")
+            ..account(Plugin::CachingSha2Password, "private")
         };
         let mut first = attempt(Some(account.clone()), Channel::Private);
-        let answer = sha2::answer(b"secret", &NONCE);
+        let answer = sha2::answer(b"private", &NONCE);
         let Step::Ask(packet) = first.begin(GREETED, Some(b"caching_sha2_password"), &answer) else {
             panic!("full way")
         };
         assert_eq!(decode_auth_more_data(&packet), Ok(&[sha2::FULL_AUTHENTICATION][..]));
-        let Step::Check(check) = first.answered(b"secret\0") else {
+        let Step::Check(check) = first.answered(b"private\0") else {
             panic!("a check")
         };
         assert_eq!(first.checked(check.run(&passwords())), GRANTED);
@@ -460,5 +571,61 @@ mod tests {
             panic!("a check")
         };
         assert_eq!(attempt.checked(check.run(&passwords())), Step::Denied);
+    }
+
+    #[test]
+    fn a_password_beyond_mysqls_limit_is_denied_before_it_is_hashed() {
+        for (len, is_checked) in [(256, true), (257, false), (60_000, false)] {
+            let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, "secret")), Channel::Private);
+            attempt.begin(GREETED, Some(b"caching_sha2_password"), &[1; 32]);
+            let mut password = vec![b'x'; len];
+            password.push(0);
+            let step = attempt.answered(&password);
+            assert_eq!(matches!(step, Step::Check(_)), is_checked, "{len}");
+            assert_eq!(step == Step::Denied, !is_checked, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_password_as_long_as_a_ciphertext_is_a_password() {
+        let long = "p".repeat(Key::CIPHERTEXT_LEN - 1);
+        for channel in [Channel::Private, Channel::Loopback] {
+            let mut attempt = attempt(Some(account(Plugin::CachingSha2Password, &long)), channel);
+            attempt.begin(GREETED, Some(b"caching_sha2_password"), &[1; 32]);
+            let Step::Check(check) = attempt.answered(format!("{long}\0").as_bytes()) else {
+                panic!("a check")
+            };
+            assert_eq!(attempt.checked(check.run(&passwords())), GRANTED);
+        }
+    }
+
+    #[test]
+    fn the_password_before_still_opens_the_account() {
+        for plugin in [Plugin::MysqlNativePassword, Plugin::CachingSha2Password] {
+            let both = Account {
+                second_authentication_string: account(plugin, "old").authentication_string,
+                ..account(plugin, "new")
+            };
+            for (password, lets_in) in [("new", true), ("old", true), ("older", false)] {
+                let is_right = match passwords().compare(Some(&both), plugin, password.as_bytes()) {
+                    Proof::Known(is_right) => is_right,
+                    Proof::Needs(check) => check.run(&passwords()).is_some(),
+                };
+                assert_eq!(is_right, lets_in, "{password}");
+            }
+            let answer = native::answer(b"old", &NONCE);
+            if plugin == Plugin::MysqlNativePassword {
+                let mut attempt = attempt(Some(both), Channel::Open);
+                assert_eq!(attempt.begin(GREETED, Some(b"mysql_native_password"), &answer), GRANTED);
+            }
+        }
+    }
+
+    #[test]
+    fn names_have_dice_of_their_own_that_stay() {
+        let dice = passwords().dice("u");
+        assert_eq!(dice, Passwords::new([7; 32]).dice("u"));
+        assert_ne!(dice, passwords().dice("v"));
+        assert_ne!(dice, Passwords::new([8; 32]).dice("u"));
     }
 }

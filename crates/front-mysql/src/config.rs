@@ -1,6 +1,7 @@
 //! The front's settings and limits.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::tls::Tls;
@@ -16,18 +17,17 @@ pub struct Config {
     /// client has it built in: MariaDB's library loads the newer one from a file, and connections that are opened at
     /// the same time then fail.
     pub greeting_plugin: Plugin,
-    /// The plugin of accounts that are made without naming one, and so what an unknown user is asked for.
-    pub default_plugin: Plugin,
     /// Offered to clients where there is one.
     pub tls: Option<Tls>,
-    pub connections_max: usize,
+    /// The Unix socket, which is made anew; a file that a server left behind there is removed.
+    pub socket: Option<PathBuf>,
+    /// What the answers to users who do not exist are made from; the same after a restart, so that they are, too.
+    pub secret: [u8; 32],
     /// All sessions together (`max_prepared_stmt_count`). MySQL's default of 16,382 stops load generators, so this is its
     /// largest value.
     pub prepared_statements_max: usize,
     /// Bytes that a client may send before it has logged in.
     pub login_bytes_max: usize,
-    /// From accepting a connection to the end of its login (`connect_timeout`).
-    pub login_timeout: Duration,
     /// The time within which a begun packet has to make progress (`net_read_timeout`).
     pub read_timeout: Duration,
     /// The time after which a client that takes no answer is cut (`net_write_timeout`).
@@ -48,12 +48,11 @@ impl Config {
             threads: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
             server_version: "8.0.36-LatsDB-0.1.0".into(),
             greeting_plugin: Plugin::MysqlNativePassword,
-            default_plugin: Plugin::CachingSha2Password,
             tls: None,
-            connections_max: 10_000,
+            socket: None,
+            secret: crate::random(),
             prepared_statements_max: 4_194_304,
             login_bytes_max: 64 << 10,
-            login_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
         }

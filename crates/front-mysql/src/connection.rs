@@ -11,13 +11,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
 use sql_api::host::Interrupt;
-use tokio::net::TcpStream;
 use types::{ErrorKind, SqlError};
 
 use crate::commands::{Dialog, Next};
@@ -31,6 +31,7 @@ use crate::registry::Handle;
 use crate::server::Shared;
 use crate::sink::{Answer, FLUSH_LEN};
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
+use crate::transport::Transport;
 
 /// What a client that is turned away may still send and be read, so that it gets to see why.
 const LAST_READ_MAX: usize = 128 << 20;
@@ -45,7 +46,7 @@ struct Connection {
 }
 
 /// Serves one client until the end of its connection.
-pub async fn serve(stream: TcpStream, shared: Arc<Shared>, handle: Arc<Handle>) {
+pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) {
     let waker = std::future::poll_fn(|context| std::task::Poll::Ready(context.waker().clone())).await;
     handle.set_waker(waker);
     let socket = Rc::new(Socket::new(stream, handle.clone()));
@@ -82,7 +83,7 @@ pub async fn serve(stream: TcpStream, shared: Arc<Shared>, handle: Arc<Handle>) 
 async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>) -> Option<Box<Connection>> {
     let mut input = Input::default();
     let mut answer = Answer::new(Capabilities::default());
-    let deadline = Instant::now() + shared.config.login_timeout;
+    let deadline = Instant::now() + shared.backend.limits().login_timeout;
     let dialog = LoginDialog {
         shared,
         handle,
@@ -91,7 +92,7 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
         answer: &mut answer,
         deadline,
     };
-    match dialog.greet().await {
+    match unless_ended(handle, dialog.greet()).await {
         Ok(LoggedIn { session, nonce }) => {
             let packet_len_max = usize::try_from(session.max_allowed_packet()).unwrap_or(usize::MAX);
             let dialog = Dialog {
@@ -117,6 +118,20 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
             None
         }
     }
+}
+
+/// A login, unless the connection is ended meanwhile: by KILL, or because a new one needs its place. Whatever the login waits
+/// for, this is noticed.
+async fn unless_ended<T>(handle: &Handle, login: impl Future<Output = Result<T, LoginEnd>>) -> Result<T, LoginEnd> {
+    let mut login = std::pin::pin!(login);
+    std::future::poll_fn(|context| match (login.as_mut().poll(context), handle.interrupted()) {
+        (Poll::Ready(end), _) => Poll::Ready(end),
+        (Poll::Pending, Some(interrupt @ (Interrupt::KillConnection | Interrupt::Shutdown))) => {
+            Poll::Ready(Err(SocketEnd::Interrupted(interrupt).into()))
+        }
+        (Poll::Pending, _) => Poll::Pending,
+    })
+    .await
 }
 
 async fn turn_away(shared: &Shared, socket: &Socket, answer: &mut Answer, end: LoginEnd) {
@@ -233,7 +248,7 @@ impl Connection {
         } = self;
         dialog.forget_statements();
         dialog.session.reset();
-        let deadline = Instant::now() + dialog.shared.config.login_timeout;
+        let deadline = Instant::now() + dialog.shared.backend.limits().login_timeout;
         let (shared, handle, socket) = (&dialog.shared, &*dialog.handle, &*dialog.socket);
         let login = LoginDialog {
             shared,
@@ -243,7 +258,7 @@ impl Connection {
             answer: &mut dialog.answer,
             deadline,
         };
-        match login.log_in(*nonce, request).await {
+        match unless_ended(handle, login.log_in(*nonce, request)).await {
             Ok(LoggedIn { session, nonce }) => {
                 self.packet_len_max = usize::try_from(session.max_allowed_packet()).unwrap_or(usize::MAX);
                 self.nonce = nonce;

@@ -7,9 +7,10 @@
 //! In reading order:
 //!
 //! 1. [`server`]: the listening socket and the threads; [`connection`]: the life of one connection.
-//! 2. [`login`] and [`authentication`]: who is it; [`commands`]: what does it want.
+//! 2. [`login`] and [`authentication`]: who is it, [`logins`] with [`throttle`] and [`hashing`]: how often may it be asked,
+//!    [`peer`]: which user of this machine, [`places`]: is there room; [`commands`]: what does it want.
 //! 3. [`fiber`] and [`host`]: how synchronous code waits; [`socket`], [`stream`], [`input`]: bytes in and out; [`deadline`];
-//!    [`tls`].
+//!    [`transport`], [`tls`], [`certificate`].
 //! 4. [`sink`], [`columns`], [`cells`]: answers straight into the send buffer; [`prepared`]: parameters.
 //! 5. [`registry`]: all connections, the process list, KILL.
 //! 6. [`backend`]: what the front needs of the SQL layer.
@@ -17,6 +18,7 @@
 mod authentication;
 pub mod backend;
 mod cells;
+mod certificate;
 mod clock;
 mod columns;
 mod commands;
@@ -24,9 +26,13 @@ mod config;
 mod connection;
 mod deadline;
 mod fiber;
+mod hashing;
 mod host;
 mod input;
 mod login;
+mod logins;
+mod peer;
+mod places;
 mod pool;
 mod prepared;
 mod registry;
@@ -35,9 +41,13 @@ mod server;
 mod sink;
 mod socket;
 mod stream;
+mod throttle;
 mod tls;
+mod transport;
 
 pub use config::{Config, Plugin};
+pub use logins::Logins;
+pub use peer::Peer;
 pub use registry::{Registry, Statistics};
 pub use server::Server;
 pub use tls::Tls;

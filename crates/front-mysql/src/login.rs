@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use env::NotKnown;
 use mysql_wire::auth::Nonce;
 use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
 use sql_api::session::{Session, SessionOptions};
-use types::{CollationId, ErrorKind, SqlError, SqlResult};
+use types::{CollationId, ErrorKind, SqlError};
 
 use crate::authentication::{Authentication, Channel, Step};
-use crate::backend::{Account, ClientHost};
+use crate::backend::Client;
 use crate::input::Input;
+use crate::logins::access_denied;
+use crate::peer::Peer;
 use crate::registry::Handle;
 use crate::server::Shared;
 use crate::sink::Answer;
@@ -40,6 +43,7 @@ pub const OFFERED: Capabilities = Capabilities(
         | Capabilities::PS_MULTI_RESULTS.0
         | Capabilities::PLUGIN_AUTH.0
         | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
         | Capabilities::PLUGIN_AUTH_LENENC_DATA.0
         | Capabilities::SESSION_TRACK.0
         | Capabilities::DEPRECATE_EOF.0,
@@ -102,9 +106,12 @@ fn kept_attributes(attributes: Attributes<'_>) -> Vec<(String, String)> {
 impl Request {
     fn from_login(login: &Login) -> Request {
         Request {
-            user: text(login.user),
+            user: name(login.user, USER_CHARS_MAX),
             answer: login.auth_answer.to_vec(),
-            database: login.database.filter(|name| !name.is_empty()).map(text),
+            database: login
+                .database
+                .filter(|name| !name.is_empty())
+                .map(|database| name(database, DATABASE_CHARS_MAX)),
             plugin: login.plugin.map(<[u8]>::to_vec),
             collation: Some(login.collation.into()),
             attributes: kept_attributes(login.attributes),
@@ -113,14 +120,25 @@ impl Request {
 
     pub fn from_change_user(change: &ChangeUser) -> Request {
         Request {
-            user: text(change.user),
+            user: name(change.user, USER_CHARS_MAX),
             answer: change.auth_answer.to_vec(),
-            database: Some(change.database).filter(|name| !name.is_empty()).map(text),
+            database: Some(change.database)
+                .filter(|name| !name.is_empty())
+                .map(|database| name(database, DATABASE_CHARS_MAX)),
             plugin: change.plugin.map(<[u8]>::to_vec),
             collation: change.collation,
             attributes: kept_attributes(change.attributes),
         }
     }
+}
+
+/// The longest names there are. One character more is kept of a longer one, so that it is nobody's.
+const USER_CHARS_MAX: usize = 32;
+const DATABASE_CHARS_MAX: usize = 64;
+
+fn name(bytes: &[u8], chars_max: usize) -> String {
+    let most = &bytes[..bytes.len().min(4 * (chars_max + 1))];
+    String::from_utf8_lossy(most).chars().take(chars_max + 1).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -165,40 +183,73 @@ impl LoginDialog<'_> {
 
     /// Lets a client log in that has named itself. The OK packet is left in the output.
     pub async fn log_in(mut self, nonce: Nonce, request: Request) -> Result<LoggedIn, LoginEnd> {
-        let client_host = ClientHost(self.handle.peer.ip());
-        let account = self.shared.backend.find_account(&request.user, &client_host);
-        let (passwords, plugin) = (self.shared.passwords.clone(), self.shared.config.default_plugin);
-        let is_private = self.socket.encryption().is_some() || client_host.is_loopback();
-        let channel = if is_private { Channel::Private } else { Channel::Open };
-        let mut authentication = Authentication::new(passwords, nonce, account, plugin, channel);
-        let mut step = authentication.begin(
-            self.shared.config.greeting_plugin,
-            request.plugin.as_deref(),
-            &request.answer,
-        );
+        let (logins, backend) = (self.shared.logins.clone(), self.shared.backend.clone());
+        let host = self.handle.peer.host();
+        let attempt = logins.attempt(&request.user, &self.handle.peer);
+        let account = backend.find_account(&request.user, &host);
+        let nobody = backend.plugin_of_nobody(logins.passwords.dice(&request.user));
+        let mut authentication = Authentication::new(logins.passwords.clone(), nonce, account, nobody, self.channel());
+        let mut client = Client {
+            user: request.user.clone(),
+            host: host.name(),
+            using_password: !request.answer.is_empty(),
+            encryption: self.socket.encryption(),
+            certificate: self.socket.certificate(),
+            handles_expired_password: self.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
+        };
+        // Right before an answer is judged: waiting earlier would let many connections collect their turns first.
+        logins.wait_for_turn(attempt, &client).await?;
+        let greeted = self.shared.config.greeting_plugin;
+        let mut step = authentication.begin(greeted, request.plugin.as_deref(), &request.answer);
         let last_words = loop {
             step = match step {
                 Step::Ask(packet) => {
                     self.answer.output.packet(|out| out.extend_from_slice(&packet));
-                    authentication.answered(&self.ask().await?)
+                    let answer = self.ask().await?;
+                    logins.wait_for_turn(attempt, &client).await?;
+                    authentication.answered(&answer)
                 }
-                Step::Check(check) => {
-                    let passwords = self.shared.passwords.clone();
-                    let outcome = tokio::task::spawn_blocking(move || check.run(&passwords)).await;
-                    authentication.checked(outcome.unwrap_or(None))
-                }
+                Step::Check(check) => authentication.checked(logins.check(check).await?),
                 Step::Granted { last_words } => break last_words,
                 Step::Denied => {
-                    let using_password = if authentication.using_password { "YES" } else { "NO" };
-                    let arguments: [&dyn std::fmt::Display; 3] = [&request.user, &client_host.name(), &using_password];
-                    return Err(SqlError::new(ErrorKind::AccessDenied, &arguments).into());
+                    client.using_password = authentication.using_password;
+                    return Err(logins.denied(attempt, authentication.account(), &client).into());
                 }
             };
         };
+        client.using_password = authentication.using_password;
         let account = authentication
             .into_account()
             .expect("access is granted to accounts only");
-        let session = self.open_session(account, &request, &client_host)?;
+        if account.is_owners_alone
+            && let Err(stranger) = self.check_owner(&client)
+        {
+            logins.denied(attempt, None, &client);
+            return Err(stranger.into());
+        }
+        logins.succeeded(attempt);
+        let limits = backend.limits();
+        if limits.require_secure_transport && self.channel() != Channel::Private {
+            return Err(SqlError::from(ErrorKind::SecureTransportRequired).into());
+        }
+        let standing = backend.login_proved(&account, &client)?;
+        let name = (account.user.clone(), account.host.clone());
+        self.shared.registry.open(self.handle, name, &standing, &limits)?;
+        let session = backend.open_session(SessionOptions {
+            connection_id: self.handle.id,
+            user: request.user.clone(),
+            host: client.host,
+            account_user: account.user,
+            account_host: account.host,
+            database: request.database.clone(),
+            collation_id: request.collation.unwrap_or(CollationId::UTF8MB4_0900_AI_CI as u16),
+            found_rows: self.has(Capabilities::FOUND_ROWS),
+            multi_statements: self.has(Capabilities::MULTI_STATEMENTS),
+            ignore_space: self.has(Capabilities::IGNORE_SPACE),
+            interactive: self.has(Capabilities::INTERACTIVE),
+            encryption: client.encryption,
+            password_expired: standing.password_expired,
+        })?;
         if let Some(packet) = last_words {
             self.answer.output.packet(|out| out.extend_from_slice(&packet));
         }
@@ -209,31 +260,45 @@ impl LoginDialog<'_> {
         Ok(LoggedIn { session, nonce })
     }
 
-    fn open_session(
-        &self,
-        account: Account,
-        request: &Request,
-        client_host: &ClientHost,
-    ) -> SqlResult<Box<dyn Session>> {
-        if account.locked {
-            let arguments: [&dyn std::fmt::Display; 2] = [&account.user, &account.host];
-            return Err(SqlError::new(ErrorKind::AccountHasBeenLocked, &arguments));
+    fn has(&self, flag: Capabilities) -> bool {
+        self.answer.capabilities.contains(flag)
+    }
+
+    fn channel(&self) -> Channel {
+        match &self.handle.peer {
+            Peer::Unix { .. } => Channel::Private,
+            _ if self.socket.encryption().is_some() => Channel::Private,
+            peer if peer.host().is_local() => Channel::Loopback,
+            Peer::Tcp { .. } => Channel::Open,
         }
-        let has = |flag| self.answer.capabilities.contains(flag);
-        self.shared.backend.open_session(SessionOptions {
-            connection_id: self.handle.id,
-            user: request.user.clone(),
-            host: client_host.name(),
-            account_user: account.user,
-            account_host: account.host,
-            database: request.database.clone(),
-            collation_id: request.collation.unwrap_or(CollationId::UTF8MB4_0900_AI_CI as u16),
-            found_rows: has(Capabilities::FOUND_ROWS),
-            multi_statements: has(Capabilities::MULTI_STATEMENTS),
-            ignore_space: has(Capabilities::IGNORE_SPACE),
-            interactive: has(Capabilities::INTERACTIVE),
-            encryption: self.socket.encryption(),
-        })
+    }
+
+    /// An administrator without a password is whoever runs the server, or the superuser, and the kernel says so.
+    fn check_owner(&self, client: &Client) -> Result<(), SqlError> {
+        let peer = &self.handle.peer;
+        let owner = peer.is_owner();
+        if matches!(owner, Ok(true)) {
+            return Ok(());
+        }
+        let denied = access_denied(client);
+        if !peer.host().is_local() {
+            return Err(denied);
+        }
+        let socket = self.shared.config.socket.as_ref();
+        let socket = socket.map_or_else(|| "its Unix socket".to_owned(), |path| path.display().to_string());
+        let why = match owner {
+            Err(NotKnown::CannotAsk(error)) => {
+                format!("this system does not say who connects over TCP ({error}), use {socket}")
+            }
+            _ => format!("over 127.0.0.1 or {socket}"),
+        };
+        Err(SqlError::with_message(
+            ErrorKind::AccessDenied,
+            format!(
+                "{}: without a password, the account is open to the operating-system user who runs the server alone: {why}",
+                denied.message()
+            ),
+        ))
     }
 
     fn time_left(&self) -> Duration {

@@ -4,7 +4,6 @@
 //! every command, so that part is a few uncontended stores; the map is locked when a connection comes or goes.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
@@ -14,9 +13,12 @@ use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql_api::host::Interrupt;
 use sql_api::processes::{Kill, Process, Processes, Traffic};
+use types::SqlResult;
 
-use crate::backend::ClientHost;
+use crate::backend::{Limits, Standing};
 use crate::clock::CoarseInstant;
+use crate::peer::Peer;
+use crate::places::{AccountName, Arrival, Place, Places};
 
 /// A statement's text is kept for the process list up to this length.
 pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
@@ -25,6 +27,7 @@ pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
 #[derive(Debug)]
 pub struct Registry {
     connections: Mutex<BTreeMap<u32, Arc<Handle>>>,
+    places: Mutex<Places>,
     last_id: AtomicU32,
     started: Instant,
     /// Set when the server stops: connections close as soon as they are idle.
@@ -41,6 +44,14 @@ pub struct Counters {
     pub connections_refused: AtomicU64,
     /// Logins that failed.
     pub logins_denied: AtomicU64,
+    /// Of these, with a wrong password or an unknown user.
+    pub passwords_denied: AtomicU64,
+    /// Logins that waited because of earlier failures.
+    pub logins_delayed: AtomicU64,
+    /// Logins that ended because too many others waited, or were being checked.
+    pub logins_refused: AtomicU64,
+    /// Unfinished logins that ended to make room for new ones.
+    pub logins_pushed_out: AtomicU64,
     /// Of closed connections; open ones count their own.
     commands_of_closed: AtomicU64,
     bytes_received_of_closed: AtomicU64,
@@ -58,6 +69,10 @@ pub struct Statistics {
     pub connections: u64,
     pub connections_refused: u64,
     pub logins_denied: u64,
+    pub passwords_denied: u64,
+    pub logins_delayed: u64,
+    pub logins_refused: u64,
+    pub logins_pushed_out: u64,
     pub commands: u64,
     pub bytes_received: u64,
     pub bytes_sent: u64,
@@ -68,7 +83,8 @@ pub struct Statistics {
 #[derive(Debug)]
 pub struct Handle {
     pub id: u32,
-    pub peer: SocketAddr,
+    pub peer: Peer,
+    place: Mutex<Place>,
     identity: Mutex<Identity>,
     command: AtomicU8,
     /// When the command began or ended.
@@ -102,6 +118,7 @@ impl Registry {
     pub fn new() -> Arc<Registry> {
         Arc::new(Registry {
             connections: Mutex::default(),
+            places: Mutex::default(),
             last_id: AtomicU32::new(0),
             started: Instant::now(),
             draining: Arc::default(),
@@ -110,17 +127,23 @@ impl Registry {
         })
     }
 
-    /// Enters a new connection, unless `limit` are open.
-    pub(crate) fn enter(&self, peer: SocketAddr, limit: usize) -> Option<Arc<Handle>> {
+    /// Enters a new connection, which has to log in; none where all places for logins are taken.
+    pub(crate) fn enter(&self, peer: Peer) -> Option<Arc<Handle>> {
         let mut connections = self.connections.lock();
-        if connections.len() >= limit {
+        let id = self.next_id(&connections);
+        let arrival = self.places.lock().arrive(id, peer.network(), Instant::now());
+        let Arrival::Welcome { place, pushed_out } = arrival else {
             self.counters.connections_refused.fetch_add(1, Relaxed);
             return None;
+        };
+        if let Some(handle) = pushed_out.and_then(|id| connections.get(&id)) {
+            self.counters.logins_pushed_out.fetch_add(1, Relaxed);
+            handle.interrupt(interrupt::KILL_CONNECTION);
         }
-        let id = self.next_id(&connections);
         let handle = Arc::new(Handle {
             id,
             peer,
+            place: Mutex::new(place),
             identity: Mutex::default(),
             command: AtomicU8::new(CONNECT),
             since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
@@ -137,6 +160,23 @@ impl Registry {
         Some(handle)
     }
 
+    /// Gives a connection that has proved who it is its place as a session; the one that it had is given up.
+    pub(crate) fn open(
+        &self,
+        handle: &Handle,
+        account: AccountName,
+        standing: &Standing,
+        limits: &Limits,
+    ) -> SqlResult<()> {
+        let opened = self
+            .places
+            .lock()
+            .open(&mut handle.place.lock(), account, standing, limits);
+        opened.inspect_err(|_| {
+            self.counters.connections_refused.fetch_add(1, Relaxed);
+        })
+    }
+
     /// Ids count up and, after four thousand million, around those in use.
     fn next_id(&self, connections: &BTreeMap<u32, Arc<Handle>>) -> u32 {
         loop {
@@ -149,6 +189,7 @@ impl Registry {
 
     pub(crate) fn leave(&self, handle: &Handle) {
         self.connections.lock().remove(&handle.id);
+        self.places.lock().release(&mut handle.place.lock());
         let closed = &self.counters;
         closed
             .commands_of_closed
@@ -227,6 +268,10 @@ impl Registry {
             connections: counters.connections.load(Relaxed),
             connections_refused: counters.connections_refused.load(Relaxed),
             logins_denied: counters.logins_denied.load(Relaxed),
+            passwords_denied: counters.passwords_denied.load(Relaxed),
+            logins_delayed: counters.logins_delayed.load(Relaxed),
+            logins_refused: counters.logins_refused.load(Relaxed),
+            logins_pushed_out: counters.logins_pushed_out.load(Relaxed),
             commands: total(&counters.commands_of_closed, |handle| &handle.commands),
             bytes_received: total(&counters.bytes_received_of_closed, |handle| &handle.bytes_received),
             bytes_sent: total(&counters.bytes_sent_of_closed, |handle| &handle.bytes_sent),
@@ -359,7 +404,7 @@ impl Handle {
         Process {
             id: self.id,
             user: identity.user.clone().unwrap_or_else(|| "unauthenticated user".into()),
-            host: format!("{}:{}", ClientHost(self.peer.ip()).name(), self.peer.port()),
+            host: self.peer.text(),
             database: identity.database.clone(),
             attributes: identity.attributes.clone(),
             command: command_name(command),
@@ -406,14 +451,17 @@ fn command_name(command: u8) -> &'static str {
 mod tests {
     use super::*;
 
-    fn peer() -> SocketAddr {
-        ([127, 0, 0, 1], 4711).into()
+    fn peer() -> Peer {
+        Peer::Tcp {
+            client: ([127, 0, 0, 1], 4711).into(),
+            server: ([127, 0, 0, 1], 3306).into(),
+        }
     }
 
     #[test]
     fn the_process_list_shows_who_does_what() {
         let registry = Registry::new();
-        let handle = registry.enter(peer(), 10).unwrap();
+        let handle = registry.enter(peer()).unwrap();
         assert_eq!(registry.list()[0].user, "unauthenticated user");
         handle.set_user("root");
         handle.set_database(Some("test"));
@@ -438,7 +486,7 @@ mod tests {
     #[test]
     fn a_late_kill_query_spares_the_next_command_and_a_kill_does_not() {
         let registry = Registry::new();
-        let handle = registry.enter(peer(), 10).unwrap();
+        let handle = registry.enter(peer()).unwrap();
         assert!(registry.kill(handle.id, Kill::Query));
         assert_eq!(handle.interrupted(), Some(Interrupt::KillQuery));
         handle.begin(code::PING, b"");
@@ -451,14 +499,31 @@ mod tests {
     }
 
     #[test]
-    fn connections_and_statements_have_limits() {
+    fn prepared_statements_have_a_limit() {
         let registry = Registry::new();
-        let first = registry.enter(peer(), 1).unwrap();
-        assert!(registry.enter(peer(), 1).is_none());
-        registry.leave(&first);
-        assert!(registry.enter(peer(), 1).is_some());
         assert!(registry.take_statement(1) && !registry.take_statement(1));
         registry.return_statements(1);
         assert!(registry.take_statement(1));
+    }
+
+    #[test]
+    fn a_connection_gives_its_place_back() {
+        let registry = Registry::new();
+        let limits = Limits {
+            connections_max: 1,
+            ..Limits::default()
+        };
+        let open = || {
+            let handle = registry.enter(peer()).unwrap();
+            let opened = registry.open(&handle, ("u".into(), "%".into()), &Standing::default(), &limits);
+            (handle, opened.is_ok())
+        };
+        let (first, is_open) = open();
+        assert!(is_open);
+        let (second, is_open) = open();
+        assert!(!is_open);
+        registry.leave(&second);
+        registry.leave(&first);
+        assert!(open().1);
     }
 }

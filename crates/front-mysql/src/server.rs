@@ -4,9 +4,13 @@
 //!   accept thread ──▶ the worker with the fewest connections ──▶ a task there, for life
 //! ```
 
+use std::fs::Permissions;
 use std::future::poll_fn;
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,20 +18,21 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use env::OsUser;
 use mysql_wire::Output;
 use mysql_wire::response::ErrPacket;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 use types::ErrorKind;
 
-use crate::authentication::Passwords;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::connection;
+use crate::logins::Logins;
+use crate::peer::Peer;
 use crate::registry::{Handle, Registry};
+use crate::transport;
 
-/// Slow password checks of one event loop that run at the same time: a flood of logins waits for itself.
-const PASSWORD_CHECKS_AT_ONCE: usize = 2;
 /// How long accepting rests when the system has no more descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What interrupted statements get to come to their end.
@@ -39,7 +44,7 @@ pub struct Shared {
     pub config: Config,
     pub registry: Arc<Registry>,
     pub backend: Arc<dyn Backend>,
-    pub passwords: Arc<Passwords>,
+    pub logins: Arc<Logins>,
 }
 
 /// A running front. Dropping it ends it at once; [`Server::shutdown`] lets statements finish.
@@ -59,7 +64,7 @@ struct Worker {
 
 /// A connection on its way to its worker. Leaves the registry when dropped, wherever that happens.
 struct Accepted {
-    stream: Option<TcpStream>,
+    stream: Option<transport::Accepted>,
     handle: Arc<Handle>,
     registry: Arc<Registry>,
     load: Arc<AtomicUsize>,
@@ -73,17 +78,23 @@ impl Drop for Accepted {
 }
 
 impl Server {
-    /// Binds the address and starts serving.
-    pub fn start(config: Config, registry: Arc<Registry>, backend: Arc<dyn Backend>) -> io::Result<Server> {
+    /// Binds the address and the Unix socket, and starts serving.
+    pub fn start(
+        config: Config,
+        registry: Arc<Registry>,
+        backend: Arc<dyn Backend>,
+        logins: Arc<Logins>,
+    ) -> io::Result<Server> {
         raise_descriptor_limit();
         let listener = TcpListener::bind(config.addr)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
+        let socket = config.socket.as_deref().map(listen_on_socket).transpose()?;
         let shared = Arc::new(Shared {
             config,
             registry: registry.clone(),
             backend,
-            passwords: Passwords::new(),
+            logins,
         });
         let (stop_accepting, accepting) = watch::channel(false);
         let (stop_serving, serving) = watch::channel(false);
@@ -100,10 +111,10 @@ impl Server {
                 queue,
             });
         }
-        let passwords = shared.passwords.clone();
+        let passwords = shared.logins.passwords.clone();
         threads.push(spawn("mysql-key".into(), move || async move { passwords.prepare() })?);
         threads.push(spawn("mysql-accept".into(), move || {
-            accept(listener, shared, workers, accepting)
+            accept(listener, socket, shared, workers, accepting)
         })?);
         Ok(Server {
             addr,
@@ -169,10 +180,7 @@ fn spawn<F: Future<Output = ()> + 'static>(
     name: String,
     make: impl FnOnce() -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(PASSWORD_CHECKS_AT_ONCE)
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(name).spawn(move || {
         let mut tasks = LocalSet::new();
         let first = {
@@ -203,7 +211,7 @@ async fn take_connections(
             Some(connection) = accepted.recv() => connection,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        let Some(Ok(stream)) = connection.stream.take().map(tokio::net::TcpStream::from_std) else {
+        let Some(Ok(stream)) = connection.stream.take().map(transport::Accepted::register) else {
             continue;
         };
         let shared = shared.clone();
@@ -214,18 +222,52 @@ async fn take_connections(
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, workers: Vec<Worker>, mut stop: watch::Receiver<bool>) {
+/// The socket file, of which this process is the only owner: what a server that ended without cleaning up has left is removed.
+fn listen_on_socket(path: &Path) -> io::Result<UnixListener> {
+    let in_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(in_path(io::ErrorKind::AddrInUse.into()));
+    }
+    match std::fs::symlink_metadata(path) {
+        Ok(left) if left.file_type().is_socket() => std::fs::remove_file(path).map_err(in_path)?,
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(in_path)?;
+    // Who may connect is decided by the login, and by the folder that the socket is in.
+    std::fs::set_permissions(path, Permissions::from_mode(0o777)).map_err(in_path)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+async fn accept(
+    listener: TcpListener,
+    socket: Option<UnixListener>,
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+    mut stop: watch::Receiver<bool>,
+) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a thread's event loop takes its socket");
+    let socket = socket
+        .map(|socket| tokio::net::UnixListener::from_std(socket).expect("a thread's event loop takes its socket"));
+    let from_socket = async || match &socket {
+        Some(socket) => socket.accept().await,
+        None => std::future::pending().await,
+    };
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            accepted = listener.accept() => accepted.and_then(|(stream, client)| {
+                stream.set_nodelay(true)?;
+                let server = stream.local_addr()?;
+                Ok((transport::Accepted::Tcp(stream.into_std()?), Peer::Tcp { client, server }))
+            }),
+            accepted = from_socket() => accepted.and_then(|(stream, _)| {
+                let stream = stream.into_std()?;
+                let user = OsUser::at_unix_socket(&stream).ok();
+                Ok((transport::Accepted::Unix(stream), Peer::Unix { user }))
+            }),
+            _ = stop.wait_for(|stop| *stop) => break,
         };
-        let stream = accepted.and_then(|(stream, peer)| {
-            stream.set_nodelay(true)?;
-            Ok((stream.into_std()?, peer))
-        });
-        match stream {
+        match accepted {
             Ok((stream, peer)) => dispatch(stream, peer, &shared, &workers),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -233,10 +275,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, workers: Vec<Worker>
             }
         }
     }
+    if let (Some(_), Some(path)) = (&socket, &shared.config.socket) {
+        // The next start removes what stays.
+        let _ = std::fs::remove_file(path);
+    }
 }
 
-fn dispatch(stream: TcpStream, peer: SocketAddr, shared: &Shared, workers: &[Worker]) {
-    let Some(handle) = shared.registry.enter(peer, shared.config.connections_max) else {
+fn dispatch(stream: transport::Accepted, peer: Peer, shared: &Shared, workers: &[Worker]) {
+    let Some(handle) = shared.registry.enter(peer) else {
         return turn_away(stream);
     };
     let worker = workers
@@ -255,7 +301,7 @@ fn dispatch(stream: TcpStream, peer: SocketAddr, shared: &Shared, workers: &[Wor
 }
 
 /// 1040 in the place of a greeting.
-fn turn_away(mut stream: TcpStream) {
+fn turn_away(mut stream: transport::Accepted) {
     let kind = ErrorKind::ConCount;
     let sqlstate = kind.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
     let mut output = Output::new(Vec::new());
@@ -268,5 +314,5 @@ fn turn_away(mut stream: TcpStream) {
         .encode(out)
     });
     // The socket's buffer is empty and takes the packet at once, or the client is gone.
-    let _ = stream.write_all(output.as_slice());
+    let _ = stream.write_now(output.as_slice());
 }

@@ -13,14 +13,16 @@ use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
 use sql_api::session::Encryption;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
+use crate::backend::Certificate;
+use crate::certificate;
 use crate::deadline::Deadline;
 use crate::input::Input;
 use crate::pool;
 use crate::registry::Handle;
 use crate::stream::Stream;
 use crate::tls::{self, Tls};
+use crate::transport::Transport;
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -66,7 +68,7 @@ pub enum ReadAhead {
 }
 
 impl Socket {
-    pub fn new(stream: TcpStream, handle: Arc<Handle>) -> Self {
+    pub fn new(stream: Transport, handle: Arc<Handle>) -> Self {
         Socket {
             stream: RefCell::new(Stream::Plain(stream)),
             deadline: Deadline::default(),
@@ -228,14 +230,24 @@ impl Socket {
         }
     }
 
+    /// The names in the certificate that the client has shown, if it has.
+    pub fn certificate(&self) -> Option<Certificate> {
+        match &*self.stream.borrow() {
+            Stream::Encrypted(stream) => {
+                let shown = stream.get_ref().1.peer_certificates()?;
+                certificate::names(shown.first()?)
+            }
+            Stream::Plain(_) | Stream::Gone => None,
+        }
+    }
+
     /// Ready once the client has closed its side. Looked at while a statement waits, so that nobody's locks outlive him.
     pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let stream = self.stream.borrow();
-        let Some(stream) = stream.tcp() else {
+        let Some(stream) = stream.transport() else {
             return Poll::Ready(());
         };
-        let mut byte = [0];
-        match ready!(stream.poll_peek(context, &mut ReadBuf::new(&mut byte))) {
+        match ready!(stream.poll_peek(context)) {
             Ok(0) | Err(_) => Poll::Ready(()),
             // A pipelined command: it has to wait, and so nothing more can be seen of the client.
             Ok(_) => Poll::Pending,

@@ -5,19 +5,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use crate::transport::Transport;
+
 pub enum Stream {
-    Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
+    Plain(Transport),
+    Encrypted(Box<TlsStream<Transport>>),
     /// Taken out for the TLS handshake, and for good if that fails.
     Gone,
 }
 
 impl Stream {
     /// The socket itself.
-    pub fn tcp(&self) -> Option<&TcpStream> {
+    pub fn transport(&self) -> Option<&Transport> {
         match self {
             Stream::Plain(stream) => Some(stream),
             Stream::Encrypted(stream) => Some(stream.get_ref().0),

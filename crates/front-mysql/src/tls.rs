@@ -2,24 +2,30 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs;
+use ::aws_lc_rs::hmac;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{ProtocolVersion, RootCertStore, ServerConfig, ServerConnection};
 use sql_api::session::Encryption;
 use tokio_rustls::TlsAcceptor;
 
 const CERTIFICATE_FILE: &str = "server-cert.pem";
 const KEY_FILE: &str = "server-key.pem";
+/// Certificates of the authorities whose clients are believed to be who their certificates say. MySQL's name.
+const AUTHORITIES_FILE: &str = "ca.pem";
 
 /// What the server needs to answer a client that wants TLS (1.2 or 1.3).
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) acceptor: TlsAcceptor,
+    secret: [u8; 32],
 }
 
 impl std::fmt::Debug for Tls {
@@ -29,18 +35,33 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A certificate (with its chain) and its key, both in PEM.
-    pub fn load(certificate: &Path, key: &Path) -> io::Result<Tls> {
+    /// A certificate (with its chain) and its key, and the authorities that sign certificates of clients, all in PEM.
+    pub fn load(certificate: &Path, key: &Path, authorities: Option<&Path>) -> io::Result<Tls> {
         let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let chain = chain.map_err(|error| in_file(certificate, error))?;
+        refuse_readable_by_others(key)?;
         let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| in_file(key, error))?;
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        let secret = secret_of(key_der.secret_der());
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key_der))
+            .map_err(|error| in_file(certificate, error))?;
+        let builder = match authorities {
+            None => builder.with_no_client_auth(),
+            Some(path) => builder.with_client_cert_verifier(verifier(path, provider)?),
+        };
+        let config = builder
+            .with_single_cert(chain, key_der)
             .map_err(|error| in_file(certificate, error))?;
         Ok(Tls {
             acceptor: TlsAcceptor::from(Arc::new(config)),
+            secret,
         })
+    }
+
+    /// A number that only who has the key can know, the same after a restart.
+    pub fn secret(&self) -> [u8; 32] {
+        self.secret
     }
 
     /// The certificate in `dir`, which is made on the first start: self-signed, for clients that encrypt and do not ask
@@ -50,8 +71,49 @@ impl Tls {
         if !certificate.exists() {
             generate(&certificate, &key)?;
         }
-        Tls::load(&certificate, &key)
+        let authorities = dir.join(AUTHORITIES_FILE);
+        Tls::load(&certificate, &key, authorities.exists().then_some(&*authorities))
     }
+}
+
+/// A client may come without a certificate; one that it shows must be signed by one of the authorities.
+fn verifier(authorities: &Path, provider: Arc<CryptoProvider>) -> io::Result<Arc<dyn ClientCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(authorities).map_err(|error| in_file(authorities, error))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| in_file(authorities, error))?;
+        roots.add(certificate).map_err(|error| in_file(authorities, error))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| in_file(authorities, error))
+}
+
+/// As ssh does: a key that others have read is no key.
+fn refuse_readable_by_others(key: &Path) -> io::Result<()> {
+    let mode = fs::metadata(key)
+        .map_err(|error| in_file(key, error))?
+        .permissions()
+        .mode();
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => Err(in_file(
+            key,
+            format!(
+                "others may read or change the private key (mode {:03o}); mend it: chmod 600 {}",
+                mode & 0o777,
+                key.display()
+            ),
+        )),
+    }
+}
+
+fn secret_of(key: &[u8]) -> [u8; 32] {
+    let purpose = hmac::Key::new(hmac::HMAC_SHA256, b"answers to users who do not exist");
+    let mut secret = [0; 32];
+    secret.copy_from_slice(hmac::sign(&purpose, key).as_ref());
+    secret
 }
 
 /// OpenSSL's names for what was agreed on.
@@ -108,7 +170,6 @@ fn in_file(path: &Path, error: impl std::fmt::Display) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn ciphers_have_openssls_names() {

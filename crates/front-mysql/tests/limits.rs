@@ -36,7 +36,7 @@ fn garbage_on_the_port() {
 
 #[test]
 fn a_login_is_bounded_in_size_and_time() {
-    let server = TestServer::with(|config, _| config.login_timeout = SHORT);
+    let server = TestServer::with(|_, canned| canned.limits.login_timeout = SHORT);
     let mut large = Client::bare(server.addr());
     large.read_packet().unwrap();
     large.write_raw(&[0x01, 0x00, 0x01, 0x01]);

@@ -65,6 +65,11 @@ pub const SETTINGS: &[Setting] = &[
         "Address of the MySQL protocol",
     ),
     optional(
+        "socket",
+        "PATH",
+        "Unix socket of the MySQL protocol [default: latsdb.sock in the data directory]",
+    ),
+    optional(
         "redis_addr",
         "HOST:PORT",
         "Address of the Redis protocol (not in this version)",
@@ -124,6 +129,8 @@ pub const SETTINGS: &[Setting] = &[
 pub struct Config {
     pub data_dir: PathBuf,
     pub mysql_addr: SocketAddr,
+    /// None: in the data directory.
+    pub socket: Option<PathBuf>,
     pub http_addr: SocketAddr,
     pub memory_limit_bytes: u64,
     pub durability: Durability,
@@ -187,6 +194,7 @@ impl Config {
                 (!text.is_empty()).then(|| PathBuf::from(text))
             })?,
             mysql_addr: given.read("mysql_addr", ADDRESS, parse_address)?,
+            socket: given.find("socket").map(|(path, _)| PathBuf::from(path)),
             http_addr: given.read("http_addr", ADDRESS, parse_address)?,
             memory_limit_bytes: given.read(
                 "memory_limit",

@@ -6,6 +6,7 @@
 mod admin;
 mod cli;
 mod config;
+mod data_dir;
 mod logging;
 mod node;
 mod panics;

@@ -6,24 +6,26 @@
 mod figures;
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use catalog::AuthenticationPlugin;
+use anyhow::Result;
+use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
-use front_http::{Figures, Health, MemoryStatus, NodeStatus, ShardStatus, Status};
-use front_mysql::backend::{Account, Backend, ClientHost};
-use front_mysql::{Plugin, Registry};
+use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, ShardStatus, Status, Visitor};
+use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
+use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
 use shard::Shard;
 use sql::engine::Engine;
 use sql::schema::Schema;
 use sql_api::session::SessionOptions;
 use store::MemoryBudget;
-use types::SqlResult;
+use types::{ErrorKind, SqlResult};
 
 use crate::config::{Config, ROLES};
+use crate::data_dir;
 
 pub const NODE_ID: u64 = 1;
 const SHARD_ID: u64 = 1;
@@ -35,6 +37,7 @@ pub struct Node {
     registry: Arc<Registry>,
     /// Where MySQL clients are really listened to: the configured port may have been 0.
     mysql_addr: OnceLock<SocketAddr>,
+    logins: OnceLock<Arc<Logins>>,
     phase: Mutex<Phase>,
 }
 
@@ -55,8 +58,7 @@ pub struct Parts {
 impl Parts {
     /// Recovers the rows and reads the catalog. Blocks for as long as that takes.
     pub fn open(config: &Config, registry: &Arc<Registry>) -> Result<Self> {
-        std::fs::create_dir_all(&config.data_dir)
-            .with_context(|| format!("cannot create the data directory {}", config.data_dir.display()))?;
+        data_dir::prepare(&config.data_dir)?;
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         let schema = Schema::new();
@@ -77,6 +79,7 @@ impl Node {
             started: Instant::now(),
             registry: Registry::new(),
             mysql_addr: OnceLock::new(),
+            logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),
         })
     }
@@ -86,8 +89,9 @@ impl Node {
     }
 
     /// The rows are there and clients may come, at this address.
-    pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr) {
+    pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr, logins: Arc<Logins>) {
         self.mysql_addr.get_or_init(|| mysql_addr);
+        self.logins.get_or_init(|| logins);
         *self.phase.lock() = Phase::Serving(parts);
     }
 
@@ -96,6 +100,35 @@ impl Node {
         let mut phase = self.phase.lock();
         if let Phase::Serving(parts) = &*phase {
             *phase = Phase::Stopping(parts.clone());
+        }
+    }
+
+    /// The user who runs the node needs no login on this machine; others are accounts that may see the server.
+    async fn admit_visitor(&self, visitor: Visitor) -> Admission {
+        let peer = Peer::Tcp {
+            client: visitor.client,
+            server: visitor.server,
+        };
+        let Some(Credentials { user, password }) = visitor.credentials else {
+            return match peer.is_owner() {
+                Ok(true) => Admission::Welcome,
+                Ok(false) | Err(_) => Admission::Login,
+            };
+        };
+        let (Some(logins), Some(parts)) = (self.logins.get(), self.parts()) else {
+            return Admission::Login;
+        };
+        // Nothing is encrypted here: what leaves the machine can be read.
+        if parts.engine.is_on("require_secure_transport") && !peer.host().is_local() {
+            return Admission::Forbidden;
+        }
+        match logins.check_password(&user, &password, &peer).await {
+            Ok(account) => match parts.engine.may_see_server(&account.user, &account.host) {
+                true => Admission::Welcome,
+                false => Admission::Forbidden,
+            },
+            Err(denied) if denied.kind() == ErrorKind::ConCount => Admission::Later,
+            Err(_) => Admission::Login,
         }
     }
 
@@ -113,25 +146,74 @@ pub struct Sessions(pub Arc<Engine>);
 impl Backend for Sessions {
     fn find_account(&self, user: &str, host: &ClientHost) -> Option<Account> {
         let catalog = self.0.catalog();
-        let account = catalog.account_for_login(user, &[&host.name(), &host.0.to_canonical().to_string()])?;
+        let names = host.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let account = catalog.account_for_login(user, &names)?;
+        let text = |stored: &[u8]| String::from_utf8_lossy(stored).into_owned();
         Some(Account {
             user: account.user.clone(),
             host: account.host.clone(),
-            plugin: match account.plugin {
-                AuthenticationPlugin::NativePassword => Plugin::MysqlNativePassword,
-                AuthenticationPlugin::CachingSha2Password => Plugin::CachingSha2Password,
-            },
-            authentication_string: String::from_utf8_lossy(&account.authentication).into_owned(),
-            locked: account.locked,
+            plugin: plugin_of(account),
+            authentication_string: text(&account.authentication),
+            second_authentication_string: text(&account.policy.password.second),
+            is_owners_alone: account.authentication.is_empty() && catalog.is_administrator(account),
         })
+    }
+
+    fn plugin_of_nobody(&self, dice: u64) -> Plugin {
+        let catalog = self.0.catalog();
+        let (all, native) = catalog
+            .accounts()
+            .filter(|account| !account.authentication.is_empty())
+            .fold((0, 0), |(all, native), account| {
+                (
+                    all + 1,
+                    native + u64::from(plugin_of(account) == Plugin::MysqlNativePassword),
+                )
+            });
+        match dice % u64::max(all, 1) < native {
+            true => Plugin::MysqlNativePassword,
+            false => Plugin::CachingSha2Password,
+        }
+    }
+
+    fn login_failed(&self, account: &Account, client: &Client) -> SqlResult<()> {
+        self.0.login_failed(&account.user, &account.host, client)
+    }
+
+    fn login_proved(&self, account: &Account, client: &Client) -> SqlResult<Standing> {
+        self.0.login_proved(&account.user, &account.host, client)
     }
 
     fn open_session(&self, options: SessionOptions) -> SqlResult<Box<dyn sql_api::session::Session>> {
         Ok(Box::new(sql::session::Session::new(self.0.clone(), options)?))
     }
+
+    fn limits(&self) -> Limits {
+        let number = |name: &str| self.0.global_number(name) as usize;
+        Limits {
+            connections_max: number("max_connections"),
+            user_connections_max: number("max_user_connections"),
+            account_share_percent: number("max_account_connections_percent"),
+            address_share_percent: number("max_address_connections_percent"),
+            login_timeout: Duration::from_secs(self.0.global_number("connect_timeout")),
+            require_secure_transport: self.0.is_on("require_secure_transport"),
+        }
+    }
+}
+
+fn plugin_of(account: &AccountDef) -> Plugin {
+    match account.plugin {
+        AuthenticationPlugin::NativePassword => Plugin::MysqlNativePassword,
+        AuthenticationPlugin::CachingSha2Password => Plugin::CachingSha2Password,
+    }
 }
 
 impl front_http::Node for Node {
+    fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
+        Box::pin(self.admit_visitor(visitor))
+    }
+
     fn health(&self) -> Health {
         let not_serving = |reason: &str| Health::NotServing {
             reason: reason.to_owned(),
@@ -143,7 +225,11 @@ impl front_http::Node for Node {
             Phase::Serving(parts) => match parts.shard.status() {
                 shard::Status {
                     stopped: Some(reason), ..
-                } => not_serving(&format!("no commits are taken: {reason}")),
+                } => {
+                    // The reason names files. Who may see the status reads it there.
+                    tracing::debug!(%reason, "not serving");
+                    not_serving("no commits are taken")
+                }
                 shard::Status { is_leader: false, .. } => not_serving("no leader"),
                 _ => Health::Serving,
             },
@@ -153,7 +239,13 @@ impl front_http::Node for Node {
     fn status(&self) -> Status {
         let state = match front_http::Node::health(self) {
             Health::Serving => "serving".to_owned(),
-            Health::NotServing { reason } => format!("not serving: {reason}"),
+            Health::NotServing { reason } => {
+                let detail = self.parts().and_then(|parts| parts.shard.status().stopped);
+                match detail {
+                    Some(detail) => format!("not serving: {reason}: {detail}"),
+                    None => format!("not serving: {reason}"),
+                }
+            }
         };
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),

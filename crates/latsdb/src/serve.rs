@@ -7,11 +7,13 @@
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use front_mysql::Logins;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,6 +21,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::config::{Config, format_bytes};
+use crate::data_dir;
 use crate::node::{Node, Parts, Sessions};
 use crate::{logging, panics};
 
@@ -28,6 +31,7 @@ const STATEMENT_GRACE: Duration = Duration::from_secs(10);
 pub fn run(config: &Config) -> Result<()> {
     logging::start(config.log_level, config.log_format);
     panics::watch();
+    data_dir::keep_others_out();
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,15 +80,19 @@ async fn serve(mut config: Config) -> Result<()> {
     let backend = Arc::new(Sessions(parts.engine.clone()));
     let tls = front_mysql::Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
     let mysql = front_mysql::Config {
+        socket: socket_of(&config)?,
+        secret: tls.secret(),
         tls: Some(tls),
         ..front_mysql::Config::new(config.mysql_addr)
     };
-    let mysql = front_mysql::Server::start(mysql, registry, backend)
+    let logins = Logins::start(mysql.secret, registry.clone(), backend.clone()).context("cannot start a thread")?;
+    let socket = mysql.socket.clone();
+    let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
-    node.serves(parts.clone(), mysql.addr());
+    node.serves(parts.clone(), mysql.addr(), logins);
     // Whoever started the node may have closed its output; that is no reason to stop.
-    let _ = writeln!(std::io::stdout(), "{}", banner(&config));
+    let _ = writeln!(std::io::stdout(), "{}", banner(&config, socket.as_deref()));
 
     stop.first().await;
     info!("stopping: running statements may finish; a second signal stops at once");
@@ -131,31 +139,68 @@ fn cannot_listen(protocol: &str, address: SocketAddr, flag: &str) -> String {
     format!("cannot listen on {address} for {protocol} (another server there? choose an address with {flag})")
 }
 
-/// An open address needs an administrator with a password; the first start has none.
+/// The longest path that a socket's address holds.
+const SOCKET_PATH_LEN_MAX: usize = 107;
+
+/// Where the Unix socket goes. A data directory with a path too long for one has none, unless it is put elsewhere.
+fn socket_of(config: &Config) -> Result<Option<PathBuf>> {
+    let path = match &config.socket {
+        Some(path) => path.clone(),
+        None => std::path::absolute(&config.data_dir)?.join("latsdb.sock"),
+    };
+    if path.as_os_str().len() <= SOCKET_PATH_LEN_MAX {
+        return Ok(Some(path));
+    }
+    let why = format!("the path {} is too long for a Unix socket", path.display());
+    if config.socket.is_some() {
+        bail!("--socket: {why} ({SOCKET_PATH_LEN_MAX} bytes at most)");
+    }
+    warn!("{why}: there is none; --socket names another place");
+    Ok(None)
+}
+
+/// An open address needs a password for everybody who may take over the server; the first start has none.
 fn refuse_open_doors(config: &Config, parts: &Parts) -> Result<()> {
     let open = [("--mysql-addr", config.mysql_addr), ("--http-addr", config.http_addr)]
         .into_iter()
         .find(|(_, address)| !address.ip().is_loopback());
     let Some((flag, address)) = open else { return Ok(()) };
-    if parts.engine.catalog().has_administrator_with_password() {
+    let catalog = parts.engine.catalog();
+    let without: Vec<String> = catalog
+        .administrators_without_password()
+        .map(|account| {
+            format!(
+                "'{}'@'{}'",
+                account.user.replace('\'', "''"),
+                account.host.replace('\'', "''")
+            )
+        })
+        .collect();
+    if without.is_empty() {
         return Ok(());
     }
     bail!(
-        "refusing to listen on {address} ({flag}): no administrator has a password yet. Start on 127.0.0.1, then: \
-         latsdb sql -e \"ALTER USER root@localhost IDENTIFIED BY '...'\""
+        "refusing to listen on {address} ({flag}): administrators without a password: {}. Start on 127.0.0.1, then for each: \
+         latsdb sql -e \"ALTER USER {} IDENTIFIED BY '...'\"",
+        without.join(", "),
+        without[0]
     )
 }
 
-fn banner(config: &Config) -> String {
+fn banner(config: &Config, socket: Option<&Path>) -> String {
     let (mysql, http) = (config.mysql_addr, config.http_addr);
     let port = match mysql.port() {
         3306 => String::new(),
         port => format!(" -P {port}"),
     };
+    let socket = socket.map_or_else(String::new, |path| {
+        format!("\x20 socket  {0}    mariadb -S {0} -u root\n", path.display())
+    });
     format!(
         "LatsDB {} is ready: data in {}, up to {} of memory, every commit on disk\n\
          \n\
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
+         {socket}\
          \x20 HTTP    http://{http}    /health /status /metrics\n\
          \x20 shell   latsdb sql{}\n\
          \n\
@@ -207,18 +252,18 @@ mod tests {
     #[test]
     fn the_banner_says_how_to_connect() {
         let config = Config::from_layers(&[]).unwrap();
-        let text = banner(&config);
+        let text = banner(&config, None);
         assert!(
             text.contains("127.0.0.1:3306    mariadb -h 127.0.0.1 -u root\n"),
             "{text}"
         );
         let mut config = config;
         config.mysql_addr.set_port(3500);
-        let text = banner(&config);
+        let text = banner(&config, None);
         assert!(text.contains("mariadb -h 127.0.0.1 -P 3500 -u root\n"), "{text}");
         assert!(text.contains("latsdb sql --port 3500\n"), "{text}");
         config.mysql_addr.set_ip(Ipv4Addr::UNSPECIFIED.into());
-        let text = banner(&config);
+        let text = banner(&config, None);
         assert!(
             text.contains("MySQL   0.0.0.0:3500    mariadb -h 127.0.0.1 -P 3500"),
             "{text}"

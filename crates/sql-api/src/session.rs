@@ -30,6 +30,8 @@ pub struct SessionOptions {
     pub interactive: bool,
     /// Where the connection is encrypted.
     pub encryption: Option<Encryption>,
+    /// Nothing may run before the password has been changed.
+    pub password_expired: bool,
 }
 
 /// How a connection is encrypted, in OpenSSL's words: clients compare them.

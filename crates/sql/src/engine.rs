@@ -14,6 +14,7 @@ use transaction::{Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
+use crate::accounts::logins::AccountUses;
 use crate::named_locks::NamedLocks;
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
@@ -31,6 +32,7 @@ pub struct Engine {
     schema: Arc<Schema>,
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
     globals: Globals,
+    account_uses: AccountUses,
     named_locks: NamedLocks,
     statistics: Statistics,
     plans: PlanCache,
@@ -74,6 +76,7 @@ impl Engine {
             participant,
             tables: RwLock::default(),
             globals: Globals::default(),
+            account_uses: AccountUses::default(),
             named_locks: NamedLocks::default(),
             statistics: Statistics::default(),
             plans: PlanCache::default(),
@@ -145,6 +148,11 @@ impl Engine {
 
     pub fn globals(&self) -> &Globals {
         &self.globals
+    }
+
+    /// What accounts with limits have done.
+    pub fn account_uses(&self) -> &AccountUses {
+        &self.account_uses
     }
 
     pub fn statistics(&self) -> &Statistics {

@@ -126,6 +126,42 @@ impl StatementKind {
         }
     }
 
+    /// Whether MySQL counts it among the updates of an account (`MAX_UPDATES_PER_HOUR`).
+    pub fn is_update(self) -> bool {
+        match self {
+            Kind::Select
+            | Kind::Begin
+            | Kind::Commit
+            | Kind::Rollback
+            | Kind::Savepoint
+            | Kind::Set
+            | Kind::ChangeDatabase
+            | Kind::Show
+            | Kind::Prepare
+            | Kind::Execute
+            | Kind::LockTables
+            | Kind::UnlockTables
+            | Kind::Kill
+            | Kind::Other => false,
+            Kind::Insert
+            | Kind::Replace
+            | Kind::Update
+            | Kind::Delete
+            | Kind::Load
+            | Kind::CreateDatabase
+            | Kind::AlterDatabase
+            | Kind::DropDatabase
+            | Kind::CreateTable
+            | Kind::AlterTable
+            | Kind::DropTable
+            | Kind::RenameTable
+            | Kind::Truncate
+            | Kind::CreateIndex
+            | Kind::DropIndex
+            | Kind::Account => true,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].1
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use front_mysql::backend::{Account, Backend, ClientHost};
+use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use mysql_wire::auth::{native, sha2};
 use sql_api::host::{Host, Interrupt, WaitEnd};
 use sql_api::processes::{Kill, Processes};
@@ -24,6 +24,7 @@ pub struct Canned {
     pub registry: Arc<Registry>,
     pub wait_timeout_seconds: u64,
     pub max_allowed_packet: u64,
+    pub limits: Limits,
     sha2_secret: String,
     rows: SharedRows,
 }
@@ -58,6 +59,7 @@ impl Canned {
             registry,
             wait_timeout_seconds: 28_800,
             max_allowed_packet: 64 << 20,
+            limits: Limits::default(),
             sha2_secret: sha2::authentication_string(b"secret", [9; 20]),
             rows,
         }
@@ -77,8 +79,34 @@ impl Backend for Canned {
             host: "%".into(),
             plugin,
             authentication_string,
-            locked: user == "locked",
+            second_authentication_string: String::new(),
+            is_owners_alone: false,
         })
+    }
+
+    fn plugin_of_nobody(&self, _dice: u64) -> Plugin {
+        Plugin::CachingSha2Password
+    }
+
+    fn login_failed(&self, _account: &Account, _client: &Client) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn login_proved(&self, account: &Account, client: &Client) -> SqlResult<Standing> {
+        match &*account.user {
+            "locked" => Err(SqlError::new(
+                ErrorKind::AccountHasBeenLocked,
+                &[&client.user, &client.host],
+            )),
+            user => Ok(Standing {
+                is_administrator: user == "root",
+                ..Standing::default()
+            }),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits.clone()
     }
 
     fn open_session(&self, options: SessionOptions) -> SqlResult<Box<dyn Session>> {

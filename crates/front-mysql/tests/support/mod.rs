@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub use canned::Canned;
 pub use client::{Answer, CAPABILITIES, Client, answer_of};
-use front_mysql::{Config, Registry, Server};
+use front_mysql::{Config, Logins, Registry, Server};
 
 pub struct TestServer {
     pub registry: Arc<Registry>,
@@ -35,7 +35,9 @@ impl TestServer {
         let registry = Registry::new();
         let mut canned = Canned::new(registry.clone());
         adjust(&mut config, &mut canned);
-        let server = Server::start(config, registry.clone(), Arc::new(canned)).unwrap();
+        let backend = Arc::new(canned);
+        let logins = Logins::start(config.secret, registry.clone(), backend.clone()).unwrap();
+        let server = Server::start(config, registry.clone(), backend, logins).unwrap();
         TestServer { registry, server }
     }
 

@@ -22,6 +22,10 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         connections_open: connections.connected as u64,
         connections_accepted: connections.connections,
         connections_refused: connections.connections_refused + connections.logins_denied,
+        logins_denied: connections.passwords_denied,
+        logins_delayed: connections.logins_delayed,
+        logins_refused: connections.logins_refused,
+        logins_pushed_out: connections.logins_pushed_out,
         errors: registry.errors(),
         panics: crate::panics::count(),
         ..Figures::default()

@@ -62,7 +62,11 @@ impl Running {
 
     pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.http).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -134,12 +138,16 @@ pub fn fixture(name: &str) -> PathBuf {
             "xzf".as_ref(),
             archive.as_os_str(),
             "--strip-components=1".as_ref(),
+            "--no-same-owner".as_ref(),
             "-C".as_ref(),
             data.as_os_str(),
         ])
         .status()
         .unwrap();
     assert!(unpacked.success());
+    // As the server asks of whoever unpacks one.
+    let closed = Command::new("chmod").args(["-R", "go="]).arg(&data).status().unwrap();
+    assert!(closed.success());
     data
 }
 

@@ -330,11 +330,7 @@ impl Session {
                 access.check_database(database.ok_or(ErrorKind::NoDb)?, "LOCK TABLES")?;
                 on(self, &lock.table, &["SELECT"])
             }),
-            Statement::AlterUser(alter)
-                if alter.options.locked.is_none() && alter.users.iter().all(|user| is_self(self, &user.account)) =>
-            {
-                Ok(())
-            }
+            Statement::AlterUser(alter) if self.is_own_password_change(alter) => Ok(()),
             Statement::SetPassword(set) if set.account.as_ref().is_none_or(|account| is_self(self, account)) => Ok(()),
             Statement::CreateUser(_)
             | Statement::AlterUser(_)

@@ -1,42 +1,56 @@
 //! Accounts and privileges.
 //!
-//! * this file: CREATE, ALTER, DROP and RENAME USER, passwords;
+//! * this file: CREATE, ALTER, DROP and RENAME USER;
+//! * [`passwords`]: what a new password has to satisfy, with [`password_policy`]; [`options`]: the other clauses;
 //! * [`grants`]: GRANT, REVOKE and their SHOW;
-//! * [`access`]: whether a statement may run.
+//! * [`access`]: whether a statement may run;
+//! * [`logins`]: whether an account lets somebody in, and his limits.
 
 pub mod access;
 mod grants;
+pub mod logins;
+mod options;
+pub mod password_policy;
+mod passwords;
 
-use catalog::{AccountDef, AuthenticationPlugin, CatalogEdit};
-use mysql_wire::auth;
-use parser::ast::{self, Account, AuthSecret, PasswordOption, Statement, TlsRequirement};
+use catalog::{AccountDef, CatalogEdit};
+use parser::ast::{self, Account, AuthFactor, AuthSecret, Statement, UserAction};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::engine::Engine;
 use crate::host::Host;
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
+
+use self::passwords::{Change, ChangedBy};
 
 const MAX_USER_CHARS: usize = 32;
 const MAX_HOST_CHARS: usize = 255;
 
 /// User and host, as the catalog's keys have them.
 type AccountName = (String, String);
+/// An account, and the password that was made for it.
+type Generated = (AccountName, String);
 
 impl Session {
-    /// Statements about accounts; false for others.
-    pub(crate) fn account_statement(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<bool> {
-        match statement {
+    /// Statements about accounts; `None` for others.
+    pub(crate) fn account_statement(
+        &mut self,
+        statement: &Statement,
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Option<Answer>> {
+        let generated = match statement {
             Statement::CreateUser(create) => self.create_user(create, host)?,
             Statement::AlterUser(alter) => self.alter_user(alter, host)?,
             Statement::SetPassword(set) => self.set_password(set, host)?,
-            Statement::DropUser(drop) => self.drop_user(drop, host)?,
-            Statement::RenameUser(renames) => self.rename_user(renames, host)?,
-            Statement::Grant(grant) => self.grant(grant, host)?,
-            Statement::Revoke(revoke) => self.revoke(revoke, host)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
+            Statement::DropUser(drop) => self.drop_user(drop, host).map(|()| Vec::new())?,
+            Statement::RenameUser(renames) => self.rename_user(renames, host).map(|()| Vec::new())?,
+            Statement::Grant(grant) => self.grant(grant, host).map(|()| Vec::new())?,
+            Statement::Revoke(revoke) => self.revoke(revoke, host).map(|()| Vec::new())?,
+            _ => return Ok(None),
+        };
+        Session::tell_generated(generated, status, sink).map(Some)
     }
 
     /// User and host of an account as written; no host stands for every host.
@@ -56,19 +70,33 @@ impl Session {
         Ok((user.to_string(), host.to_owned()))
     }
 
-    fn create_user(&mut self, create: &ast::CreateUser, host: &dyn Host) -> SqlResult<()> {
+    fn create_user(&mut self, create: &ast::CreateUser, host: &dyn Host) -> SqlResult<Vec<Generated>> {
         if !create.default_roles.is_empty() {
             return Err(SqlError::not_supported("DEFAULT ROLE"));
         }
-        check_options(&create.options)?;
         let mut wanted = Vec::with_capacity(create.users.len());
+        let mut generated = Vec::new();
         for spec in &create.users {
-            let (user, host) = self.account_name(&spec.account)?;
+            let name = self.account_name(&spec.account)?;
             let mut account = AccountDef {
                 locked: create.options.locked == Some(true),
-                ..AccountDef::new(user, host)
+                ..AccountDef::new(&*name.0, &*name.1)
             };
-            authenticate(&mut account, spec, &self.engine)?;
+            options::apply(&mut account.policy, &create.options)?;
+            let factor = first_factor(spec)?.cloned().unwrap_or_else(no_password);
+            if factor.retain_current || factor.replace.is_some() {
+                return Err(SqlError::not_supported(
+                    "REPLACE and RETAIN CURRENT PASSWORD in CREATE USER",
+                ));
+            }
+            let change = Change {
+                name: &name,
+                operation: "CREATE USER",
+                by: ChangedBy::Another,
+            };
+            let credentials = self.new_credentials(&account, &factor, &change, host)?;
+            generated.extend(credentials.generated.clone().map(|password| (name.clone(), password)));
+            credentials.put(&mut account);
             wanted.push(account);
         }
         let if_not_exists = create.if_not_exists;
@@ -85,29 +113,58 @@ impl Session {
             new.into_iter().for_each(|account| change.edit.put_account(account));
             Ok(existing)
         })?;
+        generated.retain(|(name, _)| !existing.contains(name));
         self.note_accounts(ErrorKind::UserAlreadyExists, &existing);
-        Ok(())
+        Ok(generated)
     }
 
-    fn alter_user(&mut self, alter: &ast::AlterUser, host: &dyn Host) -> SqlResult<()> {
+    fn alter_user(&mut self, alter: &ast::AlterUser, host: &dyn Host) -> SqlResult<Vec<Generated>> {
         if alter.default_role.is_some() {
             return Err(SqlError::not_supported("DEFAULT ROLE"));
         }
-        check_options(&alter.options)?;
         let mut names = Vec::with_capacity(alter.users.len());
+        let mut prepared = Vec::with_capacity(alter.users.len());
+        let mut generated = Vec::new();
+        let catalog = self.engine.catalog();
         for spec in &alter.users {
-            names.push(self.account_name(&spec.account)?);
+            let name = self.account_name(&spec.account)?;
+            let factor = first_factor(spec)?;
+            let mut credentials = None;
+            if let (Some(account), Some(factor)) = (catalog.account(&name.0, &name.1), factor) {
+                let mut account = AccountDef::clone(account);
+                options::apply(&mut account.policy, &alter.options)?;
+                let change = Change {
+                    name: &name,
+                    operation: "ALTER USER",
+                    by: self.changed_by(&name),
+                };
+                credentials = Some(self.new_credentials(&account, factor, &change, host)?);
+            }
+            let password = credentials
+                .as_ref()
+                .and_then(|credentials| credentials.generated.clone());
+            generated.extend(password.map(|password| (name.clone(), password)));
+            names.push(name);
+            prepared.push(credentials);
         }
-        let engine = self.engine.clone();
         let missing = self.change_schema(host, |change| {
             let mut missing = Vec::new();
-            for (spec, name) in alter.users.iter().zip(&names) {
+            for ((spec, name), credentials) in alter.users.iter().zip(&names).zip(&prepared) {
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
                     missing.push(name.clone());
                     continue;
                 };
                 let mut account = AccountDef::clone(account);
-                authenticate(&mut account, spec, &engine)?;
+                if let Some(credentials) = credentials {
+                    account.policy.password.expired = false;
+                    if !credentials.put(&mut account) {
+                        return Err(failed("ALTER USER", std::slice::from_ref(name)));
+                    }
+                }
+                if let Some(action) = &spec.action {
+                    Session::account_action(&mut account, action)?;
+                }
+                options::apply(&mut account.policy, &alter.options)?;
                 account.locked = alter.options.locked.unwrap_or(account.locked);
                 change.edit.put_account(account);
             }
@@ -116,29 +173,84 @@ impl Session {
             }
             Ok(missing)
         })?;
+        for (name, credentials) in names.iter().zip(&prepared) {
+            self.password_changed(name, credentials.is_some());
+        }
         self.note_accounts(ErrorKind::UserDoesNotExist, &missing);
-        Ok(())
+        Ok(generated)
     }
 
-    fn set_password(&mut self, set: &ast::SetPassword, host: &dyn Host) -> SqlResult<()> {
-        if set.replace.is_some() || set.retain_current || set.password.is_none() {
-            return Err(SqlError::not_supported(
-                "SET PASSWORD with REPLACE, RETAIN or TO RANDOM",
-            ));
-        }
+    fn set_password(&mut self, set: &ast::SetPassword, host: &dyn Host) -> SqlResult<Vec<Generated>> {
         let name = self.account_name(set.account.as_ref().unwrap_or(&Account::CurrentUser))?;
-        let engine = self.engine.clone();
+        let catalog = self.engine.catalog();
+        let account = catalog.account(&name.0, &name.1).ok_or(ErrorKind::PasswordNoMatch)?;
+        let factor = AuthFactor {
+            plugin: None,
+            secret: match &set.password {
+                Some(password) => AuthSecret::Password(password.clone()),
+                None => AuthSecret::RandomPassword,
+            },
+            replace: set.replace.clone(),
+            retain_current: set.retain_current,
+            initial: None,
+        };
+        let change = Change {
+            name: &name,
+            operation: "SET PASSWORD",
+            by: self.changed_by(&name),
+        };
+        let credentials = self.new_credentials(account, &factor, &change, host)?;
         self.change_schema(host, |change| {
-            let account = change
-                .before
-                .account(&name.0, &name.1)
-                .ok_or(ErrorKind::PasswordNoMatch)?;
-            let mut account = AccountDef::clone(account);
-            let password = set.password.as_deref().unwrap_or_default();
-            account.authentication = hash(account.plugin, password, &engine);
+            let account = change.before.account(&name.0, &name.1);
+            let mut account = AccountDef::clone(account.ok_or(ErrorKind::PasswordNoMatch)?);
+            account.policy.password.expired = false;
+            if !credentials.put(&mut account) {
+                return Err(failed("SET PASSWORD", std::slice::from_ref(&name)));
+            }
             change.edit.put_account(account);
             Ok(())
-        })
+        })?;
+        self.password_changed(&name, true);
+        Ok(credentials
+            .generated
+            .map(|password| (name, password))
+            .into_iter()
+            .collect())
+    }
+
+    /// Who changes the password of `name` in this session.
+    fn changed_by(&mut self, name: &AccountName) -> ChangedBy {
+        let is_own = self.options.account_user == name.0 && self.options.account_host == name.1;
+        match is_own {
+            false => ChangedBy::Another,
+            true if self.require_global("CREATE USER").is_ok() => ChangedBy::ItselfPrivileged,
+            true => ChangedBy::Itself,
+        }
+    }
+
+    /// Failures of the past are forgiven, and a session that had to change its password may go on.
+    fn password_changed(&mut self, name: &AccountName, has_new_one: bool) {
+        self.engine.account_uses().forget(&name.0, &name.1);
+        let is_own = self.options.account_user == name.0 && self.options.account_host == name.1;
+        if is_own && has_new_one {
+            let catalog = self.engine.catalog();
+            let account = catalog.account(&name.0, &name.1);
+            self.options.password_expired = account.is_some_and(|account| self.engine.password_expired(account));
+        }
+    }
+
+    /// Whether ALTER USER changes the session's own password and nothing else: everybody may do that.
+    pub(crate) fn is_own_password_change(&self, alter: &ast::AlterUser) -> bool {
+        let is_own = |spec: &ast::UserSpec| {
+            let name = self.account_name(&spec.account);
+            name.is_ok_and(|name| self.options.account_user == name.0 && self.options.account_host == name.1)
+                && spec.action.is_none()
+                && spec.auth.iter().all(|factor| factor.plugin.is_none())
+                && !spec.auth.is_empty()
+        };
+        alter.options == ast::AccountOptions::default()
+            && alter.default_role.is_none()
+            && alter.users.iter().all(is_own)
     }
 
     fn drop_user(&mut self, drop: &ast::DropUser, host: &dyn Host) -> SqlResult<()> {
@@ -155,6 +267,9 @@ impl Session {
             }
             Ok(missing)
         })?;
+        for (user, host) in &names {
+            self.engine.account_uses().forget(user, host);
+        }
         self.note_accounts(ErrorKind::UserDoesNotExist, &missing);
         Ok(())
     }
@@ -198,11 +313,10 @@ impl Session {
             ),
         };
         let text = format!(
-            "CREATE USER {} IDENTIFIED WITH '{}'{secret} REQUIRE NONE PASSWORD EXPIRE DEFAULT ACCOUNT {} \
-             PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+            "CREATE USER {} IDENTIFIED WITH '{}'{secret} {}",
             grants::identifier(&name),
             account.plugin.name(),
-            if account.locked { "LOCK" } else { "UNLOCK" },
+            options::print(&account.policy, account.locked),
         );
         let column = crate::show::text_column(&format!("CREATE USER for {}@{}", name.0, name.1));
         crate::show::send(vec![column], vec![vec![Value::from(text)]], status, sink)
@@ -223,81 +337,24 @@ fn rename(edit: &mut CatalogEdit, from: &AccountName, to: &AccountName) -> SqlRe
     Ok(())
 }
 
-/// Sets how an account logs in, where the statement says so.
-fn authenticate(account: &mut AccountDef, spec: &ast::UserSpec, engine: &Engine) -> SqlResult<()> {
-    if spec.action.is_some() || spec.auth.len() > 1 {
-        return Err(SqlError::not_supported("multifactor authentication"));
+/// The one factor that there is, if the statement says something about it.
+fn first_factor(spec: &ast::UserSpec) -> SqlResult<Option<&AuthFactor>> {
+    match spec.auth.as_slice() {
+        [] => Ok(None),
+        [factor] if matches!(spec.action, None | Some(UserAction::DiscardOldPassword)) => Ok(Some(factor)),
+        _ => Err(SqlError::not_supported("multifactor authentication")),
     }
-    let Some(factor) = spec.auth.first() else { return Ok(()) };
-    if factor.replace.is_some() || factor.retain_current || factor.initial.is_some() {
-        return Err(SqlError::not_supported("REPLACE and RETAIN CURRENT PASSWORD"));
-    }
-    if let Some(plugin) = &factor.plugin {
-        let unknown = || SqlError::new(ErrorKind::PluginIsNotLoaded, &[&plugin.as_str()]);
-        account.plugin = AuthenticationPlugin::by_name(plugin).ok_or_else(unknown)?;
-    }
-    account.authentication = match &factor.secret {
-        AuthSecret::None => Vec::new(),
-        AuthSecret::Password(password) => hash(account.plugin, password, engine),
-        AuthSecret::RandomPassword => return Err(SqlError::not_supported("BY RANDOM PASSWORD")),
-        AuthSecret::Hash(hash) => {
-            let fits = match account.plugin {
-                AuthenticationPlugin::NativePassword => hash.is_empty() || auth::native::parse(hash).is_some(),
-                AuthenticationPlugin::CachingSha2Password => auth::sha2::is_well_formed(hash),
-            };
-            if !fits {
-                return Err(ErrorKind::PasswordFormat.into());
-            }
-            hash.to_vec()
-        }
-    };
-    Ok(())
 }
 
-fn hash(plugin: AuthenticationPlugin, password: &[u8], engine: &Engine) -> Vec<u8> {
-    match plugin {
-        AuthenticationPlugin::NativePassword => auth::native::authentication_string(password),
-        AuthenticationPlugin::CachingSha2Password => {
-            let mut salt = [0; 20];
-            engine.random_bytes(&mut salt);
-            auth::sha2::authentication_string(password, salt)
-        }
+/// CREATE USER without `IDENTIFIED`.
+fn no_password() -> AuthFactor {
+    AuthFactor {
+        plugin: None,
+        secret: AuthSecret::None,
+        replace: None,
+        retain_current: false,
+        initial: None,
     }
-    .into_bytes()
-}
-
-/// Refuses options that would promise what no login checks.
-fn check_options(options: &ast::AccountOptions) -> SqlResult<()> {
-    if options
-        .require
-        .as_ref()
-        .is_some_and(|require| *require != TlsRequirement::None)
-    {
-        return Err(SqlError::not_supported("REQUIRE"));
-    }
-    if options.limits.iter().any(|(_, limit)| *limit != 0) {
-        return Err(SqlError::not_supported("resource limits of accounts"));
-    }
-    let is_default = |option: &PasswordOption| {
-        use PasswordOption as P;
-        matches!(
-            option,
-            P::ExpireDefault
-                | P::ExpireNever
-                | P::History(None)
-                | P::ReuseInterval(None)
-                | P::RequireCurrentDefault
-                | P::RequireCurrentOptional
-                | P::FailedLoginAttempts(0)
-        )
-    };
-    if !options.password_options.iter().all(is_default) {
-        return Err(SqlError::not_supported("password policies of accounts"));
-    }
-    if options.comment.is_some() || options.attribute.is_some() {
-        return Err(SqlError::not_supported("COMMENT and ATTRIBUTE of accounts"));
-    }
-    Ok(())
 }
 
 /// 1396

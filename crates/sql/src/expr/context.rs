@@ -109,6 +109,11 @@ pub trait Services {
     /// The value and type of a system variable: 1193 for an unknown one, 1238 for a wrong scope.
     fn system_variable(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(Value, SqlType)>;
 
+    /// How strong `validate_password` finds a password; 0 while it is off.
+    fn password_strength(&self, _password: &str) -> i64 {
+        0
+    }
+
     /// The session's generator behind `RAND()`.
     fn random(&self) -> &RandomState;
 

@@ -10,6 +10,7 @@ mod schema;
 mod server;
 mod tables;
 mod unused;
+mod users;
 mod views;
 
 pub use schema::default_text;

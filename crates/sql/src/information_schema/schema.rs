@@ -101,7 +101,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn moment(seconds: i64, source: &Source<'_>) -> Value {
+pub(super) fn moment(seconds: i64, source: &Source<'_>) -> Value {
     let at = UnixTime {
         micros: seconds * 1_000_000,
         fsp: 0,

@@ -1,7 +1,7 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
 use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
-use super::{ColumnKind, VirtualColumn, VirtualTable, grants, keywords, no_rows, schema, server, views};
+use super::{ColumnKind, VirtualColumn, VirtualTable, grants, keywords, no_rows, schema, server, users, views};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -235,6 +235,11 @@ pub static TABLES: &[VirtualTable] = &[
         server::user_privileges,
     ),
     of_schema(
+        "USER_ATTRIBUTES",
+        columns!["USER" Text(32), "HOST" Text(255), "ATTRIBUTE" LongText],
+        users::attributes,
+    ),
+    of_schema(
         "SCHEMA_PRIVILEGES",
         columns![
             "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "PRIVILEGE_TYPE" Text(64),
@@ -322,7 +327,7 @@ pub static TABLES: &[VirtualTable] = &[
             "Create_role_priv" Text(1), "Drop_role_priv" Text(1), "Password_reuse_history" Number,
             "Password_reuse_time" Number, "Password_require_current" Text(1), "User_attributes" LongText,
         ],
-        rows: grants::users,
+        rows: users::users,
     },
     VirtualTable {
         database: "mysql",

@@ -24,6 +24,7 @@ use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
 use crate::accounts::access::Access;
+use crate::accounts::logins::AccountUse;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
@@ -54,6 +55,8 @@ pub struct Session {
     pub(crate) warnings: Warnings,
     /// What it may do, by the catalog of this version.
     pub(crate) access: Option<(u64, Access)>,
+    /// Where its statements are counted, if they are limited.
+    pub(crate) account_use: Option<Arc<AccountUse>>,
     pub(crate) table_locks: TableLocks,
     pub(crate) temporary: TemporaryTables,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
@@ -74,6 +77,7 @@ impl Session {
             prepared: PreparedStatements::default(),
             warnings: Warnings::default(),
             access: None,
+            account_use: engine.statement_counters(&options.account_user, &options.account_host),
             table_locks: TableLocks::default(),
             temporary: TemporaryTables::new(engine.clone()),
             ends: false,
@@ -81,7 +85,7 @@ impl Session {
             engine,
         };
         if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
-            session.use_database(&database)?;
+            session.enter_database(&database)?;
         }
         Ok(session)
     }
@@ -136,6 +140,13 @@ impl Session {
 
     /// `COM_INIT_DB`, `USE`.
     pub fn use_database(&mut self, name: &str) -> SqlResult<()> {
+        if self.options.password_expired {
+            return Err(ErrorKind::MustChangePassword.into());
+        }
+        self.enter_database(name)
+    }
+
+    fn enter_database(&mut self, name: &str) -> SqlResult<()> {
         let catalog = self.engine.catalog();
         let known = catalog.database(name).map(|database| database.def.collation);
         let collation = match known {

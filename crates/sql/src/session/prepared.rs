@@ -51,6 +51,8 @@ impl Session {
             )));
         }
         let prepared = self.parse_prepared(text)?;
+        self.check_expiry(&prepared.statement)
+            .map_err(|error| self.remember(error))?;
         self.state.user_variables_use.set(prepared.user_variables);
         if !keeps_warnings(&prepared.statement) {
             self.warnings.clear();

@@ -144,6 +144,11 @@ impl Services for SessionServices<'_> {
         self.state.user_variables.borrow_mut().insert(name.to_owned(), variable);
     }
 
+    fn password_strength(&self, password: &str) -> i64 {
+        let policy = crate::accounts::password_policy::Policy::of(self.engine);
+        policy.map_or(0, |policy| policy.strength(password))
+    }
+
     fn system_variable(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(Value, SqlType)> {
         let id = variables::find(name)?;
         let variable = id.definition();

@@ -128,7 +128,7 @@ impl Session {
         }
         self.state.explicit_insert_id.set(None);
         self.state.automatic_insert_id.set(None);
-        let answer = work(self, sink);
+        let answer = self.check_standing(statement).and_then(|()| work(self, sink));
         let told_id = self.note_insert_id();
         match answer {
             Ok(Answer::Rows { sent }) => {

@@ -324,8 +324,8 @@ impl Session {
         if let Some(answer) = self.data_definition(statement, host)? {
             return Ok(answer);
         }
-        if self.account_statement(statement, host)? {
-            return Ok(Answer::done());
+        if let Some(answer) = self.account_statement(statement, status, host, sink)? {
+            return Ok(answer);
         }
         match statement {
             Statement::TableMaintenance(maintenance) => self.maintain(maintenance, status, sink),
@@ -333,7 +333,12 @@ impl Session {
                 self.flush_tables(tables, *mode, host).map(|()| Answer::done())
             }
             // Nothing is buffered that a FLUSH could write: every commit is on disk.
-            Statement::Flush(_) => Ok(Answer::done()),
+            Statement::Flush(flush) => {
+                if let ast::FlushWhat::Targets(targets) = &flush.what {
+                    self.flush_accounts(targets);
+                }
+                Ok(Answer::done())
+            }
             _ => Err(SqlError::not_supported(crate::refuse::name_of(statement))),
         }
     }

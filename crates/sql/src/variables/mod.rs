@@ -251,6 +251,21 @@ impl Globals {
             _ => {}
         }
         changed[id.0] = value;
+        if name.starts_with("validate_password.") {
+            let count = |name: &str| {
+                find(name)
+                    .ok()
+                    .and_then(|id| changed[id.0].parse::<u64>().ok())
+                    .unwrap_or(0)
+            };
+            // The length is at least that of the characters which are asked for.
+            let least = count("validate_password.number_count")
+                + count("validate_password.special_char_count")
+                + 2 * count("validate_password.mixed_case_count");
+            if count("validate_password.length") < least {
+                changed[find("validate_password.length")?.0] = least.to_string().into();
+            }
+        }
         let is_on = |name: &str| find(name).is_ok_and(|id| &*changed[id.0] == "ON");
         let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
         *values = changed.into();

@@ -486,5 +486,16 @@ errors! {
     DataTruncatedFunctionalIndex = 3751 "22001" "Data truncated for functional index '%' at row %";
     DataOutOfRangeFunctionalIndex = 3752 "22003" "Value is out of range for functional index '%' at row %";
     AccountHasBeenLocked = 3118 "HY000" "Access denied for user '%'@'%'. Account is locked.";
+    NotValidPassword = 1819 "HY000" "Your password does not satisfy the current policy requirements";
+    MustChangePasswordLogin = 1862 "HY000" "Your password has expired. To log in you must change it using a client that supports expired passwords.";
+    CredentialsContradictToHistory = 3638 "HY000" "Cannot use these credentials for '%@%' because they contradict the password history policy";
+    SecondPasswordCannotBeEmpty = 3878 "HY000" "Empty password can not be retained as second password for user '%'@'%'.";
+    IncorrectCurrentPassword = 3891 "HY000" "Incorrect current password. Specify the correct password which has to be replaced.";
+    MissingCurrentPassword = 3892 "HY000" "Current password needs to be specified in the REPLACE clause in order to change it.";
+    CurrentPasswordNotRequired = 3893 "HY000" "Do not specify the current password while changing it for other users.";
+    PasswordCannotBeRetainedOnPluginChange = 3894 "HY000" "Current password can not be retained for user '%'@'%' because authentication plugin is being changed.";
+    CurrentPasswordCannotBeRetained = 3895 "HY000" "Current password can not be retained for user '%'@'%' because new password is empty.";
+    AccountBlockedByPasswordLock = 3955 "HY000" "Access denied for user '%'@'%'. Account is blocked for % day(s) (% day(s) remaining) due to % consecutive failed logins.";
+    InvalidUserAttributeJson = 3982 "HY000" "The user attribute must be a valid JSON object";
     ClientInteractionTimeout = 4031 "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
 }

@@ -56,6 +56,21 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(Value::Int(args.ctx.services.found_rows() as i64))
     })
     .per_statement(),
+    Function::strict(
+        "VALIDATE_PASSWORD_STRENGTH",
+        exactly(1),
+        |_| {
+            Ok(SqlType {
+                length: 10,
+                ..SqlType::bigint()
+            })
+        },
+        |args| {
+            let password = args.values[0].to_string();
+            Ok(Value::Int(args.ctx.services.password_strength(&password)))
+        },
+    )
+    .volatile(),
     Function::nullable("SLEEP", exactly(1), signed, sleep).volatile(),
     Function::nullable("GET_LOCK", exactly(2), nullable_flag, get_lock).volatile(),
     Function::nullable("RELEASE_LOCK", exactly(1), nullable_flag, release_lock).volatile(),

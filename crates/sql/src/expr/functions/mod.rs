@@ -235,7 +235,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "STATEMENT_DIGEST",
         "STATEMENT_DIGEST_TEXT",
         "UPDATEXML",
-        "VALIDATE_PASSWORD_STRENGTH",
         "WAIT_FOR_EXECUTED_GTID_SET",
         "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
     ];

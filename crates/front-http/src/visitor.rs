@@ -1,0 +1,206 @@
+//! Who asks for a page, and what he shows: the part of a request that decides whether he gets it.
+//!
+//! `/health` is for everybody. Everything else is for the operating-system user who runs the node, over loopback, without
+//! a login; and for database accounts that may see the server (`Authorization: Basic`).
+//!
+//! Without a login, a page is given only to who asked for it by an address of this machine. A web page from elsewhere, which
+//! a browser of this user has open, can make requests too: to a name of its own that it lets point to 127.0.0.1 (DNS
+//! rebinding), or across sites. Their `Host` is such a name, or they say where they come from.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+
+/// A Basic login is refused beyond this length: a name of 32 characters and a password of 256 bytes, in base 64.
+const CREDENTIALS_LEN_MAX: usize = 600;
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visitor {
+    pub client: SocketAddr,
+    /// Our end of the connection.
+    pub server: SocketAddr,
+    pub credentials: Option<Credentials>,
+}
+
+/// A login to a database account.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    pub user: String,
+    pub password: Vec<u8>,
+}
+
+/// Passwords stay out of logs.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a request is not even looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Improper {
+    /// The `Authorization` header is not Basic with a name and a password.
+    Authorization,
+    /// No login, and not asked for by an address of this machine.
+    Host,
+}
+
+impl Visitor {
+    /// The visitor of a request.
+    pub fn of(headers: &HeaderMap, client: SocketAddr, server: SocketAddr) -> Result<Visitor, Improper> {
+        let credentials = match headers.get(AUTHORIZATION) {
+            Some(value) => Some(credentials(value.as_bytes()).ok_or(Improper::Authorization)?),
+            None if !is_direct(headers) => return Err(Improper::Host),
+            None => None,
+        };
+        Ok(Visitor {
+            client,
+            server,
+            credentials,
+        })
+    }
+}
+
+/// Whether the request names this machine as no web site can.
+fn is_direct(headers: &HeaderMap) -> bool {
+    let across_sites = headers.contains_key(ORIGIN)
+        || headers
+            .get("sec-fetch-site")
+            .is_some_and(|site| !matches!(site.as_bytes(), b"none" | b"same-origin"));
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    !across_sites && hosts.next().is_none() && host.is_some_and(names_this_machine)
+}
+
+/// `localhost`, or an address; a name of the domain system may belong to anybody.
+fn names_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((ip, "")) => ip,
+            Some((ip, port)) if port.starts_with(':') => ip,
+            _ => return false,
+        },
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+fn credentials(header: &[u8]) -> Option<Credentials> {
+    let (scheme, rest) = header.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"basic ") || rest.len() > CREDENTIALS_LEN_MAX {
+        return None;
+    }
+    let text = from_base64(rest.trim_ascii())?;
+    let colon = text.iter().position(|byte| *byte == b':')?;
+    Some(Credentials {
+        user: String::from_utf8(text[..colon].to_vec()).ok()?,
+        password: text[colon + 1..].to_vec(),
+    })
+}
+
+fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let end = text.iter().rposition(|c| *c != b'=').map_or(0, |last| last + 1);
+    if !text.len().is_multiple_of(4) || text.len() - end > 2 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut word, mut bits) = (0_u32, 0);
+    for c in &text[..end] {
+        let sextet = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        word = word << 6 | u32::from(sextet);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visitor(headers: &[(&'static str, &str)]) -> Result<Visitor, Improper> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        Visitor::of(&map, ([127, 0, 0, 1], 1).into(), ([127, 0, 0, 1], 2).into())
+    }
+
+    #[test]
+    fn without_a_login_the_request_names_this_machine() {
+        for host in [
+            "127.0.0.1:8306",
+            "localhost",
+            "LOCALHOST:8306",
+            "[::1]:8306",
+            "[::1]",
+            "192.0.2.1",
+        ] {
+            assert!(visitor(&[("host", host)]).is_ok(), "{host}");
+        }
+        for host in [
+            "evil.example:8306",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "",
+            "[::1]x",
+            "[::1",
+        ] {
+            assert_eq!(visitor(&[("host", host)]), Err(Improper::Host), "{host}");
+        }
+        assert_eq!(visitor(&[]), Err(Improper::Host));
+        assert_eq!(
+            visitor(&[("host", "localhost"), ("host", "evil.example")]),
+            Err(Improper::Host)
+        );
+        assert_eq!(
+            visitor(&[("host", "localhost"), ("origin", "https://evil.example")]),
+            Err(Improper::Host)
+        );
+        assert_eq!(
+            visitor(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]),
+            Err(Improper::Host)
+        );
+        assert!(visitor(&[("host", "localhost"), ("sec-fetch-site", "none")]).is_ok());
+    }
+
+    #[test]
+    fn a_login_is_basic() {
+        let login = visitor(&[
+            ("host", "db.example"),
+            ("authorization", "Basic QWxhZGRpbjpvcGVuOnNlc2FtZQ=="),
+        ]);
+        let credentials = login.unwrap().credentials.unwrap();
+        assert_eq!(
+            (credentials.user.as_str(), &*credentials.password),
+            ("Aladdin", &b"open:sesame"[..])
+        );
+        for header in [
+            "Bearer x",
+            "Basic",
+            "Basic *",
+            "Basic QWxhZGRpbg==",
+            "Basic QQ=",
+            "Basic ====",
+            "Basic /zo=",
+        ] {
+            let refused = visitor(&[("host", "localhost"), ("authorization", header)]);
+            assert_eq!(refused, Err(Improper::Authorization), "{header}");
+        }
+        let long = format!("Basic {}", "QUFB".repeat(1000));
+        assert_eq!(visitor(&[("authorization", &long)]), Err(Improper::Authorization));
+    }
+}

@@ -1,0 +1,78 @@
+//! Password checks that take milliseconds by design, away from the event loops.
+//!
+//! A few threads of lower priority take them from one short queue. When it is full, a login is refused at once: a flood
+//! of logins makes logins slow, not statements.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use mysql_wire::auth::sha2;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::authentication::{Check, Passwords};
+
+/// Checks that may wait: about a second's work of one thread.
+const QUEUE_MAX: usize = 128;
+/// The scheduler gives event loops several times the processor time of these threads.
+const NICENESS: i32 = 5;
+
+pub struct Hasher {
+    queue: SyncSender<Job>,
+}
+
+struct Job {
+    check: Check,
+    passwords: Arc<Passwords>,
+    outcome: oneshot::Sender<Outcome>,
+}
+
+type Outcome = Option<(String, sha2::Digest)>;
+
+/// The queue is full.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Busy;
+
+impl Hasher {
+    /// The threads end when the hasher is dropped.
+    pub fn start(threads: usize) -> io::Result<Hasher> {
+        let (queue, jobs) = sync_channel(QUEUE_MAX);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for number in 0..threads.max(1) {
+            let jobs = jobs.clone();
+            thread::Builder::new()
+                .name(format!("mysql-hash-{number}"))
+                .spawn(move || work(&jobs))?;
+        }
+        Ok(Hasher { queue })
+    }
+
+    /// The stored form that the password fits, with the password's digest.
+    pub async fn run(&self, check: Check, passwords: &Arc<Passwords>) -> Result<Outcome, Busy> {
+        let (outcome, answer) = oneshot::channel();
+        let job = Job {
+            check,
+            passwords: passwords.clone(),
+            outcome,
+        };
+        match self.queue.try_send(job) {
+            Ok(()) => Ok(answer.await.unwrap_or(None)),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Err(Busy),
+        }
+    }
+}
+
+fn work(jobs: &Mutex<Receiver<Job>>) {
+    // The thread's own, on Linux. Where it is not allowed, the checks have the priority of the rest.
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+    loop {
+        let job = jobs.lock().recv();
+        let Ok(job) = job else { return };
+        // Nobody waits for the answer to a client that has gone.
+        if !job.outcome.is_closed() {
+            let _ = job.outcome.send(job.check.run(&job.passwords));
+        }
+    }
+}
