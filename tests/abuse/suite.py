@@ -259,11 +259,11 @@ def guesses_by_change_user():
     account("changed", "right")
     account("changing", "own")
     started = time.monotonic()
-    for _ in range(10):
+    for _ in range(12):
         with Connection(ADDRESS, "changing", "own") as connection:
             change = b"\x11changed\0\x14" + b"z" * 20 + b"\0" + struct.pack("<H", 45) + b"mysql_native_password\0"
             expect_error({1045}, connection.command, change)
-    expect(time.monotonic() - started > 2, "ten guesses took no time")
+    expect(time.monotonic() - started > 2, "twelve guesses took no time")
 
 
 @test(memory_mib=64)
@@ -275,8 +275,13 @@ def long_passwords():
             connection.greet()
             login = struct.pack("<IIB23x", wire.CAPABILITIES, 1 << 30, 45) + user.encode() + b"\0\x20" + b"x" * 32
             connection.send_raw(frame(login + b"caching_sha2_password\0", 1))
-            if connection.receive()[:1] == b"\xfe":
+            switched = connection.receive()
+            if switched[:1] == b"\xfe":
+                plugin_is_native = b"native" in switched
                 connection.send_raw(frame(b"x" * 32, connection.sequence))
+                if plugin_is_native:  # a name without an account may be asked for either
+                    expect_error({1045}, connection.receive)
+                    continue
                 expect(connection.receive() == b"\x01\x04", "the long way")
             started = time.monotonic()
             connection.send_raw(frame(b"y" * 60_000 + b"\0", connection.sequence))
