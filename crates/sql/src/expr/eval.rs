@@ -31,6 +31,7 @@ impl Expr {
     /// The truth of a condition: `None` is unknown.
     #[inline]
     pub fn eval_bool(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        governor::descend()?;
         match &self.kind {
             ExprKind::Compare(compare) => compare.holds(row, ctx),
             ExprKind::And(operands) => {
@@ -134,6 +135,7 @@ impl Expr {
             }
             ExprKind::Row(_) => Err(SqlError::new(ErrorKind::OperandColumns, &[&1])),
             ExprKind::Arithmetic(node) => {
+                governor::descend()?;
                 let (left, right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
                 if left.is_null() || right.is_null() {
                     // Bad text beside a NULL is bad nevertheless.
@@ -165,8 +167,12 @@ impl Expr {
                     value => Ok(Value::UInt(!convert::to_bits(value, ctx)?)),
                 }
             }
-            ExprKind::Case(case) => case.choose(&self.ty, row, ctx),
+            ExprKind::Case(case) => {
+                governor::descend()?;
+                case.choose(&self.ty, row, ctx)
+            }
             ExprKind::Cast(cast) => {
+                governor::descend()?;
                 let printed = self.ty.kind.is_text() || self.ty.kind.is_binary();
                 let operand = if printed {
                     cast.operand.eval(row, ctx)?
@@ -190,6 +196,7 @@ impl Expr {
             }
             ExprKind::Call(call) => functions::call(self, call.function, &call.args, row, ctx),
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
+                governor::descend()?;
                 let first = subquery.single_row(row, ctx)?;
                 Ok(first
                     .and_then(|columns| columns.into_iter().next())
@@ -475,7 +482,9 @@ impl Like {
         };
         let text = bytes(operand.as_ref(), &self.operand.ty);
         let pattern = bytes(pattern.as_ref(), &self.pattern.ty);
-        Ok(Some(self.collation.like(&pattern, &text, self.escape) != self.negated))
+        let matches = self.collation.like(&pattern, &text, self.escape);
+        governor::check()?;
+        Ok(Some(matches != self.negated))
     }
 }
 

@@ -1,46 +1,139 @@
 //! `LIKE`.
 //!
-//! The pattern is walked along the text; at a mismatch the walk goes back to the last `%` alone and lets it swallow
-//! one character more. Earlier ones need not be tried again: what they matched is as short as can be.
+//! The `%` of a pattern cut it into segments. What stands before the first `%` must stand at the start of the text, what
+//! stands behind the last one at its end; each segment between them is looked for behind the one before it, and its first
+//! place is the best, for it leaves the most to the others. A segment without `_` is found in linear time: first by trying
+//! each place, and where that costs too much (`'%aaaa…b%'`), by fingerprint ([`Window`]). One with `_` is tried place by place.
 
 use super::CollationId;
 use super::chars;
-use super::weights::Family;
+use super::rolling::Window;
+use super::weights::{Family, Weights};
 
 pub(super) fn matches(collation: CollationId, pattern: &[u8], text: &[u8], escape: Option<char>) -> bool {
     let escape = escape.map(u32::from);
     match collation.family() {
-        Family::Bytes if collation == CollationId::BINARY => walk(
-            pattern,
-            text,
-            escape,
-            |text, at| (u32::from(text[at]), 1),
-            |a, b| a == b,
-        ),
-        Family::Bytes | Family::Utf8 => walk(pattern, text, escape, chars::decode, |a, b| a == b),
-        Family::Weights(weights) => walk(pattern, text, escape, chars::decode, |a, b| weights.same_char(a, b)),
+        Family::Bytes if collation == CollationId::BINARY => Matcher::new(Bytes, pattern, text, escape).matches(),
+        Family::Bytes | Family::Utf8 => Matcher::new(Codes, pattern, text, escape).matches(),
+        Family::Weights(weights) => Matcher::new(weights, pattern, text, escape).matches(),
+    }
+}
+
+/// How text falls into characters, and which of them are the same.
+trait Alphabet {
+    /// The character at `at` and its length in bytes.
+    fn decode(&self, text: &[u8], at: usize) -> (u32, usize);
+
+    fn same(&self, a: u32, b: u32) -> bool {
+        a == b
+    }
+
+    /// A number that the same characters share, and others hardly.
+    fn class(&self, c: u32) -> u64 {
+        u64::from(c) + 1
+    }
+}
+
+struct Bytes;
+
+impl Alphabet for Bytes {
+    fn decode(&self, text: &[u8], at: usize) -> (u32, usize) {
+        (u32::from(text[at]), 1)
+    }
+}
+
+struct Codes;
+
+impl Alphabet for Codes {
+    fn decode(&self, text: &[u8], at: usize) -> (u32, usize) {
+        chars::decode(text, at)
+    }
+}
+
+impl Alphabet for &'static Weights {
+    fn decode(&self, text: &[u8], at: usize) -> (u32, usize) {
+        chars::decode(text, at)
+    }
+
+    fn same(&self, a: u32, b: u32) -> bool {
+        a == b || self.same_char(a, b)
+    }
+
+    fn class(&self, c: u32) -> u64 {
+        self.char_class(c)
     }
 }
 
 /// One step of a pattern.
+#[derive(Clone, Copy)]
 enum Step {
     AnyString,
     AnyChar,
     Char(u32),
 }
 
-fn walk(
-    pattern: &[u8],
-    text: &[u8],
+/// The steps between two `%`.
+struct Segment {
+    /// Where it begins in the pattern.
+    from: usize,
+    chars: usize,
+    has_any_char: bool,
+    /// Behind the `%` that ends it; none at the end of the pattern.
+    next: Option<usize>,
+}
+
+struct Matcher<'a, A> {
+    alphabet: A,
+    pattern: &'a [u8],
+    text: &'a [u8],
     escape: Option<u32>,
-    decode: impl Fn(&[u8], usize) -> (u32, usize),
-    same: impl Fn(u32, u32) -> bool,
-) -> bool {
-    let step_at = |at: usize| {
-        let (c, len) = decode(pattern, at);
+}
+
+impl<'a, A: Alphabet> Matcher<'a, A> {
+    fn new(alphabet: A, pattern: &'a [u8], text: &'a [u8], escape: Option<u32>) -> Matcher<'a, A> {
+        Matcher {
+            alphabet,
+            pattern,
+            text,
+            escape,
+        }
+    }
+
+    fn matches(&self) -> bool {
+        let head = self.segment(0);
+        let Some(mut at) = self.at_place(&head, 0) else {
+            return false;
+        };
+        let mut next = head.next;
+        while let Some(from) = next {
+            let segment = self.segment(from);
+            next = segment.next;
+            if segment.chars == 0 {
+                if next.is_none() {
+                    return true;
+                }
+                continue;
+            }
+            let found = match next {
+                Some(_) => self.find(&segment, at),
+                None => self
+                    .last_chars(segment.chars, at)
+                    .and_then(|at| self.at_place(&segment, at)),
+            };
+            match found {
+                Some(end) => at = end,
+                None => return false,
+            }
+        }
+        at == self.text.len()
+    }
+
+    /// The step at an offset of the pattern, and the offset behind it.
+    fn step_at(&self, at: usize) -> (Step, usize) {
+        let (c, len) = self.alphabet.decode(self.pattern, at);
         let next = at + len;
-        if Some(c) == escape && next < pattern.len() {
-            let (c, len) = decode(pattern, next);
+        if Some(c) == self.escape && next < self.pattern.len() {
+            let (c, len) = self.alphabet.decode(self.pattern, next);
             return (Step::Char(c), next + len);
         }
         let step = match char::from_u32(c) {
@@ -49,52 +142,126 @@ fn walk(
             _ => Step::Char(c),
         };
         (step, next)
-    };
+    }
 
-    let (mut at, mut in_pattern) = (0, 0);
-    // Where to go on after a mismatch: behind the last `%`, with the text from which it last tried.
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        let mut advanced = false;
-        if in_pattern < pattern.len() {
-            let (step, after) = step_at(in_pattern);
+    fn segment(&self, from: usize) -> Segment {
+        let mut segment = Segment {
+            from,
+            chars: 0,
+            has_any_char: false,
+            next: None,
+        };
+        let mut at = from;
+        while at < self.pattern.len() {
+            let (step, next) = self.step_at(at);
+            at = next;
             match step {
                 Step::AnyString => {
-                    if after == pattern.len() {
-                        return true;
-                    }
-                    retry = Some((after, at));
-                    in_pattern = after;
-                    continue;
+                    segment.next = Some(next);
+                    break;
                 }
-                Step::AnyChar | Step::Char(_) if at >= text.len() => {}
-                Step::AnyChar => {
-                    at += decode(text, at).1;
-                    in_pattern = after;
-                    advanced = true;
-                }
-                Step::Char(wanted) => {
-                    let (found, len) = decode(text, at);
-                    if found == wanted || same(found, wanted) {
-                        at += len;
-                        in_pattern = after;
-                        advanced = true;
-                    }
-                }
+                Step::AnyChar => segment.has_any_char = true,
+                Step::Char(_) => {}
             }
-        } else if at == text.len() {
-            return true;
+            segment.chars += 1;
         }
-        if advanced {
-            continue;
-        }
-        match retry {
-            Some((behind, from)) if from < text.len() => {
-                at = from + decode(text, from).1;
-                in_pattern = behind;
-                retry = Some((behind, at));
+        segment
+    }
+
+    /// Where the segment ends in the text when it begins at `at`.
+    fn at_place(&self, segment: &Segment, at: usize) -> Option<usize> {
+        self.try_place(segment, at).ok()
+    }
+
+    /// As [`at_place`](Self::at_place); the error is how many characters were compared.
+    fn try_place(&self, segment: &Segment, mut at: usize) -> Result<usize, usize> {
+        let mut in_pattern = segment.from;
+        for compared in 0..segment.chars {
+            if at >= self.text.len() || !governor::go_on() {
+                return Err(compared);
             }
-            _ => return false,
+            let (step, next) = self.step_at(in_pattern);
+            let (found, len) = self.alphabet.decode(self.text, at);
+            match step {
+                Step::Char(wanted) if found != wanted && !self.alphabet.same(found, wanted) => return Err(compared + 1),
+                _ => {}
+            }
+            (at, in_pattern) = (at + len, next);
+        }
+        Ok(at)
+    }
+
+    /// Where the last `chars` characters of the text begin, at `at` or behind it.
+    fn last_chars(&self, chars: usize, at: usize) -> Option<usize> {
+        let mut left = 0usize;
+        let mut end = at;
+        while end < self.text.len() {
+            end += self.alphabet.decode(self.text, end).1;
+            left += 1;
+        }
+        let mut start = at;
+        for _ in 0..left.checked_sub(chars)? {
+            start += self.alphabet.decode(self.text, start).1;
+        }
+        Some(start)
+    }
+
+    /// The end of the segment's first place at or behind `at`.
+    fn find(&self, segment: &Segment, mut at: usize) -> Option<usize> {
+        /// Comparisons for each place tried that are fewer than the fingerprint costs.
+        const CHEAP: usize = 8;
+        let (mut tried, mut compared) = (1usize, 0);
+        while at < self.text.len() {
+            match self.try_place(segment, at) {
+                Ok(end) => return Some(end),
+                Err(steps) => compared += steps,
+            }
+            if !segment.has_any_char && compared > CHEAP * (tried + segment.chars) {
+                return self.find_by_fingerprint(segment, at);
+            }
+            at += self.alphabet.decode(self.text, at).1;
+            tried += 1;
+            if !governor::go_on() {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn find_by_fingerprint(&self, segment: &Segment, at: usize) -> Option<usize> {
+        let mut wanted = Window::new();
+        let mut window = Window::new();
+        let (mut start, mut end, mut in_pattern) = (at, at, segment.from);
+        for _ in 0..segment.chars {
+            if end >= self.text.len() {
+                return None;
+            }
+            if let (Step::Char(c), next) = self.step_at(in_pattern) {
+                wanted.enter(self.alphabet.class(c));
+                in_pattern = next;
+            }
+            let (c, len) = self.alphabet.decode(self.text, end);
+            window.enter(self.alphabet.class(c));
+            end += len;
+        }
+        loop {
+            if !governor::go_on() {
+                return None;
+            }
+            if window.shows(&wanted)
+                && let Some(end) = self.at_place(segment, start)
+            {
+                return Some(end);
+            }
+            if end >= self.text.len() {
+                return None;
+            }
+            let (first, len) = self.alphabet.decode(self.text, start);
+            window.leave(self.alphabet.class(first));
+            start += len;
+            let (c, len) = self.alphabet.decode(self.text, end);
+            window.enter(self.alphabet.class(c));
+            end += len;
         }
     }
 }

@@ -24,6 +24,7 @@ mod chars;
 mod key;
 mod like;
 mod names;
+mod rolling;
 mod search;
 mod table;
 mod uca;
@@ -38,6 +39,7 @@ use std::hash::Hasher;
 use serde::{Deserialize, Serialize};
 
 pub use names::UnknownCollation;
+pub use search::Finder;
 use weights::Family;
 
 /// A collation, by the number that it has in MySQL's protocol. The names are MySQL's own.
@@ -128,7 +130,7 @@ impl CollationId {
 
     /// Whether `text LIKE pattern ESCAPE escape`. `None` means that no character escapes.
     ///
-    /// Takes time in proportion to the product of the lengths at worst.
+    /// Takes time in proportion to the sum of the lengths; for segments with `_`, to the product of the lengths at worst.
     pub fn like(self, pattern: &[u8], text: &[u8], escape: Option<char>) -> bool {
         like::matches(self, pattern, text, escape)
     }

@@ -1,13 +1,17 @@
-//! Finding a string in a string.
+//! Finding a string in a string, in time in proportion to their lengths.
 //!
 //! A place in the haystack that matches takes as many bytes as the needle, in the collation's own character set.
 
-use std::cmp::Ordering;
+use memchr::memmem;
 
 use super::CollationId;
-use super::chars;
-use super::weights::Family;
-use crate::charset::char_count;
+use super::rolling::Window;
+use super::weights::{Family, Unit};
+
+/// A longer needle is looked for by fingerprint, which can pause anywhere.
+const LONG_NEEDLE: usize = 64 << 10;
+/// Bytes that are searched in one go.
+const CHUNK: usize = 256 << 10;
 
 pub(super) fn find(collation: CollationId, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
     if from > haystack.len() {
@@ -16,29 +20,71 @@ pub(super) fn find(collation: CollationId, haystack: &[u8], needle: &[u8], from:
     if needle.is_empty() {
         return Some(from);
     }
-    // The starts that leave room for the needle's bytes.
-    let mut room = from..(haystack.len() + 1).saturating_sub(needle.len());
     match collation.family() {
-        Family::Bytes | Family::Utf8 => {
-            room.find(|&at| haystack[at] == needle[0] && &haystack[at..at + needle.len()] == needle)
+        Family::Bytes | Family::Utf8 => Finder::new(needle).find(haystack, from),
+        Family::Weights(weights) if collation.charset().max_bytes_per_char() > 1 => {
+            weights.find(haystack, needle, from, Unit::Bytes)
         }
-        Family::Weights(weights) => {
-            let same = |at: usize, end: usize| weights.compare_unpadded(&haystack[at..end], needle) == Ordering::Equal;
-            let starts = |range: std::ops::Range<usize>| range.filter(|&at| chars::is_boundary(haystack, at));
-            if collation.charset().max_bytes_per_char() > 1 {
-                return starts(room)
-                    .find(|&at| chars::is_boundary(haystack, at + needle.len()) && same(at, at + needle.len()));
+        Family::Weights(weights) => weights.find(haystack, needle, from, Unit::Chars),
+    }
+}
+
+/// Finds the same bytes again and again.
+pub struct Finder<'n> {
+    needle: &'n [u8],
+    /// None for a long needle.
+    short: Option<memmem::Finder<'n>>,
+}
+
+impl<'n> Finder<'n> {
+    pub fn new(needle: &'n [u8]) -> Finder<'n> {
+        Finder {
+            needle,
+            short: (needle.len() <= LONG_NEEDLE).then(|| memmem::Finder::new(needle)),
+        }
+    }
+
+    /// The offset of the first place at or after `from` where the needle stands.
+    pub fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
+        let Some(finder) = &self.short else {
+            return find_long(haystack, self.needle, from);
+        };
+        let mut from = from;
+        while haystack.len().checked_sub(from)? >= self.needle.len() {
+            if !governor::go_on() {
+                return None;
             }
-            // One byte a character: as many characters as the needle has.
-            let mut end = from + chars::offset_of(&haystack[from..], char_count(needle).saturating_sub(1));
-            starts(from..haystack.len()).find(|&at| {
-                if end >= haystack.len() {
-                    return false;
-                }
-                end += chars::decode(haystack, end).1;
-                // In bytes that are not UTF-8 the characters of the two walks may differ.
-                at <= end && same(at, end)
-            })
+            // A place in the next chunk may end behind it.
+            let end = (from + CHUNK + self.needle.len() - 1).min(haystack.len());
+            if let Some(at) = finder.find(&haystack[from..end]) {
+                return Some(from + at);
+            }
+            from += CHUNK;
         }
+        None
+    }
+}
+
+fn find_long(haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+    let weight = |byte: u8| u64::from(byte) + 1;
+    let mut wanted = Window::new();
+    let mut window = Window::new();
+    let end = from.checked_add(needle.len()).filter(|end| *end <= haystack.len())?;
+    for (&byte, &of_needle) in haystack[from..end].iter().zip(needle) {
+        window.enter(weight(byte));
+        wanted.enter(weight(of_needle));
+    }
+    let mut start = from;
+    loop {
+        if !governor::go_on() {
+            return None;
+        }
+        let end = start + needle.len();
+        if window.shows(&wanted) && &haystack[start..end] == needle {
+            return Some(start);
+        }
+        window.enter(weight(*haystack.get(end)?));
+        window.leave(weight(haystack[start]));
+        start += 1;
     }
 }

@@ -335,3 +335,110 @@ proptest! {
         prop_assert_eq!(naive, collation.like(pattern.as_bytes(), text.as_bytes(), Some('\\')));
     }
 }
+
+/// Every pattern that segments, `%`, `_` and escapes can make, against the definition; the texts are long enough that a segment
+/// is looked for by fingerprint.
+#[test]
+fn like_agrees_with_its_definition_where_places_nearly_match() {
+    let same = |a: char, b: char| a.eq_ignore_ascii_case(&b) || (a == 'é' && b == 'e') || (a == 'e' && b == 'é');
+    for run in [1usize, 3, 20] {
+        for end in ["b", "é", "%", ""] {
+            let text = format!("{}{end}{}", "aA".repeat(run), "a".repeat(run));
+            for piece in ["a", "e", "_", "\\%", "ab", "aab", "a_b"] {
+                for repeat in [1usize, 2, 16] {
+                    for shape in ["%P%", "%P", "P%", "%P%P%", "%P%b%"] {
+                        let pattern = shape.replace('P', &piece.repeat(repeat));
+                        let chars = |text: &str| text.chars().collect::<Vec<char>>();
+                        // The definition takes exponential time in the number of segments, but they are few.
+                        assert_eq!(
+                            UTF8MB4_0900_AI_CI.like(pattern.as_bytes(), text.as_bytes(), Some('\\')),
+                            naive_like(&chars(&pattern), &chars(&text), &same),
+                            "{text:?} LIKE {pattern:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn finding_agrees_with_its_definition() {
+    let haystacks = [
+        "aaaaÉb éßss😀é",
+        "ßßss",
+        "e\u{301}ée",
+        "abcabcabd",
+        "ααΑβ",
+        "日本日本語",
+    ];
+    let needles = ["é", "e", "ss", "ß", "abd", "Aβ", "日本語", "\u{301}", "b ", "😀"];
+    let all = [
+        UTF8MB4_0900_AI_CI,
+        UTF8MB4_0900_AS_CI,
+        UTF8MB4_0900_AS_CS,
+        UTF8MB4_UNICODE_CI,
+        UTF8MB4_GENERAL_CI,
+        LATIN1_SWEDISH_CI,
+        UTF8MB4_BIN,
+    ];
+    for collation in all {
+        for (haystack, needle) in haystacks.iter().flat_map(|h| needles.map(|n| (*h, n))) {
+            let place = |at: usize| {
+                let rest = &haystack[at..];
+                let end = match collation.charset().max_bytes_per_char() {
+                    1 => rest
+                        .char_indices()
+                        .nth(needle.chars().count())
+                        .map_or(rest.len(), |(end, _)| end),
+                    _ => needle.len(),
+                };
+                let enough =
+                    collation.charset().max_bytes_per_char() > 1 || rest.chars().count() >= needle.chars().count();
+                enough
+                    && rest.get(..end).is_some_and(|part| {
+                        let unpadded = |text: &str| format!("{text}\u{1}x");
+                        collation == UTF8MB4_BIN && part == needle
+                            || collation != UTF8MB4_BIN
+                                && collation.equal(unpadded(part).as_bytes(), unpadded(needle).as_bytes())
+                    })
+            };
+            assert_eq!(
+                collation.find(haystack.as_bytes(), needle.as_bytes(), 0),
+                haystack.char_indices().map(|(at, _)| at).find(|at| place(*at)),
+                "{needle:?} in {haystack:?} under {}",
+                collation.name()
+            );
+        }
+    }
+}
+
+/// Each of these takes minutes where the time is the product of the lengths.
+#[test]
+fn searching_takes_linear_time() {
+    const LEN: usize = 20_000;
+    let haystack = "a".repeat(2 * LEN);
+    let needle = "a".repeat(LEN) + "b";
+    for collation in [
+        UTF8MB4_0900_AI_CI,
+        UTF8MB4_0900_AS_CS,
+        UTF8MB4_GENERAL_CI,
+        LATIN1_SWEDISH_CI,
+        UTF8MB4_BIN,
+        BINARY,
+    ] {
+        assert_eq!(collation.find(haystack.as_bytes(), needle.as_bytes(), 0), None);
+        for pattern in [
+            format!("%{needle}%"),
+            format!("%{needle}"),
+            format!("%{}%{needle}%", "a".repeat(LEN / 2)),
+        ] {
+            assert!(!collation.like(pattern.as_bytes(), haystack.as_bytes(), Some('\\')));
+        }
+    }
+    let short = [b"a".repeat(200), b"b".to_vec()].concat();
+    assert_eq!(
+        super::Finder::new(&short).find(&[haystack.as_bytes(), b"b"].concat(), 7),
+        Some(2 * LEN - 200)
+    );
+}

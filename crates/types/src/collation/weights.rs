@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use super::key::{KeyCodes, KeySink};
+use super::rolling::{self, Window};
 use super::table::{self, EightBit, General};
 use super::uca::{self, Uca};
 use super::{CollationId, Pad, chars};
@@ -73,6 +74,25 @@ struct Expansion {
     weights: [u32; MAX_EXPANSION],
     len: usize,
 }
+
+/// What the length of a place in a text is counted in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Chars,
+}
+
+impl Unit {
+    fn of(self, bytes: usize) -> usize {
+        match self {
+            Unit::Bytes => bytes,
+            Unit::Chars => 1,
+        }
+    }
+}
+
+/// A window over a text for each level.
+type Windows = [Window; 3];
 
 impl Weights {
     pub(super) const fn new(ascii: [AsciiWeights; 3], source: Source, levels: u8, pad: Pad) -> Weights {
@@ -246,6 +266,100 @@ impl Weights {
                 }
             }
         }
+    }
+
+    /// The first place at or after `from` that takes as much room as `needle` and has its weights. `needle` is not empty.
+    pub(super) fn find(&self, haystack: &[u8], needle: &[u8], from: usize, unit: Unit) -> Option<usize> {
+        let mut expansion = Expansion::EMPTY;
+        let mut wanted: Windows = std::array::from_fn(|_| Window::new());
+        let (mut at, mut room) = (0, 0);
+        while at < needle.len() {
+            let len = self.each_weight(needle, at, &mut expansion, |level, weight| wanted[level].enter(weight));
+            at += len;
+            room += unit.of(len);
+        }
+        let mut windows: Windows = std::array::from_fn(|_| Window::new());
+        let (mut start, mut end, mut taken) = (from, from, 0);
+        loop {
+            if !governor::go_on() {
+                return None;
+            }
+            while taken < room {
+                if end >= haystack.len() {
+                    return None;
+                }
+                let len = self.each_weight(haystack, end, &mut expansion, |level, weight| {
+                    windows[level].enter(weight)
+                });
+                end += len;
+                taken += unit.of(len);
+            }
+            if taken == room
+                && windows.iter().zip(&wanted).all(|(window, wanted)| window.shows(wanted))
+                && self.compare_unpadded(&haystack[start..end], needle) == Ordering::Equal
+            {
+                return Some(start);
+            }
+            let len = self.each_weight(haystack, start, &mut expansion, |level, weight| {
+                windows[level].leave(weight)
+            });
+            start += len;
+            taken -= unit.of(len);
+        }
+    }
+
+    /// Shows all weights of the character at `at` with their levels, and gives its length in bytes.
+    #[inline]
+    fn each_weight(
+        &self,
+        text: &[u8],
+        at: usize,
+        expansion: &mut Expansion,
+        mut show: impl FnMut(usize, u64),
+    ) -> usize {
+        let byte = text[at];
+        if byte < 0x80 {
+            for level in 0..usize::from(self.levels) {
+                let weight = self.ascii[level][usize::from(byte)];
+                if weight != 0 {
+                    show(level, u64::from(weight));
+                }
+            }
+            return 1;
+        }
+        let (c, len) = chars::decode(text, at);
+        for level in 0..self.levels {
+            self.expand(c, level, expansion);
+            for &weight in expansion.as_slice() {
+                show(usize::from(level), u64::from(weight));
+            }
+        }
+        len
+    }
+
+    /// A number that characters share when [`same_char`](Self::same_char) says so, and hardly otherwise.
+    pub(super) fn char_class(&self, c: u32) -> u64 {
+        let mut class = rolling::Sequence::new();
+        if c < 0x80 {
+            for ascii in &self.ascii[..usize::from(self.levels)] {
+                match ascii[c as usize] {
+                    0 => {}
+                    weight => class.add(u64::from(weight)),
+                }
+                class.add(0);
+            }
+            return class.number();
+        }
+        let mut expansion = Expansion::EMPTY;
+        for level in 0..self.levels {
+            self.expand(c, level, &mut expansion);
+            expansion
+                .as_slice()
+                .iter()
+                .for_each(|&weight| class.add(u64::from(weight)));
+            class.add(0);
+        }
+        class.number()
     }
 
     /// Whether two characters have the same weights at every level.

@@ -184,12 +184,14 @@ impl Decimal {
     }
 
     fn drop_digits(self, digits: i32, how: Rounding) -> Result<Decimal, Overflow> {
+        // One place before the first digit there is nothing left, and the places before that are no different.
+        let digits = digits.max(-i32::from(MAX_PRECISION) - 1);
         let scale = digits.clamp(0, i32::from(MAX_SCALE)) as u8;
         if scale >= self.scale && digits >= 0 {
             let coefficient = self.rescaled(scale).ok_or(Overflow)?;
             return checked(coefficient, scale, self.negative);
         }
-        let dropped = i32::from(self.scale) - digits.max(-i32::from(MAX_PRECISION) - 1);
+        let dropped = i32::from(self.scale) - digits;
         if dropped > 77 {
             return Ok(Decimal::ZERO);
         }

@@ -169,7 +169,10 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
                 Decimal::pack(Wide::pow10(u32::from(MAX_PRECISION) - 1), scale, negative),
                 false,
             ),
-            None => (Decimal::max(MAX_PRECISION, 0), true),
+            None => {
+                let max = Decimal::max(MAX_PRECISION, 0);
+                (if negative { -max } else { max }, true)
+            }
         },
     };
     ParsedDecimal {

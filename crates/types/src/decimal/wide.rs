@@ -123,7 +123,11 @@ impl Wide {
 
     /// `self * 10^n`, or `None` beyond 256 bits.
     pub fn mul_pow10(self, n: u32) -> Option<Wide> {
-        narrow(self.mul(Wide::pow10(n)))
+        if self.is_zero() {
+            return Some(self);
+        }
+        let power = POWERS_OF_TEN.get(n as usize)?;
+        narrow(self.mul(*power))
     }
 
     /// Quotient and remainder by a divisor that is not zero.

@@ -115,22 +115,40 @@ impl fmt::Debug for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// Most bytes of a message that arguments are filled into (MySQL's `MYSQL_ERRMSG_SIZE`, with the zero at its end).
+const MAX_MESSAGE: usize = 511;
+
+/// Takes text up to [`MAX_MESSAGE`], then fails: an argument may be a value of many megabytes.
+struct Message(String);
+
+impl fmt::Write for Message {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_MESSAGE.saturating_sub(self.0.len());
+        let end = text.floor_char_boundary(room);
+        self.0.push_str(&text[..end]);
+        if end < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
 fn fill(format: &str, args: &[&dyn fmt::Display]) -> String {
     use fmt::Write;
-    let mut out = String::with_capacity(format.len() + 16);
+    debug_assert_eq!(
+        format.matches('%').count(),
+        args.len(),
+        "not the number of arguments that {format:?} takes"
+    );
+    let mut out = Message(String::with_capacity(format.len() + 16));
     let mut args = args.iter();
     for (i, piece) in format.split('%').enumerate() {
-        if i > 0 {
-            let arg = args.next();
-            debug_assert!(arg.is_some(), "too few arguments for {format:?}");
-            if let Some(arg) = arg {
-                write!(out, "{arg}").expect("writing to a String does not fail");
-            }
+        let filled = match if i > 0 { args.next() } else { None } {
+            Some(arg) => write!(out, "{arg}"),
+            None => Ok(()),
+        };
+        if filled.and_then(|()| out.write_str(piece)).is_err() {
+            break;
         }
-        out.push_str(piece);
     }
-    debug_assert!(args.next().is_none(), "too many arguments for {format:?}");
-    out
+    out.0
 }
 
 /// The `Level` column of `SHOW WARNINGS`.
@@ -249,6 +267,14 @@ mod tests {
     fn arguments_may_hold_percent_signs() {
         let e = SqlError::new(ErrorKind::DupEntry, &[&"100%", &"t.k"]);
         assert_eq!(e.message(), "Duplicate entry '100%' for key 't.k'");
+    }
+
+    #[test]
+    fn a_message_has_an_end() {
+        let long = "é".repeat(1 << 20);
+        let e = SqlError::new(ErrorKind::DupEntry, &[&long, &"t.k"]);
+        assert_eq!(e.message().len(), MAX_MESSAGE);
+        assert!(e.message().starts_with("Duplicate entry 'éé"));
     }
 
     #[test]

@@ -42,6 +42,56 @@ mod tag {
 
 /// Appends the binary form.
 pub(super) fn encode(node: &Node, out: &mut Vec<u8>) {
+    let mut wide = Vec::new();
+    let len = measure(node, &mut wide);
+    out.reserve(len);
+    write(node, &mut wide.iter().copied(), out);
+}
+
+/// The length of the binary form.
+pub(super) fn encoded_len(node: &Node) -> usize {
+    measure(node, &mut Vec::new())
+}
+
+/// The length of the binary form. Appends for each container, outer ones first, whether it is wide: what is inside of a container
+/// says so, and is measured once however deep it is.
+fn measure(node: &Node, wide: &mut Vec<bool>) -> usize {
+    governor::pause();
+    let mut container = |count: usize, contents: &mut dyn FnMut(&mut Vec<bool>) -> (usize, usize)| {
+        let place = wide.len();
+        wide.push(false);
+        let (names, values) = contents(wide);
+        wide[place] = [count, names, values].iter().any(|number| number >> 16 != 0);
+        (width(wide[place]), names + values)
+    };
+    1 + match node {
+        Node::Null | Node::Bool(_) => 0,
+        Node::Int(_) | Node::UInt(_) | Node::Double(_) => 8,
+        Node::Decimal(v) => 1 + Decimal::sortable_len(v.precision()),
+        Node::Str(v) => v.len(),
+        Node::Array(items) => {
+            let (width, contents) = container(items.len(), &mut |wide| {
+                (0, items.iter().map(|item| measure(item, wide)).sum())
+            });
+            width + items.len() * width + contents
+        }
+        Node::Object(members) => {
+            let (width, contents) = container(members.len(), &mut |wide| {
+                let names = members.iter().map(|(name, _)| name.len()).sum();
+                (names, members.iter().map(|(_, value)| measure(value, wide)).sum())
+            });
+            width + 2 * members.len() * width + contents
+        }
+        Node::Date(_) => 3,
+        Node::Time(_) => 1 + 8,
+        Node::DateTime(_) => 1 + 3 + 5,
+        Node::Opaque(_, bytes) => 1 + bytes.len(),
+    }
+}
+
+/// Writes the form; `wide` says of each container, outer ones first, whether it is.
+fn write(node: &Node, wide: &mut dyn Iterator<Item = bool>, out: &mut Vec<u8>) {
+    governor::pause();
     match node {
         Node::Null => out.push(tag::NULL),
         Node::Bool(v) => out.push(if *v { tag::TRUE } else { tag::FALSE }),
@@ -53,24 +103,31 @@ pub(super) fn encode(node: &Node, out: &mut Vec<u8>) {
             v.write_sortable(v.scale(), Decimal::sortable_len(v.precision()), out);
         }
         Node::Str(v) => push(tag::STRING, v.as_bytes(), out),
-        Node::Array(items) => encode_container(tag::ARRAY, items.len(), out, |wide, out| {
-            encode_parts(items.iter(), wide, out, encode)
-        }),
-        Node::Object(members) => encode_container(tag::OBJECT, members.len(), out, |wide, out| {
-            let mut names = Vec::new();
-            let fits = encode_parts(members.iter(), wide, &mut names, |(name, _), out| {
-                out.extend(name.as_bytes())
-            });
-            let mut values = Vec::new();
-            let fits = fits && encode_parts(members.iter(), wide, &mut values, |(_, value), out| encode(value, out));
+        Node::Array(items) => {
+            let width = write_head(tag::ARRAY, items.len(), wide, out);
+            let mut ends = reserve(items.len() * width, out);
+            let first = out.len();
+            for item in items {
+                write(item, wide, out);
+                write_end(&mut ends, first, width, out);
+            }
+        }
+        Node::Object(members) => {
+            let width = write_head(tag::OBJECT, members.len(), wide, out);
             // Both tables stand before both contents.
-            let table = members.len() * width(wide);
-            out.extend_from_slice(&names[..table]);
-            out.extend_from_slice(&values[..table]);
-            out.extend_from_slice(&names[table..]);
-            out.extend_from_slice(&values[table..]);
-            fits
-        }),
+            let mut ends = reserve(members.len() * width, out);
+            let mut value_ends = reserve(members.len() * width, out);
+            let first = out.len();
+            for (name, _) in members.iter() {
+                out.extend_from_slice(name.as_bytes());
+                write_end(&mut ends, first, width, out);
+            }
+            let first = out.len();
+            for (_, value) in members.iter() {
+                write(value, wide, out);
+                write_end(&mut value_ends, first, width, out);
+            }
+        }
         Node::Date(v) => push(tag::DATE, &v.to_packed().to_le_bytes()[..3], out),
         Node::Time(v) => {
             push(tag::TIME, &[v.fsp], out);
@@ -97,43 +154,26 @@ fn width(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
-/// Writes a container narrow, or wide if `contents` says that it does not fit.
-fn encode_container(tag: u8, count: usize, out: &mut Vec<u8>, contents: impl Fn(bool, &mut Vec<u8>) -> bool) {
-    let start = out.len();
-    for wide in [false, true] {
-        out.truncate(start);
-        out.push(if wide { tag | tag::WIDE } else { tag });
-        out.extend_from_slice(&(count as u32).to_le_bytes()[..width(wide)]);
-        if count >> 16 == 0 || wide {
-            let fits = contents(wide, out);
-            if fits || wide {
-                return;
-            }
-        }
-    }
+/// The tag and the count of a container; the width of its offsets.
+fn write_head(tag: u8, count: usize, wide: &mut dyn Iterator<Item = bool>, out: &mut Vec<u8>) -> usize {
+    let wide = wide.next().expect("every container was measured");
+    out.push(if wide { tag | tag::WIDE } else { tag });
+    out.extend_from_slice(&(count as u32).to_le_bytes()[..width(wide)]);
+    width(wide)
 }
 
-/// Appends a table of end offsets and the parts. False if an offset did not fit.
-fn encode_parts<T>(
-    parts: impl ExactSizeIterator<Item = T>,
-    wide: bool,
-    out: &mut Vec<u8>,
-    write: impl Fn(T, &mut Vec<u8>),
-) -> bool {
-    let width = width(wide);
-    let mut table = out.len();
-    out.resize(table + parts.len() * width, 0);
-    let first = out.len();
-    for part in parts {
-        write(part, out);
-        let end = (out.len() - first) as u32;
-        if !wide && end >> 16 != 0 {
-            return false;
-        }
-        out[table..table + width].copy_from_slice(&end.to_le_bytes()[..width]);
-        table += width;
-    }
-    true
+/// Room for a table of that many bytes, and where it is.
+fn reserve(bytes: usize, out: &mut Vec<u8>) -> usize {
+    let place = out.len();
+    out.resize(place + bytes, 0);
+    place
+}
+
+/// Enters into a table where the part that was written last ends, counted from the first.
+fn write_end(place: &mut usize, first: usize, width: usize, out: &mut [u8]) {
+    let end = (out.len() - first) as u32;
+    out[*place..*place + width].copy_from_slice(&end.to_le_bytes()[..width]);
+    *place += width;
 }
 
 /// The elements of an array.
@@ -232,6 +272,13 @@ impl<'a> ObjectRef<'a> {
 }
 
 impl<'a> JsonRef<'a> {
+    /// Whether it is an array or an object; unlike [`view`](Self::view), does not look at the content.
+    pub(super) fn is_container(self) -> bool {
+        self.0
+            .first()
+            .is_some_and(|tag| matches!(tag & !tag::WIDE, tag::ARRAY | tag::OBJECT))
+    }
+
     /// What the value is.
     pub fn view(self) -> JsonView<'a> {
         view(self.0).expect("the document was valid when it was made or loaded")

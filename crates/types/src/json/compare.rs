@@ -3,12 +3,14 @@
 use super::{BIT_TYPE, JsonRef, JsonView};
 use crate::decimal::Decimal;
 use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 impl<'a> JsonRef<'a> {
     /// MySQL's order: kinds first (null, numbers, strings, objects, arrays, booleans, dates, times, datetimes, opaque values),
     /// numbers exactly, strings by bytes, arrays by the first different element.
     pub fn compare(self, other: JsonRef<'_>) -> Ordering {
+        governor::pause();
         let (a, b) = (self.view(), other.view());
         rank(&a).cmp(&rank(&b)).then_with(|| compare_same_rank(a, b))
     }
@@ -39,10 +41,17 @@ impl<'a> JsonRef<'a> {
     /// JSON_CONTAINS: a scalar contains its equal, an array what its elements contain and arrays of such, an object objects whose
     /// members it contains.
     pub fn contains(self, candidate: JsonRef<'_>) -> bool {
+        if !governor::go_on() {
+            return false;
+        }
         match (self.view(), candidate.view()) {
-            (JsonView::Array(target), JsonView::Array(items)) => items
+            (JsonView::Array(target), JsonView::Array(items)) if target.len() * items.len() <= FEW_PAIRS => items
                 .iter()
                 .all(|item| target.iter().any(|element| contains_element(element, item))),
+            (JsonView::Array(_), JsonView::Array(items)) => {
+                let target = Reachable::of(self);
+                items.iter().all(|item| target.contains(item))
+            }
             (JsonView::Array(target), _) => target.iter().any(|element| element.contains(candidate)),
             (JsonView::Object(target), JsonView::Object(members)) => members
                 .iter()
@@ -54,7 +63,10 @@ impl<'a> JsonRef<'a> {
     /// JSON_OVERLAPS: two arrays share an element, two objects a member, two scalars are equal; a scalar is an array of one.
     pub fn overlaps(self, other: JsonRef<'_>) -> bool {
         match (self.view(), other.view()) {
-            (JsonView::Array(a), JsonView::Array(b)) => a.iter().any(|x| b.iter().any(|y| x.compare(y).is_eq())),
+            (JsonView::Array(a), JsonView::Array(b)) => {
+                let elements = ValueSet::of(a.iter());
+                b.iter().any(|value| elements.has(value))
+            }
             (JsonView::Array(a), _) => a.iter().any(|x| x.compare(other).is_eq()),
             (_, JsonView::Array(b)) => b.iter().any(|y| y.compare(self).is_eq()),
             (JsonView::Object(a), JsonView::Object(b)) => a
@@ -65,10 +77,101 @@ impl<'a> JsonRef<'a> {
     }
 }
 
+/// So many pairs are compared faster than put into a table.
+const FEW_PAIRS: usize = 64;
+
 /// Within arrays, an array is contained by an array element only.
 fn contains_element(element: JsonRef<'_>, item: JsonRef<'_>) -> bool {
     let is_array = |v: JsonRef<'_>| matches!(v.view(), JsonView::Array(_));
     (!is_array(item) || is_array(element)) && element.contains(item)
+}
+
+/// Values that are looked up by their hash.
+struct ValueSet<'a> {
+    values: HashMap<u64, Vec<JsonRef<'a>>>,
+    hasher: RandomState,
+}
+
+impl<'a> ValueSet<'a> {
+    fn of(values: impl Iterator<Item = JsonRef<'a>>) -> ValueSet<'a> {
+        let mut set = ValueSet {
+            values: HashMap::new(),
+            hasher: RandomState::new(),
+        };
+        values
+            .take_while(|_| governor::go_on())
+            .for_each(|value| set.add(value));
+        set
+    }
+
+    fn add(&mut self, value: JsonRef<'a>) {
+        let hash = self.hash(value);
+        let alike = self.values.entry(hash).or_default();
+        if !alike.iter().any(|other| other.compare(value).is_eq()) {
+            alike.push(value);
+        }
+    }
+
+    fn has(&self, value: JsonRef<'_>) -> bool {
+        governor::go_on()
+            && self
+                .values
+                .get(&self.hash(value))
+                .is_some_and(|alike| alike.iter().any(|other| other.compare(value).is_eq()))
+    }
+
+    fn hash(&self, value: JsonRef<'_>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        value.hash_value(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// What an array contains, looked up in it many times.
+struct Reachable<'a> {
+    /// Through arrays of arrays, too.
+    scalars: ValueSet<'a>,
+    objects: Vec<JsonRef<'a>>,
+    /// The array's own elements.
+    arrays: Vec<JsonRef<'a>>,
+}
+
+impl<'a> Reachable<'a> {
+    fn of(array: JsonRef<'a>) -> Reachable<'a> {
+        let mut reachable = Reachable {
+            scalars: ValueSet::of(std::iter::empty()),
+            objects: Vec::new(),
+            arrays: Vec::new(),
+        };
+        reachable.add_elements(array, 0);
+        reachable
+    }
+
+    fn add_elements(&mut self, array: JsonRef<'a>, depth: usize) {
+        let JsonView::Array(elements) = array.view() else {
+            return;
+        };
+        for element in elements.iter().take_while(|_| governor::go_on()) {
+            match element.view() {
+                JsonView::Array(_) => {
+                    if depth == 0 {
+                        self.arrays.push(element);
+                    }
+                    self.add_elements(element, depth + 1);
+                }
+                JsonView::Object(_) => self.objects.push(element),
+                _ => self.scalars.add(element),
+            }
+        }
+    }
+
+    fn contains(&self, item: JsonRef<'_>) -> bool {
+        match item.view() {
+            JsonView::Array(_) => self.arrays.iter().any(|element| element.contains(item)),
+            JsonView::Object(_) => self.objects.iter().any(|element| element.contains(item)),
+            _ => self.scalars.has(item),
+        }
+    }
 }
 
 /// The order of kinds; numbers are one kind.
@@ -113,10 +216,15 @@ fn compare_same_rank(a: JsonView<'_>, b: JsonView<'_>) -> Ordering {
     }
 }
 
+/// By their nearest doubles; among numbers that share one, exactly. So the order is total, as sorting needs it.
 fn compare_numbers(a: JsonView<'_>, b: JsonView<'_>) -> Ordering {
+    let nearest = to_f64(a).total_cmp(&to_f64(b));
+    if to_f64(a) != to_f64(b) {
+        return nearest;
+    }
     match (to_exact(a), to_exact(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        _ => to_f64(a).partial_cmp(&to_f64(b)).unwrap_or(Ordering::Equal),
+        _ => Ordering::Equal,
     }
 }
 
@@ -125,6 +233,8 @@ fn to_exact(v: JsonView<'_>) -> Option<Decimal> {
         JsonView::Int(v) => Some(v.into()),
         JsonView::UInt(v) => Some(v.into()),
         JsonView::Decimal(v) => Some(v),
+        // The digits that it prints are a number of their own for each double.
+        JsonView::Double(v) => Decimal::parse(&v.to_string()),
         _ => None,
     }
 }

@@ -109,35 +109,24 @@ impl Node {
     /// JSON_MERGE_PATCH (RFC 7396): members of `patch` replace, null removes; anything that is no object replaces all.
     pub fn merge_patch(self, patch: Node) -> Node {
         let Node::Object(patch) = patch else { return patch };
-        let mut target = match self {
+        let target = match self {
             Node::Object(members) => members,
             _ => Members::default(),
         };
-        for (name, value) in patch {
-            if value == Node::Null {
-                target.remove(&name);
-            } else {
-                let own = target.remove(&name).unwrap_or(Node::Null);
-                target.insert(&name, own.merge_patch(value));
-            }
-        }
-        Node::Object(target)
+        Node::Object(target.merge(patch, |own, value| match value {
+            Node::Null => None,
+            value => Some(own.unwrap_or(Node::Null).merge_patch(value)),
+        }))
     }
 
     /// JSON_MERGE_PRESERVE: arrays are joined, objects merged with both values of a shared name, everything else is put in an
     /// array.
     pub fn merge_preserve(self, other: Node) -> Node {
         match (self, other) {
-            (Node::Object(mut a), Node::Object(b)) => {
-                for (name, value) in b {
-                    let merged = match a.remove(&name) {
-                        Some(own) => own.merge_preserve(value),
-                        None => value,
-                    };
-                    a.insert(&name, merged);
-                }
-                Node::Object(a)
-            }
+            (Node::Object(a), Node::Object(b)) => Node::Object(a.merge(b, |own, value| match own {
+                Some(own) => Some(own.merge_preserve(value)),
+                None => Some(value),
+            })),
             (Node::Array(mut a), Node::Array(b)) => {
                 a.extend(b);
                 Node::Array(a)

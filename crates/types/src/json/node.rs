@@ -69,6 +69,25 @@ impl Members {
         self.position(name).ok().map(|i| self.0.remove(i).1)
     }
 
+    /// Those of both, in one pass; `join` makes one of two values with the same name, or of a value that stands in `other` alone.
+    /// `None` is no member.
+    pub(super) fn merge(self, other: Members, mut join: impl FnMut(Option<Node>, Node) -> Option<Node>) -> Members {
+        let mut merged = Vec::with_capacity(self.len() + other.len());
+        let mut own = self.0.into_iter().peekable();
+        for (name, value) in other.0 {
+            governor::pause();
+            while let Some(before) = own.next_if(|(own, _)| compare_names(own, &name).is_lt()) {
+                merged.push(before);
+            }
+            let same = own.next_if(|(own, _)| *own == name);
+            if let Some(value) = join(same.map(|(_, own)| own), value) {
+                merged.push((name, value));
+            }
+        }
+        merged.extend(own);
+        Members(merged)
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -114,6 +133,11 @@ impl Node {
         }
     }
 
+    /// How many bytes the document takes.
+    pub fn encoded_len(&self) -> usize {
+        super::binary::encoded_len(self)
+    }
+
     /// Whether nesting exceeds what a document may have.
     pub fn is_too_deep(&self) -> bool {
         fn exceeds(node: &Node, left: usize) -> bool {
@@ -129,6 +153,9 @@ impl Node {
 
 impl JsonRef<'_> {
     pub fn to_node(self) -> Node {
+        if !governor::go_on() {
+            return Node::Null;
+        }
         match self.view() {
             JsonView::Null => Node::Null,
             JsonView::Bool(v) => Node::Bool(v),

@@ -84,6 +84,10 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, JsonError> {
+        // The caller learns that the statement has to end; this result is thrown away.
+        if !governor::go_on() {
+            return self.fail(INVALID_VALUE);
+        }
         match self.peek() {
             Some(b'{') if depth < MAX_DEPTH => self.object(depth),
             Some(b'[') if depth < MAX_DEPTH => self.array(depth),

@@ -268,7 +268,7 @@ fn containment_and_measures() {
     let doc = json(r#"[10, {"a": [20, "x"]}]"#);
     let doc = doc.as_ref();
     assert_eq!((doc.depth(), doc.length(), json("[]").as_ref().depth()), (4, 2, 1));
-    assert_eq!(doc.search(&|s| s == "x", 9), ["$[1].a[1]"]);
+    assert_eq!(doc.search(&[], &|s| s == "x", 9), ["$[1].a[1]"]);
     assert_eq!(
         json(r#"{"b": 1, "a": 2}"#).as_ref().keys().unwrap().to_string(),
         r#"["a", "b"]"#

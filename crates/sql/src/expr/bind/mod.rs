@@ -58,6 +58,8 @@ impl<'a> Binder<'a> {
 
     /// Binds an expression that may be a row.
     pub fn bind_any(&mut self, tree: &ast::Expr) -> SqlResult<Expr> {
+        governor::tick()?;
+        governor::descend()?;
         let bound = self.bind_tree(tree)?;
         Ok(self.fold(bound))
     }

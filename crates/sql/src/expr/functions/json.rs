@@ -142,7 +142,9 @@ fn document(args: &Args<'_>, i: usize) -> SqlResult<Json> {
 }
 
 fn parse(text: &str, args: &Args<'_>, i: usize) -> SqlResult<Json> {
-    Json::parse(text).map_err(|error| {
+    let parsed = Json::parse(text);
+    governor::check()?;
+    parsed.map_err(|error| {
         let function = function_name(args);
         SqlError::new(
             ErrorKind::InvalidJsonTextInParam,
@@ -168,8 +170,13 @@ pub(in crate::expr) fn node(value: &Value, expr: &Expr) -> Node {
 
 /// The tree as a document; 3157 when it nests too deeply.
 pub(in crate::expr) fn finish(node: &Node) -> SqlResult<Value> {
+    /// MySQL's limit on a packet.
+    const MAX_BYTES: usize = 1 << 30;
     if node.is_too_deep() {
         return Err(ErrorKind::JsonDocumentTooDeep.into());
+    }
+    if node.encoded_len() > MAX_BYTES {
+        return Err(ErrorKind::JsonValueTooBig.into());
     }
     Ok(Value::Json(Json::from(node)))
 }
@@ -382,43 +389,20 @@ fn search(args: &Args<'_>) -> SqlResult<Value> {
         }
     };
     let accept = |text: &str| CollationId::UTF8MB4_BIN.like(pattern.as_bytes(), text.as_bytes(), escape);
-    let mut found = Vec::new();
-    if args.len() <= 4 {
-        found = document.as_ref().search(&accept, if all { usize::MAX } else { 1 });
-    } else {
-        // Within each path: places of the whole document that lie below it.
-        let everywhere = document.as_ref().search(&accept, usize::MAX);
-        for i in 4..args.len() {
-            let Some(path) = path(args, i)? else {
-                return Ok(Value::Null);
-            };
-            for place in &everywhere {
-                if below(document.as_ref(), &path, place) && !found.contains(place) {
-                    found.push(place.clone());
-                }
-            }
-        }
-        if !all {
-            found.truncate(1);
+    let mut within = Vec::new();
+    for i in 4..args.len() {
+        match path(args, i)? {
+            Some(path) => within.push(path),
+            None => return Ok(Value::Null),
         }
     }
+    let limit = if all { usize::MAX } else { 1 };
+    let found = document.as_ref().search(&within, &accept, limit);
     match found.as_slice() {
         [] => Ok(Value::Null),
         [one] => finish(&Node::Str(one.clone())),
         _ => finish(&Node::Array(found.into_iter().map(Node::Str).collect())),
     }
-}
-
-/// Whether the value at the exact path `place` is, or lies within, one that `path` finds.
-fn below(document: json::JsonRef<'_>, path: &JsonPath, place: &str) -> bool {
-    let Some(target) = JsonPath::parse(place).ok().and_then(|place| document.at(&place)) else {
-        return false;
-    };
-    let target = target.as_bytes().as_ptr_range();
-    document.find(path).into_iter().any(|found| {
-        let found = found.as_bytes().as_ptr_range();
-        found.start <= target.start && target.end <= found.end
-    })
 }
 
 /// The first argument as a tree; `None` when it or a path is NULL.

@@ -165,27 +165,34 @@ impl fmt::Debug for Function {
     }
 }
 
+/// A table for each family.
+const FAMILIES: [&[Function]; 14] = [
+    bit::FUNCTIONS,
+    control::FUNCTIONS,
+    crypto::FUNCTIONS,
+    info::FUNCTIONS,
+    json::FUNCTIONS,
+    network::FUNCTIONS,
+    numeric::FUNCTIONS,
+    regexp::FUNCTIONS,
+    string::FUNCTIONS,
+    temporal::FUNCTIONS,
+    temporal_format::FUNCTIONS,
+    temporal_math::FUNCTIONS,
+    text_format::FUNCTIONS,
+    text_search::FUNCTIONS,
+];
+
+/// Every function: for tests that leave none out.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    FAMILIES.into_iter().flatten()
+}
+
 /// The function of that name, in any letter case.
 pub fn find(name: &str) -> Option<&'static Function> {
     static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-        let families = [
-            bit::FUNCTIONS,
-            control::FUNCTIONS,
-            crypto::FUNCTIONS,
-            info::FUNCTIONS,
-            json::FUNCTIONS,
-            network::FUNCTIONS,
-            numeric::FUNCTIONS,
-            regexp::FUNCTIONS,
-            string::FUNCTIONS,
-            temporal::FUNCTIONS,
-            temporal_format::FUNCTIONS,
-            temporal_math::FUNCTIONS,
-            text_format::FUNCTIONS,
-            text_search::FUNCTIONS,
-        ];
         let mut table = HashMap::new();
-        for function in families.into_iter().flatten() {
+        for function in all() {
             let before = table.insert(function.name, function);
             debug_assert!(before.is_none(), "{} stands in the table twice", function.name);
         }
@@ -252,6 +259,8 @@ pub fn call(
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Value> {
     const FEW: usize = 4;
+    governor::tick()?;
+    governor::descend()?;
     let eval = match function.eval {
         Eval::Lazy(eval) => return eval(expr, args, row, ctx),
         Eval::Strict(eval) | Eval::Exact(eval) | Eval::Nullable(eval) => eval,
@@ -276,13 +285,16 @@ pub fn call(
             return Ok(Value::Null);
         }
     }
-    eval(&Args {
+    let value = eval(&Args {
         name: function.name,
         ty: &expr.ty,
         exprs: args,
         values,
         ctx,
-    })
+    })?;
+    // What was cut short in the middle of a long text is no result.
+    governor::check()?;
+    Ok(value)
 }
 
 /// The standing of the collation of a call's result, for functions that do not say.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use types::collation::Finder;
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use super::args::{Args, Inference, string_type};
@@ -170,16 +171,18 @@ fn replace(args: &Args<'_>) -> SqlResult<Value> {
         return Ok(args.string_result(text.into_owned()));
     }
     let mut out = Vec::with_capacity(text.len());
-    let mut rest: &[u8] = &text;
-    while let Some(at) = CollationId::BINARY.find(rest, &from, 0) {
-        out.extend_from_slice(&rest[..at]);
+    let finder = Finder::new(&from);
+    let mut done = 0;
+    while let Some(at) = finder.find(&text, done) {
+        governor::tick()?;
+        out.extend_from_slice(&text[done..at]);
         out.extend_from_slice(&to);
         if args.too_long("replace", out.len() as u64)? {
             return Ok(Value::Null);
         }
-        rest = &rest[at + from.len()..];
+        done = at + from.len();
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(&text[done..]);
     Ok(args.string_result(out))
 }
 
@@ -195,9 +198,11 @@ fn substring_index(args: &Args<'_>) -> SqlResult<Value> {
     if count == 0 || text.is_empty() || delimiter.is_empty() {
         return Ok(args.string_result(Vec::new()));
     }
+    let finder = Finder::new(&delimiter);
     let mut places = Vec::new();
     let mut from = 0;
-    while let Some(at) = CollationId::BINARY.find(&text, &delimiter, from) {
+    while let Some(at) = finder.find(&text, from) {
+        governor::tick()?;
         places.push(at);
         from = at + delimiter.len();
     }
