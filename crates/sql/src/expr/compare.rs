@@ -134,6 +134,33 @@ impl Comparison {
         self.compare_not_null(left, right, ctx).map(Some)
     }
 
+    /// Appends a key that two values share exactly when they compare as equal, whatever their types. For integers, texts and bytes
+    /// only: other comparisons have no such key.
+    pub fn write_hash_key(&self, value: &Value, ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
+        match self {
+            Comparison::Integer => {
+                let number = convert::to_i128(value, ctx)?;
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            Comparison::Text(collation) => {
+                let mut key = Vec::new();
+                match value {
+                    Value::Str(text) => collation.sort_key(text.as_bytes(), &mut key),
+                    other => collation.sort_key(convert::to_text(other).as_bytes(), &mut key),
+                }
+                out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+                out.extend_from_slice(&key);
+            }
+            Comparison::Bytes => {
+                let bytes = convert::to_bytes(value);
+                out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+                out.extend_from_slice(bytes.as_ref());
+            }
+            _ => return Err(SqlError::internal("this comparison has no hash key")),
+        }
+        Ok(())
+    }
+
     fn compare_not_null(&self, left: &Value, right: &Value, ctx: &EvalContext<'_>) -> SqlResult<Ordering> {
         Ok(match self {
             Comparison::Integer => convert::to_i128(left, ctx)?.cmp(&convert::to_i128(right, ctx)?),

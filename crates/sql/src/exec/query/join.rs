@@ -12,8 +12,7 @@ use super::subquery::KeptRows;
 use super::{collect, row_bytes, runtime};
 use crate::exec::rows::read_columns_at;
 use crate::exec::runtime::{Locked, Runtime};
-use crate::expr::aggregate::write_group_key;
-use crate::expr::{EvalContext, Expr};
+use crate::expr::{Comparison, EvalContext, Expr};
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, RecursivePlan};
@@ -289,11 +288,11 @@ impl BaseAccess {
                     .iter()
                     .map(|column| own[self.offset + column].clone())
                     .collect();
-                built.add(&hash.build, own, ctx, kept)
+                built.add(hash, own, ctx, kept)
             })?;
             Ok(built)
         })?;
-        let Some(rows) = table.find(&hash.probe, row, ctx)? else {
+        let Some(rows) = table.find(hash, row, ctx)? else {
             return Ok(ControlFlow::Continue(()));
         };
         for kept in rows {
@@ -398,29 +397,29 @@ impl HashTable {
         }
     }
 
-    fn add(&mut self, build: &[Expr], row: &[Value], ctx: &EvalContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
-        if let Some(key) = hash_of(build, row, ctx)? {
+    fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &EvalContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
+        if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)? {
             self.memory.grow(key.len() + row_bytes(&kept) + 48)?;
             self.rows.entry(key).or_default().push(kept);
         }
         Ok(())
     }
 
-    fn find(&self, probe: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
-        let key = hash_of(probe, row, ctx)?;
+    fn find(&self, hash: &HashKey, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
+        let key = hash_of(&hash.probe, &hash.how, row, ctx)?;
         Ok(key.and_then(|key| self.rows.get(&key)).map(Vec::as_slice))
     }
 }
 
 /// The hash key of the expressions' values; `None` where one is NULL, which equals nothing.
-fn hash_of(exprs: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
+fn hash_of(exprs: &[Expr], hows: &[Comparison], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
     let mut key = Vec::new();
-    for expr in exprs {
+    for (expr, how) in exprs.iter().zip(hows) {
         let value = expr.eval(row, ctx)?;
         if value.is_null() {
             return Ok(None);
         }
-        write_group_key(&value, expr.ty.collation, &mut key);
+        how.write_hash_key(&value, ctx, &mut key)?;
     }
     Ok(Some(key))
 }
@@ -443,11 +442,11 @@ impl DerivedAccess {
                 let mut own = vec![Value::Null; row.len()];
                 for kept in rows.iter() {
                     own[self.offset..self.offset + self.width].clone_from_slice(kept);
-                    built.add(&hash.build, &own, ctx, kept.clone().into_boxed_slice())?;
+                    built.add(hash, &own, ctx, kept.clone().into_boxed_slice())?;
                 }
                 Ok(built)
             })?;
-            let Some(found) = table.find(&hash.probe, row, ctx)? else {
+            let Some(found) = table.find(hash, row, ctx)? else {
                 return Ok(ControlFlow::Continue(()));
             };
             for kept in found {

@@ -65,6 +65,8 @@ pub struct LockRequest {
 pub struct HashKey {
     pub probe: Vec<Expr>,
     pub build: Vec<Expr>,
+    /// How the sides of each are compared: operands of other types than the comparison's are hashed as it converts them.
+    pub how: Vec<Comparison>,
 }
 
 /// Rows of a derived table, computed once per statement (or per outer row where correlated).
@@ -433,11 +435,16 @@ fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey>
     let mut key = HashKey {
         probe: Vec::new(),
         build: Vec::new(),
+        how: Vec::new(),
     };
     conditions.retain(|condition| {
-        let ExprKind::Compare(compare) = &condition.kind else { return true };
-        let hashable = matches!(compare.how, Comparison::Integer | Comparison::Bytes)
-            || matches!(compare.how, Comparison::Text(collation) if compare.left.ty.collation == collation && compare.right.ty.collation == collation);
+        let ExprKind::Compare(compare) = &condition.kind else {
+            return true;
+        };
+        let hashable = matches!(
+            compare.how,
+            Comparison::Integer | Comparison::Bytes | Comparison::Text(_)
+        );
         if compare.op != CompareOp::Eq || !hashable || condition.has_subquery() || condition.is_volatile() {
             return true;
         }
@@ -453,6 +460,7 @@ fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey>
         };
         key.build.push(build.clone());
         key.probe.push(probe.clone());
+        key.how.push(compare.how.clone());
         false
     });
     (!key.build.is_empty()).then_some(key)
