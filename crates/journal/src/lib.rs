@@ -28,6 +28,8 @@
 mod bytes;
 pub mod checkpoint;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod journal;
 mod reader;
 mod record;

@@ -134,6 +134,23 @@ fn checksum(place: Place, header: &[u8], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// Makes the checksum of what may be a record fit.
+pub(crate) fn seal(bytes: &mut [u8], salt: u32, position: u64) {
+    let Some((header, rest)) = bytes.split_first_chunk_mut::<HEADER>() else {
+        return;
+    };
+    let Some(payload) = rest.get(..get_u32(header, 8) as usize) else {
+        return;
+    };
+    let place = Place {
+        salt,
+        position,
+        previous: get_u32(header, 4),
+    };
+    let crc = checksum(place, &header[4..], payload);
+    put_u32(header, 0, crc);
+}
+
 /// A record whose bytes are sound; whether it belongs here, its `previous` decides.
 pub(crate) struct Decoded<'a> {
     pub record: Record<'a>,

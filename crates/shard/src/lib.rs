@@ -23,6 +23,8 @@ mod batch;
 mod checkpoint;
 mod consensus;
 mod failure;
+#[doc(hidden)]
+pub mod fuzz;
 mod housekeeper;
 mod leader;
 mod log;

@@ -40,6 +40,12 @@ impl Episode {
             if let Some(sql) = self.waiting.pop_front() {
                 return (sql, Role::Change);
             }
+            if self.schema.base_tables().is_empty() {
+                // Every one was refused.
+                let statements = self.schema.create_table(&mut self.rng);
+                self.waiting.extend(statements);
+                continue;
+            }
             match self.rng.below(100) {
                 0..=24 => self.waiting.extend(change::change(&mut self.rng, &self.schema)),
                 25..=28 => self.waiting.extend(self.schema.change(&mut self.rng)),

@@ -28,7 +28,7 @@ impl Suite {
     }
 
     pub fn needs_server_binary(&self) -> bool {
-        self.name != "crates"
+        !matches!(self.name, "crates" | "fuzz" | "loom")
     }
 }
 
@@ -112,6 +112,37 @@ pub const SUITES: &[Suite] = &[
                 .arg(context.target("test-data/generated"))
                 .current_dir(&context.root);
             Ok(generator)
+        },
+    },
+    Suite {
+        name: "fuzz",
+        about: "mutated bytes to everything that decodes bytes",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(6),
+        command: |context| {
+            let mut fuzz = Command::new(env!("CARGO"));
+            let seconds = if context.options.long { "3600" } else { "60" };
+            fuzz.args(["run", "--quiet", "--package", "fuzz", "--", "--seconds", seconds])
+                .current_dir(&context.root);
+            Ok(fuzz)
+        },
+    },
+    Suite {
+        name: "loom",
+        about: "the lock-free parts under every order of their steps",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(6),
+        command: |context| {
+            let mut loom = Command::new(env!("CARGO"));
+            loom.args(["test", "--quiet", "--release", "--package", "store", "--lib", "loom_"])
+                .env("RUSTFLAGS", "--cfg loom")
+                .env("CARGO_TARGET_DIR", context.target("loom"))
+                .current_dir(&context.root);
+            Ok(loom)
         },
     },
     client(

@@ -67,6 +67,17 @@ impl Plan {
         )
     }
 
+    /// Whether it says IGNORE: what is wrong with a value or a row becomes a warning.
+    pub fn ignores_errors(&self) -> bool {
+        match self {
+            Plan::Straight(_) | Plan::Query(_) => false,
+            Plan::Insert(plan) | Plan::Load(LoadPlan { insert: plan, .. }) => plan.ignore,
+            Plan::Update(plan) => plan.ignore,
+            Plan::Delete(plan) => plan.ignore,
+            Plan::Multi(plan) => plan.ignore,
+        }
+    }
+
     /// Whether it computes a row out of nothing.
     pub fn is_without_tables(&self) -> bool {
         matches!(self, Plan::Query(plan) if plan.is_without_tables())

@@ -22,7 +22,7 @@ use super::Session;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
 use super::transaction::End;
-use crate::exec::dml::{self, Changed, LoadPlan};
+use crate::exec::dml::{self, Changed};
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::{Strictness, UserVariable};
@@ -507,7 +507,7 @@ impl Session {
         };
         let settings = &self.variables.settings;
         let strictness = match plan {
-            Plan::Insert(plan) | Plan::Load(LoadPlan { insert: plan, .. }) if plan.ignore => Strictness::Warn,
+            plan if plan.ignores_errors() => Strictness::Warn,
             plan if plan.is_change() && settings.sql_mode().is_strict() => Strictness::Fail,
             _ => Strictness::Warn,
         };

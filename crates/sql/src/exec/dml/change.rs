@@ -90,6 +90,19 @@ impl<'a> RowChanger<'a> {
         })
     }
 
+    /// As [`Self::assign`], for a row that is there already: under IGNORE and without strict mode, NULL in a NOT NULL column
+    /// becomes the type's implicit default, with 1048 as a warning.
+    pub fn reassign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        let definition = &self.table.def.columns[column];
+        let is_forgiven = self.ignore || !self.ctx.settings.sql_mode.is_strict();
+        if value.is_null() && !definition.nullable && is_forgiven {
+            let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+            self.ctx.with_warnings(|warnings| warnings.warn(null));
+            return Ok(cast::forgiven_null(&definition.ty));
+        }
+        self.assign(column, value)
+    }
+
     /// Fills in generated columns and checks constraints. Returns whether the row may be written: under IGNORE, a row that
     /// breaks a CHECK is left out.
     pub fn complete(&self, values: &mut [Value]) -> SqlResult<bool> {

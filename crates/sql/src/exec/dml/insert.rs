@@ -275,7 +275,7 @@ impl<'a> Inserter<'a> {
             Given::Value(Value::Null) if !definition.nullable && self.lets_null_become_default() => {
                 let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
                 self.ctx.with_warnings(|warnings| warnings.warn(null));
-                types::cast::implicit_default(&definition.ty)
+                types::cast::forgiven_null(&definition.ty)
             }
             Given::Value(value) => self.changer.assign(column, value)?,
             Given::Default(value) => value,
@@ -449,7 +449,7 @@ impl<'a> Inserter<'a> {
         both.extend(self.values.iter().cloned());
         for assignment in assignments {
             let value = assignment.value.eval(&both, self.ctx)?;
-            both[assignment.column] = self.changer.assign(assignment.column, value)?;
+            both[assignment.column] = self.changer.reassign(assignment.column, value)?;
         }
         let mut new = both;
         new.truncate(old.len());

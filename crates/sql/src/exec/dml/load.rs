@@ -6,7 +6,7 @@
 //!
 //! With LOCAL the client cannot be stopped in the middle, so errors of values and keys are warnings, as under IGNORE.
 
-mod format;
+pub mod format;
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ pub fn update_row(
     let mut new = old.clone();
     for assignment in assignments {
         let value = assignment.value.eval(&new, ctx)?;
-        new[assignment.column] = changer.assign(assignment.column, value)?;
+        new[assignment.column] = changer.reassign(assignment.column, value)?;
     }
     write_changed(changer, assignments, key, &old, new, ctx)
 }

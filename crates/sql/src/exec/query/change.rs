@@ -94,7 +94,7 @@ impl TargetTable {
         let mut new = old.clone();
         for assignment in assignments {
             let value = assignment.value.eval(&wide, ctx)?;
-            new[assignment.column] = changer.assign(assignment.column, value)?;
+            new[assignment.column] = changer.reassign(assignment.column, value)?;
             wide[self.offset + assignment.column] = new[assignment.column].clone();
         }
         crate::exec::dml::write_changed(changer, assignments, key, &old, new, ctx)

@@ -47,6 +47,17 @@ pub fn assign(value: Value, ty: &SqlType, target: Target<'_>, cx: &mut Context<'
     }
 }
 
+/// What NULL becomes in a NOT NULL column where that is forgiven: the implicit default, but an ENUM's error value.
+pub fn forgiven_null(ty: &SqlType) -> Value {
+    match ty.kind {
+        TypeKind::Enum => Value::Enum(EnumValue {
+            index: 0,
+            labels: ty.labels.clone(),
+        }),
+        _ => implicit_default(ty),
+    }
+}
+
 /// The value of a NOT NULL column without a default when the mode lets it pass: 0, '', the zero date, the first label.
 pub fn implicit_default(ty: &SqlType) -> Value {
     let fsp = ty.decimals;
