@@ -11,6 +11,8 @@ use crate::test::{Context, done};
 
 /// What is recorded.
 const PATHS: [&str; 2] = ["tests/sql", "crates/sql/tests/expr"];
+/// Seeds of `sqlgen` as scripts: of these MySQL alone is asked.
+const GENERATED: &str = "tests/sql/generated";
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -60,9 +62,12 @@ pub fn run(options: &Options) -> Result<()> {
                 let mut record = sqltest();
                 record.args(["--record", "--addr", address, "--user", user, "--password", password]);
                 add_paths(&mut record, paths);
+                if paths.is_empty() && address == mysql {
+                    record.arg(GENERATED);
+                }
                 done(record)?;
             }
-            shown(sqltest(), &[])
+            shown(sqltest(), paths)
         }
         Action::Differences { paths } => shown(sqltest(), paths),
     }
@@ -71,6 +76,9 @@ pub fn run(options: &Options) -> Result<()> {
 fn shown(mut command: Command, paths: &[String]) -> Result<()> {
     command.arg("--differences");
     add_paths(&mut command, paths);
+    if paths.is_empty() {
+        command.arg(GENERATED);
+    }
     ensure!(command.status()?.success(), "some differences are not explained");
     Ok(())
 }

@@ -256,9 +256,9 @@ pub const SUITES: &[Suite] = &[
 
 /// Every recorded difference has to be explained, too.
 const SQL: &str = "
-    \"$0\" run --quiet --package sqltest -- --differences tests/sql crates/sql/tests/expr > target/test-logs/differences.log || {
+    \"$0\" run --quiet --package sqltest -- --differences tests/sql tests/sql/generated crates/sql/tests/expr > target/test-logs/differences.log || {
         tail -n 4 target/test-logs/differences.log; exit 1; }
-    exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql";
+    exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql tests/sql/generated";
 
 const LAB: &str = "
     \"$0\" test --quiet --package lab --test all --example lab -- --ignored --test-threads 2
