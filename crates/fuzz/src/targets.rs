@@ -404,7 +404,7 @@ fn catalog(input: &[u8]) {
         return;
     };
     let (key, row) = rest.split_at(usize::from(len).min(rest.len()));
-    let _ = catalog::Catalog::from_rows([(key, row)]);
+    let _ = catalog::Catalog::from_rows([(key, row)], types::Timestamp(1));
 }
 
 fn catalogs() -> Vec<Vec<u8>> {
@@ -414,7 +414,6 @@ fn catalogs() -> Vec<Vec<u8>> {
         collation: CollationId::UTF8MB4_GENERAL_CI,
         read_only: false,
     });
-    edit.allocate_table_id();
     let rows = edit
         .rows()
         .filter_map(|(key, row)| Some([&[key.len() as u8], key, row?].concat()));
