@@ -3,6 +3,7 @@
 
 mod bench;
 mod oracle;
+mod robustness;
 mod test;
 mod tidy;
 
@@ -26,6 +27,8 @@ enum Task {
     Bench(bench::Options),
     /// What MySQL and MariaDB answer to the SQL scripts
     Oracle(oracle::Options),
+    /// Measure what others notice of the worst statements known
+    Robustness(robustness::Options),
     /// Run the test suites and add them up
     Test(test::Options),
 }
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Task::Tidy(options) => tidy::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Oracle(options) => oracle::run(&options),
+        Task::Robustness(options) => robustness::run(&options),
         Task::Test(options) => test::run(options),
     };
     match done {

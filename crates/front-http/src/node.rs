@@ -117,6 +117,8 @@ pub struct Figures {
     /// Memory by what it is used for (`rows`, `indexes`, `versions`, …).
     pub memory_used_bytes: Vec<(String, u64)>,
     pub memory_limit_bytes: u64,
+    /// What the allocator has given out to the whole process.
+    pub memory_allocated_bytes: u64,
     pub rows: u64,
     pub locks_held: u64,
     pub lock_waits: u64,

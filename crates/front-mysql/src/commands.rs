@@ -97,7 +97,7 @@ impl Dialog {
             Command::ProcessInfo => return self.query(b"SHOW PROCESSLIST", host),
             Command::ProcessKill(id) => return self.query(format!("KILL {id}").as_bytes(), host),
             Command::StmtFetch { statement_id, rows } => return self.fetch(statement_id, rows, host),
-            Command::StmtPrepare(text) => self.prepare(text)?,
+            Command::StmtPrepare(text) => self.prepare(text, host)?,
             Command::StmtSendLongData {
                 statement_id,
                 parameter,
@@ -164,14 +164,14 @@ impl Dialog {
         next
     }
 
-    fn prepare(&mut self, text: &[u8]) -> SqlResult<()> {
+    fn prepare(&mut self, text: &[u8], host: &FiberHost) -> SqlResult<()> {
         let limit = self.shared.config.prepared_statements_max;
         if !self.shared.registry.take_statement(limit) {
             return Err(SqlError::new(ErrorKind::MaxPreparedStmtCountReached, &[&limit]));
         }
         let info = self
             .session
-            .prepare(text)
+            .prepare(text, host)
             .inspect_err(|_| self.shared.registry.return_statements(1))?;
         self.statements.insert(info.id, text, info.parameters);
         let shape = info.columns.filter(|shape| !shape.columns.is_empty());

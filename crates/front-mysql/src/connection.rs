@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use governor::Governor;
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
@@ -189,15 +190,19 @@ impl Connection {
     async fn run(mut self: Box<Self>) -> std::io::Result<(Box<Self>, Next)> {
         self.dialog.answer.output.replace_buffer(pool::take_buffer());
         let fiber = Fiber::new(move |suspender: &Suspender| {
-            let next = self.run_packets(suspender);
+            let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
+            let host = FiberHost::new(suspender, &handle, &socket);
+            let governor = Governor::new(&host)
+                .with_account(handle.account.clone())
+                .with_stack(suspender.bounds);
+            let next = governor.run(|| self.run_packets(&host));
             (self, next)
         })?;
         Ok(fiber.await)
     }
 
-    fn run_packets(&mut self, suspender: &Suspender) -> Next {
-        let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
-        let host = FiberHost::new(suspender, &handle, &socket);
+    fn run_packets(&mut self, host: &FiberHost<'_>) -> Next {
+        let handle = self.dialog.handle.clone();
         // What comes after a KILL is not run.
         if let Some(interrupt @ (Interrupt::KillConnection | Interrupt::Shutdown)) = handle.interrupted() {
             self.say_why(SocketEnd::Interrupted(interrupt));
@@ -214,7 +219,7 @@ impl Connection {
             };
             let packet = frames.payload(self.input.pending_mut());
             self.dialog.answer.output.set_sequence(frames.next_sequence);
-            match catch_unwind(AssertUnwindSafe(|| self.dialog.run(packet, &host))) {
+            match catch_unwind(AssertUnwindSafe(|| self.dialog.run(packet, host))) {
                 Ok(Next::Command) => {}
                 Ok(next) => {
                     self.input.consume(frames.len);
@@ -231,6 +236,8 @@ impl Connection {
                 }
             }
             self.input.consume(frames.len);
+            // Many small commands in one piece are long work, too.
+            governor::pause();
             match handle.interrupted() {
                 None | Some(Interrupt::KillQuery | Interrupt::Timeout) => {}
                 Some(Interrupt::KillConnection | Interrupt::Shutdown) => return Next::Close,

@@ -17,8 +17,10 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use governor::stack::StackBounds;
+use governor::turn;
 
 use crate::pool;
 
@@ -31,6 +33,8 @@ pub struct Fiber<R> {
 pub struct Suspender<'a> {
     yielder: &'a Yielder<Waker, ()>,
     waker: RefCell<Waker>,
+    /// Of the stack that the code runs on.
+    pub bounds: StackBounds,
 }
 
 thread_local! {
@@ -46,10 +50,15 @@ impl<R: 'static> Fiber<R> {
     /// Fails when the system has no memory for a stack.
     pub fn new(body: impl FnOnce(&Suspender) -> R + 'static) -> io::Result<Self> {
         let stack = pool::take_stack()?;
+        let bounds = StackBounds {
+            low: stack.limit().get(),
+            high: stack.base().get(),
+        };
         let coroutine = Coroutine::with_stack(stack, move |yielder, waker| {
             body(&Suspender {
                 yielder,
                 waker: RefCell::new(waker),
+                bounds,
             })
         });
         Ok(Fiber {
@@ -63,7 +72,7 @@ impl<R> Future for Fiber<R> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
         let coroutine = self.coroutine.as_mut().expect("a fiber is not polled after its end");
-        match coroutine.resume(context.waker().clone()) {
+        match turn::take(|| coroutine.resume(context.waker().clone())) {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(result) => {
                 if let Some(coroutine) = self.coroutine.take() {
@@ -93,7 +102,7 @@ impl Suspender<'_> {
             match polled {
                 Poll::Ready(value) => return value,
                 Poll::Pending => {
-                    let waker = self.yielder.suspend(());
+                    let waker = governor::aside(|| self.yielder.suspend(()));
                     self.waker.replace(waker);
                 }
             }

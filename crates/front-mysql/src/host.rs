@@ -6,10 +6,12 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use governor::Runner;
 use sql_api::host::{Host, Interrupt, WaitEnd};
 
 use crate::fiber::Suspender;
 use crate::registry::Handle;
+use crate::schedule;
 use crate::socket::Socket;
 
 /// Suspends its fiber to wait, and hears of KILL and of a client that went away.
@@ -57,16 +59,36 @@ impl Host for FiberHost<'_> {
             if self.socket.poll_gone(context).is_ready() {
                 self.client_gone.set(true);
             }
-            if let Some(interrupt) = self.interrupted() {
+            if let Some(interrupt) = Runner::interrupted(self) {
                 return Poll::Ready(WaitEnd::Interrupted(interrupt));
             }
             match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
                 Some(Poll::Ready(())) => {
-                    Poll::Ready(self.interrupted().map_or(WaitEnd::TimedOut, WaitEnd::Interrupted))
+                    Poll::Ready(Runner::interrupted(self).map_or(WaitEnd::TimedOut, WaitEnd::Interrupted))
                 }
                 _ => Poll::Pending,
             }
         }))
+    }
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        Runner::interrupted(self)
+    }
+
+    fn set_deadline(&self, deadline: Option<Instant>) {
+        self.deadline.set(deadline);
+    }
+}
+
+impl Runner for FiberHost<'_> {
+    fn yield_now(&self) {
+        self.wait_for(schedule::turn(|| Runner::interrupted(self).is_some()));
+    }
+
+    fn looked(&self) {
+        if !self.client_gone.get() && self.socket.is_gone() {
+            self.client_gone.set(true);
+        }
     }
 
     fn interrupted(&self) -> Option<Interrupt> {
@@ -78,13 +100,5 @@ impl Host for FiberHost<'_> {
                 .map(|_| Interrupt::Timeout)
         };
         self.handle.interrupted().or_else(gone).or_else(late)
-    }
-
-    fn yield_now(&self) {
-        self.wait_for(tokio::task::yield_now());
-    }
-
-    fn set_deadline(&self, deadline: Option<Instant>) {
-        self.deadline.set(deadline);
     }
 }

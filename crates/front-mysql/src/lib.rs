@@ -37,6 +37,7 @@ mod pool;
 mod prepared;
 mod registry;
 mod rsa;
+mod schedule;
 mod server;
 mod sink;
 mod socket;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::task::Waker;
 use std::time::Instant;
 
+use governor::memory::Account;
 use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql_api::host::Interrupt;
@@ -97,6 +98,8 @@ pub struct Handle {
     interrupt: AtomicU8,
     waker: Mutex<Option<Waker>>,
     draining: Arc<AtomicBool>,
+    /// What the session holds of the node's memory.
+    pub(crate) account: Arc<Account>,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +157,7 @@ impl Registry {
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
             draining: self.draining.clone(),
+            account: Arc::default(),
         });
         connections.insert(id, handle.clone());
         self.counters.connections.fetch_add(1, Relaxed);
@@ -411,6 +415,8 @@ impl Handle {
             seconds: since.elapsed().as_secs(),
             state: if sleeping { "" } else { "executing" },
             statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
+            memory_bytes: self.account.bytes(),
+            memory_bytes_max: self.account.peak_bytes(),
         }
     }
 }

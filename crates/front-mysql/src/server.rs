@@ -31,6 +31,7 @@ use crate::connection;
 use crate::logins::Logins;
 use crate::peer::Peer;
 use crate::registry::{Handle, Registry};
+use crate::schedule;
 use crate::transport;
 
 /// How long accepting rests when the system has no more descriptors or memory.
@@ -187,14 +188,23 @@ fn spawn<F: Future<Output = ()> + 'static>(
             let _entered = runtime.enter();
             tasks.spawn_local(make())
         };
+        governor::turn::watch_this_thread();
         // The set as the only future of the loop: one beside it would be polled at every event.
         runtime.block_on(poll_fn(|context| {
+            // Who gives way from now on has to wait until the sockets have been looked at.
+            let is_waiting = schedule::is_waiting();
             let _ = Pin::new(&mut tasks).poll(context);
-            if first.is_finished() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
+            if is_waiting {
+                schedule::wake_next();
+                let _ = Pin::new(&mut tasks).poll(context);
             }
+            if first.is_finished() {
+                return Poll::Ready(());
+            }
+            if schedule::is_waiting() {
+                context.waker().wake_by_ref();
+            }
+            Poll::Pending
         }));
     })
 }

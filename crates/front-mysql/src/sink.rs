@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use governor::Stop;
 use mysql_wire::frame::{self, Scan};
 use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
-use sql_api::host::Host;
+use sql_api::host::{Host, Interrupt, WaitEnd};
 use sql_api::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use std::pin::pin;
 use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
@@ -219,12 +220,25 @@ impl ResultSink for Sink<'_> {
 
     fn flush(&mut self, host: &dyn Host) -> Result<(), SqlError> {
         let mut end = Ok(());
-        host.wait(pin!(async {
+        let mut flush = Box::pin(async {
             end = self
                 .socket
                 .flush(&mut self.answer.output, self.config.write_timeout)
                 .await;
-        }));
+        });
+        let waited = host.wait_interruptible(flush.as_mut(), None);
+        drop(flush);
+        match waited {
+            // The rows that are collected still go out, and the error after them.
+            WaitEnd::Interrupted(interrupt @ (Interrupt::KillQuery | Interrupt::Timeout)) => {
+                return Err(Stop::Interrupt(interrupt).into());
+            }
+            WaitEnd::Interrupted(Interrupt::KillConnection | Interrupt::Shutdown) => {
+                self.broken = true;
+                return Err(ErrorKind::NetErrorOnWrite.into());
+            }
+            WaitEnd::Done | WaitEnd::TimedOut => {}
+        }
         end.map_err(|end| {
             self.broken = true;
             match end {

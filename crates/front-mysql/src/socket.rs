@@ -67,6 +67,20 @@ pub enum ReadAhead {
     Forbidden,
 }
 
+/// What of an output has been sent, which leaves it when this is dropped.
+struct Sending<'a> {
+    output: &'a mut Output,
+    sent: usize,
+    handle: &'a Handle,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.handle.count_sent(self.sent);
+        self.output.drop_front(self.sent);
+    }
+}
+
 impl Socket {
     pub fn new(stream: Transport, handle: Arc<Handle>) -> Self {
         Socket {
@@ -163,16 +177,20 @@ impl Socket {
         Poll::Ready(Err(SocketEnd::TimedOut { inside_packet }))
     }
 
-    /// Sends everything collected in `output`. On an early end the rest stays there.
+    /// Sends everything collected in `output`. On an early end, also one by dropping the future, the rest stays there.
     pub async fn flush(&self, output: &mut Output, timeout: Duration) -> Result<(), SocketEnd> {
-        let mut sent = 0;
+        let mut sending = Sending {
+            output,
+            sent: 0,
+            handle: &self.handle,
+        };
         let mut waiting = false;
-        let end = poll_fn(|context| {
+        poll_fn(|context| {
             loop {
-                match self.poll_send(context, &output.as_slice()[sent..]) {
+                match self.poll_send(context, &sending.output.as_slice()[sending.sent..]) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
                     Poll::Ready(Ok(len)) => {
-                        sent += len;
+                        sending.sent += len;
                         waiting = false;
                     }
                     Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Closed)),
@@ -189,10 +207,7 @@ impl Socket {
                 }
             }
         })
-        .await;
-        self.handle.count_sent(sent);
-        output.drop_front(sent);
-        end
+        .await
     }
 
     /// Sends a part of `bytes`; 0 once there are none and encryption holds none back.
@@ -252,6 +267,19 @@ impl Socket {
             // A pipelined command: it has to wait, and so nothing more can be seen of the client.
             Ok(_) => Poll::Pending,
         }
+    }
+
+    /// Whether the client has closed its side, seen behind commands that it has sent and nobody has read yet.
+    pub fn is_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stream = self.stream.borrow();
+        let Some(stream) = stream.transport() else {
+            return true;
+        };
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut polled = [PollFd::new(stream, PollFlags::RDHUP)];
+        // An interrupted or failed look tells nothing; there will be another one.
+        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
     }
 
     /// Ends the conversation so that the client can read what was sent last: closes our side, then takes and drops what

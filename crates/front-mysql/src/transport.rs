@@ -1,6 +1,7 @@
 //! A client's socket, TCP or Unix, as one type: what is above them does not care which it is.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -55,6 +56,15 @@ impl Transport {
                     peeked => return Poll::Ready(peeked),
                 }
             },
+        }
+    }
+}
+
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Transport::Tcp(stream) => stream.as_fd(),
+            Transport::Unix(stream) => stream.as_fd(),
         }
     }
 }

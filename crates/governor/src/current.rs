@@ -42,6 +42,8 @@ pub struct Governor<'a> {
     held_before: Cell<i64>,
     /// The most that the statement may hold on top of that.
     statement_limit: Cell<i64>,
+    /// What the statement has allocated and somebody else is charged for: its transaction's writes.
+    charged_elsewhere: Cell<i64>,
     /// The thread's count of allocated bytes up to which the account is settled.
     settled_at: Cell<i64>,
     /// How many [`without_yield`] the statement is in.
@@ -61,6 +63,7 @@ impl<'a> Governor<'a> {
             stop: Cell::new(None),
             held_before: Cell::new(0),
             statement_limit: Cell::new(i64::MAX),
+            charged_elsewhere: Cell::new(0),
             settled_at: Cell::new(0),
             yields_forbidden: Cell::new(0),
         }
@@ -110,20 +113,28 @@ impl<'a> Governor<'a> {
             },
         };
         self.stop.set(stop);
-        stop.map_or(Ok(()), Err)
+        match stop {
+            None => Ok(()),
+            Some(stop) => {
+                // Every further tick fails, too.
+                turn::set_over(true);
+                Err(stop)
+            }
+        }
     }
 
     fn lacks_memory(&self, more: i64) -> Option<MemoryStop> {
         self.account.as_ref()?;
         let held = self.held().saturating_add(more);
-        let by_statement = held.saturating_sub(self.held_before.get());
+        let own = held.saturating_sub(self.charged_elsewhere.get().max(0));
+        let by_statement = own.saturating_sub(self.held_before.get());
         if by_statement > self.statement_limit.get() {
             return Some(MemoryStop::Statement {
                 bytes: by_statement as u64,
                 limit: self.statement_limit.get() as u64,
             });
         }
-        memory::lacks_memory(held, more)
+        memory::lacks_memory(own, more)
     }
 }
 
@@ -181,6 +192,11 @@ pub fn begin_statement(limit: u64) {
     with(|governor| {
         governor.settle();
         governor.stop.set(None);
+        governor.charged_elsewhere.set(0);
+        if let Some(account) = &governor.account {
+            // What others have allocated and it has freed is not its credit.
+            account.add((-account.held()).max(0));
+        }
         governor.held_before.set(governor.held());
         governor.statement_limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
     });
@@ -201,6 +217,22 @@ pub fn without_yield<R>(work: impl FnOnce() -> R) -> R {
 
 fn change_forbidden(change: impl FnOnce(u32) -> u32) {
     with(|governor| governor.yields_forbidden.set(change(governor.yields_forbidden.get())));
+}
+
+/// Tells that `bytes` of what the statement allocates are charged to the node's data (negative: not any more). They do not count
+/// towards the statement's own limit.
+pub fn charge_elsewhere(bytes: i64) {
+    with(|governor| {
+        governor.charged_elsewhere.set(governor.charged_elsewhere.get() + bytes);
+    });
+}
+
+/// Runs `work`, whose allocations other threads will free: they are not the session's.
+pub fn given_away<R>(work: impl FnOnce() -> R) -> R {
+    let before = alloc::counted();
+    let result = work();
+    disown(alloc::counted() - before);
+    result
 }
 
 /// Counts `bytes` of what the statement allocated as somebody else's from now on (negative: as its own again): what goes to a

@@ -31,7 +31,7 @@ pub mod stack;
 mod stop;
 pub mod turn;
 
-pub use current::{Governor, Runner, aside, begin_statement, without_yield};
+pub use current::{Governor, Runner, aside, begin_statement, disown, given_away, held, without_yield};
 pub use stack::descend;
 pub use stop::{Interrupt, MemoryStop, StackStop, Stop};
 
@@ -54,6 +54,13 @@ pub fn tick() -> Result<(), Stop> {
 #[must_use]
 pub fn go_on() -> bool {
     tick().is_ok()
+}
+
+/// Whether the next [`tick`] will give way: for loops under a guard that should not be held meanwhile. They leave the guard first.
+#[inline(always)]
+#[must_use]
+pub fn is_due() -> bool {
+    turn::is_over()
 }
 
 /// Lets other statements run if it is time, and does not fail: for work that has to be finished, such as a rollback.

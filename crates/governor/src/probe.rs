@@ -43,11 +43,16 @@ pub fn kill_at<R>(tick: u64, work: impl FnOnce() -> R) -> Probed<R> {
         ticks: Cell::new(0),
         kill_at: tick,
     };
-    let result = turn::always_over(|| Governor::new(&runner).run(work));
+    let result = under(&runner, work);
     Probed {
         ticks: runner.ticks.get(),
         result,
     }
+}
+
+/// Runs `work` under a runner of the test's own, which every tick asks.
+pub fn under<R>(runner: &dyn Runner, work: impl FnOnce() -> R) -> R {
+    turn::always_over(|| Governor::new(runner).run(work))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod table;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: governor::alloc::Counting<mimalloc::MiMalloc> = governor::alloc::Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     match cli::run() {

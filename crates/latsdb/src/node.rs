@@ -61,6 +61,7 @@ impl Parts {
         data_dir::prepare(&config.data_dir)?;
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
+        governor::memory::set_node_limit(config.memory_limit_bytes);
         let schema = Schema::new();
         let shard = Arc::new(Shard::open(shard::Config {
             observer: Some(schema.clone()),

@@ -21,11 +21,8 @@ pub trait Host {
     /// Suspends the statement until `future` is done, `timeout` has passed, or somebody interrupts the statement.
     fn wait_interruptible(&self, future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd;
 
-    /// Whether the statement should stop. Looked at between chunks of work.
+    /// Whether the statement should stop. Long work asks the governor instead.
     fn interrupted(&self) -> Option<Interrupt>;
-
-    /// Lets the other sessions of this core run. Called between chunks of long work.
-    fn yield_now(&self);
 
     /// From then on, and until it is set anew, the statement is interrupted with [`Interrupt::Timeout`].
     fn set_deadline(&self, _deadline: Option<Instant>) {}
@@ -73,9 +70,5 @@ impl Host for BlockingHost {
 
     fn interrupted(&self) -> Option<Interrupt> {
         None
-    }
-
-    fn yield_now(&self) {
-        std::thread::yield_now();
     }
 }

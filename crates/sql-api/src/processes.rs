@@ -52,4 +52,7 @@ pub struct Process {
     pub state: &'static str,
     /// The running statement's text, perhaps cut.
     pub statement: Option<String>,
+    /// Bytes that the session holds, with its running statement, and the most that it ever held.
+    pub memory_bytes: u64,
+    pub memory_bytes_max: u64,
 }

@@ -64,7 +64,7 @@ pub enum Fetch {
 /// One client's session; lives on one thread.
 pub trait Session {
     fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()>;
-    fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo>;
+    fn prepare(&mut self, text: &[u8], host: &dyn Host) -> SqlResult<PreparedInfo>;
     fn execute(
         &mut self,
         id: u32,

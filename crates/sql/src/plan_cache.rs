@@ -15,6 +15,8 @@ use crate::sql_mode::SqlMode;
 /// When a shard holds this many plans, it is emptied: a simple bound, and rarely reached.
 const PLANS_PER_SHARD: usize = 1024;
 const SHARDS: usize = 16;
+/// A larger plan is its session's alone: many of them would fill the memory, and a long statement seldom comes again.
+const PLAN_BYTES_MAX: u64 = 256 << 10;
 
 /// What a plan depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -73,7 +75,12 @@ impl PlanCache {
             .map(|cached| cached.plan.clone())
     }
 
-    pub fn put(&self, key: PlanKey, cached: CachedPlan) {
+    /// Shares a plan that took the statement `bytes`, unless it is large.
+    pub fn put(&self, key: PlanKey, cached: CachedPlan, bytes: u64) {
+        if bytes > PLAN_BYTES_MAX {
+            return;
+        }
+        governor::disown(bytes as i64);
         let mut shard = self.shard(&key).write();
         if shard.len() >= PLANS_PER_SHARD {
             shard.clear();

@@ -6,7 +6,7 @@ use crate::common::{Client, Database};
 
 /// The names of the columns that the statement will give.
 fn columns(client: &mut Client, sql: &str) -> Option<Vec<String>> {
-    let prepared = client.session.prepare(sql.as_bytes());
+    let prepared = client.session.prepare(sql.as_bytes(), &sql::host::BlockingHost);
     let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
     let shape = prepared.columns?;
     Some(shape.columns.iter().map(|column| column.name.clone()).collect())
@@ -56,7 +56,7 @@ fn explain_takes_parameters() {
     assert_eq!(
         client
             .session
-            .prepare(b"EXPLAIN SELECT * FROM missing")
+            .prepare(b"EXPLAIN SELECT * FROM missing", &sql::host::BlockingHost)
             .map(|_| ())
             .unwrap_err()
             .code(),
@@ -76,7 +76,7 @@ fn limit_takes_strings() {
     client.run("INSERT INTO t VALUES (1), (2), (3), (4)");
     let id = client
         .session
-        .prepare(b"SELECT a FROM t ORDER BY a LIMIT ? OFFSET ?")
+        .prepare(b"SELECT a FROM t ORDER BY a LIMIT ? OFFSET ?", &sql::host::BlockingHost)
         .unwrap()
         .id;
     let cases: [(Value, Value, &[&str]); 6] = [

@@ -26,6 +26,8 @@ impl Processes for Connections {
             seconds: 0,
             state: "",
             statement: None,
+            memory_bytes: 4096,
+            memory_bytes_max: 8192,
         };
         vec![process(101, "root"), process(102, "reader"), process(103, "watcher")]
     }

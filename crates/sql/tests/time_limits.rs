@@ -29,11 +29,17 @@ impl Host for Punctual {
         late.then_some(Interrupt::Timeout)
     }
 
-    fn yield_now(&self) {}
-
     fn set_deadline(&self, deadline: Option<Instant>) {
         self.deadline.set(deadline);
         self.had_deadline.set(self.had_deadline.get() || deadline.is_some());
+    }
+}
+
+impl governor::Runner for Punctual {
+    fn yield_now(&self) {}
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        Host::interrupted(self)
     }
 }
 
@@ -52,8 +58,10 @@ fn a_select_that_takes_too_long_is_stopped() {
     let mut database = Database::open();
     let mut client = thousand_rows(&mut database);
     let host = Punctual::default();
-    let code =
-        |client: &mut crate::common::Client, sql: &str| client.try_run_on(&host, sql).err().map(|error| error.code());
+    let code = |client: &mut crate::common::Client, sql: &str| {
+        let outcome = governor::probe::under(&host, || client.try_run_on(&host, sql));
+        outcome.err().map(|error| error.code())
+    };
     assert_eq!(code(&mut client, "SET max_execution_time = 20"), None);
     assert_eq!(code(&mut client, LONG), Some(3024));
     assert_eq!(code(&mut client, "SELECT COUNT(*) FROM t"), None);

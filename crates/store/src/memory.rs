@@ -77,9 +77,10 @@ impl MemoryBudget {
         self.limit as u64
     }
 
-    /// Bytes charged and reserved now.
+    /// Bytes in use now: what is charged and reserved, or what the process has allocated, if that is more.
     pub fn used(&self) -> u64 {
-        self.total.load(Ordering::Relaxed).max(0) as u64
+        let charged = self.total.load(Ordering::Relaxed).max(0) as u64;
+        charged.max(governor::memory::allocated())
     }
 
     pub fn used_by(&self, purpose: MemoryUse) -> u64 {
@@ -118,11 +119,13 @@ impl MemoryBudget {
     fn take(&self, purpose: MemoryUse, bytes: u64, limit: i64) -> Result<(), MemoryLimit> {
         let requested = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
         let before = self.total.fetch_add(requested, Ordering::Relaxed);
-        if before.saturating_add(requested) > limit {
+        // What nobody charges (packets, sessions, the process itself) counts as well.
+        let used = before.max(i64::try_from(governor::memory::allocated()).unwrap_or(i64::MAX));
+        if used.saturating_add(requested) > limit {
             self.total.fetch_sub(requested, Ordering::Relaxed);
             return Err(MemoryLimit {
                 requested: bytes,
-                used: before.max(0) as u64,
+                used: used.max(0) as u64,
                 limit: self.limit(),
             });
         }
@@ -157,20 +160,30 @@ impl Reservation {
 
     pub fn grow(&mut self, bytes: u64) -> Result<(), MemoryLimit> {
         self.budget.take(self.purpose, bytes, self.budget.limit)?;
-        self.bytes += bytes;
+        self.grown(bytes);
         Ok(())
     }
 
     pub fn grow_to_shrink(&mut self, bytes: u64) -> Result<(), MemoryLimit> {
         self.budget.take(self.purpose, bytes, self.budget.limit_to_shrink())?;
-        self.bytes += bytes;
+        self.grown(bytes);
         Ok(())
+    }
+
+    fn grown(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        if self.purpose == MemoryUse::Transactions {
+            governor::current::charge_elsewhere(bytes as i64);
+        }
     }
 
     /// Gives `bytes` back, at most what is held.
     pub fn shrink(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
+        if self.purpose == MemoryUse::Transactions {
+            governor::current::charge_elsewhere(-(bytes as i64));
+        }
         self.budget.charge(self.purpose, -(bytes as i64));
     }
 }

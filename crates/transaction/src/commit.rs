@@ -51,7 +51,8 @@ impl Transaction {
             memory,
             ..
         } = self;
-        let proposal = (!overlay.is_empty()).then(|| participant.propose(overlay.encode()));
+        let propose = || governor::given_away(|| participant.propose(overlay.encode()));
+        let proposal = (!overlay.is_empty()).then(propose);
         drop(overlay);
         async move {
             // The reservation covers what the store is going to grow by; from then on the store is charged for it.

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 
 use count::Count;
 pub use run::{build_server, done};
-pub use server::Server;
+pub use server::{Server, with_address};
 use suites::{SUITES, Suite};
 pub use tools::find;
 

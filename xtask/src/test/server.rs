@@ -69,13 +69,26 @@ pub struct Server {
 impl Server {
     /// Starts the built server on an empty directory and waits until it says that it is ready.
     pub fn start(context: &Context, suite: &str, flags: &[&str]) -> Result<Self> {
+        Self::start_by(Command::new(context.server_binary()), context, suite, flags)
+    }
+
+    /// As [`start`](Self::start), with a limit on the server's address space.
+    pub fn start_within(context: &Context, suite: &str, flags: &[&str], kib: &str) -> Result<Self> {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "ulimit -v \"$0\" && exec \"$@\"", kib])
+            .arg(context.server_binary());
+        Self::start_by(command, context, suite, flags)
+    }
+
+    fn start_by(mut command: Command, context: &Context, suite: &str, flags: &[&str]) -> Result<Self> {
         let data = context.target("test-data").join(suite);
         if data.exists() {
             std::fs::remove_dir_all(&data)?;
         }
         std::fs::create_dir_all(&data)?;
         let log = context.logs.join(format!("{suite}.server.log"));
-        let mut child = Command::new(context.server_binary())
+        let mut child = command
             .args(["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data.join("data"))

@@ -252,6 +252,24 @@ pub const SUITES: &[Suite] = &[
             Ok(python)
         },
     },
+    Suite {
+        name: "robustness",
+        about: "the worst statements known, beside connections that must not notice (the figures: cargo xtask robustness)",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: &["--memory-limit", "512MiB"],
+        time_limit: minutes(15),
+        command: |context| {
+            let mut python = Command::new("python3");
+            // Without optimization, and beside other work: only what never ends or takes everything is found here.
+            python.env("PYTHONDONTWRITEBYTECODE", "1");
+            python
+                .arg(context.root.join("tests/robustness/suite.py"))
+                .args(["--seconds", "2", "--attackers", "2", "--rows", "20000"])
+                .args(["--wait-max", "2000", "--kill-max", "5000", "--resident-max", "1024"]);
+            Ok(python)
+        },
+    },
 ];
 
 /// Every recorded difference has to be explained, too.

@@ -198,12 +198,7 @@ impl CannedSession {
             Some("busy") => {
                 let end = Instant::now() + Duration::from_millis(number(1));
                 while Instant::now() < end {
-                    if let Some(interrupt) = host.interrupted() {
-                        return Err(interrupted(interrupt));
-                    }
-                    let chunk = Instant::now() + Duration::from_micros(500);
-                    while Instant::now() < chunk {}
-                    host.yield_now();
+                    governor::tick()?;
                 }
             }
             Some("limited") => {
@@ -315,7 +310,7 @@ impl Session for CannedSession {
         Ok(())
     }
 
-    fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo> {
+    fn prepare(&mut self, text: &[u8], _host: &dyn Host) -> SqlResult<PreparedInfo> {
         let text = String::from_utf8_lossy(text).into_owned();
         if text == "fail" {
             return Err(SqlError::new(ErrorKind::UnsupportedPs, &[]));

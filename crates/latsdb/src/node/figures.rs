@@ -42,7 +42,9 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.memory_used_bytes = MemoryUse::ALL
         .iter()
         .map(|used_for| (used_for.name().to_owned(), memory.used_by(*used_for)))
+        .chain([("sessions".to_owned(), governor::memory::held_by_sessions())])
         .collect();
+    figures.memory_allocated_bytes = governor::memory::allocated();
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();

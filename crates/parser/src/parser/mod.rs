@@ -248,6 +248,10 @@ impl<'a> Parser<'a> {
             Some(token) => token,
             None => self.lexer.next(),
         };
+        // Nobody looks at what was made of a statement that has to end.
+        if !governor::go_on() {
+            self.tok.kind = Tok::Eof;
+        }
         consumed
     }
 

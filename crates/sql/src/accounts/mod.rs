@@ -94,7 +94,7 @@ impl Session {
                 operation: "CREATE USER",
                 by: ChangedBy::Another,
             };
-            let credentials = self.new_credentials(&account, &factor, &change, host)?;
+            let credentials = self.new_credentials(&account, &factor, &change)?;
             generated.extend(credentials.generated.clone().map(|password| (name.clone(), password)));
             credentials.put(&mut account);
             wanted.push(account);
@@ -138,7 +138,7 @@ impl Session {
                     operation: "ALTER USER",
                     by: self.changed_by(&name),
                 };
-                credentials = Some(self.new_credentials(&account, factor, &change, host)?);
+                credentials = Some(self.new_credentials(&account, factor, &change)?);
             }
             let password = credentials
                 .as_ref()
@@ -199,7 +199,7 @@ impl Session {
             operation: "SET PASSWORD",
             by: self.changed_by(&name),
         };
-        let credentials = self.new_credentials(account, &factor, &change, host)?;
+        let credentials = self.new_credentials(account, &factor, &change)?;
         self.change_schema(host, |change| {
             let account = change.before.account(&name.0, &name.1);
             let mut account = AccountDef::clone(account.ok_or(ErrorKind::PasswordNoMatch)?);

@@ -14,7 +14,6 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use super::{AccountName, failed, password_policy};
 use crate::engine::Engine;
-use crate::host::Host;
 use crate::result::{ResultColumn, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
@@ -77,7 +76,6 @@ impl Session {
         account: &AccountDef,
         factor: &AuthFactor,
         change: &Change<'_>,
-        host: &dyn Host,
     ) -> SqlResult<Credentials> {
         if factor.initial.is_some() {
             return Err(SqlError::not_supported("multifactor authentication"));
@@ -106,7 +104,7 @@ impl Session {
                     return Err(failed(change.operation, std::slice::from_ref(change.name)));
                 }
                 self.check_policy(password)?;
-                check_history(&engine, account, password, host)?;
+                check_history(&engine, account, password)?;
                 hash(plugin, password, &engine)
             }
             (_, Some(password)) => hash(plugin, password.as_bytes(), &engine),
@@ -115,7 +113,7 @@ impl Session {
                 Vec::new()
             }
         };
-        host.yield_now();
+        governor::pause();
         let now = engine.unix_seconds();
         if !matches!(factor.secret, AuthSecret::Hash(_)) && !authentication.is_empty() {
             past.insert(
@@ -247,7 +245,7 @@ impl Reuse {
 }
 
 /// 3638 where the password was used before.
-fn check_history(engine: &Engine, account: &AccountDef, password: &[u8], host: &dyn Host) -> SqlResult<()> {
+fn check_history(engine: &Engine, account: &AccountDef, password: &[u8]) -> SqlResult<()> {
     if password.is_empty() {
         return Ok(());
     }
@@ -255,7 +253,7 @@ fn check_history(engine: &Engine, account: &AccountDef, password: &[u8], host: &
     let now = engine.unix_seconds();
     let past = account.policy.password.past.iter().enumerate();
     for (_, old) in past.filter(|(place, old)| reuse.forbids(*place, old, now)) {
-        host.yield_now();
+        governor::tick()?;
         if fits(&old.authentication, password) {
             let arguments: [&dyn std::fmt::Display; 2] = [&account.user, &account.host];
             return Err(SqlError::new(ErrorKind::CredentialsContradictToHistory, &arguments));

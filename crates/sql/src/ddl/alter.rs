@@ -642,7 +642,7 @@ impl SchemaChange<'_> {
             }
             wait_for_commit(transaction.into_inner().commit(), host)?;
             failpoint::hit("alter.copied_some")?;
-            self.runtime.breathe()?;
+            governor::tick()?;
         }
         Ok(copied)
     }

@@ -19,7 +19,7 @@ use crate::show::create;
 use crate::table::Table;
 
 /// Rows looked at before others of the same core get their turn.
-const ROWS_PER_BREATH: usize = 1024;
+const ROWS_PER_CHUNK: usize = 1024;
 
 // --- definitions ---
 
@@ -509,7 +509,7 @@ impl SchemaChange<'_> {
                 &child.rows,
                 IndexId::PRIMARY,
                 &mut cursor,
-                ROWS_PER_BREATH,
+                ROWS_PER_CHUNK,
                 |entry| {
                     rows += 1;
                     let value = |column: &usize| child.layout().column(entry.row(), *column).to_value();
@@ -526,7 +526,7 @@ impl SchemaChange<'_> {
                     return Err(SqlError::new(ErrorKind::NoReferencedRow2, &[&described]));
                 }
             }
-            self.runtime.breathe()?;
+            governor::tick()?;
         }
         Ok(rows)
     }
@@ -538,7 +538,7 @@ impl SchemaChange<'_> {
         while !cursor.is_finished() && !found {
             self.runtime
                 .transaction()
-                .scan_newest(&table.rows, index, &mut cursor, ROWS_PER_BREATH, |_| {
+                .scan_newest(&table.rows, index, &mut cursor, ROWS_PER_CHUNK, |_| {
                     found = true;
                     std::ops::ControlFlow::Break(())
                 });

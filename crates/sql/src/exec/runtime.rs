@@ -233,15 +233,6 @@ impl<'a> Runtime<'a> {
         }
     }
 
-    /// Called between chunks of long work: stops an interrupted statement and lets other sessions run.
-    pub fn breathe(&self) -> SqlResult<()> {
-        if let Some(interrupt) = self.host.interrupted() {
-            return Err(interrupted(interrupt));
-        }
-        self.host.yield_now();
-        Ok(())
-    }
-
     /// What every read of a table begins with: locks, where the isolation level asks for them, and refuses a table, or an index of it,
     /// that was made after the transaction's snapshot.
     pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
@@ -362,6 +353,12 @@ impl From<SqlError> for StatementError {
 impl From<ErrorKind> for StatementError {
     fn from(kind: ErrorKind) -> StatementError {
         StatementError::Sql(kind.into())
+    }
+}
+
+impl From<governor::Stop> for StatementError {
+    fn from(stop: governor::Stop) -> StatementError {
+        StatementError::Sql(stop.into())
     }
 }
 

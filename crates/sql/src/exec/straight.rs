@@ -10,7 +10,7 @@ use types::{RowLayout, SqlResult, Value, ValueRef};
 
 use super::rows::read_columns;
 use super::runtime::Runtime;
-use super::sort::compare_values;
+use super::sort::{compare_values, sort_by};
 use crate::expr::EvalContext;
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
@@ -116,10 +116,10 @@ fn rows_sorted(
     if let [(column, descending)] = plan.sort.as_slice() {
         let collation = layout.columns()[*column].collation;
         let mut keyed: Vec<_> = rows.iter().map(|row| (value(row, *column), row)).collect();
-        keyed.sort_by(|(a, _), (b, _)| {
+        keyed = sort_by(keyed, |(a, _), (b, _)| {
             let order = compare_values(*a, *b, collation);
             if *descending { order.reverse() } else { order }
-        });
+        })?;
         if plan.distinct {
             keyed.dedup_by(|(a, _), (b, _)| compare_values(*a, *b, collation).is_eq());
         }
@@ -138,7 +138,7 @@ fn rows_sorted(
             )
         })
         .collect();
-    keyed.sort_by(|(a, _), (b, _)| compare(a, b));
+    keyed = sort_by(keyed, |(a, _), (b, _)| compare(a, b))?;
     if plan.distinct {
         keyed.dedup_by(|(a, _), (b, _)| compare(a, b).is_eq());
     }
@@ -169,6 +169,7 @@ fn send<'r>(
         .skip(window.offset as usize)
         .take(usize::try_from(window.limit).unwrap_or(usize::MAX))
     {
+        governor::tick()?;
         sink.stored_row(layout, row, columns)?;
         sent += 1;
         if sink.is_full() {
@@ -200,7 +201,7 @@ fn totals_row(
                     .count(table, plan.path.index, &mut cursor, 16 * ENTRIES_PER_CHUNK)
                     as i64;
                 if !cursor.is_finished() {
-                    runtime.breathe()?;
+                    governor::tick()?;
                 }
             }
         }
@@ -301,8 +302,9 @@ fn scan(
                         Ok(false) => Ok(ControlFlow::Continue(())),
                         Err(error) => Err(error),
                     };
+                    // Whoever gives way does so without the guard over stored rows.
                     match outcome {
-                        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                        Ok(ControlFlow::Continue(())) if !governor::is_due() => ControlFlow::Continue(()),
                         _ => ControlFlow::Break(()),
                     }
                 });
@@ -315,7 +317,7 @@ fn scan(
                 {
                     sink.flush(runtime.host)?;
                 }
-                runtime.breathe()?;
+                governor::tick()?;
             }
         }
     }

@@ -74,6 +74,8 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
             Value::Int(process.seconds as i64),
             text(process.state),
             process.statement.map_or(Value::Null, text),
+            number(process.memory_bytes),
+            number(process.memory_bytes_max),
         ]
     };
     let seen = |process: &Process| source.access.sees_session_of(&process.user);
@@ -217,6 +219,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Innodb_rows", rows),
         ("Memory_limit", store.memory().limit()),
         ("Memory_used", store.memory().used()),
+        ("Memory_used_by_sessions", governor::memory::held_by_sessions()),
         ("Open_tables", store.tables().len() as u64),
         ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
         ("Queries", traffic.commands),

@@ -214,7 +214,7 @@ pub static TABLES: &[VirtualTable] = &[
         "PROCESSLIST",
         columns![
             "ID" Number, "USER" Text(32), "HOST" Text(261), "DB" Text(64), "COMMAND" Text(16), "TIME" Signed, "STATE" Text(64),
-            "INFO" LongText,
+            "INFO" LongText, "MEMORY_USED" Number, "MAX_MEMORY_USED" Number,
         ],
         server::processlist,
     ),

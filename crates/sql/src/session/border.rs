@@ -14,8 +14,8 @@ impl sql_api::session::Session for Session {
         self.query(text, host, sink)
     }
 
-    fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo> {
-        self.prepare(text)
+    fn prepare(&mut self, text: &[u8], host: &dyn Host) -> SqlResult<PreparedInfo> {
+        self.prepare(text, host)
     }
 
     fn execute(

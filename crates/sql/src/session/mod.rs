@@ -95,6 +95,8 @@ impl Session {
     pub fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let mut rest = text;
         loop {
+            self.begin_statement();
+            governor::tick()?;
             let parsed = match self.parse(rest) {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
                     self.warnings.clear();
@@ -125,10 +127,31 @@ impl Session {
         }
     }
 
+    /// From here on the governor counts for a new statement.
+    pub(crate) fn begin_statement(&self) {
+        let limit = match self.variables.settings.query_memory_limit {
+            0 => self.engine.participant().store().memory().limit() / 4,
+            limit => limit,
+        };
+        governor::begin_statement(limit);
+    }
+
     pub(crate) fn parse(&mut self, text: &[u8]) -> SqlResult<parser::Parsed> {
         let mut mode = self.variables.settings.sql_mode().for_parser();
         mode.ignore_space |= self.options.ignore_space;
-        parser::parse(text, mode).map_err(|error| self.remember(crate::errors::parse_error(&error)))
+        let parsed = parser::parse(text, mode).map_err(|error| self.remember(crate::errors::parse_error(&error)));
+        governor::check()?;
+        parsed
+    }
+
+    pub(crate) fn warning_count(&self) -> u16 {
+        u16::try_from(self.warnings.count()).unwrap_or(u16::MAX)
+    }
+
+    fn keep_warnings(&mut self, warnings: Warnings) {
+        if !warnings.is_empty() {
+            self.warnings.append(warnings);
+        }
     }
 
     /// Keeps an error for SHOW WARNINGS, as MySQL does.

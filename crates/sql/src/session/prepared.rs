@@ -9,7 +9,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::statement::{Answer, is_planned, keeps_warnings};
 use super::{Fetch, PreparedInfo, Session};
-use crate::host::{BlockingHost, Host};
+use crate::host::Host;
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
 
 /// The protocol counts both in 16 bits.
@@ -42,7 +42,8 @@ struct Cursor {
 
 impl Session {
     /// `COM_STMT_PREPARE`.
-    pub fn prepare(&mut self, text: &[u8]) -> SqlResult<PreparedInfo> {
+    pub fn prepare(&mut self, text: &[u8], host: &dyn Host) -> SqlResult<PreparedInfo> {
+        self.begin_statement();
         let open = self.engine.prepared_count();
         if open >= self.engine.max_prepared() {
             return Err(self.remember(SqlError::new(
@@ -59,11 +60,11 @@ impl Session {
         }
         let columns = match is_planned(&prepared.statement) {
             // Without values for the parameters: the columns are known, the plan is made when the values' types are.
-            true => match self.plan(&prepared.statement, None, &[], &BlockingHost) {
+            true => match self.plan(&prepared.statement, None, &[], host) {
                 Ok(plan) => plan.shape().cloned(),
                 Err(error) => return Err(self.remember(error)),
             },
-            false => self.shape_of(&prepared.statement, &BlockingHost)?,
+            false => self.shape_of(&prepared.statement, host)?,
         };
         if columns.as_ref().is_some_and(|shape| shape.columns.len() > COLUMNS_MAX) {
             return Err(self.remember(ErrorKind::TooManyFields.into()));
@@ -119,6 +120,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        self.begin_statement();
         let prepared = self
             .prepared
             .by_id
@@ -153,6 +155,7 @@ impl Session {
 
     /// `COM_STMT_FETCH`: the next rows of a cursor; ends with [`ServerStatus::LAST_ROW_SENT`] after the last one.
     pub fn fetch(&mut self, id: u32, rows: usize, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.begin_statement();
         let status = self.status();
         let prepared = self
             .prepared
@@ -165,6 +168,7 @@ impl Session {
             .ok_or_else(|| SqlError::new(ErrorKind::StmtHasNoOpenCursor, &[&id]))?;
         let end = (cursor.next + rows).min(cursor.rows.len());
         while cursor.next < end {
+            governor::tick()?;
             if sink.is_full() {
                 sink.flush(host)?;
             }

@@ -16,7 +16,7 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use store::LockMode;
 use transaction::{Isolation, LockPolicy, Settled, StatementScope};
-use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warnings};
+use types::{ErrorKind, Severity, SqlError, SqlResult, SqlType, UnixTime, Value};
 
 use super::Session;
 use super::retry::{HeldRows, RetryPoint};
@@ -173,10 +173,6 @@ impl Session {
         let id = self.state.automatic_insert_id.take().or(explicit)?;
         self.state.last_insert_id.set(id);
         Some(id)
-    }
-
-    pub(crate) fn warning_count(&self) -> u16 {
-        u16::try_from(self.warnings.count()).unwrap_or(u16::MAX)
     }
 
     /// Sends a statement to the module that runs its kind.
@@ -416,6 +412,7 @@ impl Session {
             return Ok(plan);
         }
         let catalog = self.engine.catalog();
+        let held = governor::held();
         let plan = self.with_context(host, &[], |session, ctx| {
             let planner = Planner {
                 engine: &session.engine,
@@ -432,12 +429,15 @@ impl Session {
             planner.plan(statement)
         })?;
         let plan = Arc::new(plan.ok_or_else(|| SqlError::internal("a statement of another kind has no plan"))?);
+        governor::check()?;
         if let Some(key) = key {
             let cached = CachedPlan {
                 catalog_version: catalog.version(),
                 plan: plan.clone(),
             };
-            self.engine.plans().put(key, cached);
+            self.engine
+                .plans()
+                .put(key, cached, governor::held().saturating_sub(held));
         }
         Ok(plan)
     }
@@ -471,12 +471,6 @@ impl Session {
             without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
-        }
-    }
-
-    fn keep_warnings(&mut self, warnings: Warnings) {
-        if !warnings.is_empty() {
-            self.warnings.append(warnings);
         }
     }
 
@@ -551,7 +545,12 @@ impl Session {
             };
             let mut result = lock_tables(plan, &runtime, catalog_version, &self.engine)
                 .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
-                .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error));
+                .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
+                .and_then(|answer| {
+                    governor::check()
+                        .map(|()| answer)
+                        .map_err(|stop| Failure::Error(stop.into()))
+                });
             let settled = match &result {
                 Err(failure) if failure.is_of_the_moment() || !transaction.borrow().is_stale() => Settled::Yes,
                 _ => transaction.borrow_mut().settle(),

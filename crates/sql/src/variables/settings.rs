@@ -46,6 +46,8 @@ pub struct Settings {
     pub metadata_lock_wait_timeout: Duration,
     /// `None`: without limit.
     pub max_execution_time: Option<Duration>,
+    /// Bytes; 0 is a quarter of the node's `memory_limit`.
+    pub query_memory_limit: u64,
     pub client_charset: CharsetId,
     /// `None`: text is sent as it is stored.
     pub results_charset: Option<CharsetId>,
@@ -76,6 +78,7 @@ impl Default for Settings {
             lock_wait_timeout: Duration::from_secs(50),
             metadata_lock_wait_timeout: Duration::from_secs(31_536_000),
             max_execution_time: None,
+            query_memory_limit: 0,
             client_charset: CharsetId::UTF8MB4,
             results_charset: Some(CharsetId::UTF8MB4),
             auto_increment_increment: 1,
@@ -119,6 +122,7 @@ impl Settings {
             }
             "innodb_lock_wait_timeout" => self.lock_wait_timeout = Duration::from_secs(number(value)),
             "lock_wait_timeout" => self.metadata_lock_wait_timeout = Duration::from_secs(number(value)),
+            "query_memory_limit" => self.query_memory_limit = number(value),
             "max_execution_time" => {
                 let milliseconds = number(value);
                 self.max_execution_time = (milliseconds > 0).then(|| Duration::from_millis(milliseconds));

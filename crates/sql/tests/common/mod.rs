@@ -123,8 +123,6 @@ impl Host for NoWaiting {
     fn interrupted(&self) -> Option<Interrupt> {
         None
     }
-
-    fn yield_now(&self) {}
 }
 
 /// Answers as the lines of a script.

@@ -36,7 +36,7 @@ const MAX_DEPTH: usize = 15;
 /// Rows of a parent key that are looked at in one go: mostly there is one.
 const CANDIDATES: usize = 16;
 /// Index entries looked at before others of the same core get their turn.
-const ENTRIES_PER_BREATH: usize = 4096;
+const ENTRIES_PER_CHUNK: usize = 4096;
 /// What a key that is remembered takes beside its bytes.
 const KEY_OVERHEAD: usize = 32;
 
@@ -333,16 +333,14 @@ impl Enforcer<'_> {
         let found = self.find(child, reference.index, &encoded, usize::MAX)?;
         let mut memory = self.runtime.query_memory();
         memory.grow(found.iter().map(|key| key.len() + KEY_OVERHEAD).sum())?;
-        for (at, primary_key) in found.iter().enumerate() {
+        for primary_key in &found {
             self.runtime
                 .with_locks(|transaction| transaction.lock_for_write(&child.rows, primary_key))
                 .map_err(|error| error.into_sql(child))?;
             if let Some(row) = self.current_row(child, primary_key, reference.index, &encoded) {
                 change(primary_key, row)?;
             }
-            if at % ENTRIES_PER_BREATH == ENTRIES_PER_BREATH - 1 {
-                self.runtime.breathe()?;
-            }
+            governor::tick()?;
         }
         Ok(())
     }
@@ -384,7 +382,7 @@ impl Enforcer<'_> {
         loop {
             self.runtime
                 .transaction()
-                .scan_newest(&table.rows, index, &mut cursor, ENTRIES_PER_BREATH, |entry| {
+                .scan_newest(&table.rows, index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
                     found.push(entry.primary_key().to_vec());
                     match found.len() >= most {
                         true => ControlFlow::Break(()),
@@ -394,7 +392,7 @@ impl Enforcer<'_> {
             if cursor.is_finished() || found.len() >= most {
                 return Ok(found);
             }
-            self.runtime.breathe()?;
+            governor::tick()?;
         }
     }
 

@@ -15,9 +15,6 @@ use crate::plan::QueryPlan;
 use crate::sql_mode::SqlMode;
 use crate::table::Table;
 
-/// Rows are inserted in chunks of this many before others of the same core get their turn.
-const ROWS_PER_BREATH: u64 = 1024;
-
 /// A bound INSERT.
 #[derive(Debug)]
 pub struct InsertPlan {
@@ -213,9 +210,7 @@ impl<'a> Inserter<'a> {
     pub fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
         self.changed.matched += 1;
         self.ctx.set_row_number(self.changed.matched);
-        if self.changed.matched.is_multiple_of(ROWS_PER_BREATH) {
-            self.runtime.breathe()?;
-        }
+        governor::tick()?;
         let plan = self.plan;
         self.values.clear();
         self.values.resize(plan.table.def.columns.len(), Value::Null);

@@ -13,7 +13,7 @@ use types::{SqlResult, Value};
 
 use crate::exec::rows::{read_columns, read_row};
 use crate::exec::runtime::{Locked, Runtime};
-use crate::exec::sort::{SortKey, compare_keys};
+use crate::exec::sort::{SortKey, compare_keys, sort_by};
 use crate::expr::{EvalContext, Expr};
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::access::{AccessPath, KeyRanges};
@@ -21,7 +21,7 @@ use crate::table::Table;
 use types::IndexId;
 
 /// Index entries looked at before others of the same core get their turn.
-const ENTRIES_PER_BREATH: usize = 4096;
+const ENTRIES_PER_CHUNK: usize = 4096;
 
 /// Which rows to change, and in which order.
 #[derive(Debug)]
@@ -61,14 +61,12 @@ impl Target {
         runtime.begin_locking_read(&self.path, &keys, LockPolicy::Wait)?;
         let found = self.find(&keys, limit, runtime, ctx)?;
         let mut matched = 0;
-        for (at, key) in found.iter().enumerate() {
+        for key in &found {
             if matched == limit {
                 break;
             }
             matched += u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?);
-            if at % ENTRIES_PER_BREATH == ENTRIES_PER_BREATH - 1 {
-                runtime.breathe()?;
-            }
+            governor::tick()?;
         }
         Ok(matched)
     }
@@ -124,27 +122,28 @@ impl Target {
                     } else {
                         failed = found.look_at(entry.primary_key(), &values, ctx);
                     }
-                    match failed.is_err() || found.is_complete() {
+                    match failed.is_err() || found.is_complete() || governor::is_due() {
                         true => ControlFlow::Break(()),
                         false => ControlFlow::Continue(()),
                     }
                 };
                 let transaction = runtime.transaction();
                 let (rows, index) = (&self.table().rows, self.path.index);
-                transaction.scan_to_lock(rows, index, &mut cursor, ENTRIES_PER_BREATH, visit);
+                transaction.scan_to_lock(rows, index, &mut cursor, ENTRIES_PER_CHUNK, visit);
                 drop(transaction);
                 failed?;
                 for (key, values) in chunk.drain(..) {
+                    governor::tick()?;
                     if !found.is_complete() {
                         found.look_at(&key, &values, ctx)?;
                     }
                 }
-                runtime.breathe()?;
+                governor::tick()?;
             }
         }
         let mut rows = found.rows;
         if !self.path.ordered {
-            rows.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
+            rows = sort_by(rows, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
         }
         Ok(rows.into_iter().map(|(_, key)| key).collect())
     }

@@ -35,6 +35,7 @@ impl MultiTableChange {
             let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore)
                 .keeping(target.foreign_keys.as_deref());
             for wide in &found {
+                governor::tick()?;
                 let Some(key) = target.key(wide) else { continue };
                 if !done.insert(key.clone()) {
                     continue;

@@ -86,6 +86,7 @@ impl BaseAccess {
         let width = self.table.def.columns.len();
         let implied = if keys.exact { &[] } else { self.path.implied.as_slice() };
         let mut check = |row: &mut Vec<Value>| -> SqlResult<ControlFlow<()>> {
+            governor::tick()?;
             match pass(implied, row, ctx)? && pass(&self.path.residual, row, ctx)? {
                 true => next(row),
                 false => Ok(ControlFlow::Continue(())),
@@ -142,9 +143,7 @@ impl BaseAccess {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
-                if !cursor.is_finished() && chunk_rows == CHUNK_ROWS {
-                    runtime.breathe()?;
-                }
+                governor::tick()?;
                 chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
             }
         }
@@ -206,9 +205,7 @@ impl BaseAccess {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
-                if !cursor.is_finished() && chunk_rows == CHUNK_ROWS {
-                    runtime.breathe()?;
-                }
+                governor::tick()?;
                 chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
             }
         }
@@ -224,6 +221,7 @@ impl BaseAccess {
         ctx: &EvalContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
+        governor::tick()?;
         let runtime = runtime(ctx)?;
         let key = &*found.primary_key;
         let passes = |row: &mut Vec<Value>, is_there: Option<()>| -> SqlResult<Option<bool>> {
@@ -296,6 +294,7 @@ impl BaseAccess {
             return Ok(ControlFlow::Continue(()));
         };
         for kept in rows {
+            governor::tick()?;
             for (column, value) in self.needed.iter().zip(kept.iter()) {
                 row[self.offset + column] = value.clone();
             }
@@ -368,16 +367,14 @@ impl BaseAccessRows<'_> {
                 .scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
                     read_columns_at(access.table.layout(), entry.row(), &access.needed, access.offset, row);
                     failed = take(row);
-                    if failed.is_ok() {
+                    if failed.is_ok() && !governor::is_due() {
                         ControlFlow::Continue(())
                     } else {
                         ControlFlow::Break(())
                     }
                 });
             failed?;
-            if !cursor.is_finished() {
-                runtime.breathe()?;
-            }
+            governor::tick()?;
         }
         Ok(())
     }
@@ -430,6 +427,7 @@ impl DerivedAccess {
         let place = std::ptr::from_ref(self) as usize;
         let rows = self.source_rows(place, runtime, ctx)?;
         let mut give = |row: &mut Vec<Value>, kept: &[Value]| -> SqlResult<ControlFlow<()>> {
+            governor::tick()?;
             row[self.offset..self.offset + self.width].clone_from_slice(kept);
             match pass(&self.conditions, row, ctx)? {
                 true => next(row),
@@ -441,6 +439,7 @@ impl DerivedAccess {
                 let mut built = HashTable::new(runtime);
                 let mut own = vec![Value::Null; row.len()];
                 for kept in rows.iter() {
+                    governor::tick()?;
                     own[self.offset..self.offset + self.width].clone_from_slice(kept);
                     built.add(hash, &own, ctx, kept.clone().into_boxed_slice())?;
                 }
@@ -487,15 +486,16 @@ fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &EvalContext
     let mut rounds: u64 = 0;
     loop {
         if plan.distinct {
-            fresh.retain(|row| seen.insert(super::row_key(row, &types)));
+            fresh = super::retain(fresh, |row| seen.insert(super::row_key(row, &types)))?;
         }
         if fresh.is_empty() {
             return Ok(all);
         }
         for row in &fresh {
+            governor::tick()?;
             memory.grow(row_bytes(row))?;
+            all.push(row.clone());
         }
-        all.extend(fresh.iter().cloned());
         rounds += 1;
         if rounds > limit {
             return Err(SqlError::new(types::ErrorKind::CteMaxRecursionDepth, &[&rounds]));
@@ -506,6 +506,7 @@ fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &EvalContext
         // Values take the types of the first part.
         let mut next = next?;
         for row in &mut next {
+            governor::tick()?;
             for ((value, ty), column) in row.iter_mut().zip(&types).zip(&plan.step.shape.columns) {
                 if column.ty.kind != ty.kind {
                     let source = Expr::literal(std::mem::replace(value, Value::Null), column.ty.clone());

@@ -20,7 +20,7 @@ use parser::ast::SetOp;
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::runtime::Runtime;
-use super::sort::compare_keys;
+use super::sort::{compare_keys, sort_by};
 use crate::expr::context::UserVariable;
 use crate::expr::{EvalContext, Expr, Services};
 use crate::plan::limit_value;
@@ -149,6 +149,7 @@ impl QueryPlan {
             Body::Nested(query) if self.order.is_empty() => query.rows(ctx, &mut window)?,
             Body::Values(rows) if self.order.is_empty() => {
                 for row in rows {
+                    governor::tick()?;
                     let values = converted(
                         row,
                         &self.shape.columns.iter().map(|column| &column.ty).collect::<Vec<_>>(),
@@ -161,6 +162,7 @@ impl QueryPlan {
             }
             _ => {
                 for row in self.sorted_rows(ctx)? {
+                    governor::tick()?;
                     if window(&row)?.is_break() {
                         break;
                     }
@@ -185,6 +187,7 @@ impl QueryPlan {
         if !self.order.is_empty() {
             let mut keyed = Vec::with_capacity(rows.len());
             for row in rows {
+                governor::tick()?;
                 let keys = self
                     .order
                     .iter()
@@ -192,7 +195,7 @@ impl QueryPlan {
                     .collect::<SqlResult<Vec<_>>>()?;
                 keyed.push((keys, row));
             }
-            keyed.sort_by(|(a, _), (b, _)| compare_keys(&self.order, a, b));
+            let keyed = sort_by(keyed, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
             rows = keyed.into_iter().map(|(_, row)| row).collect();
         }
         Ok(rows)
@@ -274,19 +277,20 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
             SetOp::Union => {
                 rows.extend(more);
                 if !all {
-                    distinct(&mut rows, types);
+                    rows = distinct(rows, types)?;
                 }
             }
             SetOp::Intersect | SetOp::Except => {
                 let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
                 for row in &more {
+                    governor::tick()?;
                     *counts.entry(row_key(row, types)).or_default() += 1;
                 }
                 if !all {
-                    distinct(&mut rows, types);
+                    rows = distinct(rows, types)?;
                 }
                 let keep_common = *op == SetOp::Intersect;
-                rows.retain(|row| {
+                rows = retain(rows, |row| {
                     let Some(count) = counts.get_mut(&row_key(row, types)) else {
                         return !keep_common;
                     };
@@ -297,7 +301,7 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
                         *count -= 1;
                     }
                     keep_common
-                });
+                })?;
             }
         }
     }
@@ -305,7 +309,19 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
 }
 
 /// Keeps the first of equal rows.
-fn distinct(rows: &mut Vec<Vec<Value>>, types: &[&SqlType]) {
-    let mut seen = std::collections::HashSet::with_capacity(rows.len());
-    rows.retain(|row| seen.insert(row_key(row, types)));
+fn distinct(rows: Vec<Vec<Value>>, types: &[&SqlType]) -> SqlResult<Vec<Vec<Value>>> {
+    let mut seen = std::collections::HashSet::new();
+    retain(rows, |row| seen.insert(row_key(row, types)))
+}
+
+/// The rows that `keep` says so of.
+pub(super) fn retain(rows: Vec<Vec<Value>>, mut keep: impl FnMut(&Vec<Value>) -> bool) -> SqlResult<Vec<Vec<Value>>> {
+    let mut kept = Vec::new();
+    for row in rows {
+        governor::tick()?;
+        if keep(&row) {
+            kept.push(row);
+        }
+    }
+    Ok(kept)
 }

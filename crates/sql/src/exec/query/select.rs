@@ -9,7 +9,7 @@ use types::{SqlResult, Value};
 use super::join::pass;
 use super::{Emit, row_bytes, runtime};
 use crate::exec::runtime::QueryMemory;
-use crate::exec::sort::{SortKey, compare_keys, compare_values};
+use crate::exec::sort::{SortKey, compare_keys, compare_values, sort_by};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{Accumulator, EvalContext};
 use crate::plan::query::{Grouping, SelectPlan};
@@ -31,6 +31,7 @@ impl SelectPlan {
             })?;
             super::window::compute(&self.windows, &mut rows, ctx)?;
             for row in &rows {
+                governor::tick()?;
                 if output.take(row)?.is_break() {
                     break;
                 }
@@ -65,7 +66,7 @@ impl SelectPlan {
     /// The joined rows that pass WHERE.
     fn input_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         let mut row = vec![Value::Null; self.width];
-        if !pass(&self.gates, &row, ctx)? {
+        if !pass(&self.constant_filter, &row, ctx)? {
             return Ok(());
         }
         let Some(join) = &self.from else {
@@ -114,6 +115,7 @@ impl<'p> Groups<'p> {
     }
 
     fn add(&mut self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        governor::tick()?;
         self.values.clear();
         for key in &self.grouping.keys {
             self.values.push(key.eval(row, ctx)?);
@@ -164,10 +166,12 @@ impl<'p> Groups<'p> {
     }
 
     /// The order of a rollup: by the keys, each sum behind what it sums up.
-    fn sort_rollup(&mut self) {
-        let Some(rollup) = self.grouping.rollup else { return };
+    fn sort_rollup(&mut self) -> SqlResult<()> {
+        let Some(rollup) = self.grouping.rollup else {
+            return Ok(());
+        };
         let keys = &self.grouping.keys;
-        self.groups.sort_by(|a, b| {
+        self.groups = sort_by(std::mem::take(&mut self.groups), |a, b| {
             for (at, key) in keys.iter().enumerate() {
                 let (mark, slot) = (rollup.mark_slot(at), rollup.value_slot(at));
                 let marks = compare_values(a.row[mark].as_ref(), b.row[mark].as_ref(), key.ty.collation);
@@ -178,7 +182,8 @@ impl<'p> Groups<'p> {
                 }
             }
             Ordering::Equal
-        });
+        })?;
+        Ok(())
     }
 
     /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
@@ -187,8 +192,9 @@ impl<'p> Groups<'p> {
             let empty = self.start(vec![Value::Null; self.width]);
             self.groups.push(empty);
         }
-        self.sort_rollup();
+        self.sort_rollup()?;
         for mut group in std::mem::take(&mut self.groups) {
+            governor::tick()?;
             for (at, (call, state)) in self.grouping.aggregates.iter().zip(&group.states).enumerate() {
                 group.row[self.grouping.offset + at] = call.finish(state, ctx)?;
             }
@@ -232,6 +238,7 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     }
 
     fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
+        governor::tick()?;
         self.row.clear();
         for item in &self.plan.items {
             self.row.push(item.eval(wide, self.ctx)?);
@@ -260,7 +267,8 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
 
     fn finish(self) -> SqlResult<()> {
         let Some(sorter) = self.sorter else { return Ok(()) };
-        for row in sorter.sorted() {
+        for row in sorter.sorted()? {
+            governor::tick()?;
             if (self.emit)(&row.values)?.is_break() {
                 break;
             }
@@ -348,12 +356,10 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    fn sorted(self) -> Vec<SortedRow<'p>> {
+    fn sorted(self) -> SqlResult<Vec<SortedRow<'p>>> {
         if self.wanted.is_some() {
-            return self.heap.into_sorted_vec();
+            return Ok(self.heap.into_sorted_vec());
         }
-        let mut rows = self.rows;
-        rows.sort();
-        rows
+        sort_by(self.rows, SortedRow::cmp)
     }
 }

@@ -110,6 +110,7 @@ impl Subquery for SubqueryPlan {
         }
         let kept = self.kept(ctx)?;
         for kept_row in kept.iter() {
+            governor::tick()?;
             if row(kept_row)?.is_break() {
                 break;
             }
@@ -139,6 +140,10 @@ impl Subquery for SubqueryPlan {
                 kind: first,
             };
             for row in &kept.rows {
+                // Cut short, the set is not looked at any more.
+                if !governor::go_on() {
+                    break;
+                }
                 match &row[0] {
                     Value::Null => set.has_null = true,
                     value if value_kind(value) == Some(first) => {
@@ -151,6 +156,9 @@ impl Subquery for SubqueryPlan {
             }
             Some(set)
         });
+        if let Err(stop) = governor::check() {
+            return Some(Err(stop.into()));
+        }
         let set = keys.as_ref()?;
         if value.is_null() {
             return Some(Ok(if kept.rows.is_empty() { Some(false) } else { None }));

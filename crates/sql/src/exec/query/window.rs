@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use parser::ast::FrameUnit;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::exec::sort::{SortKey, compare_keys};
+use crate::exec::sort::{SortKey, compare_keys, sort_by};
 use crate::expr::aggregate::write_group_key;
 use crate::expr::{EvalContext, Expr};
 use crate::plan::limit_value;
@@ -22,6 +22,7 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
         let partition_order: Vec<SortKey> = window.partition.iter().map(by_value).collect();
         let mut keyed = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
+            governor::tick()?;
             let mut partition = Vec::new();
             let mut values = Vec::with_capacity(window.partition.len());
             for expr in &window.partition {
@@ -41,13 +42,14 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
                 row: at,
             });
         }
-        keyed.sort_by(|a, b| {
+        let keyed = sort_by(keyed, |a, b| {
             compare_keys(&partition_order, &a.values, &b.values)
                 .then_with(|| a.partition.cmp(&b.partition))
                 .then_with(|| compare_keys(&window.order, &a.order, &b.order))
-        });
+        })?;
         let mut start = 0;
         while start < keyed.len() {
+            governor::tick()?;
             let same = |other: &Keyed| other.partition == keyed[start].partition;
             let end = start + keyed[start..].iter().take_while(|other| same(other)).count();
             let values = partition_values(window, &keyed[start..end], rows, ctx)?;
@@ -87,6 +89,7 @@ fn partition_values(
     let mut peers = Vec::with_capacity(count);
     let mut start = 0;
     while start < count {
+        governor::tick()?;
         let end = (start + 1..count).find(|at| !is_peer(start, *at)).unwrap_or(count);
         peers.extend(std::iter::repeat_n((start, end), end - start));
         start = end;
@@ -140,6 +143,7 @@ fn partition_values(
             backwards,
         } => {
             for at in 0..count {
+                governor::tick()?;
                 let by = match offset {
                     None => 1,
                     Some(offset) => limit_of(offset, row(at), ctx)?,
@@ -158,6 +162,7 @@ fn partition_values(
         WindowKind::FirstValue(_) | WindowKind::LastValue(_) | WindowKind::NthValue(..) | WindowKind::Aggregate(_) => {
             let mut previous: Option<(std::ops::Range<usize>, Value)> = None;
             for at in 0..count {
+                governor::tick()?;
                 let frame = frame_of(window, keyed, &peers, at, rows, ctx)?;
                 if let Some((range, value)) = &previous
                     && *range == frame
@@ -198,6 +203,7 @@ fn frame_value<'r>(
         WindowKind::Aggregate(call) => {
             let mut state = call.start();
             for at in frame.clone() {
+                governor::tick()?;
                 call.add(&mut state, row(at), ctx)?;
             }
             call.finish(&state, ctx)
@@ -242,11 +248,11 @@ fn frame_of(
                     let beyond = |value: f64| if descending { value < bound } else { value > bound };
                     match is_start {
                         true => (0..count)
-                            .find(|at| key(*at).is_some_and(|value| !before(value)))
+                            .find(|at| !governor::go_on() || key(*at).is_some_and(|value| !before(value)))
                             .unwrap_or(count),
                         false => (0..count)
                             .rev()
-                            .find(|at| key(*at).is_some_and(|value| !beyond(value)))
+                            .find(|at| !governor::go_on() || key(*at).is_some_and(|value| !beyond(value)))
                             .map_or(0, |at| at + 1),
                     }
                 }

@@ -8,6 +8,7 @@ use types::{CollationId, SqlResult, Value};
 use super::super::context::EvalContext;
 use super::super::convert;
 use super::AggregateCall;
+use crate::exec::sort::sort_by;
 
 /// The pieces of one group, in their order of arrival; with ORDER BY each has the values that sort it.
 #[derive(Debug, Clone, Default)]
@@ -68,13 +69,13 @@ impl Concatenation {
         let mut order: Vec<&Piece> = self.pieces.iter().collect();
         if !call.order_by.is_empty() {
             let mut failed = None;
-            order.sort_by(|a, b| match by_keys(call, a, b, ctx) {
+            order = sort_by(order, |a, b| match by_keys(call, a, b, ctx) {
                 Ok(order) => order,
                 Err(error) => {
                     failed.get_or_insert(error);
                     Ordering::Equal
                 }
-            });
+            })?;
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -82,6 +83,7 @@ impl Concatenation {
         let most = ctx.settings.group_concat_max_len as usize;
         let mut out = Vec::with_capacity(self.bytes.min(most));
         for (i, piece) in order.iter().enumerate() {
+            governor::tick()?;
             if i > 0 {
                 out.extend_from_slice(call.separator.as_bytes());
             }

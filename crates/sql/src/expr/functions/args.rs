@@ -226,6 +226,7 @@ impl<'a> Args<'a> {
             self.ctx
                 .warn(SqlError::new(ErrorKind::AllowedPacketOverflowed, &[&function, &most]))?;
         }
+        governor::ensure(usize::try_from(bytes.min(most)).unwrap_or(usize::MAX))?;
         Ok(bytes > most)
     }
 

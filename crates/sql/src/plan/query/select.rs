@@ -28,7 +28,7 @@ pub struct SelectPlan {
     /// Slots of the wide row.
     pub width: usize,
     /// Conditions without columns: asked once, before anything is read.
-    pub gates: Vec<Expr>,
+    pub constant_filter: Vec<Expr>,
     /// Conditions that no join has taken.
     pub filter: Vec<Expr>,
     pub grouping: Option<Grouping>,
@@ -178,7 +178,7 @@ fn plan_select(
     for (at, window) in windows.iter_mut().enumerate() {
         window.slot = window_offset + at;
     }
-    let (gates, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
+    let (constant_filter, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
     let grouping = is_grouped.then(|| Grouping {
         keys,
         aggregates,
@@ -221,7 +221,7 @@ fn plan_select(
     let plan = SelectPlan {
         from,
         width: window_offset + windows.len(),
-        gates,
+        constant_filter,
         filter,
         grouping,
         having,

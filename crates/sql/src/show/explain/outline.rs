@@ -337,7 +337,7 @@ impl Outliner {
         for item in &plan.items {
             self.subqueries(item, Place::Projection, &mut block);
         }
-        if plan.gates.iter().any(is_never) {
+        if plan.constant_filter.iter().any(is_never) {
             block.message = Some("Impossible WHERE");
             return block;
         }
@@ -345,7 +345,7 @@ impl Outliner {
             None => block.message = Some("No tables used"),
             Some(join) => {
                 let step = self.from(join, &mut block);
-                let conditions: Vec<&Expr> = plan.gates.iter().chain(&plan.filter).collect();
+                let conditions: Vec<&Expr> = plan.constant_filter.iter().chain(&plan.filter).collect();
                 for condition in &conditions {
                     self.subqueries(condition, Place::Condition, &mut block);
                 }

@@ -1,0 +1,108 @@
+//! Which statement runs next on a core.
+//!
+//! Statements that have just arrived, and those that something has happened for (a lock, a commit, a client that reads on),
+//! are tasks that the event loop polls first. One that gave way stands in a queue instead; from it one statement goes on at a
+//! time, after the sockets have been looked at and everything else has run:
+//!
+//! ```text
+//!   sockets, timers ──▶ fresh statements, all ──▶ one from the queue, for a turn ──┐
+//!        ▲─────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! So a fresh statement waits for one turn of another at most, however many stand in the queue.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// A statement that gave way.
+struct Waiting {
+    /// Set when it is its turn. Nobody shares it any more once the statement has gone on or ended by other means.
+    may_go_on: Rc<Cell<bool>>,
+    waker: Waker,
+}
+
+thread_local! {
+    static QUEUE: RefCell<VecDeque<Waiting>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Waits at the end of this core's queue. Whoever `is_interrupted` goes on at once, once its task is woken.
+pub async fn turn(is_interrupted: impl Fn() -> bool) {
+    let may_go_on = Rc::new(Cell::new(false));
+    let mut in_queue = false;
+    poll_fn(|context| {
+        if may_go_on.get() || is_interrupted() {
+            return Poll::Ready(());
+        }
+        if !in_queue {
+            in_queue = true;
+            let waiting = Waiting {
+                may_go_on: may_go_on.clone(),
+                waker: context.waker().clone(),
+            };
+            QUEUE.with_borrow_mut(|queue| queue.push_back(waiting));
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether statements of this core wait for their turn.
+pub fn is_waiting() -> bool {
+    QUEUE.with_borrow(|queue| !queue.is_empty())
+}
+
+/// Wakes the statement that has waited longest.
+pub fn wake_next() {
+    while let Some(waiting) = QUEUE.with_borrow_mut(VecDeque::pop_front) {
+        if Rc::strong_count(&waiting.may_go_on) > 1 {
+            waiting.may_go_on.set(true);
+            return waiting.waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::Context;
+
+    #[test]
+    fn who_gave_way_goes_on_in_order_and_one_at_a_time() {
+        let mut context = Context::from_waker(Waker::noop());
+        let (mut first, mut second) = (pin!(turn(|| false)), pin!(turn(|| false)));
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert!(
+            first.as_mut().poll(&mut context).is_pending(),
+            "a wake-up for another reason"
+        );
+        wake_next();
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert!(first.as_mut().poll(&mut context).is_ready());
+        wake_next();
+        assert!(second.as_mut().poll(&mut context).is_ready());
+        assert!(!is_waiting());
+    }
+
+    #[test]
+    fn an_interrupted_statement_does_not_wait_and_does_not_cost_a_turn() {
+        let mut context = Context::from_waker(Waker::noop());
+        let killed = Cell::new(false);
+        let mut after = pin!(turn(|| false));
+        {
+            let mut before = pin!(turn(|| killed.get()));
+            assert!(before.as_mut().poll(&mut context).is_pending());
+            assert!(after.as_mut().poll(&mut context).is_pending());
+            killed.set(true);
+            assert!(before.as_mut().poll(&mut context).is_ready());
+        }
+        // `pin!` keeps the future to the end of its block; by now it is gone.
+        wake_next();
+        assert!(after.as_mut().poll(&mut context).is_ready());
+    }
+}

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Six connections that look up single rows, beside attackers that run one bad statement.
+
+For each statement: the longest wait of the six, how long a KILL QUERY takes to end it, and the most resident memory.
+A mean or a percentile would hide a stall, since who waits sends nothing; so the longest wait counts, also of an answer
+that never came.
+
+    suite.py [--seconds N] [--attackers N ...] [--rows N] [--only TEXT] [--table FILE] [--wait-max MS] [--kill-max MS] [--resident-max MIB]
+
+The server is the one of DB_HOST, DB_PORT, DB_USER, DB_PASSWORD; its memory is read where DB_PID names its process.
+"""
+
+import argparse
+import gc
+import multiprocessing
+import os
+import select
+import struct
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "abuse"))
+
+import wire  # noqa: E402
+from statements import FILL_MANY, MIB, SETUP, statements  # noqa: E402
+
+ADDRESS = (os.environ.get("DB_HOST", "127.0.0.1"), int(os.environ.get("DB_PORT", "3306")))
+USER, PASSWORD = os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD", "")
+PID = os.environ.get("DB_PID")
+VICTIMS = 6
+WAIT_LIMIT = 60  # seconds after which a look-up counts as never answered
+
+
+class Client(wire.Connection):
+    def __init__(self, multi=False, database="robustness"):
+        super().__init__(ADDRESS, timeout=WAIT_LIMIT)
+        nonce = self.greet()
+        self.id = struct.unpack_from("<I", self.greeting, self.greeting.index(b"\0", 1) + 1)[0]
+        capabilities = wire.CAPABILITIES | (wire.MULTI_STATEMENTS if multi else 0)
+        self.send_raw(wire.frame(wire.login_payload(USER, PASSWORD, nonce, capabilities), 1))
+        answer = self.receive()
+        while answer[:1] != b"\0":
+            if answer[:1] == b"\xfe":
+                self.send_raw(wire.frame(b"", self.sequence))
+            answer = self.receive()
+        if database:
+            self.run(f"USE {database}")
+
+    def finish(self):
+        """Reads an answer to its end, whatever it is."""
+        while True:
+            packet = self.receive()
+            more = False
+            if packet[:1] == b"\0":
+                more = self.more(packet, ok=True)
+            else:
+                for ends in range(2):
+                    while not (packet[:1] == b"\xfe" and len(packet) < 9):
+                        packet = self.receive()
+                    if ends == 0:
+                        more = self.more(packet, ok=False)
+                        packet = self.receive()
+                more = self.more(packet, ok=False)
+            if not more:
+                return
+
+    @staticmethod
+    def more(packet, ok):
+        if not ok:
+            return bool(struct.unpack_from("<H", packet, 3)[0] & 8)
+        at = 1
+        for _ in range(2):
+            at += {0xFC: 3, 0xFD: 4, 0xFE: 9}.get(packet[at], 1)
+        return bool(struct.unpack_from("<H", packet, at)[0] & 8)
+
+    def run(self, sql):
+        self.send_raw(wire.frame(b"\x03" + (sql if isinstance(sql, bytes) else sql.encode())))
+        self.finish()
+
+
+def look_up(seconds, begun, result):
+    """Six look-ups at a time from one process; the longest wait of all."""
+    gc.disable()
+    clients = [Client() for _ in range(VICTIMS)]
+    poll = select.epoll()
+    by_fd, sent_at = {}, {}
+    longest, count = 0.0, 0
+
+    def ask(client, number):
+        client.socket.sendall(wire.frame(b"\x03SELECT c FROM points WHERE id=%d" % (number % 10_000)))
+        sent_at[client.socket.fileno()] = time.perf_counter()
+
+    for client in clients:
+        poll.register(client.socket.fileno(), select.EPOLLIN)
+        by_fd[client.socket.fileno()] = client
+        ask(client, 0)
+    begun.set()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for fd, _ in poll.poll(0.1):
+            client = by_fd[fd]
+            try:
+                client.finish()
+            except wire.ServerError as error:
+                result.send(("error", str(error)))
+                return
+            longest = max(longest, time.perf_counter() - sent_at[fd])
+            count += 1
+            ask(client, count)
+    # What is still under way has waited so long already.
+    for fd, client in by_fd.items():
+        client.socket.settimeout(WAIT_LIMIT)
+        try:
+            client.finish()
+        except (TimeoutError, wire.Closed, wire.ServerError):
+            pass
+        longest = max(longest, time.perf_counter() - sent_at[fd])
+    result.send(("longest", longest, count))
+
+
+class Attacker(threading.Thread):
+    def __init__(self, statement, number, stop):
+        super().__init__(daemon=True)
+        self.statement, self.number, self.stop = statement, number, stop
+        self.rounds, self.errors, self.last_error, self.client, self.ended_at = 0, 0, None, None, None
+        self.sql = statement.sql.encode() if isinstance(statement.sql, str) else statement.sql
+
+    def fill_in(self, sql):
+        return sql.replace("{n}", str(self.number)).replace("{i}", str(self.rounds))
+
+    def run(self):
+        while not self.stop.is_set():
+            try:
+                self.client = Client(multi=self.statement.multi)
+                self.client.socket.settimeout(300)
+                for sql in self.statement.series:
+                    self.guarded(self.fill_in(sql))
+                while not self.stop.is_set():
+                    if self.statement.prepared:
+                        self.prepare()
+                    elif "does not read" in self.statement.name:
+                        self.client.send_raw(wire.frame(b"\x03" + self.sql))
+                        while not self.stop.is_set() and select.select([self.client.socket], [], [], 0.05) and not self.killed():
+                            time.sleep(0.02)
+                    else:
+                        sql = self.fill_in(self.statement.sql).encode() if "{" in self.statement.sql else self.sql
+                        self.guarded(sql)
+                    self.ended_at = time.perf_counter()
+                    self.rounds += 1
+                    if self.rounds > 1 and self.ended_at - self.begun_at < 0.001:
+                        time.sleep(0.002)
+            except (wire.Closed, OSError, TimeoutError) as error:
+                self.last_error = repr(error)
+                time.sleep(0.05)
+
+    def killed(self):
+        """Whether the end of the answer has come for a client that does not read: looked for only once it is asked to."""
+        return False
+
+    def guarded(self, sql):
+        self.begun_at = time.perf_counter()
+        try:
+            self.client.run(sql)
+        except wire.ServerError as error:
+            self.errors += 1
+            self.last_error = str(error)[:120]
+
+    def prepare(self):
+        for _ in range(self.statement.prepared):
+            if self.stop.is_set():
+                return
+            self.begun_at = time.perf_counter()
+            self.client.send_raw(wire.frame(bytes([wire.COM_STMT_PREPARE]) + self.sql))
+            try:
+                head = self.client.receive()
+                columns = struct.unpack_from("<H", head, 5)[0]
+                for _ in range(columns + (1 if columns else 0)):
+                    self.client.receive()
+            except wire.ServerError as error:
+                self.errors += 1
+                self.last_error = str(error)[:120]
+                return
+
+
+def attack(statement, attackers, seconds, kills):
+    """Runs in a process of its own; answers on the pipe `kills` with how long a KILL took."""
+    stop = threading.Event()
+    threads = [Attacker(statement, number, stop) for number in range(attackers)]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    took = None
+    victim = threads[0]
+    try:
+        killer = Client(database=None)
+        for _ in range(3):
+            rounds, killed_at = victim.rounds, time.perf_counter()
+            killer.run(f"KILL QUERY {victim.client.id}")
+            answered = time.perf_counter()
+            if "does not read" in statement.name:
+                stop.set()
+                while time.perf_counter() < killed_at + 30 and is_running(killer, victim.client.id):
+                    time.sleep(0.002)
+                took = max(took or 0, time.perf_counter() - killed_at)
+                break
+            while victim.rounds == rounds and time.perf_counter() < killed_at + 60:
+                time.sleep(0.001)
+            took = max(took or 0, time.perf_counter() - killed_at, answered - killed_at)
+            time.sleep(0.3)
+    except Exception as error:
+        took = took if took is not None else repr(error)
+    stop.set()
+    errors = sum(thread.errors for thread in threads)
+    last = next((thread.last_error for thread in threads if thread.last_error), None)
+    kills.send((took, sum(thread.rounds for thread in threads), errors, last))
+    os._exit(0)
+
+
+def is_running(client, connection_id):
+    rows = client.rows(f"SELECT COUNT(*) FROM information_schema.processlist WHERE id={connection_id} AND command='Query'")
+    return rows[0][1:] != b"0"
+
+
+def memory(field):
+    if not PID:
+        return 0
+    with open(f"/proc/{PID}/status") as status:
+        return next(int(line.split()[1]) // 1024 for line in status if line.startswith(field))
+
+
+def reset_peak():
+    if PID:
+        with open(f"/proc/{PID}/clear_refs", "w") as clear:
+            clear.write("5")
+
+
+def received(pipe, seconds):
+    if not pipe.poll(seconds):
+        raise TimeoutError(f"no answer in {seconds} s")
+    return pipe.recv()
+
+
+def measure(statement, attackers, seconds):
+    reset_peak()
+    begun = multiprocessing.Event()
+    (results, from_victims), (kills, from_attackers) = multiprocessing.Pipe(duplex=False), multiprocessing.Pipe(duplex=False)
+    victims = multiprocessing.Process(target=look_up, args=(seconds, begun, from_victims))
+    victims.start()
+    begun.wait(WAIT_LIMIT)
+    attack_process = multiprocessing.Process(target=attack, args=(statement, attackers, seconds, from_attackers)) if attackers else None
+    if attack_process:
+        attack_process.start()
+    try:
+        outcome = received(results, seconds + 2 * WAIT_LIMIT)
+        kill = received(kills, 120) if attack_process else (None, 0, 0, None)
+        return outcome, kill, memory("VmHWM:")
+    finally:
+        for process in [victims] + ([attack_process] if attack_process else []):
+            process.kill()
+            process.join()
+
+
+def prepare(rows):
+    client = Client(database=None)
+    client.socket.settimeout(300)
+    for sql in ["DROP DATABASE IF EXISTS robustness"] + SETUP:
+        client.run(sql)
+    for start in range(0, rows, 10_000):
+        client.run(FILL_MANY.format(start=start))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--attackers", type=int, nargs="+", default=[2, 50])
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--table")
+    parser.add_argument("--wait-max", type=float, default=20)
+    parser.add_argument("--kill-max", type=float, default=100)
+    parser.add_argument("--resident-max", type=int, default=0)
+    options = parser.parse_args()
+    prepare(options.rows)
+    alone, _, resident = measure(None, 0, min(options.seconds, 3))
+    lines = [f"Alone: longest wait {alone[1] * 1000:.1f} ms of {alone[2]} look-ups; {resident} MiB resident.", ""]
+    print(lines[0], flush=True)
+    header = "| statement | attackers | longest wait of others, ms | KILL to end, ms | peak resident, MiB | look-ups | ended with |"
+    lines += [header, "|---|---|---|---|---|---|---|"]
+    passed = failed = 0
+    for statement in statements():
+        if options.only not in statement.name:
+            continue
+        for attackers in options.attackers:
+            try:
+                outcome, (kill, rounds, errors, last), peak = measure(statement, attackers, options.seconds)
+            except Exception as error:
+                print(f"FAILED {statement.name}: {error!r}", flush=True)
+                failed += 1
+                continue
+            wait = outcome[1] * 1000 if outcome[0] == "longest" else float("inf")
+            looked = outcome[2] if outcome[0] == "longest" else outcome[1]
+            kill_text = f"{kill * 1000:.0f}" if isinstance(kill, float) else str(kill)
+            note = (last or "").split(":")[0] if errors else ""
+            lines.append(f"| {statement.name} | {attackers} | {wait:.1f} | {kill_text} | {peak} | {looked} | {note} |")
+            print(lines[-1], last or "", flush=True)
+            good = wait <= options.wait_max * (2.5 if attackers > 2 else 1)
+            good = good and (not isinstance(kill, float) or kill * 1000 <= options.kill_max)
+            good = good and isinstance(kill, float)
+            good = good and (not options.resident_max or peak <= options.resident_max)
+            passed, failed = passed + good, failed + (not good)
+            if not good:
+                print(f"FAILED {statement.name}, {attackers} attackers", flush=True)
+            time.sleep(0.5)
+    if options.table:
+        with open(options.table, "w") as table:
+            table.write("\n".join(lines) + "\n")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

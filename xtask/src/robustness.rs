@@ -1,0 +1,58 @@
+//! `cargo xtask robustness`: how long others wait while somebody runs the worst statements known, how long a KILL takes,
+//! and how much memory it costs. Writes `docs/robustness.md`.
+//!
+//! The server is optimised and of the run's own, with a small memory limit, and may not have more address space than
+//! [`ADDRESS_SPACE_KIB`], so that one that does not hold its limit dies, and not the machine.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::test::{Context, Server, build_server, with_address};
+
+const ADDRESS_SPACE_KIB: &str = "12000000";
+const MEMORY_LIMIT_MIB: u32 = 512;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only statements whose name contains this
+    #[arg(long, default_value = "")]
+    only: String,
+    /// How long each is run
+    #[arg(long, default_value_t = 5)]
+    seconds: u32,
+    /// Rows of the large table
+    #[arg(long, default_value_t = 500_000)]
+    rows: u32,
+}
+
+pub fn run(options: &Options) -> Result<()> {
+    let context = Context::optimised()?;
+    build_server(&context)?;
+    let limit = format!("{MEMORY_LIMIT_MIB}MiB");
+    let server = Server::start_within(&context, "robustness", &["--memory-limit", &limit], ADDRESS_SPACE_KIB)?;
+    let table = context.target("robustness.md");
+    let mut suite = with_address(Command::new("python3"), server.address());
+    suite
+        .arg(context.root.join("tests/robustness/suite.py"))
+        .args(["--only", &options.only])
+        .args(["--seconds", &options.seconds.to_string()])
+        .args(["--rows", &options.rows.to_string()])
+        .args(["--resident-max", &(MEMORY_LIMIT_MIB * 5 / 4).to_string()])
+        .arg("--table")
+        .arg(&table);
+    let status = suite.status()?;
+    let measured = std::fs::read_to_string(&table)?;
+    let document = format!(
+        "# Robustness\n\nWritten by `cargo xtask robustness`: six connections look up single rows while attackers run one statement each, \
+         for {} s. `memory_limit` is {limit}, the large table has {} rows. The wait counts from the sending of a look-up to its \
+         answer in the client, which shares the machine. The statements are those of `tests/robustness/statements.py`.\n\n{measured}",
+        options.seconds, options.rows
+    );
+    if options.only.is_empty() {
+        std::fs::write(context.root.join("docs/robustness.md"), document)?;
+    }
+    server.stop()?;
+    ensure!(status.success(), "not every statement is within its bounds");
+    Ok(())
+}
