@@ -352,7 +352,7 @@ fn a_statement_that_never_settles_is_given_the_table() {
     let mut t1 = f.begin(SNAPSHOT);
     let statement = t1.begin_change(StatementScope::Alone);
     let mut id = 10;
-    let passes = (1..20).find_map(|pass| {
+    let passes = (1..20).find(|_| {
         // A row that the scan finds, and that somebody changes before it is locked.
         id += 1;
         let mut t2 = f.begin(SNAPSHOT);
@@ -366,7 +366,7 @@ fn a_statement_that_never_settles_is_given_the_table() {
         increment_all(&f, &mut t1, &mut other).unwrap();
         let settled = t1.settle();
         t1.restart_statement(statement);
-        (settled == Settled::AgainUnder(vec![TABLE])).then_some(pass)
+        settled == Settled::AgainUnder(vec![TABLE])
     });
     assert_eq!(passes, Some(9));
     step(t1.lock_table(TABLE, LockMode::Shared, LockPolicy::Wait)).unwrap();
