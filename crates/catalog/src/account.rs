@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::LoginPolicy;
+use super::{DynamicPrivileges, LoginPolicy, Privileges};
 
 /// `'user'@'host'`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,19 +18,52 @@ pub struct AccountDef {
     pub locked: bool,
     /// Global privileges.
     pub privileges: Privileges,
-    /// Privileges on one database.
+    /// `None` in rows that were written before these privileges were there.
+    #[serde(default)]
+    pub dynamic_privileges: Option<DynamicPrivileges>,
+    /// Privileges on the databases that a pattern stands for.
     #[serde(default)]
     pub database_privileges: Vec<(String, Privileges)>,
+    /// What was taken back of the global privileges on one database: partial revokes.
+    #[serde(default)]
+    pub restrictions: Vec<(String, Privileges)>,
     /// Privileges on one table.
     #[serde(default)]
     pub table_privileges: Vec<(String, String, Privileges)>,
+    /// Privileges on one column.
+    #[serde(default)]
+    pub column_privileges: Vec<ColumnPrivileges>,
+    /// The roles that were granted to the account.
+    #[serde(default)]
+    pub roles: Vec<GrantedRole>,
+    /// The roles that are active after a login.
+    #[serde(default)]
+    pub default_roles: Vec<(String, String)>,
     /// What its logins and passwords have to satisfy.
     #[serde(default)]
     pub policy: LoginPolicy,
 }
 
+/// Privileges on one column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnPrivileges {
+    pub database: String,
+    pub table: String,
+    pub column: String,
+    pub privileges: Privileges,
+}
+
+/// A role that an account has. Every account can be a role of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedRole {
+    pub user: String,
+    pub host: String,
+    /// `WITH ADMIN OPTION`: it may be passed on.
+    pub admin: bool,
+}
+
 impl AccountDef {
-    /// An account that nobody has a password for yet, without privileges.
+    /// An account without password and privileges.
     pub fn new(user: impl Into<String>, host: impl Into<String>) -> AccountDef {
         AccountDef {
             user: user.into(),
@@ -39,10 +72,34 @@ impl AccountDef {
             authentication: Vec::new(),
             locked: false,
             privileges: Privileges::NONE,
+            dynamic_privileges: Some(DynamicPrivileges::NONE),
             database_privileges: Vec::new(),
+            restrictions: Vec::new(),
             table_privileges: Vec::new(),
+            column_privileges: Vec::new(),
+            roles: Vec::new(),
+            default_roles: Vec::new(),
             policy: LoginPolicy::default(),
         }
+    }
+
+    pub fn dynamic(&self) -> DynamicPrivileges {
+        self.dynamic_privileges.unwrap_or_default()
+    }
+
+    /// A row of an older version, with what its privileges mean in this one: whoever had SUPER has the privileges that it was divided
+    /// into, as after an upgrade of MySQL.
+    pub(crate) fn upgraded(mut self) -> AccountDef {
+        if self.dynamic_privileges.is_none() {
+            self.privileges = self.privileges.upgraded();
+            let super_user = self.privileges.contains(Privileges::SUPER);
+            self.dynamic_privileges = Some(match (super_user, self.privileges.contains(Privileges::GRANT_OPTION)) {
+                (true, true) => DynamicPrivileges::ALL.grantable(),
+                (true, false) => DynamicPrivileges::ALL,
+                (false, _) => DynamicPrivileges::NONE,
+            });
+        }
+        self
     }
 }
 
@@ -67,78 +124,5 @@ impl AuthenticationPlugin {
         ]
         .into_iter()
         .find(|plugin| plugin.name().eq_ignore_ascii_case(name))
-    }
-}
-
-/// A set of privileges, one bit each.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Privileges(pub u64);
-
-impl Privileges {
-    /// Name as in `GRANT`, in the order in which `SHOW GRANTS` lists them.
-    pub const NAMES: [&'static str; 28] = [
-        "SELECT",
-        "INSERT",
-        "UPDATE",
-        "DELETE",
-        "CREATE",
-        "DROP",
-        "RELOAD",
-        "SHUTDOWN",
-        "PROCESS",
-        "FILE",
-        "REFERENCES",
-        "INDEX",
-        "ALTER",
-        "SHOW DATABASES",
-        "SUPER",
-        "CREATE TEMPORARY TABLES",
-        "LOCK TABLES",
-        "EXECUTE",
-        "REPLICATION SLAVE",
-        "REPLICATION CLIENT",
-        "CREATE VIEW",
-        "SHOW VIEW",
-        "CREATE ROUTINE",
-        "ALTER ROUTINE",
-        "CREATE USER",
-        "EVENT",
-        "TRIGGER",
-        "CREATE TABLESPACE",
-    ];
-    pub const GRANT_OPTION: Privileges = Privileges(1 << 63);
-    pub const NONE: Privileges = Privileges(0);
-    /// Everything but `GRANT OPTION`.
-    pub const ALL: Privileges = Privileges((1 << Privileges::NAMES.len()) - 1);
-
-    pub fn by_name(name: &str) -> Option<Privileges> {
-        let position = Privileges::NAMES
-            .iter()
-            .position(|known| known.eq_ignore_ascii_case(name))?;
-        Some(Privileges(1 << position))
-    }
-
-    pub fn contains(self, other: Privileges) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    pub fn with(self, other: Privileges) -> Privileges {
-        Privileges(self.0 | other.0)
-    }
-
-    pub fn without(self, other: Privileges) -> Privileges {
-        Privileges(self.0 & !other.0)
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Privileges::NAMES
-            .into_iter()
-            .enumerate()
-            .filter(move |(bit, _)| self.0 & (1 << bit) != 0)
-            .map(|(_, name)| name)
     }
 }

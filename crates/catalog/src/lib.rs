@@ -11,6 +11,7 @@ mod edit;
 mod foreign_key;
 mod login;
 mod login_policy;
+mod privilege;
 mod rows;
 mod table;
 mod view;
@@ -26,10 +27,13 @@ use types::{TableId, Timestamp};
 
 use foreign_key::ChildTables;
 
-pub use account::{AccountDef, AuthenticationPlugin, Privileges};
+pub use account::{AccountDef, AuthenticationPlugin, ColumnPrivileges, GrantedRole};
 pub use edit::{CatalogEdit, CatalogRow};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
+pub use privilege::{
+    DynamicPrivilege, DynamicPrivileges, Privileges, pattern_covers, pattern_matches, pattern_specificity,
+};
 pub use rows::{CopyJob, check_row};
 pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,

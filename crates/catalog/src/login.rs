@@ -4,7 +4,19 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::{AccountDef, Catalog, Privileges};
+use super::{AccountDef, Catalog, DynamicPrivilege, Privileges};
+
+/// Each of them lets its holder change accounts or the server, or take more privileges.
+const MANAGES: Privileges = Privileges::CREATE_USER
+    .with(Privileges::SUPER)
+    .with(Privileges::SHUTDOWN)
+    .with(Privileges::FILE)
+    .with(Privileges::GRANT_OPTION);
+const MANAGES_TOO: [DynamicPrivilege; 3] = [
+    DynamicPrivilege::ROLE_ADMIN,
+    DynamicPrivilege::SET_ANY_DEFINER,
+    DynamicPrivilege::SYSTEM_VARIABLES_ADMIN,
+];
 
 impl Catalog {
     /// The account of `user` for a client known by any of `addresses` (`localhost`, its IP address). Among the hosts that
@@ -24,13 +36,28 @@ impl Catalog {
             .filter(|account| account.authentication.is_empty() && !account.locked && self.is_administrator(account))
     }
 
-    /// Whether the account may change accounts or the server itself, so that a login to it is as good as one to `root`.
+    /// Whether the account, with the roles it may activate, may change accounts or the server itself, so that a login to it is as
+    /// good as one to `root`.
     pub fn is_administrator(&self, account: &AccountDef) -> bool {
-        let manages = ["CREATE USER", "SUPER", "SHUTDOWN", "FILE"];
-        let mut manages = manages.iter().filter_map(|name| Privileges::by_name(name));
-        account.user == "root"
-            || account.privileges.contains(Privileges::GRANT_OPTION)
-            || manages.any(|privilege| account.privileges.contains(privilege))
+        let mut found = vec![account];
+        let mut next = 0;
+        while let Some(account) = found.get(next).copied() {
+            if account.user == "root"
+                || account.privileges.meets(MANAGES)
+                || MANAGES_TOO.iter().any(|privilege| account.dynamic().has(*privilege))
+            {
+                return true;
+            }
+            let roles = account.roles.iter();
+            for role in roles.filter_map(|role| self.account(&role.user, &role.host)) {
+                let known = found.iter().any(|known| std::ptr::eq(*known, &**role));
+                if !known {
+                    found.push(role);
+                }
+            }
+            next += 1;
+        }
+        false
     }
 }
 

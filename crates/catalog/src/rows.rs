@@ -66,7 +66,7 @@ impl Catalog {
                 return Err("a view without its database");
             }
             Entry::View(def) => self.set_view(*def),
-            Entry::Account(def) => self.set_account(*def),
+            Entry::Account(def) => self.set_account(def.upgraded()),
             Entry::NextTableId(id) => self.next_table_id = id,
             Entry::Copy(job) => {
                 self.copies.insert(job.table, job);
@@ -194,7 +194,9 @@ pub(super) fn view_key(database: &str, name: &str) -> Vec<u8> {
 }
 
 pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {
-    [b"a", user.as_bytes(), b"@", host.as_bytes()].concat()
+    // `'a@b'@'c'` and `'a'@'b@c'` are two accounts: a name that holds the sign ends in a zero byte instead.
+    let between: &[u8] = if user.contains('@') { b"\0" } else { b"@" };
+    [b"a", user.as_bytes(), between, host.as_bytes()].concat()
 }
 
 #[cfg(test)]

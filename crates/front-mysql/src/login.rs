@@ -9,7 +9,7 @@ use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
-use sql_api::session::{Session, SessionOptions};
+use sql_api::session::{Session, SessionAccount, SessionOptions};
 use types::{CollationId, ErrorKind, SqlError};
 
 use crate::authentication::{Authentication, Channel, Step};
@@ -239,8 +239,10 @@ impl LoginDialog<'_> {
             connection_id: self.handle.id,
             user: request.user.clone(),
             host: client.host,
-            account_user: account.user,
-            account_host: account.host,
+            account: SessionAccount::Account {
+                user: account.user,
+                host: account.host,
+            },
             database: request.database.clone(),
             collation_id: request.collation.unwrap_or(CollationId::UTF8MB4_0900_AI_CI as u16),
             found_rows: self.has(Capabilities::FOUND_ROWS),

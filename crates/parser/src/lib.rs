@@ -26,9 +26,11 @@ mod lexer;
 pub mod mode;
 mod parser;
 pub mod printer;
+mod secrets;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use mode::SqlMode;
+pub use secrets::redacted;
 
 use ast::{Expr, Statement};
 

@@ -2,7 +2,7 @@
 
 use crate::common::corpus;
 use parser::digest::normalize;
-use parser::{ParseErrorKind, SqlMode, parse, printer};
+use parser::{ParseErrorKind, SqlMode, parse, printer, redacted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -190,12 +190,16 @@ fn check(text: &[u8], mode: SqlMode) -> Result<(), TestCaseError> {
         Err(error) => {
             prop_assert!(error.offset <= text.len());
             if let ParseErrorKind::Syntax { near, line } = &error.kind {
-                let rest = String::from_utf8_lossy(&text[error.offset..]);
-                let rest: String = rest
-                    .chars()
-                    .map(|char| if char > '\u{ffff}' { '?' } else { char })
-                    .collect();
-                prop_assert!(rest.starts_with(&**near), "{near:?} in {rest:?}");
+                let shown = |text: &[u8]| -> String {
+                    let text = String::from_utf8_lossy(text);
+                    text.chars()
+                        .map(|char| if char > '\u{ffff}' { '?' } else { char })
+                        .collect()
+                };
+                let rest = shown(&text[error.offset..]);
+                // Secrets are not quoted.
+                let is_quoted = rest.starts_with(&**near) || shown(&redacted(text)).contains(&**near);
+                prop_assert!(is_quoted, "{near:?} in {rest:?}");
                 prop_assert!(near.len() <= 80);
                 prop_assert!(*line as usize <= 1 + text.iter().filter(|&&byte| byte == b'\n').count());
             }

@@ -14,9 +14,7 @@ pub struct SessionOptions {
     /// The user name that the client gave, and the host it came from (`USER()`).
     pub user: String,
     pub host: String,
-    /// The account it was matched with (`CURRENT_USER()`).
-    pub account_user: String,
-    pub account_host: String,
+    pub account: SessionAccount,
     pub database: Option<String>,
     /// The collation id of the handshake; an unknown one stands for the server's default.
     pub collation_id: u16,
@@ -32,6 +30,26 @@ pub struct SessionOptions {
     pub encryption: Option<Encryption>,
     /// Nothing may run before the password has been changed.
     pub password_expired: bool,
+}
+
+/// Whose session it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SessionAccount {
+    /// The server's own: everything is allowed.
+    #[default]
+    Server,
+    /// The account that a login was matched with (`CURRENT_USER()`).
+    Account { user: String, host: String },
+}
+
+impl SessionAccount {
+    /// User and host; the server's own work is told as root's.
+    pub fn name(&self) -> (&str, &str) {
+        match self {
+            SessionAccount::Server => ("root", "localhost"),
+            SessionAccount::Account { user, host } => (user, host),
+        }
+    }
 }
 
 /// How a connection is encrypted, in OpenSSL's words: clients compare them.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use catalog::{
-    AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, Privileges, SYSTEM_TABLE, TableDef,
+    AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, DynamicPrivileges, Privileges, SYSTEM_TABLE,
+    TableDef,
 };
 use env::Env;
 use parking_lot::{Mutex, RwLock};
@@ -14,7 +15,9 @@ use transaction::{Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
+use crate::accounts::access::RightsCache;
 use crate::accounts::logins::AccountUses;
+use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::named_locks::NamedLocks;
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
@@ -36,6 +39,7 @@ pub struct Engine {
     named_locks: NamedLocks,
     statistics: Statistics,
     plans: PlanCache,
+    rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
     prepared_statements: AtomicI64,
     write_locks: AtomicI64,
@@ -80,6 +84,7 @@ impl Engine {
             named_locks: NamedLocks::default(),
             statistics: Statistics::default(),
             plans: PlanCache::default(),
+            rights: RightsCache::default(),
             processes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             write_locks: AtomicI64::new(0),
@@ -117,6 +122,23 @@ impl Engine {
     /// This start of the node, among all.
     pub(crate) fn incarnation(&self) -> u64 {
         self.incarnation
+    }
+
+    pub(crate) fn rights(&self) -> &RightsCache {
+        &self.rights
+    }
+
+    /// The roles that every account has.
+    pub(crate) fn mandatory_roles(&self) -> Vec<AccountName> {
+        crate::accounts::roles::parse_roles(&self.globals.mandatory_roles())
+    }
+
+    /// How grants on databases are read.
+    pub(crate) fn database_names(&self) -> DatabaseNames {
+        match self.globals.partial_revokes() {
+            true => DatabaseNames::Literal,
+            false => DatabaseNames::Patterns,
+        }
     }
 
     pub fn participant(&self) -> &Arc<dyn Participant> {
@@ -279,6 +301,7 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     edit.put_account(AccountDef {
         plugin: AuthenticationPlugin::NativePassword,
         privileges: Privileges::ALL.with(Privileges::GRANT_OPTION),
+        dynamic_privileges: Some(DynamicPrivileges::ALL.grantable()),
         ..AccountDef::new("root", "localhost")
     });
     edit.set_next_table_id(catalog::LAST_SYSTEM_TABLE.0 + 1);

@@ -36,6 +36,7 @@ pub mod schema;
 pub mod session;
 pub mod show;
 pub mod sql_mode;
+mod statement_class;
 pub mod statistics;
 pub mod table;
 mod table_ids;

@@ -179,7 +179,8 @@ impl<'a> Parser<'a> {
     fn near(&self, offset: usize) -> (Box<str>, u32) {
         const LONGEST: usize = 80;
         // Enough for every character to take the most bytes.
-        let rest = &self.text[offset..];
+        // A message may end up in anybody's log.
+        let rest = crate::secrets::redacted_from(self.text, offset);
         let mut near = String::new();
         for char in String::from_utf8_lossy(&rest[..rest.len().min(2 * LONGEST)]).chars() {
             let char = if u32::from(char) > 0xffff { '?' } else { char };

@@ -1,96 +1,139 @@
-//! Whether a statement may run.
+//! What a session may do, and the errors for what it may not.
 //!
-//! An account with every global privilege is never looked at again. The plans of others are made for each statement and not
-//! shared: the planner asks for the privilege on a table where it meets the table's name. Statements without a plan are
-//! checked by kind ([`Session::check_statement`]).
+//! A session's [`Access`] is computed once for a version of the catalog and a set of active roles ([`super::rights`]). The planner asks
+//! for the privilege on a table where it meets the table's name; what every other statement needs is said in
+//! [`crate::statement_class`]. Sessions with every privilege on every database share their plans.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use catalog::{AccountDef, Privileges};
-use parser::ast::{self, Account, Statement};
+use catalog::{AccountDef, Catalog, DynamicPrivilege, Privileges};
+use parking_lot::Mutex;
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::grants::{Level, ON_DATABASES_ALONE, ON_TABLES};
+use super::grants::Level;
+use super::rights::{AccountName, DatabaseNames, Rights, Scope};
 use crate::information_schema::is_virtual_database;
-use crate::session::Session;
+use crate::session::{Session, SessionAccount};
 
-/// What one session may do.
+/// What one session, or a view's definer, may do.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// User and host as messages name them.
-    user: String,
-    host: String,
-    /// `None`: everything is allowed.
-    account: Option<Arc<AccountDef>>,
+    /// The account's user and host.
+    user: Arc<str>,
+    account_host: Arc<str>,
+    /// The host that the client came from, as messages about tables name it.
+    client_host: Arc<str>,
+    rights: Arc<Rights>,
+    active_roles: Arc<[AccountName]>,
 }
+
+/// Shared by all sessions of the server's own.
+static EVERYTHING: LazyLock<Arc<Rights>> = LazyLock::new(|| Arc::new(Rights::everything()));
 
 impl Access {
     /// For the server's own work.
-    pub const EVERYTHING: Access = Access {
-        user: String::new(),
-        host: String::new(),
-        account: None,
-    };
-
-    /// What the account may do; `host` is what messages call its host.
-    pub fn of(account: Arc<AccountDef>, host: String) -> Access {
-        let everything = Privileges::ALL.with(Privileges::GRANT_OPTION);
+    pub fn of_the_server() -> Access {
         Access {
-            user: account.user.clone(),
-            host,
-            account: (!account.privileges.contains(everything)).then_some(account),
+            user: "".into(),
+            account_host: "".into(),
+            client_host: "".into(),
+            rights: EVERYTHING.clone(),
+            active_roles: Arc::new([]),
         }
     }
 
+    /// What the account may do without roles but its default ones: for the definers of views.
+    pub fn of_definer(catalog: &Catalog, account: &AccountDef, names: DatabaseNames) -> Access {
+        Access {
+            user: account.user.as_str().into(),
+            account_host: account.host.as_str().into(),
+            client_host: account.host.as_str().into(),
+            rights: Arc::new(Rights::of(catalog, account, &account.default_roles, names)),
+            active_roles: account.default_roles.as_slice().into(),
+        }
+    }
+
+    /// User and host; none for the server itself.
+    pub fn account(&self) -> Option<AccountName> {
+        let is_server = self.user.is_empty() && Arc::ptr_eq(&self.rights, &EVERYTHING);
+        (!is_server).then(|| (self.user.to_string(), self.account_host.to_string()))
+    }
+
+    pub fn active_roles(&self) -> &[AccountName] {
+        &self.active_roles
+    }
+
+    pub fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    /// Whether no name of a database or table needs a look.
     pub fn is_unlimited(&self) -> bool {
-        self.account.is_none()
+        self.rights.is_unlimited()
     }
 
-    fn on(&self, level: &Level) -> Privileges {
-        let Some(account) = &self.account else {
-            return Privileges::ALL.with(Privileges::GRANT_OPTION);
-        };
-        let mut held = account.privileges;
-        let (Level::Database(database) | Level::Table(database, _)) = level else {
-            return held;
-        };
-        for (pattern, privileges) in &account.database_privileges {
-            if pattern == database
-                || types::CollationId::BINARY.like(database.as_bytes(), pattern.as_bytes(), Some('\\'))
-            {
-                held = held.with(*privileges);
-            }
+    pub(super) fn on(&self, level: &Level) -> Privileges {
+        match level {
+            Level::Global => self.rights.global(),
+            Level::Database(pattern) => self.rights.on_database(Scope::Pattern(pattern)),
+            Level::Table(database, table) => self.rights.on_table(database, table),
         }
-        if let Level::Table(_, table) = level {
-            let own = account
-                .table_privileges
-                .iter()
-                .filter(|(d, t, _)| d == database && t == table);
-            held = own.fold(held, |held, (_, _, privileges)| held.with(*privileges));
-        }
-        held
     }
 
-    /// 1142 where one of the named privileges on a table is missing.
-    pub fn check_table(&self, database: &str, table: &str, names: &[&str]) -> SqlResult<()> {
+    /// What is held on the whole table; on the tables of the server's own databases SELECT is everybody's, but on those of `mysql`.
+    fn on_table(&self, database: &str, table: &str) -> Privileges {
+        let held = self.rights.on_table(database, table);
+        match is_public(database) {
+            true => held.with(Privileges::SELECT),
+            false => held,
+        }
+    }
+
+    /// 1142 where a privilege on a table is missing, with the names of all that are.
+    pub fn check_table(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
         if self.is_unlimited() {
             return Ok(());
         }
-        let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
-        for name in names {
-            if !has(held, name) {
-                return Err(SqlError::new(
-                    ErrorKind::TableAccessDenied,
-                    &[name, &self.user, &self.host, &table],
-                ));
-            }
+        match wanted.without(self.on_table(database, table)) {
+            Privileges::NONE => Ok(()),
+            missing => Err(self.table_denied(&names_of(missing), table)),
         }
-        Ok(())
     }
 
-    /// 1044 where the privilege on a database is missing.
-    fn check_database(&self, database: &str, name: &str) -> SqlResult<()> {
-        match has(self.on(&Level::Database(database.to_owned())), name) {
+    /// 1142 where a privilege is missing on the table and on all of its columns.
+    pub fn check_table_or_columns(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
+        let on_columns = self.rights.on_columns(database, table);
+        self.check_table(database, table, wanted.without(on_columns))
+    }
+
+    /// 1142 where none of the privileges is held.
+    pub fn check_table_for_any(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
+        match self.is_unlimited() || self.on_table(database, table).meets(wanted) {
+            true => Ok(()),
+            false => Err(self.table_denied(command, table)),
+        }
+    }
+
+    /// 1142 where none of the privileges is held, on the table or on a column of it.
+    pub fn check_may_lock(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
+        match self.rights.on_columns(database, table).meets(wanted) {
+            true => Ok(()),
+            false => self.check_table_for_any(database, table, wanted, command),
+        }
+    }
+
+    /// 1142
+    pub fn table_denied(&self, command: &str, table: &str) -> SqlError {
+        SqlError::new(
+            ErrorKind::TableAccessDenied,
+            &[&command, &self.user, &self.client_host, &table],
+        )
+    }
+
+    /// 1044 where a privilege on a database is missing.
+    pub fn check_database(&self, database: &str, wanted: Privileges) -> SqlResult<()> {
+        match self.rights.on_database(Scope::Database(database)).contains(wanted) {
             true => Ok(()),
             false => Err(self.database_denied(database)),
         }
@@ -98,318 +141,238 @@ impl Access {
 
     /// 1044
     pub fn database_denied(&self, database: &str) -> SqlError {
-        SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.host, &database])
+        SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.account_host, &database])
     }
 
-    /// 1044 where nothing in the database may be touched: what USE asks for.
+    /// 1370
+    pub fn routine_denied(&self, command: &str, database: &str, routine: &str) -> SqlError {
+        let routine = format!("{database}.{routine}");
+        SqlError::new(
+            ErrorKind::ProcaccessDenied,
+            &[&command, &self.user, &self.account_host, &routine],
+        )
+    }
+
+    /// 1045
+    pub fn denied(&self) -> SqlError {
+        SqlError::new(ErrorKind::AccessDenied, &[&self.user, &self.account_host, &"YES"])
+    }
+
+    /// 1044 where nothing in the database may be touched, whether it exists or not: what USE asks for.
     pub fn check_enter(&self, database: &str) -> SqlResult<()> {
-        let may_touch = |account: &AccountDef| {
-            let held = self.on(&Level::Database(database.to_owned()));
-            has_any(held, &ON_DATABASES_ALONE) || has_any(held, &ON_TABLES) || has_tables_in(account, database)
-        };
-        let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
-        match is_public || self.account.as_deref().is_none_or(may_touch) {
+        let held = self.rights.on_database(Scope::Database(database));
+        let enters = is_public(database)
+            || held.meets(Privileges::OF_DATABASES.with(Privileges::GRANT_OPTION))
+            || self.rights.has_tables_in(database);
+        match self.is_unlimited() || enters {
             true => Ok(()),
             false => Err(self.database_denied(database)),
         }
     }
 
-    /// Whether there is any privilege on the database; only then it is shown. Every global privilege counts as one.
+    /// Whether the database is shown: who holds SHOW DATABASES or another privilege on all of them, sees all.
     pub fn sees_database(&self, database: &str) -> bool {
-        let Some(account) = &self.account else { return true };
-        let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
-        is_public || !self.on(&Level::Database(database.to_owned())).is_empty() || has_tables_in(account, database)
+        let held = self.rights.on_database(Scope::Database(database));
+        is_public(database)
+            || self.is_unlimited()
+            || held.meets(Privileges::OF_DATABASES.with(Privileges::SHOW_DATABASES))
+            || self.rights.has_tables_in(database)
     }
 
-    /// Whether anything may be done with the table; only then it is shown.
+    /// Whether something may be done with the table or a column of it; only then it is shown.
     pub fn sees_table(&self, database: &str, table: &str) -> bool {
-        let held = self.on(&Level::Table(database.to_owned(), table.to_owned()));
-        self.is_unlimited() || has_any(held, &ON_TABLES)
+        self.is_unlimited()
+            || self.on_table(database, table).meets(Privileges::OF_TABLES)
+            || !self.rights.on_columns(database, table).is_empty()
+    }
+
+    /// What is held on a column: its own privileges and those on the table.
+    pub fn on_column(&self, database: &str, table: &str, column: &str) -> Privileges {
+        let held = self.on_table(database, table);
+        held.with(self.rights.on_column(database, table, column))
+    }
+
+    /// Whether a privilege is held on the table or on one of its columns.
+    pub fn has_on_some_column(&self, database: &str, table: &str, wanted: Privileges) -> bool {
+        let held = self.on_table(database, table);
+        self.is_unlimited() || held.with(self.rights.on_columns(database, table)).contains(wanted)
+    }
+
+    /// 1143 where a privilege on a column is missing.
+    pub fn check_column(&self, database: &str, table: &str, column: &str, wanted: Privileges) -> SqlResult<()> {
+        if self.is_unlimited() || self.on_column(database, table, column).contains(wanted) {
+            return Ok(());
+        }
+        let missing = wanted.without(self.on_column(database, table, column));
+        Err(SqlError::new(
+            ErrorKind::ColumnAccessDenied,
+            &[&names_of(missing), &self.user, &self.client_host, &column, &table],
+        ))
     }
 
     /// Whether the grants of this account are shown.
     pub fn sees_account(&self, account: &AccountDef) -> bool {
-        self.account
-            .as_ref()
-            .is_none_or(|own| (&own.user, &own.host) == (&account.user, &account.host))
-            || self.check_database("mysql", "SELECT").is_ok()
+        self.is_account(&account.user, &account.host) || self.reads_accounts()
     }
 
-    /// Whether the session of this user is shown, and may be ended.
+    fn is_account(&self, user: &str, host: &str) -> bool {
+        *self.user == *user && *self.account_host == *host
+    }
+
+    /// Whether `mysql.user` may be read.
+    pub fn reads_accounts(&self) -> bool {
+        self.rights.on_table("mysql", "user").contains(Privileges::SELECT)
+    }
+
+    /// Whether the session of this user is shown.
     pub fn sees_session_of(&self, user: &str) -> bool {
-        self.user == user || has(self.on(&Level::Global), "PROCESS")
+        *self.user == *user || self.rights.global().contains(Privileges::PROCESS)
     }
 
-    pub fn may_kill_session_of(&self, user: &str) -> bool {
-        self.user == user || has(self.on(&Level::Global), "SUPER")
+    /// Whether another session of this user may be ended. Those who have SYSTEM_USER are kept from others.
+    pub fn may_kill_session_of(&self, catalog: &Catalog, user: &str) -> bool {
+        if *self.user == *user {
+            return true;
+        }
+        let is_admin = self.has_any(Privileges::SUPER, &[DynamicPrivilege::CONNECTION_ADMIN]);
+        let mut accounts = catalog.accounts().filter(|account| account.user == user);
+        is_admin
+            && (self.rights.has(DynamicPrivilege::SYSTEM_USER)
+                || !accounts.any(|account| is_system_user(catalog, account)))
+    }
+
+    /// Whether one of the global or dynamic privileges is held.
+    pub fn has_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege]) -> bool {
+        self.rights.global().meets(privileges) || dynamic.iter().any(|privilege| self.rights.has(*privilege))
     }
 }
 
-fn has_any(held: Privileges, names: &[&str]) -> bool {
-    names.iter().any(|name| has(held, name))
+/// What everybody may read in, as far as the rows are shown to him.
+pub fn is_public(database: &str) -> bool {
+    is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql")
 }
 
-fn has_tables_in(account: &AccountDef, database: &str) -> bool {
-    account
-        .table_privileges
-        .iter()
-        .any(|(granted, _, _)| granted == database)
+/// Whether the account or a role of its has SYSTEM_USER, which keeps it from whoever has not.
+pub fn is_system_user(catalog: &Catalog, account: &AccountDef) -> bool {
+    let own = std::iter::once((account.user.clone(), account.host.clone()));
+    let all = super::rights::all_roles(catalog, &own.collect::<Vec<_>>());
+    all.iter().any(|(user, host)| {
+        let found = catalog.account(user, host);
+        found.is_some_and(|account| account.dynamic().has(DynamicPrivilege::SYSTEM_USER))
+    })
 }
 
-fn has(held: Privileges, name: &str) -> bool {
-    Privileges::by_name(name).is_some_and(|wanted| held.contains(wanted))
+/// As messages list privileges.
+fn names_of(privileges: Privileges) -> String {
+    let mut names: Vec<&str> = privileges.names().collect();
+    if privileges.contains(Privileges::GRANT_OPTION) {
+        // Between FILE and REFERENCES, by the order of MySQL's bits.
+        let before = privileges.common(Privileges((1 << 10) - 1));
+        names.insert(before.names().count(), "GRANT");
+    }
+    names.join(", ")
+}
+
+/// The rights of accounts with their active roles, by the current catalog, for all sessions.
+#[derive(Default)]
+pub struct RightsCache(Mutex<CachedRights>);
+
+#[derive(Default)]
+struct CachedRights {
+    catalog_version: u64,
+    by_account: HashMap<RightsKey, Arc<Rights>>,
+}
+
+type RightsKey = (AccountName, Vec<AccountName>, bool);
+
+/// Beyond this many accounts with their roles, the cache begins anew.
+const MAX_CACHED_RIGHTS: usize = 10_000;
+
+impl RightsCache {
+    fn get(&self, catalog: &Catalog, name: &AccountName, roles: &[AccountName], names: DatabaseNames) -> Arc<Rights> {
+        let key = (name.clone(), roles.to_vec(), names == DatabaseNames::Literal);
+        let mut cache = self.0.lock();
+        if cache.catalog_version != catalog.version() || cache.by_account.len() >= MAX_CACHED_RIGHTS {
+            cache.catalog_version = catalog.version();
+            cache.by_account.clear();
+        }
+        let known = cache.by_account.entry(key);
+        known
+            .or_insert_with(|| {
+                Arc::new(match catalog.account(&name.0, &name.1) {
+                    Some(account) => Rights::of(catalog, account, roles, names),
+                    None => Rights::nothing(),
+                })
+            })
+            .clone()
+    }
 }
 
 impl Session {
     /// The session's privileges by the current catalog.
     pub(crate) fn access(&mut self) -> Access {
-        let version = self.engine.catalog_version();
+        let version = (self.engine.catalog_version(), self.engine.database_names());
         if let Some((known, access)) = &self.access
             && *known == version
         {
             return access.clone();
         }
-        let options = &self.options;
-        // Nobody logged in: a session of the server's own.
-        let is_own = options.account_user.is_empty() && options.account_host.is_empty();
-        let access = match self
-            .engine
-            .catalog()
-            .account(&options.account_user, &options.account_host)
-            .cloned()
-        {
-            _ if is_own => Access::EVERYTHING,
-            Some(account)
-                if account
-                    .privileges
-                    .contains(Privileges::ALL.with(Privileges::GRANT_OPTION)) =>
-            {
-                Access::EVERYTHING
+        let access = match &self.options.account {
+            SessionAccount::Server => Access::of_the_server(),
+            SessionAccount::Account { user, host } => {
+                let catalog = self.engine.catalog();
+                let name = (user.clone(), host.clone());
+                let rights = self.engine.rights();
+                Access {
+                    user: user.as_str().into(),
+                    account_host: host.as_str().into(),
+                    client_host: self.options.host.as_str().into(),
+                    rights: rights.get(&catalog, &name, &self.active_roles, version.1),
+                    active_roles: self.active_roles.as_slice().into(),
+                }
             }
-            account => Access {
-                user: options.account_user.clone(),
-                host: options.host.clone(),
-                // A dropped account has nothing left.
-                account: Some(account.unwrap_or_else(|| Arc::new(nobody(options.account_user.clone())))),
-            },
         };
         self.access = Some((version, access.clone()));
         access
     }
 
-    /// 1227 where a global privilege is missing.
-    pub(crate) fn require_global(&mut self, name: &str) -> SqlResult<()> {
-        match has(self.access().on(&Level::Global), name) {
+    /// 1227 where none of the privileges is held. The message names them as MySQL does.
+    pub(crate) fn require_any(
+        &mut self,
+        privileges: Privileges,
+        dynamic: &[DynamicPrivilege],
+        named: &str,
+    ) -> SqlResult<()> {
+        match self.access().has_any(privileges, dynamic) {
             true => Ok(()),
-            false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&name])),
+            false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&named])),
+        }
+    }
+
+    /// 1227 where an account that has SYSTEM_USER would be changed by one that has not.
+    pub(crate) fn check_may_change(&mut self, names: &[AccountName]) -> SqlResult<()> {
+        if self.access().rights.has(DynamicPrivilege::SYSTEM_USER) {
+            return Ok(());
+        }
+        let catalog = self.engine.catalog();
+        let mut accounts = names.iter().filter_map(|(user, host)| catalog.account(user, host));
+        match accounts.any(|account| is_system_user(&catalog, account)) {
+            true => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&"SYSTEM_USER"])),
+            false => Ok(()),
         }
     }
 
     /// Who grants or revokes must have the privileges, and the right to pass them on.
     pub(super) fn check_may_grant(&mut self, level: &Level, privileges: Privileges) -> SqlResult<()> {
         let access = self.access();
-        if access.on(level).contains(privileges.with(Privileges::GRANT_OPTION)) {
+        let missing = privileges.with(Privileges::GRANT_OPTION).without(access.on(level));
+        if missing.is_empty() {
             return Ok(());
         }
         Err(match level {
-            Level::Global => SqlError::new(ErrorKind::AccessDenied, &[&access.user, &access.host, &"YES"]),
+            Level::Global => access.denied(),
             Level::Database(database) => access.database_denied(database),
-            Level::Table(_, table) => SqlError::new(
-                ErrorKind::TableAccessDenied,
-                &[&"GRANT", &access.user, &access.host, table],
-            ),
+            Level::Table(_, table) => access.table_denied(&names_of(missing), table),
         })
-    }
-
-    /// Checks a statement that is neither a query nor a change of rows.
-    pub(crate) fn check_statement(&mut self, statement: &Statement) -> SqlResult<()> {
-        let access = self.access();
-        if access.is_unlimited() {
-            return Ok(());
-        }
-        let on = |session: &Session, name: &ast::TableName, privileges: &[&str]| {
-            let database = match &name.schema {
-                Some(schema) => schema.as_str(),
-                None => session.database.as_deref().ok_or(ErrorKind::NoDb)?,
-            };
-            access.check_table(database, &name.name, privileges)
-        };
-        // What a table is made of is told to whoever may do anything with it; who may not is told of SELECT.
-        let seen = |session: &Session, name: &ast::TableName| {
-            let database = name.schema.as_deref().or(session.database.as_deref());
-            let database = database.ok_or(ErrorKind::NoDb)?;
-            let is_public = is_virtual_database(database) && !database.eq_ignore_ascii_case("mysql");
-            match is_public || access.sees_table(database, &name.name) {
-                true => Ok(()),
-                false => access.check_table(database, &name.name, &["SELECT"]),
-            }
-        };
-        let own_database = self.database.clone();
-        // Whoever refers to a table must be allowed to; without a database, the parent is in the child's.
-        let check_parents = |child: &ast::TableName, elements: &[ast::TableElement]| {
-            elements.iter().try_for_each(|element| {
-                let ast::TableElement::ForeignKey(key) = element else {
-                    return Ok(());
-                };
-                let parent = &key.references.table;
-                let schema = parent.schema.as_deref().or(child.schema.as_deref());
-                let database = schema.or(own_database.as_deref()).ok_or(ErrorKind::NoDb)?;
-                access.check_table(database, &parent.name, &["REFERENCES"])
-            })
-        };
-        let is_self = |session: &Session, account: &Account| {
-            let own = (
-                session.options.account_user.clone(),
-                session.options.account_host.clone(),
-            );
-            session.account_name(account).is_ok_and(|name| name == own)
-        };
-        match statement {
-            Statement::CreateDatabase(create) => access.check_database(&create.name, "CREATE"),
-            Statement::DropDatabase(drop) => access.check_database(&drop.name, "DROP"),
-            Statement::AlterDatabase(alter) => match alter.name.as_deref().or(self.database.as_deref()) {
-                Some(name) => access.check_database(name, "ALTER"),
-                None => Ok(()),
-            },
-            Statement::CreateTable(create) => {
-                match create.name.schema.as_deref().or(self.database.as_deref()) {
-                    Some(database) if create.temporary => {
-                        access.check_database(database, "CREATE TEMPORARY TABLES")?;
-                    }
-                    _ => on(self, &create.name, &["CREATE"])?,
-                }
-                if let ast::CreateTableBody::Definition(body) = &create.body {
-                    check_parents(&create.name, &body.elements)?;
-                }
-                match &create.body {
-                    ast::CreateTableBody::Like(other) => on(self, other, &["SELECT"]),
-                    ast::CreateTableBody::Definition(body) if body.query.is_some() && !create.temporary => {
-                        on(self, &create.name, &["INSERT"])
-                    }
-                    ast::CreateTableBody::Definition(_) => Ok(()),
-                }
-            }
-            Statement::CreateView(create) => {
-                on(self, &create.name, &["CREATE VIEW"])?;
-                match create.action {
-                    ast::ViewAction::Create => Ok(()),
-                    _ => on(self, &create.name, &["DROP"]),
-                }
-            }
-            Statement::DropView(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
-            Statement::DropTable(drop) if drop.temporary => Ok(()),
-            Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| on(self, name, &["DROP"])),
-            Statement::Truncate(name) => on(self, name, &["DROP"]),
-            Statement::AlterTable(alter) => {
-                on(self, &alter.table, &["ALTER"])?;
-                alter.actions.iter().try_for_each(|action| match action {
-                    ast::AlterAction::AddConstraint(element) => {
-                        check_parents(&alter.table, std::slice::from_ref(element))
-                    }
-                    ast::AlterAction::AddElements(elements) => check_parents(&alter.table, elements),
-                    ast::AlterAction::RenameTable(to) => {
-                        on(self, &alter.table, &["DROP"])?;
-                        on(self, to, &["CREATE", "INSERT"])
-                    }
-                    _ => Ok(()),
-                })
-            }
-            Statement::CreateIndex(create) => on(self, &create.table, &["INDEX"]),
-            Statement::DropIndex(drop) => on(self, &drop.table, &["INDEX"]),
-            Statement::RenameTable(renames) => renames.iter().try_for_each(|rename| {
-                on(self, &rename.from, &["ALTER", "DROP"])?;
-                on(self, &rename.to, &["CREATE", "INSERT"])
-            }),
-            Statement::LockTables(tables) => tables.iter().try_for_each(|lock| {
-                let database = lock
-                    .table
-                    .schema
-                    .as_ref()
-                    .map(|schema| schema.as_str())
-                    .or(self.database.as_deref());
-                access.check_database(database.ok_or(ErrorKind::NoDb)?, "LOCK TABLES")?;
-                on(self, &lock.table, &["SELECT"])
-            }),
-            Statement::AlterUser(alter) if self.is_own_password_change(alter) => Ok(()),
-            Statement::SetPassword(set) if set.account.as_ref().is_none_or(|account| is_self(self, account)) => Ok(()),
-            Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser(_)
-            | Statement::RenameUser(_)
-            | Statement::SetPassword(_) => self.require_global("CREATE USER"),
-            Statement::Flush(_) | Statement::Reset(_) => self.require_global("RELOAD"),
-            Statement::Shutdown | Statement::Restart => self.require_global("SHUTDOWN"),
-            Statement::Set(items) => {
-                let is_global = |item: &ast::SetItem| {
-                    matches!(
-                        item,
-                        ast::SetItem::Variable {
-                            scope: Some(ast::VarScope::Global | ast::VarScope::Persist | ast::VarScope::PersistOnly),
-                            ..
-                        }
-                    )
-                };
-                match items.iter().any(is_global) && !has(access.on(&Level::Global), "SUPER") {
-                    true => Err(SqlError::new(
-                        ErrorKind::SpecificAccessDenied,
-                        &[&"SUPER or SYSTEM_VARIABLES_ADMIN"],
-                    )),
-                    false => Ok(()),
-                }
-            }
-            Statement::SetTransaction(set) if set.scope.is_some_and(|scope| scope == ast::VarScope::Global) => {
-                self.require_global("SUPER")
-            }
-            Statement::TableMaintenance(maintenance) => {
-                let privileges: &[&str] = match maintenance.action {
-                    ast::MaintenanceAction::Check(_) | ast::MaintenanceAction::Checksum(_) => &["SELECT"],
-                    _ => &["SELECT", "INSERT"],
-                };
-                maintenance
-                    .tables
-                    .iter()
-                    .try_for_each(|name| on(self, name, privileges))
-            }
-            Statement::Show(show) => match &**show {
-                ast::Show::CreateTable(name)
-                | ast::Show::CreateView(name)
-                | ast::Show::Columns { table: name, .. }
-                | ast::Show::Indexes { table: name, .. } => seen(self, name),
-                ast::Show::Tables { schema, .. }
-                | ast::Show::TableStatus { schema, .. }
-                | ast::Show::OpenTables { schema, .. }
-                | ast::Show::Triggers { schema, .. }
-                | ast::Show::Events { schema, .. } => match schema.as_deref().or(self.database.as_deref()) {
-                    Some(database) => access.check_enter(database),
-                    None => Ok(()),
-                },
-                ast::Show::CreateDatabase { name, .. } => access.check_enter(name),
-                ast::Show::Engine { .. } => self.require_global("PROCESS"),
-                ast::Show::BinaryLogs | ast::Show::BinaryLogStatus | ast::Show::ReplicaStatus { .. } => {
-                    self.require_global("REPLICATION CLIENT")
-                }
-                ast::Show::Replicas | ast::Show::BinlogEvents { .. } | ast::Show::RelayLogEvents { .. } => {
-                    self.require_global("REPLICATION SLAVE")
-                }
-                ast::Show::Grants {
-                    account: Some(account), ..
-                }
-                | ast::Show::CreateUser(account)
-                    if !is_self(self, account) =>
-                {
-                    access.check_database("mysql", "SELECT")
-                }
-                _ => Ok(()),
-            },
-            Statement::Describe(describe) => seen(self, &describe.table),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn nobody(user: String) -> AccountDef {
-    AccountDef {
-        locked: true,
-        ..AccountDef::new(user, "")
     }
 }

@@ -1,57 +1,44 @@
-//! GRANT, REVOKE, SHOW GRANTS.
+//! GRANT and REVOKE of privileges.
+//!
+//! What a statement names becomes a [`Wanted`]: static and dynamic privileges on a level, or on columns of a table. Who grants or revokes
+//! must hold them with the right to pass them on; then they are put into or taken out of the accounts, all in one change of the
+//! catalog.
 
-use catalog::{AccountDef, Privileges};
-use parser::ast::{self, Account, GrantKind, GrantLevel, RevokeWhat};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use catalog::{AccountDef, Catalog, ColumnPrivileges, DynamicPrivilege, DynamicPrivileges, Privileges};
+use parser::ast::{self, GrantKind, GrantLevel, RevokeWhat};
+use types::{ErrorKind, SqlError, SqlResult};
 
-use super::AccountName;
+use super::access::Access;
+use super::rights::{AccountName, DatabaseNames};
 use crate::host::Host;
-use crate::result::{ResultSink, ServerStatus};
-use crate::session::{Answer, Session};
+use crate::session::Session;
 
 /// What privileges are granted on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {
     Global,
+    /// The databases that a pattern stands for.
     Database(String),
     Table(String, String),
 }
 
-/// What a database can be granted beyond what its tables can.
-pub(super) const ON_DATABASES_ALONE: [&str; 6] = [
-    "CREATE TEMPORARY TABLES",
-    "LOCK TABLES",
-    "EXECUTE",
-    "CREATE ROUTINE",
-    "ALTER ROUTINE",
-    "EVENT",
-];
-pub(super) const ON_TABLES: [&str; 12] = [
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "CREATE",
-    "DROP",
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
-    "CREATE VIEW",
-    "SHOW VIEW",
-    "TRIGGER",
-];
+/// What a statement grants or revokes.
+#[derive(Debug)]
+struct Wanted {
+    level: Level,
+    privileges: Privileges,
+    dynamic: DynamicPrivileges,
+    /// Each column with what is granted on it.
+    columns: Vec<(String, Privileges)>,
+}
 
 impl Level {
     /// What ALL PRIVILEGES means there.
-    fn all(&self) -> Privileges {
-        let set = |names: &[&str]| {
-            let each = names.iter().filter_map(|name| Privileges::by_name(name));
-            each.fold(Privileges::NONE, Privileges::with)
-        };
+    pub(super) fn all(&self) -> Privileges {
         match self {
             Level::Global => Privileges::ALL,
-            Level::Database(_) => set(&ON_TABLES).with(set(&ON_DATABASES_ALONE)),
-            Level::Table(..) => set(&ON_TABLES),
+            Level::Database(_) => Privileges::OF_DATABASES,
+            Level::Table(..) => Privileges::OF_TABLES,
         }
     }
 
@@ -80,6 +67,18 @@ impl Level {
             }
         }
     }
+
+    fn columns_of<'a>(&self, account: &'a AccountDef) -> impl Iterator<Item = &'a ColumnPrivileges> {
+        let table = match self {
+            Level::Table(database, table) => Some((database.clone(), table.clone())),
+            Level::Global | Level::Database(_) => None,
+        };
+        account.column_privileges.iter().filter(move |held| {
+            table
+                .as_ref()
+                .is_some_and(|(database, table)| held.database == *database && held.table == *table)
+        })
+    }
 }
 
 fn forget_empty(account: &mut AccountDef) {
@@ -89,38 +88,102 @@ fn forget_empty(account: &mut AccountDef) {
     account
         .table_privileges
         .retain(|(_, _, privileges)| !privileges.is_empty());
+    account.column_privileges.retain(|column| !column.privileges.is_empty());
+    // What is not held globally is not taken back on a database.
+    let global = account.privileges;
+    for (_, taken) in &mut account.restrictions {
+        *taken = taken.common(global);
+    }
+    account.restrictions.retain(|(_, taken)| !taken.is_empty());
+}
+
+/// Keeps an error as a warning where the statement asks for that.
+pub(super) fn pass_over(error: SqlError, ignored: bool, passed_over: &mut Vec<SqlError>) -> SqlResult<()> {
+    match ignored {
+        true => {
+            passed_over.push(error);
+            Ok(())
+        }
+        false => Err(error),
+    }
 }
 
 impl Session {
     pub(super) fn grant(&mut self, grant: &ast::Grant, host: &dyn Host) -> SqlResult<()> {
-        let ast::Grant::Privileges {
-            privileges,
-            target,
-            accounts,
-            grant_option,
-            grantor,
-        } = grant
-        else {
-            return Err(SqlError::not_supported("GRANT of roles and proxies"));
+        let (privileges, target, accounts, grant_option, grantor) = match grant {
+            ast::Grant::Privileges {
+                privileges,
+                target,
+                accounts,
+                grant_option,
+                grantor,
+            } => (privileges, target, accounts, *grant_option, grantor),
+            ast::Grant::Roles {
+                roles,
+                accounts,
+                admin_option,
+            } => return self.grant_roles(roles, accounts, *admin_option, host),
+            ast::Grant::Proxy { .. } => return Err(SqlError::not_supported("GRANT PROXY")),
         };
-        if grantor.is_some() {
-            return Err(SqlError::not_supported("GRANT ... AS"));
+        let mut wanted = self.wanted(privileges, target, Use::Grant)?;
+        if let Some((account, roles)) = grantor {
+            return self.grant_as(wanted, accounts, grant_option, account, roles.as_ref(), host);
         }
-        let level = self.grant_level(target)?;
-        let mut granted = privileges_of(privileges, &level)?;
-        if *grant_option {
-            granted = granted.with(Privileges::GRANT_OPTION);
+        if grant_option {
+            wanted.privileges = wanted.privileges.with(Privileges::GRANT_OPTION);
+            wanted.dynamic = wanted.dynamic.grantable();
         }
-        self.check_may_grant(&level, granted)?;
-        self.check_grant_target(&level, granted)?;
+        let restrictions = self.access().rights().own_restrictions();
+        self.grant_wanted(&wanted, accounts, restrictions, host)
+    }
+
+    /// `GRANT … AS user [WITH ROLE …]`: the restrictions of that account, with those roles, go to the grantees.
+    fn grant_as(
+        &mut self,
+        mut wanted: Wanted,
+        accounts: &[ast::Account],
+        grant_option: bool,
+        account: &ast::Account,
+        roles: Option<&ast::SetRole>,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
+        if wanted.level != Level::Global {
+            return Err(ErrorKind::UnsupportedGrantAs.into());
+        }
+        if roles.is_some() {
+            return Err(SqlError::not_supported("GRANT ... AS ... WITH ROLE"));
+        }
+        let name = self.account_name(account)?;
+        let catalog = self.engine.catalog();
+        let unknown = || SqlError::new(ErrorKind::UnknownAuthid, &[&name.0, &name.1]);
+        let restrictions = catalog
+            .account(&name.0, &name.1)
+            .ok_or_else(unknown)?
+            .restrictions
+            .clone();
+        if grant_option {
+            wanted.privileges = wanted.privileges.with(Privileges::GRANT_OPTION);
+            wanted.dynamic = wanted.dynamic.grantable();
+        }
+        self.grant_wanted(&wanted, accounts, restrictions, host)
+    }
+
+    fn grant_wanted(
+        &mut self,
+        wanted: &Wanted,
+        accounts: &[ast::Account],
+        restrictions: Vec<(String, Privileges)>,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
+        self.check_may_give(wanted)?;
         let names = self.account_names(accounts)?;
+        self.check_may_change(&names)?;
         self.change_schema(host, |change| {
+            check_target(&change.before, wanted)?;
             for name in &names {
                 let account = change.edit.catalog().account(&name.0, &name.1);
                 let mut account = AccountDef::clone(account.ok_or(ErrorKind::CantCreateUserWithGrant)?);
-                let held = level.of(&mut account);
-                *held = held.with(granted);
-                forget_empty(&mut account);
+                put(&mut account, wanted, &restrictions);
                 change.edit.put_account(account);
             }
             Ok(())
@@ -128,59 +191,172 @@ impl Session {
     }
 
     pub(super) fn revoke(&mut self, revoke: &ast::Revoke, host: &dyn Host) -> SqlResult<()> {
-        let names = self.account_names(&revoke.accounts)?;
-        let (level, revoked) = match &revoke.what {
-            RevokeWhat::Privileges { privileges, target } => {
-                let level = self.grant_level(target)?;
-                let revoked = privileges_of(privileges, &level)?;
-                (level, revoked)
-            }
-            RevokeWhat::Everything => {
-                self.require_global("CREATE USER")?;
-                return self.revoke_everything(&names, host);
-            }
-            RevokeWhat::Roles(_) | RevokeWhat::Proxy(_) => {
-                return Err(SqlError::not_supported("REVOKE of roles and proxies"));
-            }
+        let wanted = match &revoke.what {
+            RevokeWhat::Privileges { privileges, target } => self.wanted(privileges, target, Use::Revoke)?,
+            RevokeWhat::Everything => return self.revoke_everything(revoke, host),
+            RevokeWhat::Roles(roles) => return self.revoke_roles(roles, revoke, host),
+            RevokeWhat::Proxy(_) => return Err(SqlError::not_supported("REVOKE PROXY")),
         };
-        self.check_may_grant(&level, revoked)?;
-        self.change_schema(host, |change| {
-            for (user, host) in &names {
-                let missing = || SqlError::new(ErrorKind::NonexistingGrant, &[user, host]);
-                let mut account = AccountDef::clone(change.edit.catalog().account(user, host).ok_or_else(missing)?);
-                let held = level.of(&mut account);
-                if held.is_empty() && level != Level::Global && !revoke.if_exists {
-                    return Err(match &level {
-                        Level::Table(_, table) => SqlError::new(ErrorKind::NonexistingTableGrant, &[user, host, table]),
-                        _ => missing(),
-                    });
+        self.check_may_give(&wanted)?;
+        let names = self.account_names(&revoke.accounts)?;
+        self.check_may_change(&names)?;
+        let database_names = self.engine.database_names();
+        let passed_over = self.change_schema(host, |change| {
+            let mut passed_over = Vec::new();
+            for name in &names {
+                let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
+                    match revoke.ignore_unknown_user {
+                        true => passed_over.push(SqlError::new(ErrorKind::UserDoesNotExist, &[&name.0])),
+                        false => return Err(no_such_grant(name, &Level::Global)),
+                    }
+                    continue;
+                };
+                let mut account = AccountDef::clone(account);
+                match take(&mut account, &wanted, database_names) {
+                    true => change.edit.put_account(account),
+                    false => pass_over(no_such_grant(name, &wanted.level), revoke.if_exists, &mut passed_over)?,
                 }
-                *held = held.without(revoked);
-                forget_empty(&mut account);
-                change.edit.put_account(account);
             }
-            Ok(())
-        })
+            Ok(passed_over)
+        })?;
+        passed_over.into_iter().for_each(|error| self.warnings.warn(error));
+        Ok(())
     }
 
-    fn revoke_everything(&mut self, names: &[AccountName], host: &dyn Host) -> SqlResult<()> {
-        self.change_schema(host, |change| {
-            for (user, host) in names {
-                let missing = || SqlError::new(ErrorKind::NonexistingGrant, &[user, host]);
-                let account = AccountDef::clone(change.edit.catalog().account(user, host).ok_or_else(missing)?);
+    /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM …`: everything but the roles.
+    fn revoke_everything(&mut self, revoke: &ast::Revoke, host: &dyn Host) -> SqlResult<()> {
+        self.require_any(Privileges::CREATE_USER, &[], "CREATE USER")?;
+        let names = self.account_names(&revoke.accounts)?;
+        self.check_may_change(&names)?;
+        let unknown = self.change_schema(host, |change| {
+            let mut unknown = Vec::new();
+            for (user, host) in &names {
+                let Some(account) = change.edit.catalog().account(user, host) else {
+                    match revoke.ignore_unknown_user {
+                        true => unknown.push(SqlError::new(ErrorKind::UserDoesNotExist, &[user])),
+                        false => return Err(ErrorKind::RevokeGrants.into()),
+                    }
+                    continue;
+                };
                 change.edit.put_account(AccountDef {
                     privileges: Privileges::NONE,
+                    dynamic_privileges: Some(DynamicPrivileges::NONE),
+                    restrictions: Vec::new(),
                     database_privileges: Vec::new(),
                     table_privileges: Vec::new(),
-                    ..account
+                    column_privileges: Vec::new(),
+                    ..AccountDef::clone(account)
                 });
             }
-            Ok(())
-        })
+            Ok(unknown)
+        })?;
+        unknown.into_iter().for_each(|error| self.warnings.warn(error));
+        Ok(())
     }
 
-    fn account_names(&self, accounts: &[Account]) -> SqlResult<Vec<AccountName>> {
-        accounts.iter().map(|account| self.account_name(account)).collect()
+    /// Whoever grants or revokes holds the privileges, and the right to pass them on.
+    fn check_may_give(&mut self, wanted: &Wanted) -> SqlResult<()> {
+        let access = self.access();
+        if !wanted.columns.is_empty()
+            && let Level::Table(database, table) = &wanted.level
+        {
+            return check_may_give_columns(&access, database, table, wanted);
+        }
+        if let Level::Database(database) | Level::Table(database, _) = &wanted.level
+            && database.eq_ignore_ascii_case("information_schema")
+        {
+            return Err(access.database_denied(database));
+        }
+        for privilege in wanted.dynamic.iter() {
+            if !access.rights().dynamic().may_grant(privilege) {
+                return Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&"GRANT OPTION"]));
+            }
+        }
+        match wanted.privileges.is_empty() && !wanted.dynamic.is_empty() {
+            true => Ok(()),
+            false => self.check_may_grant(&wanted.level, wanted.privileges),
+        }
+    }
+
+    fn wanted(&mut self, written: &ast::Privileges, target: &ast::GrantTarget, used: Use) -> SqlResult<Wanted> {
+        let level = self.grant_level(target)?;
+        let mut wanted = Wanted {
+            privileges: Privileges::NONE,
+            dynamic: DynamicPrivileges::NONE,
+            columns: Vec::new(),
+            level,
+        };
+        let list = match written {
+            ast::Privileges::All => {
+                wanted.privileges = wanted.level.all();
+                if wanted.level == Level::Global {
+                    wanted.dynamic = match used {
+                        Use::Grant => self.dynamic_to_pass_on(),
+                        Use::Revoke => DynamicPrivileges::ALL,
+                    };
+                }
+                return Ok(wanted);
+            }
+            ast::Privileges::List(list) => list,
+        };
+        for privilege in list {
+            self.add_wanted(privilege, &mut wanted, used)?;
+        }
+        Ok(wanted)
+    }
+
+    /// `GRANT ALL ON *.*` grants the dynamic privileges that may be granted.
+    fn dynamic_to_pass_on(&mut self) -> DynamicPrivileges {
+        let held = self.access().rights().dynamic();
+        let may_grant = DynamicPrivilege::all().filter(|privilege| held.may_grant(*privilege));
+        may_grant
+            .map(DynamicPrivileges::of)
+            .fold(DynamicPrivileges::NONE, DynamicPrivileges::with)
+    }
+
+    fn add_wanted(&mut self, written: &ast::Privilege, wanted: &mut Wanted, used: Use) -> SqlResult<()> {
+        let set = match &*written.name {
+            "USAGE" => Privileges::NONE,
+            "GRANT OPTION" => Privileges::GRANT_OPTION,
+            "ALL" | "ALL PRIVILEGES" => wanted.level.all(),
+            name => match (Privileges::by_name(name), DynamicPrivilege::by_name(name)) {
+                (Some(privilege), _) => privilege,
+                (None, Some(dynamic)) if wanted.level == Level::Global => {
+                    wanted.dynamic = wanted.dynamic.with(DynamicPrivileges::of(dynamic));
+                    return Ok(());
+                }
+                (None, Some(dynamic)) => {
+                    return Err(SqlError::new(ErrorKind::IllegalPrivilegeLevel, &[&dynamic.name()]));
+                }
+                (None, None) if used == Use::Revoke => {
+                    let unknown = SqlError::new(ErrorKind::DynamicPrivilegeNotRegistered, &[&name]);
+                    self.warnings.warn(unknown);
+                    return Ok(());
+                }
+                (None, None) => return Err(ErrorKind::SyntaxError.into()),
+            },
+        };
+        if !written.columns.is_empty() {
+            if !matches!(wanted.level, Level::Table(..)) || !Privileges::OF_COLUMNS.contains(set) {
+                return Err(ErrorKind::IllegalGrantForTable.into());
+            }
+            for column in &written.columns {
+                let known = wanted.columns.iter_mut().find(|(name, _)| column.is(name));
+                match known {
+                    Some((_, held)) => *held = held.with(set),
+                    None => wanted.columns.push((column.as_str().to_owned(), set)),
+                }
+            }
+            return Ok(());
+        }
+        if !wanted.level.all().with(Privileges::GRANT_OPTION).contains(set) {
+            return Err(match wanted.level {
+                Level::Table(..) => ErrorKind::IllegalGrantForTable.into(),
+                _ => SqlError::new(ErrorKind::WrongUsage, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]),
+            });
+        }
+        wanted.privileges = wanted.privileges.with(set);
+        Ok(())
     }
 
     fn grant_level(&self, target: &ast::GrantTarget) -> SqlResult<Level> {
@@ -197,104 +373,144 @@ impl Session {
             }
         })
     }
+}
 
-    /// A table must exist, unless CREATE on it is granted.
-    fn check_grant_target(&self, level: &Level, granted: Privileges) -> SqlResult<()> {
-        let Level::Table(database, table) = level else {
-            return Ok(());
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Grant,
+    Revoke,
+}
+
+/// 1142 without the right to grant on the table or one of its columns, 1143 for a column's privilege that is missing.
+fn check_may_give_columns(access: &Access, database: &str, table: &str, wanted: &Wanted) -> SqlResult<()> {
+    if !access.has_on_some_column(database, table, Privileges::GRANT_OPTION) {
+        return Err(access.table_denied("GRANT", table));
+    }
+    access.check_table(database, table, wanted.privileges.without(Privileges::GRANT_OPTION))?;
+    let mut columns = wanted.columns.iter();
+    columns.try_for_each(|(column, privileges)| access.check_column(database, table, column, *privileges))
+}
+
+/// A table must exist, unless CREATE on it is granted; 1054 for a column that it does not have.
+fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
+    let Level::Table(database, table) = &wanted.level else {
+        return Ok(());
+    };
+    let creates = wanted.privileges.contains(Privileges::CREATE);
+    if !creates && !catalog.is_taken(database, table) {
+        let is_virtual = crate::information_schema::is_virtual_database(database);
+        if !is_virtual {
+            return Err(SqlError::new(ErrorKind::NoSuchTable, &[database, table]));
+        }
+    }
+    for (column, _) in &wanted.columns {
+        let of_table = catalog.table(database, table).map(|def| def.column(column).is_some());
+        let of_view = || {
+            let view = catalog.view(database, table)?;
+            Some(view.columns.iter().any(|known| catalog::same_name(known, column)))
         };
-        let creates = Privileges::by_name("CREATE").is_some_and(|create| granted.contains(create));
-        match creates || self.engine.catalog().is_taken(database, table) {
-            true => Ok(()),
-            false => Err(SqlError::new(ErrorKind::NoSuchTable, &[database, table])),
+        if of_table.or_else(of_view) == Some(false) {
+            return Err(SqlError::new(ErrorKind::BadField, &[column, table]));
         }
     }
+    Ok(())
+}
 
-    pub(crate) fn show_grants(
-        &mut self,
-        account: Option<&Account>,
-        status: ServerStatus,
-        sink: &mut dyn ResultSink,
-    ) -> SqlResult<Answer> {
-        let name = self.account_name(account.unwrap_or(&Account::CurrentUser))?;
-        let catalog = self.engine.catalog();
-        let missing = || SqlError::new(ErrorKind::NonexistingGrant, &[&name.0, &name.1]);
-        let account = catalog.account(&name.0, &name.1).ok_or_else(missing)?;
-        let to = identifier(&name);
-        let global = account.privileges;
-        let mut lines = vec![line(global, Privileges::NONE, "*.*", &to)];
-        for (database, privileges) in &account.database_privileges {
-            let level = Level::Database(database.clone());
-            lines.push(line(
-                *privileges,
-                level.all(),
-                &format!("{}.*", backquoted(database)),
-                &to,
-            ));
+/// Grants.
+fn put(account: &mut AccountDef, wanted: &Wanted, restrictions: &[(String, Privileges)]) {
+    let held = wanted.level.of(account);
+    let added = wanted.privileges.without(*held);
+    *held = held.with(wanted.privileges);
+    account.dynamic_privileges = Some(account.dynamic().with(wanted.dynamic));
+    if wanted.level == Level::Global {
+        // A privilege that is granted anew is granted everywhere, but where the grantor is restricted himself.
+        for (database, taken) in &mut account.restrictions {
+            let kept = restrictions.iter().find(|(other, _)| other == database);
+            let kept = kept.map_or(Privileges::NONE, |(_, kept)| *kept);
+            *taken = taken.without(wanted.privileges.without(kept));
         }
-        for (database, table, privileges) in &account.table_privileges {
-            let level = Level::Table(database.clone(), table.clone());
-            let on = format!("{}.{}", backquoted(database), backquoted(table));
-            lines.push(line(*privileges, level.all(), &on, &to));
+        for (database, kept) in restrictions {
+            restrict(account, database, kept.common(added));
         }
-        let column = crate::show::text_column(&format!("Grants for {}@{}", name.0, name.1));
-        let rows = lines.into_iter().map(|line| vec![Value::from(line)]).collect();
-        crate::show::send(vec![column], rows, status, sink)
     }
-}
-
-/// One line of SHOW GRANTS; `all` is what prints as ALL PRIVILEGES.
-fn line(privileges: Privileges, all: Privileges, on: &str, to: &str) -> String {
-    let option = Privileges::GRANT_OPTION;
-    let plain = privileges.without(option);
-    let list = match plain {
-        none if none.is_empty() => "USAGE".to_owned(),
-        plain if plain == all => "ALL PRIVILEGES".to_owned(),
-        plain => plain.names().collect::<Vec<_>>().join(", "),
-    };
-    let with = if privileges.contains(option) {
-        " WITH GRANT OPTION"
-    } else {
-        ""
-    };
-    format!("GRANT {list} ON {on} TO {to}{with}")
-}
-
-/// The set that a statement names; 1221 and 1144 for privileges that the level does not have.
-fn privileges_of(written: &ast::Privileges, level: &Level) -> SqlResult<Privileges> {
-    let list = match written {
-        ast::Privileges::All => return Ok(level.all()),
-        ast::Privileges::List(list) => list,
-    };
-    let mut set = Privileges::NONE;
-    for privilege in list {
-        if !privilege.columns.is_empty() {
-            return Err(SqlError::not_supported("privileges on columns"));
-        }
-        set = set.with(match &*privilege.name {
-            "USAGE" => Privileges::NONE,
-            "GRANT OPTION" => Privileges::GRANT_OPTION,
-            "ALL" | "ALL PRIVILEGES" => level.all(),
-            name => {
-                let unknown = || SqlError::not_supported(format!("the privilege {name}"));
-                Privileges::by_name(name).ok_or_else(unknown)?
+    if let Level::Database(database) = &wanted.level
+        && let Some((_, taken)) = account.restrictions.iter_mut().find(|(name, _)| name == database)
+    {
+        // What a partial revoke took is given back, not granted beside it.
+        let back = taken.common(wanted.privileges);
+        *taken = taken.without(back);
+        let held = wanted.level.of(account);
+        *held = held.without(back);
+    }
+    if let Level::Table(database, table) = &wanted.level {
+        for (column, privileges) in &wanted.columns {
+            let held = &mut account.column_privileges;
+            let known = held.iter_mut().find(|known| {
+                known.database == *database && known.table == *table && catalog::same_name(&known.column, column)
+            });
+            match known {
+                Some(known) => known.privileges = known.privileges.with(*privileges),
+                None => held.push(ColumnPrivileges {
+                    database: database.clone(),
+                    table: table.clone(),
+                    column: column.clone(),
+                    privileges: *privileges,
+                }),
             }
-        });
+        }
     }
-    if level.all().with(Privileges::GRANT_OPTION).contains(set) {
-        return Ok(set);
-    }
-    Err(match level {
-        Level::Table(..) => ErrorKind::IllegalGrantForTable.into(),
-        _ => SqlError::new(ErrorKind::WrongUsage, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]),
-    })
+    forget_empty(account);
 }
 
-fn backquoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+fn restrict(account: &mut AccountDef, database: &str, privileges: Privileges) {
+    let list = &mut account.restrictions;
+    match list.iter_mut().find(|(name, _)| name == database) {
+        Some((_, taken)) => *taken = taken.with(privileges),
+        None => list.push((database.to_owned(), privileges)),
+    }
 }
 
-/// `` `user`@`host` ``
-pub(super) fn identifier(name: &AccountName) -> String {
-    format!("{}@{}", backquoted(&name.0), backquoted(&name.1))
+/// Revokes; false where nothing like it was granted.
+fn take(account: &mut AccountDef, wanted: &Wanted, names: DatabaseNames) -> bool {
+    let held = *wanted.level.of(account);
+    let has_columns = wanted.level.columns_of(account).next().is_some();
+    let mut found = !held.is_empty() || has_columns || wanted.level == Level::Global;
+    *wanted.level.of(account) = held.without(wanted.privileges);
+    account.dynamic_privileges = Some(account.dynamic().without(wanted.dynamic));
+    if wanted.level == Level::Global && wanted.privileges.contains(Privileges::GRANT_OPTION) {
+        account.dynamic_privileges = Some(account.dynamic().ungrantable());
+    }
+    if let Level::Database(database) = &wanted.level
+        && names == DatabaseNames::Literal
+    {
+        let taken = wanted.privileges.common(account.privileges).without(held);
+        if !taken.is_empty() {
+            restrict(account, database, taken);
+            found = true;
+        }
+    }
+    if let Level::Table(database, table) = &wanted.level {
+        for held in &mut account.column_privileges {
+            if held.database != *database || held.table != *table {
+                continue;
+            }
+            let named = wanted
+                .columns
+                .iter()
+                .filter(|(name, _)| catalog::same_name(name, &held.column));
+            let named = named.fold(Privileges::NONE, |all, (_, privileges)| all.with(*privileges));
+            // A privilege revoked on the table is revoked on its columns.
+            held.privileges = held.privileges.without(named).without(wanted.privileges);
+        }
+    }
+    forget_empty(account);
+    found
+}
+
+/// 1141, 1147
+fn no_such_grant(name: &AccountName, level: &Level) -> SqlError {
+    match level {
+        Level::Table(_, table) => SqlError::new(ErrorKind::NonexistingTableGrant, &[&name.0, &name.1, table]),
+        Level::Global | Level::Database(_) => SqlError::new(ErrorKind::NonexistingGrant, &[&name.0, &name.1]),
+    }
 }

@@ -11,15 +11,16 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use catalog::{AccountDef, LockTime, Privileges, ResourceLimits, TlsRequirement};
+use catalog::{AccountDef, DynamicPrivilege, LockTime, Privileges, ResourceLimits, TlsRequirement};
 use parking_lot::Mutex;
-use parser::ast::{Account, FlushTarget, Statement};
+use parser::ast::{FlushTarget, Statement};
 use sql_api::login::{Client, Standing};
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::rights::Rights;
 use crate::engine::Engine;
-use crate::session::Session;
-use crate::statistics::StatementKind;
+use crate::session::{Session, SessionAccount};
+use crate::statement_class::class_of;
 use crate::variables;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -169,12 +170,10 @@ impl Engine {
                 "max_connections_per_hour",
             )?;
         }
-        let connects_beyond = ["SUPER", "CONNECTION_ADMIN"]
-            .iter()
-            .filter_map(|name| Privileges::by_name(name))
-            .any(|privilege| account.privileges.contains(privilege));
+        let rights = self.rights_after_login(account);
         Ok(Standing {
-            is_administrator: connects_beyond,
+            is_administrator: rights.global().contains(Privileges::SUPER)
+                || rights.has(DynamicPrivilege::CONNECTION_ADMIN),
             user_connections_max: policy.limits.user_connections,
             password_expired,
         })
@@ -182,11 +181,14 @@ impl Engine {
 
     /// Whether the account may see what the server does (PROCESS).
     pub fn may_see_server(&self, user: &str, host: &str) -> bool {
-        let process = Privileges::by_name("PROCESS").expect("a privilege of the dialect");
         let catalog = self.catalog();
-        catalog
-            .account(user, host)
-            .is_some_and(|account| account.privileges.contains(process))
+        let account = catalog.account(user, host);
+        account.is_some_and(|account| self.rights_after_login(account).global().contains(Privileges::PROCESS))
+    }
+
+    /// With the account's default roles.
+    fn rights_after_login(&self, account: &AccountDef) -> Rights {
+        Rights::of(&self.catalog(), account, &account.default_roles, self.database_names())
     }
 
     /// Whether the password has to be changed: it was said so, or it is too old.
@@ -218,7 +220,10 @@ impl Engine {
     }
 
     /// The counters of a session's account, if a limit counts statements.
-    pub(crate) fn statement_counters(&self, user: &str, host: &str) -> Option<Arc<AccountUse>> {
+    pub(crate) fn statement_counters(&self, account: &SessionAccount) -> Option<Arc<AccountUse>> {
+        let SessionAccount::Account { user, host } = account else {
+            return None;
+        };
         let catalog = self.catalog();
         let account = catalog.account(user, host)?;
         let limits = account.policy.limits;
@@ -233,7 +238,7 @@ impl AccountUse {
         counters.begin_hour(now);
         let limits = counters.limits;
         take(&mut counters.queries, limits.queries_per_hour, user, "max_questions")?;
-        match StatementKind::of(statement).is_update() {
+        match class_of(statement).counted_as.is_update() {
             true => take(&mut counters.updates, limits.updates_per_hour, user, "max_updates"),
             false => Ok(()),
         }
@@ -256,7 +261,7 @@ impl Session {
     /// What is looked at before any statement: 1820 while the password has expired, 1226 at the limits per hour.
     pub(crate) fn check_standing(&self, statement: &Statement) -> SqlResult<()> {
         if let Some(account_use) = &self.account_use {
-            account_use.count(statement, &self.options.account_user, self.engine.unix_seconds())?;
+            account_use.count(statement, self.options.account.name().0, self.engine.unix_seconds())?;
         }
         self.check_expiry(statement)
     }
@@ -271,14 +276,9 @@ impl Session {
 
     /// Whether the statement changes the password of the session's account, and nothing else of anybody.
     fn changes_own_password(&self, statement: &Statement) -> bool {
-        let is_own = |account: &Account| {
-            let own = (&self.options.account_user, &self.options.account_host);
-            self.account_name(account)
-                .is_ok_and(|(user, host)| own == (&user, &host))
-        };
         match statement {
             Statement::AlterUser(alter) => self.is_own_password_change(alter),
-            Statement::SetPassword(set) => set.account.as_ref().is_none_or(is_own),
+            Statement::SetPassword(set) => set.account.as_ref().is_none_or(|account| self.is_own(account)),
             _ => false,
         }
     }

@@ -2,61 +2,82 @@
 //!
 //! * this file: CREATE, ALTER, DROP and RENAME USER;
 //! * [`passwords`]: what a new password has to satisfy, with [`password_policy`]; [`options`]: the other clauses;
-//! * [`grants`]: GRANT, REVOKE and their SHOW;
-//! * [`access`]: whether a statement may run;
+//! * [`grants`]: GRANT and REVOKE of privileges;
+//! * [`roles`]: roles, granted and active;
+//! * [`show`]: SHOW GRANTS;
+//! * [`rights`]: what an account and its active roles may do;
+//! * [`access`]: what a session may do, and the errors for what it may not;
+//! * [`checks`]: whether it has what a statement needs;
 //! * [`logins`]: whether an account lets somebody in, and his limits.
 
 pub mod access;
+mod checks;
 mod grants;
 pub mod logins;
 mod options;
 pub mod password_policy;
 mod passwords;
+pub mod rights;
+pub(crate) mod roles;
+mod show;
 
-use catalog::{AccountDef, CatalogEdit};
+use catalog::{AccountDef, CatalogEdit, Privileges};
 use parser::ast::{self, Account, AuthFactor, AuthSecret, Statement, UserAction};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::host::Host;
 use crate::result::{ResultSink, ServerStatus};
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Session, SessionAccount};
+use crate::statement_class::needs::changes_only_passwords;
 
 use self::passwords::{Change, ChangedBy};
+use self::rights::AccountName;
 
 const MAX_USER_CHARS: usize = 32;
 const MAX_HOST_CHARS: usize = 255;
 
-/// User and host, as the catalog's keys have them.
-type AccountName = (String, String);
 /// An account, and the password that was made for it.
 type Generated = (AccountName, String);
 
 impl Session {
-    /// Statements about accounts; `None` for others.
+    /// Statements about accounts.
     pub(crate) fn account_statement(
         &mut self,
         statement: &Statement,
         status: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<Option<Answer>> {
+    ) -> SqlResult<Answer> {
+        let none = |()| Vec::new();
         let generated = match statement {
             Statement::CreateUser(create) => self.create_user(create, host)?,
             Statement::AlterUser(alter) => self.alter_user(alter, host)?,
             Statement::SetPassword(set) => self.set_password(set, host)?,
-            Statement::DropUser(drop) => self.drop_user(drop, host).map(|()| Vec::new())?,
-            Statement::RenameUser(renames) => self.rename_user(renames, host).map(|()| Vec::new())?,
-            Statement::Grant(grant) => self.grant(grant, host).map(|()| Vec::new())?,
-            Statement::Revoke(revoke) => self.revoke(revoke, host).map(|()| Vec::new())?,
-            _ => return Ok(None),
+            Statement::DropUser(drop) => self.drop_user(drop, host).map(none)?,
+            Statement::RenameUser(renames) => self.rename_user(renames, host).map(none)?,
+            Statement::Grant(grant) => self.grant(grant, host).map(none)?,
+            Statement::Revoke(revoke) => self.revoke(revoke, host).map(none)?,
+            Statement::CreateRole(create) => self.create_role(create, host).map(none)?,
+            Statement::DropRole(drop) => self.drop_role(drop, host).map(none)?,
+            Statement::SetDefaultRole(set) => self.set_default_role(set, host).map(none)?,
+            other => return Err(crate::session::of_another_runner(other)),
         };
-        Session::tell_generated(generated, status, sink).map(Some)
+        Session::tell_generated(generated, status, sink)
+    }
+
+    /// The account that the session logged in to.
+    pub(crate) fn own_account(&self) -> Option<AccountName> {
+        match &self.options.account {
+            SessionAccount::Server => None,
+            SessionAccount::Account { user, host } => Some((user.clone(), host.clone())),
+        }
     }
 
     /// User and host of an account as written; no host stands for every host.
     pub(crate) fn account_name(&self, account: &Account) -> SqlResult<AccountName> {
         let Account::Named { user, host } = account else {
-            return Ok((self.options.account_user.clone(), self.options.account_host.clone()));
+            let (user, host) = self.options.account.name();
+            return Ok((user.to_owned(), host.to_owned()));
         };
         let host = host.as_deref().unwrap_or("%");
         for (text, limit, what) in [
@@ -71,14 +92,14 @@ impl Session {
     }
 
     fn create_user(&mut self, create: &ast::CreateUser, host: &dyn Host) -> SqlResult<Vec<Generated>> {
-        if !create.default_roles.is_empty() {
-            return Err(SqlError::not_supported("DEFAULT ROLE"));
-        }
+        let roles = self.account_names(&create.default_roles)?;
         let mut wanted = Vec::with_capacity(create.users.len());
         let mut generated = Vec::new();
         for spec in &create.users {
             let name = self.account_name(&spec.account)?;
             let mut account = AccountDef {
+                roles: roles.iter().map(granted).collect(),
+                default_roles: roles.clone(),
                 locked: create.options.locked == Some(true),
                 ..AccountDef::new(&*name.0, &*name.1)
             };
@@ -99,8 +120,17 @@ impl Session {
             credentials.put(&mut account);
             wanted.push(account);
         }
+        if !roles.is_empty() {
+            self.check_may_pass_on(&roles)?;
+        }
         let if_not_exists = create.if_not_exists;
         let existing = self.change_schema(host, |change| {
+            if let Some(role) = roles
+                .iter()
+                .find(|role| change.before.account(&role.0, &role.1).is_none())
+            {
+                return Err(SqlError::new(ErrorKind::UserDoesNotExist, &[&identifier(role)]));
+            }
             let exists = |account: &AccountDef| change.before.account(&account.user, &account.host).is_some();
             let (existing, new): (Vec<_>, Vec<_>) = wanted.into_iter().partition(exists);
             let existing: Vec<AccountName> = existing
@@ -119,8 +149,14 @@ impl Session {
     }
 
     fn alter_user(&mut self, alter: &ast::AlterUser, host: &dyn Host) -> SqlResult<Vec<Generated>> {
-        if alter.default_role.is_some() {
-            return Err(SqlError::not_supported("DEFAULT ROLE"));
+        // Stands alone in the grammar.
+        if let Some(role) = &alter.default_role {
+            let names: SqlResult<Vec<_>> = alter
+                .users
+                .iter()
+                .map(|spec| self.account_name(&spec.account))
+                .collect();
+            return self.put_default_roles(&names?, role, host).map(|()| Vec::new());
         }
         let mut names = Vec::with_capacity(alter.users.len());
         let mut prepared = Vec::with_capacity(alter.users.len());
@@ -220,10 +256,9 @@ impl Session {
 
     /// Who changes the password of `name` in this session.
     fn changed_by(&mut self, name: &AccountName) -> ChangedBy {
-        let is_own = self.options.account_user == name.0 && self.options.account_host == name.1;
-        match is_own {
+        match self.own_account().as_ref() == Some(name) {
             false => ChangedBy::Another,
-            true if self.require_global("CREATE USER").is_ok() => ChangedBy::ItselfPrivileged,
+            true if self.access().has_any(Privileges::CREATE_USER, &[]) => ChangedBy::ItselfPrivileged,
             true => ChangedBy::Itself,
         }
     }
@@ -231,8 +266,7 @@ impl Session {
     /// Failures of the past are forgiven, and a session that had to change its password may go on.
     fn password_changed(&mut self, name: &AccountName, has_new_one: bool) {
         self.engine.account_uses().forget(&name.0, &name.1);
-        let is_own = self.options.account_user == name.0 && self.options.account_host == name.1;
-        if is_own && has_new_one {
+        if has_new_one && self.own_account().as_ref() == Some(name) {
             let catalog = self.engine.catalog();
             let account = catalog.account(&name.0, &name.1);
             self.options.password_expired = account.is_some_and(|account| self.engine.password_expired(account));
@@ -241,37 +275,12 @@ impl Session {
 
     /// Whether ALTER USER changes the session's own password and nothing else: everybody may do that.
     pub(crate) fn is_own_password_change(&self, alter: &ast::AlterUser) -> bool {
-        let is_own = |spec: &ast::UserSpec| {
-            let name = self.account_name(&spec.account);
-            name.is_ok_and(|name| self.options.account_user == name.0 && self.options.account_host == name.1)
-                && spec.action.is_none()
-                && spec.auth.iter().all(|factor| factor.plugin.is_none())
-                && !spec.auth.is_empty()
-        };
-        alter.options == ast::AccountOptions::default()
-            && alter.default_role.is_none()
-            && alter.users.iter().all(is_own)
+        changes_only_passwords(alter) && alter.users.iter().all(|spec| self.is_own(&spec.account))
     }
 
     fn drop_user(&mut self, drop: &ast::DropUser, host: &dyn Host) -> SqlResult<()> {
-        let names: SqlResult<Vec<_>> = drop.accounts.iter().map(|account| self.account_name(account)).collect();
-        let names = names?;
-        let missing = self.change_schema(host, |change| {
-            let is_missing = |name: &&AccountName| change.before.account(&name.0, &name.1).is_none();
-            let missing: Vec<AccountName> = names.iter().filter(is_missing).cloned().collect();
-            if !missing.is_empty() && !drop.if_exists {
-                return Err(failed("DROP USER", &missing));
-            }
-            for (user, host) in names.iter().filter(|name| !missing.contains(name)) {
-                change.edit.remove_account(user, host);
-            }
-            Ok(missing)
-        })?;
-        for (user, host) in &names {
-            self.engine.account_uses().forget(user, host);
-        }
-        self.note_accounts(ErrorKind::UserDoesNotExist, &missing);
-        Ok(())
+        let names = self.account_names(&drop.accounts)?;
+        self.drop_accounts("DROP USER", &names, drop.if_exists, host)
     }
 
     /// What IF EXISTS and IF NOT EXISTS passed over.
@@ -286,8 +295,15 @@ impl Session {
         for (from, to) in renames {
             names.push((self.account_name(from)?, self.account_name(to)?));
         }
+        let mandatory = self.mandatory_roles();
         self.change_schema(host, |change| {
             for (from, to) in &names {
+                let is_from = |role: &catalog::GrantedRole| role.user == from.0 && role.host == from.1;
+                let has_it = |account: &std::sync::Arc<AccountDef>| account.roles.iter().any(is_from);
+                let is_role = change.edit.catalog().accounts().any(has_it);
+                if is_role || mandatory.contains(from) {
+                    return Err(ErrorKind::RenameRole.into());
+                }
                 rename(&mut change.edit, from, to)?;
             }
             Ok(())
@@ -312,9 +328,13 @@ impl Session {
                 String::from_utf8_lossy(&account.authentication).replace('\'', "''")
             ),
         };
+        let roles = match account.default_roles.is_empty() {
+            true => String::new(),
+            false => format!(" DEFAULT ROLE {}", list_of(&account.default_roles)),
+        };
         let text = format!(
-            "CREATE USER {} IDENTIFIED WITH '{}'{secret} {}",
-            grants::identifier(&name),
+            "CREATE USER {} IDENTIFIED WITH '{}'{secret}{roles} {}",
+            identifier(&name),
             account.plugin.name(),
             options::print(&account.policy, account.locked),
         );
@@ -355,6 +375,25 @@ fn no_password() -> AuthFactor {
         retain_current: false,
         initial: None,
     }
+}
+
+fn granted(role: &AccountName) -> catalog::GrantedRole {
+    catalog::GrantedRole {
+        user: role.0.clone(),
+        host: role.1.clone(),
+        admin: false,
+    }
+}
+
+/// `` `user`@`host` ``
+fn identifier(name: &AccountName) -> String {
+    let quoted = |text: &str| format!("`{}`", text.replace('`', "``"));
+    format!("{}@{}", quoted(&name.0), quoted(&name.1))
+}
+
+/// Names separated by commas.
+fn list_of(names: &[AccountName]) -> String {
+    names.iter().map(identifier).collect::<Vec<_>>().join(",")
 }
 
 /// 1396

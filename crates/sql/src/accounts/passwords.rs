@@ -7,11 +7,12 @@
 //! All of it happens before the catalog is locked: hashes take milliseconds by design, and whoever has many of them to make
 //! gives way after each.
 
-use catalog::{AccountDef, AuthenticationPlugin, PastPassword};
+use catalog::{AccountDef, AuthenticationPlugin, DynamicPrivilege, PastPassword};
 use mysql_wire::auth;
 use parser::ast::{AuthFactor, AuthSecret, UserAction};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use super::access::Access;
 use super::{AccountName, failed, password_policy};
 use crate::engine::Engine;
 use crate::result::{ResultColumn, ResultSink, ServerStatus};
@@ -160,7 +161,8 @@ impl Session {
         change: &Change<'_>,
         engine: &Engine,
     ) -> SqlResult<()> {
-        if factor.retain_current && change.by == ChangedBy::Itself {
+        let retains = |access: Access| access.rights().has(DynamicPrivilege::APPLICATION_PASSWORD_ADMIN);
+        if factor.retain_current && change.by == ChangedBy::Itself && !retains(self.access()) {
             return Err(SqlError::new(
                 ErrorKind::SpecificAccessDenied,
                 &[&"CREATE USER or APPLICATION_PASSWORD_ADMIN"],
@@ -185,7 +187,7 @@ impl Session {
 
     /// 1819 where `validate_password` does not like the password.
     fn check_policy(&mut self, password: &[u8]) -> SqlResult<()> {
-        let own = [self.options.user.as_str(), self.options.account_user.as_str()];
+        let own = [self.options.user.as_str(), self.options.account.name().0];
         match password_policy::Policy::of(&self.engine) {
             Some(policy) if !policy.allows(password, &own) => Err(ErrorKind::NotValidPassword.into()),
             _ => Ok(()),

@@ -597,7 +597,7 @@ impl SchemaChange<'_> {
             database: None,
             ctx: ctx.eval(),
             params: &[],
-            access: &crate::accounts::access::Access::EVERYTHING,
+            access: &crate::accounts::access::Access::of_the_server(),
             table_locks: &TableLocks::default(),
             temporary: None,
             views: OpenViews::default(),

@@ -84,7 +84,7 @@ impl Session {
             .clone()
             .ok_or_else(|| SqlError::internal("the caller saw a query"))?;
         let statement = Arc::new(Statement::Query(Box::new(query.clone())));
-        let plan = self.plan(&statement, None, &[], host)?;
+        let plan = self.plan_for(&statement, None, &[], host)?;
         let shape = plan
             .shape()
             .ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?

@@ -92,32 +92,30 @@ impl Session {
         Ok(result)
     }
 
-    /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables and indexes. `None`: not one of these.
-    pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
+    /// `CREATE`, `DROP`, `ALTER`, `RENAME`, `TRUNCATE` of databases, tables, views and indexes.
+    pub(crate) fn data_definition(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
         if let Some(answer) = self.define_temporary(statement, host)? {
-            return Ok(Some(answer));
+            return Ok(answer);
         }
         self.define_locked(statement, host, |session| session.define(statement, host))
     }
 
-    fn define(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
+    fn define(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
         match statement {
             Statement::CreateDatabase(create) => {
                 return self
                     .create_database(create, host)
-                    .map(|made| Some(Answer::affected(u64::from(made))));
+                    .map(|made| Answer::affected(u64::from(made)));
             }
             Statement::AlterDatabase(alter) => {
                 self.alter_database(alter, host)?;
-                return Ok(Some(Answer::affected(1)));
+                return Ok(Answer::affected(1));
             }
             Statement::DropDatabase(drop) => {
-                return self
-                    .drop_database(drop, host)
-                    .map(|tables| Some(Answer::affected(tables)));
+                return self.drop_database(drop, host).map(Answer::affected);
             }
             Statement::CreateTable(create) => {
-                return self.create_table(create, host).map(Some);
+                return self.create_table(create, host);
             }
             Statement::DropTable(drop) => self.drop_table(drop, host)?,
             Statement::CreateView(create) => self.create_view(create, host)?,
@@ -125,12 +123,12 @@ impl Session {
             Statement::DropObject(drop) => self.drop_object(drop, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
             Statement::Truncate(name) => self.truncate(name, host)?,
-            Statement::CreateIndex(create) => return self.create_index(create, host).map(Some),
-            Statement::DropIndex(drop) => return self.drop_index(drop, host).map(Some),
-            Statement::AlterTable(alter) => return self.alter_table(alter, host).map(Some),
-            _ => return Ok(None),
+            Statement::CreateIndex(create) => return self.create_index(create, host),
+            Statement::DropIndex(drop) => return self.drop_index(drop, host),
+            Statement::AlterTable(alter) => return self.alter_table(alter, host),
+            other => return Err(crate::session::of_another_runner(other)),
         }
-        Ok(Some(Answer::done()))
+        Ok(Answer::done())
     }
 
     /// Whether it was made; not if it was there already.

@@ -4,6 +4,7 @@
 //! gives its rows; [`unused`] has those that never have a row here. SHOW statements are queries over them. Where a query names a
 //! database or a table, only that one is described ([`Wanted`]).
 
+mod accounts;
 mod grants;
 mod keywords;
 mod schema;
@@ -219,7 +220,7 @@ pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'
     match found {
         Some(table) => {
             if table.database == "mysql" {
-                planner.check_table(table.database, table.name, &["SELECT"])?;
+                planner.check_table(table.database, table.name, catalog::Privileges::SELECT)?;
             }
             Ok(Some(table))
         }

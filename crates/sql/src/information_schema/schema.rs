@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
+use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, Privileges, TableDef, ViewDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VIRTUAL, VirtualTable, all_tables, number, text, yes_no};
@@ -139,7 +139,18 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
             ));
         }
     }
-    each_table(source, &mut |table| rows.extend(columns_of(table)));
+    each_table(source, &mut |table| {
+        let shown = table.columns.iter().map(|column| {
+            let held = source.access.on_column(&table.database, &table.name, &column.name);
+            source.access.is_unlimited() || held.meets(Privileges::OF_TABLES)
+        });
+        rows.extend(
+            columns_of(table)
+                .zip(shown)
+                .filter(|(_, shown)| *shown)
+                .map(|(row, _)| row),
+        );
+    });
     super::views::each_view(source, &mut |view, shape| {
         for (at, column) in shape.columns.iter().enumerate() {
             let (database, table) = (&view.database, &view.name);

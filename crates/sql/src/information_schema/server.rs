@@ -1,9 +1,8 @@
 //! Rows that describe the server: character sets, connections, variables, accounts.
 
-use catalog::{AccountDef, Privileges};
 use types::{CharsetId, CollationId, Value};
 
-use super::{Source, number, text, yes_no};
+use super::{Source, number, text};
 use crate::processes::Process;
 use crate::statistics::StatementKind;
 use crate::variables::VariableId;
@@ -73,7 +72,9 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
             text(process.command),
             Value::Int(process.seconds as i64),
             text(process.state),
-            process.statement.map_or(Value::Null, text),
+            process.statement.map_or(Value::Null, |statement| {
+                text(String::from_utf8_lossy(&parser::redacted(statement.as_bytes())))
+            }),
             number(process.memory_bytes),
             number(process.memory_bytes_max),
         ]
@@ -131,48 +132,6 @@ pub fn plugins(_: &Source<'_>) -> Vec<Vec<Value>> {
         row("caching_sha2_password", "AUTHENTICATION"),
         row("InnoDB", "STORAGE ENGINE"),
     ]
-}
-
-fn grantee(account: &AccountDef) -> Value {
-    text(format!("'{}'@'{}'", account.user, account.host))
-}
-
-/// One row per privilege; `USAGE` for an account without any.
-fn privilege_names(privileges: Privileges) -> Vec<&'static str> {
-    let names: Vec<_> = privileges.names().collect();
-    if names.is_empty() { vec!["USAGE"] } else { names }
-}
-
-pub fn user_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    let catalog = source.runtime.engine.catalog();
-    for account in catalog.accounts().filter(|account| source.access.sees_account(account)) {
-        let grantable = yes_no(account.privileges.contains(Privileges::GRANT_OPTION));
-        for name in privilege_names(account.privileges) {
-            rows.push(vec![grantee(account), text("def"), text(name), grantable.clone()]);
-        }
-    }
-    rows
-}
-
-pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    let catalog = source.runtime.engine.catalog();
-    for account in catalog.accounts().filter(|account| source.access.sees_account(account)) {
-        for (database, privileges) in &account.database_privileges {
-            let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
-            for name in privilege_names(*privileges) {
-                rows.push(vec![
-                    grantee(account),
-                    text("def"),
-                    text(database),
-                    text(name),
-                    grantable.clone(),
-                ]);
-            }
-        }
-    }
-    rows
 }
 
 pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {

@@ -1,7 +1,9 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
 use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
-use super::{ColumnKind, VirtualColumn, VirtualTable, grants, keywords, no_rows, schema, server, users, views};
+use super::{
+    ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, no_rows, schema, server, users, views,
+};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -25,6 +27,24 @@ const fn of_schema(
         rows,
     }
 }
+
+const fn of_mysql(
+    name: &'static str,
+    columns: &'static [VirtualColumn],
+    rows: fn(&super::Source<'_>) -> Vec<Vec<types::Value>>,
+) -> VirtualTable {
+    VirtualTable {
+        database: "mysql",
+        name,
+        columns,
+        rows,
+    }
+}
+
+const ROLES: &[VirtualColumn] = columns![
+    "USER" Text(97), "HOST" Text(256), "GRANTEE" Text(97), "GRANTEE_HOST" Text(256), "ROLE_NAME" Text(255),
+    "ROLE_HOST" Text(256), "IS_GRANTABLE" Text(3), "IS_DEFAULT" Text(3), "IS_MANDATORY" Text(3),
+];
 
 const COLUMNS: &[VirtualColumn] = columns![
     "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
@@ -232,7 +252,7 @@ pub static TABLES: &[VirtualTable] = &[
         columns![
             "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
-        server::user_privileges,
+        accounts::user_privileges,
     ),
     of_schema(
         "USER_ATTRIBUTES",
@@ -245,7 +265,7 @@ pub static TABLES: &[VirtualTable] = &[
             "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "PRIVILEGE_TYPE" Text(64),
             "IS_GRANTABLE" Text(3),
         ],
-        server::schema_privileges,
+        accounts::schema_privileges,
     ),
     of_schema(
         "TABLE_PRIVILEGES",
@@ -253,7 +273,7 @@ pub static TABLES: &[VirtualTable] = &[
             "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
             "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
-        no_rows,
+        accounts::table_privileges,
     ),
     of_schema(
         "COLUMN_PRIVILEGES",
@@ -261,7 +281,7 @@ pub static TABLES: &[VirtualTable] = &[
             "GRANTEE" Text(292), "TABLE_CATALOG" Text(512), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
             "COLUMN_NAME" Text(64), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
-        no_rows,
+        accounts::column_privileges,
     ),
     of_schema(
         "FILES",
@@ -364,5 +384,61 @@ pub static TABLES: &[VirtualTable] = &[
         "KEYWORDS",
         columns!["WORD" Text(128), "RESERVED" Signed],
         keywords::keywords,
+    ),
+    of_schema("APPLICABLE_ROLES", ROLES, accounts::applicable_roles),
+    of_schema(
+        "ADMINISTRABLE_ROLE_AUTHORIZATIONS",
+        ROLES,
+        accounts::administrable_roles,
+    ),
+    of_schema(
+        "ENABLED_ROLES",
+        columns!["ROLE_NAME" Text(255), "ROLE_HOST" Text(255), "IS_DEFAULT" Text(3), "IS_MANDATORY" Text(3)],
+        accounts::enabled_roles,
+    ),
+    of_schema(
+        "ROLE_TABLE_GRANTS",
+        columns![
+            "GRANTOR" Text(97), "GRANTOR_HOST" Text(256), "GRANTEE" Text(32), "GRANTEE_HOST" Text(255),
+            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "PRIVILEGE_TYPE" Text(128),
+            "IS_GRANTABLE" Text(3),
+        ],
+        accounts::role_table_grants,
+    ),
+    of_schema(
+        "ROLE_COLUMN_GRANTS",
+        columns![
+            "GRANTOR" Text(97), "GRANTOR_HOST" Text(256), "GRANTEE" Text(32), "GRANTEE_HOST" Text(255),
+            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+            "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
+        ],
+        accounts::role_column_grants,
+    ),
+    of_schema(
+        "ROLE_ROUTINE_GRANTS",
+        columns![
+            "GRANTOR" Text(97), "GRANTOR_HOST" Text(256), "GRANTEE" Text(32), "GRANTEE_HOST" Text(255),
+            "SPECIFIC_CATALOG" Text(3), "SPECIFIC_SCHEMA" Text(64), "SPECIFIC_NAME" Text(64), "ROUTINE_CATALOG" Text(3),
+            "ROUTINE_SCHEMA" Text(64), "ROUTINE_NAME" Text(64), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
+        ],
+        no_rows,
+    ),
+    of_mysql(
+        "role_edges",
+        columns![
+            "FROM_HOST" Text(255), "FROM_USER" Text(32), "TO_HOST" Text(255), "TO_USER" Text(32),
+            "WITH_ADMIN_OPTION" Text(1),
+        ],
+        accounts::role_edges,
+    ),
+    of_mysql(
+        "default_roles",
+        columns!["HOST" Text(255), "USER" Text(32), "DEFAULT_ROLE_HOST" Text(255), "DEFAULT_ROLE_USER" Text(32)],
+        accounts::default_roles,
+    ),
+    of_mysql(
+        "global_grants",
+        columns!["USER" Text(32), "HOST" Text(255), "PRIV" Text(32), "WITH_GRANT_OPTION" Text(1)],
+        accounts::global_grants,
     ),
 ];

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::ViewDef;
+use catalog::{Privileges, ViewDef};
 use types::Value;
 
 use super::schema::CATALOG;
@@ -30,7 +30,7 @@ fn planned(source: &Source<'_>, view: &Arc<ViewDef>) -> Option<QueryPlan> {
         database: None,
         ctx: *source.ctx,
         params: &[],
-        access: &Access::EVERYTHING,
+        access: &Access::of_the_server(),
         table_locks: &TableLocks::default(),
         temporary: None,
         views: OpenViews::default(),
@@ -60,7 +60,7 @@ pub fn views(source: &Source<'_>) -> Vec<Vec<Value>> {
             text(CATALOG),
             text(&view.database),
             text(&view.name),
-            text(&view.query),
+            text(if shows_text(source, &view) { &view.query } else { "" }),
             text(view.check.map_or("NONE", |check| check.as_str())),
             yes_no(view.is_changeable()),
             text(format!("{}@{}", view.definer.0, view.definer.1)),
@@ -72,10 +72,18 @@ pub fn views(source: &Source<'_>) -> Vec<Vec<Value>> {
     seen(source).into_iter().map(row).collect()
 }
 
+/// Whether the view's text is told, and the tables that it reads.
+fn shows_text(source: &Source<'_>, view: &ViewDef) -> bool {
+    let shown = source
+        .access
+        .check_table(&view.database, &view.name, Privileges::SHOW_VIEW);
+    shown.is_ok()
+}
+
 /// The tables that each view reads.
 pub fn table_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for view in seen(source) {
+    for view in seen(source).into_iter().filter(|view| shows_text(source, view)) {
         let Some(plan) = planned(source, &view) else { continue };
         let mut tables: Vec<(String, String)> = plan
             .read_tables()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, ViewDef, same_name};
+use catalog::{ColumnDefault, Privileges, ViewDef, same_name};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -16,6 +16,7 @@ use crate::exec::dml::{
 use crate::exec::sort::SortKey;
 use crate::expr::{Binder, Clause, Expr};
 use crate::table::Table;
+use crate::temporary::is_temporary;
 
 /// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
 pub fn is_single_table(planner: &Planner<'_>, tables: &[TableRef]) -> bool {
@@ -26,16 +27,17 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     if !insert.partitions.is_empty() {
         return Err(SqlError::not_supported("PARTITION"));
     }
-    let privileges: &[&str] = match insert.verb {
-        InsertVerb::Replace => &["INSERT", "DELETE"],
-        InsertVerb::Insert if insert.on_duplicate.is_empty() => &["INSERT"],
-        InsertVerb::Insert => &["INSERT", "UPDATE"],
+    let privileges = match insert.verb {
+        InsertVerb::Replace => Privileges::INSERT.with(Privileges::DELETE),
+        InsertVerb::Insert if insert.on_duplicate.is_empty() => Privileges::INSERT,
+        InsertVerb::Insert => Privileges::INSERT.with(Privileges::UPDATE),
     };
     let (table, columns) = match planner.view(&insert.table) {
         Some(view) => insert_into_view(planner, &view, insert, privileges)?,
         None => {
             let table = planner.table_for(&insert.table, None, privileges)?;
             let columns = insert_columns(&table, insert)?;
+            check_columns(planner, &table, &columns, Privileges::INSERT, names_columns(insert))?;
             (table, columns)
         }
     };
@@ -100,7 +102,7 @@ fn insert_into_view(
     planner: &Planner<'_>,
     view: &Arc<ViewDef>,
     insert: &ast::Insert,
-    privileges: &[&str],
+    privileges: Privileges,
 ) -> SqlResult<(Arc<Table>, Vec<usize>)> {
     let into = super::query::insert_target(planner, view, privileges)?;
     let find = |name: &str| {
@@ -294,6 +296,10 @@ fn duplicate_assignments(
     columns: &[usize],
 ) -> SqlResult<Vec<Assignment>> {
     let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList);
+    // What is below a view was asked for where the view was met.
+    if planner.view(&insert.table).is_none() {
+        scope = scope.read_by(planner.access());
+    }
     let alias = insert.row_alias.as_ref();
     scope.new_row = Some(NewRow {
         alias: alias.map(|alias| alias.name.as_str()),
@@ -308,7 +314,46 @@ fn duplicate_assignments(
             })
             .unwrap_or_default(),
     });
-    bind_assignments(planner, &mut scope, &insert.on_duplicate)
+    let assignments = bind_assignments(planner, &mut scope, &insert.on_duplicate)?;
+    if scope.reader.is_some() {
+        let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+        check_columns(planner, table, &changed, Privileges::UPDATE, Columns::Named)?;
+    }
+    Ok(assignments)
+}
+
+/// Whether a statement names the columns that it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    Named,
+    All,
+}
+
+fn names_columns(insert: &ast::Insert) -> Columns {
+    match (&insert.source, &insert.columns) {
+        (InsertSource::Set(_), _) | (_, Some(_)) => Columns::Named,
+        (_, None) => Columns::All,
+    }
+}
+
+/// 1143 where a privilege on a changed column is missing; 1142 where the statement names none.
+fn check_columns(
+    planner: &Planner<'_>,
+    table: &Table,
+    columns: &[usize],
+    privilege: Privileges,
+    named: Columns,
+) -> SqlResult<()> {
+    if is_temporary(table.id()) {
+        return Ok(());
+    }
+    let def = &table.def;
+    let mut names = columns.iter().map(|column| &def.columns[*column].name);
+    let checked = names.try_for_each(|name| planner.check_column(&def.database, &def.name, name, privilege));
+    match named {
+        Columns::Named => checked,
+        Columns::All => checked.or_else(|_| planner.check_table(&def.database, &def.name, privilege)),
+    }
 }
 
 /// Binds `column = value` lists.
@@ -358,14 +403,12 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     if update.with.is_some() {
         return Err(SqlError::not_supported("WITH in UPDATE"));
     }
-    let table = planner.table_for(
-        &factor.name,
-        factor.alias.as_ref(),
-        reads_and(&["UPDATE", "SELECT"], &update.filter),
-    )?;
+    let table = planner.table_for(&factor.name, factor.alias.as_ref(), Privileges::UPDATE)?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
-    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList);
+    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList).read_by(planner.access());
     let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
+    let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+    check_columns(planner, &table, &changed, Privileges::UPDATE, Columns::Named)?;
     let target = target(
         planner,
         table.clone(),
@@ -385,11 +428,6 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     })
 }
 
-/// The privileges for a change and for the condition it may have, which reads.
-fn reads_and<'p>(privileges: &'p [&'p str; 2], filter: &Option<ast::Expr>) -> &'p [&'p str] {
-    if filter.is_some() { privileges } else { &privileges[..1] }
-}
-
 pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<DeletePlan> {
     let ast::DeleteForm::Single {
         table: name,
@@ -407,7 +445,7 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     if delete.with.is_some() {
         return Err(SqlError::not_supported("WITH in DELETE"));
     }
-    let table = planner.table_for(name, alias.as_ref(), reads_and(&["DELETE", "SELECT"], &delete.filter))?;
+    let table = planner.table_for(name, alias.as_ref(), Privileges::DELETE)?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let foreign_keys = foreign_keys(planner, &table, RowChange::Delete)?;
     let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
@@ -428,7 +466,7 @@ fn target(
     limit: Option<&ast::Limit>,
     hints: &[ast::IndexHint],
 ) -> SqlResult<Target> {
-    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where);
+    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where).read_by(planner.access());
     let conditions = match filter {
         None => Vec::new(),
         Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options())

@@ -48,7 +48,7 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
             }
         });
     }
-    let table = planner.table_for(&load.table, None, &["INSERT"])?;
+    let table = planner.table_for(&load.table, None, catalog::Privileges::INSERT)?;
     if load.targets.is_empty() {
         let visible = table.def.columns.iter().filter(|column| !column.invisible);
         names.extend(visible.map(|column| ast::ColumnName::bare(column.name.as_str())));

@@ -15,7 +15,7 @@ mod views;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, Privileges};
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
@@ -26,14 +26,14 @@ use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
 use crate::session::TableLocks;
 use crate::table::Table;
-use crate::temporary::TemporaryTables;
+use crate::temporary::{TemporaryTables, is_temporary};
 
 pub use dml::{added_values, write_rules};
 pub use foreign_keys::{RowChange, foreign_keys};
 pub use query::QueryPlan;
 pub use scope::TableScope;
 pub use straight::StraightPlan;
-pub use views::{OpenViews, invalid_view, view_query};
+pub use views::{OpenViews, Purpose, invalid_view, view_query};
 
 /// A statement that reads or changes rows, ready to run.
 #[derive(Debug)]
@@ -209,17 +209,32 @@ impl<'a> Planner<'a> {
         BindOptions { params: self.params }
     }
 
-    /// A table to read; 1046 without a database, 1142 where that is not allowed, 1049 and 1146 where there is none.
+    /// A table to read, or some columns of it; 1046 without a database, 1142 where that is not allowed, 1049 and 1146 where there is
+    /// none. Each column is asked for where its name is met ([`Self::check_read`]).
     pub fn table(&self, name: &ast::TableName, alias: Option<&ast::Ident>) -> SqlResult<Arc<Table>> {
-        self.table_for(name, alias, &["SELECT"])
+        self.table_for(name, alias, Privileges::SELECT)
     }
 
-    /// A table for which these privileges are needed.
+    /// 1143 where a column may not be read.
+    pub fn check_read(&self, table: &Table, column: &str) -> SqlResult<()> {
+        match is_temporary(table.id()) {
+            true => Ok(()),
+            false => self.check_column(&table.def.database, &table.def.name, column, Privileges::SELECT),
+        }
+    }
+
+    /// Whether every column of the table may be read.
+    pub fn reads_all_of(&self, table: &Table) -> bool {
+        let wanted = Privileges::SELECT;
+        is_temporary(table.id()) || self.check_table(&table.def.database, &table.def.name, wanted).is_ok()
+    }
+
+    /// A table for which these privileges are needed, on all of it or on some of its columns.
     pub fn table_for(
         &self,
         name: &ast::TableName,
         alias: Option<&ast::Ident>,
-        privileges: &[&str],
+        privileges: Privileges,
     ) -> SqlResult<Arc<Table>> {
         let database = match &name.schema {
             Some(schema) => schema.as_str(),
@@ -228,9 +243,9 @@ impl<'a> Planner<'a> {
         if let Some(table) = self.temporary_table(database, &name.name) {
             return Ok(table.clone());
         }
-        self.check_table(database, &name.name, privileges)?;
+        self.check_table_or_columns(database, &name.name, privileges)?;
         self.check_lock(database, &name.name, alias.unwrap_or(&name.name))?;
-        if crate::information_schema::is_virtual_database(database) && privileges != ["SELECT"] {
+        if crate::information_schema::is_virtual_database(database) && privileges != Privileges::SELECT {
             return Err(self.access.database_denied(database));
         }
         if self.catalog.view(database, &name.name).is_some() {

@@ -6,10 +6,12 @@ use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Planner;
+use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column};
 use crate::expr::{Clause, Expr, Resolved, Scope, Subquery};
 use crate::table::Table;
-use catalog::same_name;
+use crate::temporary::is_temporary;
+use catalog::{Privileges, same_name};
 
 /// The columns of one table, in slots from 0; for ON DUPLICATE KEY UPDATE also those of the new row, behind them.
 pub struct TableScope<'a> {
@@ -22,6 +24,8 @@ pub struct TableScope<'a> {
     pub clause: Clause,
     /// Columns that were asked for.
     pub used: Vec<usize>,
+    /// Who must be allowed to read the columns; nobody for what belongs to the table's definition.
+    pub reader: Option<Arc<Access>>,
 }
 
 /// The new row of an INSERT as ON DUPLICATE KEY UPDATE can name it.
@@ -40,6 +44,26 @@ impl<'a> TableScope<'a> {
             new_row: None,
             clause,
             used: Vec::new(),
+            reader: None,
+        }
+    }
+
+    /// The same for expressions of a statement that whoever has this access runs.
+    pub fn read_by(self, access: Arc<Access>) -> TableScope<'a> {
+        TableScope {
+            reader: Some(access),
+            ..self
+        }
+    }
+
+    fn check_read(&self, column: usize) -> SqlResult<()> {
+        let def = &self.table.def;
+        match &self.reader {
+            Some(reader) if !is_temporary(self.table.id()) => {
+                let name = &def.columns[column].name;
+                reader.check_column(&def.database, &def.name, name, Privileges::SELECT)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -82,7 +106,10 @@ impl Scope for TableScope<'_> {
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
         let column = match (self.own_column(name), self.new_column(name)) {
             (Some(_), Some(_)) if name.table.is_none() => return Err(ambiguous_column(name, self.clause)),
-            (Some(column), _) => column,
+            (Some(column), _) => {
+                self.check_read(column)?;
+                column
+            }
             (None, Some(column)) => {
                 return Ok(Resolved::Expr(Box::new(
                     self.column_expr(column, self.table.def.columns.len()),

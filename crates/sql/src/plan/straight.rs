@@ -73,6 +73,9 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
         return Ok(None);
     }
     let table = planner.table(&factor.name, factor.alias.as_ref())?;
+    if !planner.reads_all_of(&table) {
+        return Ok(None);
+    }
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
     let Some((output, shape)) = output(planner, &table, alias, &select.items)? else {
         return Ok(None);

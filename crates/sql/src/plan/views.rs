@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{ViewDef, ViewSecurity};
+use catalog::{Privileges, ViewDef, ViewSecurity};
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -22,6 +22,25 @@ const DEEPEST: usize = 32;
 #[derive(Default)]
 pub struct OpenViews {
     stack: RefCell<Vec<OpenView>>,
+    purpose: Purpose,
+}
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    #[default]
+    Run,
+    /// EXPLAIN tells what is below a view.
+    Explain,
+}
+
+impl OpenViews {
+    pub fn to(purpose: Purpose) -> OpenViews {
+        OpenViews {
+            purpose,
+            ..OpenViews::default()
+        }
+    }
 }
 
 struct OpenView {
@@ -69,7 +88,8 @@ impl Planner<'_> {
                 let (user, host) = &def.definer;
                 let account = self.catalog.account(user, host);
                 let missing = || SqlError::new(ErrorKind::NoSuchUser, &[user, host]);
-                Arc::new(Access::of(account.ok_or_else(missing)?.clone(), host.clone()))
+                let names = self.engine.database_names();
+                Arc::new(Access::of_definer(self.catalog, account.ok_or_else(missing)?, names))
             }
         };
         let def = def.clone();
@@ -90,10 +110,43 @@ impl Planner<'_> {
     }
 
     /// 1142 where one of the privileges on a table is missing.
-    pub fn check_table(&self, database: &str, table: &str, privileges: &[&str]) -> SqlResult<()> {
-        match self.views.stack.borrow().last() {
-            Some(open) => open.access.check_table(database, table, privileges),
-            None => self.access.check_table(database, table, privileges),
+    pub fn check_table(&self, database: &str, table: &str, privileges: Privileges) -> SqlResult<()> {
+        self.check(|access| access.check_table(database, table, privileges))
+    }
+
+    /// 1142 where one of the privileges is neither held on the table nor on a column of it.
+    pub fn check_table_or_columns(&self, database: &str, table: &str, privileges: Privileges) -> SqlResult<()> {
+        self.check(|access| access.check_table_or_columns(database, table, privileges))
+    }
+
+    /// 1143 where a privilege on a column is missing.
+    pub fn check_column(&self, database: &str, table: &str, column: &str, privileges: Privileges) -> SqlResult<()> {
+        self.check(|access| access.check_column(database, table, column, privileges))
+    }
+
+    /// Asks those who count where a name stands: the definer in a view, and for EXPLAIN whoever asks, too; 1345 where only he may not.
+    fn check(&self, ask: impl Fn(&Access) -> SqlResult<()>) -> SqlResult<()> {
+        let stack = self.views.stack.borrow();
+        let Some(open) = stack.last() else {
+            return ask(self.access);
+        };
+        ask(&open.access)?;
+        match self.views.purpose {
+            Purpose::Run => Ok(()),
+            Purpose::Explain => ask(self.access).map_err(|_| ErrorKind::ViewNoExplain.into()),
+        }
+    }
+
+    /// 1345 for EXPLAIN of what may be read, but not shown.
+    pub fn check_explained(&self, view: &ViewDef) -> SqlResult<()> {
+        match self.views.purpose {
+            Purpose::Run => Ok(()),
+            Purpose::Explain => {
+                let shown = self
+                    .access
+                    .check_table(&view.database, &view.name, Privileges::SHOW_VIEW);
+                shown.map_err(|_| ErrorKind::ViewNoExplain.into())
+            }
         }
     }
 

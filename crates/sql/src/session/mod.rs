@@ -1,17 +1,22 @@
 //! One client's session: its database, variables, transaction and prepared statements.
 //!
 //! * this file: what the protocol's commands call;
-//! * [`statement`]: one statement, from its tree to its answer;
+//! * [`statement`]: one statement, from its tree to the module that runs it;
+//! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run;
 //! * [`retry`]: what a statement that runs again has to undo;
+//! * [`answer`]: what the client is told at the end;
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
 //! * [`services`]: what functions ask of the session.
 
+mod answer;
 mod border;
 mod hints;
+mod plan_for;
 mod prepared;
 mod retry;
+mod run_plan;
 mod services;
 mod set;
 mod statement;
@@ -25,6 +30,7 @@ use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
 use crate::accounts::access::Access;
 use crate::accounts::logins::AccountUse;
+use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
@@ -36,10 +42,11 @@ use prepared::PreparedStatements;
 use services::SessionState;
 
 pub(crate) use self::transaction::wait_for_commit;
-pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionOptions};
+pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionAccount, SessionOptions};
 
+pub(crate) use answer::Answer;
 pub(crate) use services::DefinitionServices;
-pub(crate) use statement::{Answer, is_planned};
+pub(crate) use statement::of_another_runner;
 pub use table_locks::TableLocks;
 
 /// One client's session. Lives on one thread at a time; statements run one after another.
@@ -53,8 +60,9 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Of the last statement, for SHOW WARNINGS.
     pub(crate) warnings: Warnings,
-    /// What it may do, by the catalog of this version.
-    pub(crate) access: Option<(u64, Access)>,
+    /// What it may do, by the catalog of this version and with the roles that are active.
+    pub(crate) access: Option<((u64, DatabaseNames), Access)>,
+    pub(crate) active_roles: Vec<AccountName>,
     /// Where its statements are counted, if they are limited.
     pub(crate) account_use: Option<Arc<AccountUse>>,
     pub(crate) table_locks: TableLocks,
@@ -77,13 +85,15 @@ impl Session {
             prepared: PreparedStatements::default(),
             warnings: Warnings::default(),
             access: None,
-            account_use: engine.statement_counters(&options.account_user, &options.account_host),
+            active_roles: Vec::new(),
+            account_use: engine.statement_counters(&options.account),
             table_locks: TableLocks::default(),
             temporary: TemporaryTables::new(engine.clone()),
             ends: false,
             options,
             engine,
         };
+        session.activate_login_roles();
         if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
             session.enter_database(&database)?;
         }
@@ -170,6 +180,8 @@ impl Session {
     }
 
     fn enter_database(&mut self, name: &str) -> SqlResult<()> {
+        // Before anything is told of the database, its existence with it.
+        self.access().check_enter(name)?;
         let catalog = self.engine.catalog();
         let known = catalog.database(name).map(|database| database.def.collation);
         let collation = match known {
@@ -177,7 +189,6 @@ impl Session {
             None if crate::information_schema::is_virtual_database(name) => types::CollationId::DEFAULT,
             None => return Err(SqlError::new(ErrorKind::BadDb, &[&name])),
         };
-        self.access().check_enter(name)?;
         self.database = Some(name.into());
         self.variables.set_database_collation(collation)
     }
@@ -191,6 +202,7 @@ impl Session {
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
         self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
+        self.activate_login_roles();
         self.close_all_statements();
         self.warnings.clear();
     }
@@ -198,10 +210,19 @@ impl Session {
     /// `COM_FIELD_LIST`: the columns of a table whose names match a LIKE pattern, with their defaults.
     pub fn field_list(&mut self, table: &str, pattern: &str) -> SqlResult<Arc<ResultShape>> {
         let name = ast::TableName::new(None, table);
+        let database = self.database.clone().ok_or(ErrorKind::NoDb)?;
+        let access = self.access();
+        let is_own = access.is_unlimited() || self.temporary.get(&database, &name.name).is_some();
+        if !is_own && !access.sees_table(&database, &name.name) {
+            return Err(access.table_denied("SELECT", &name.name));
+        }
         let table = self.table(&name)?;
         let columns = table.def.columns.iter().enumerate().filter(|(_, column)| {
-            pattern.is_empty()
-                || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), column.name.as_bytes(), Some('\\'))
+            let named = pattern.is_empty()
+                || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), column.name.as_bytes(), Some('\\'));
+            let def = &table.def;
+            let seen = is_own || !access.on_column(&def.database, &def.name, &column.name).is_empty();
+            named && seen
         });
         Ok(ResultShape::new(
             columns

@@ -7,10 +7,11 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use super::statement::{Answer, is_planned, keeps_warnings};
+use super::answer::Answer;
 use super::{Fetch, PreparedInfo, Session};
 use crate::host::Host;
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
+use crate::statement_class::{Diagnostics, Prepared as MayBePrepared, Runner, class_of};
 
 /// The protocol counts both in 16 bits.
 const PARAMETERS_MAX: u32 = u16::MAX as u32;
@@ -55,12 +56,13 @@ impl Session {
         self.check_expiry(&prepared.statement)
             .map_err(|error| self.remember(error))?;
         self.state.user_variables_use.set(prepared.user_variables);
-        if !keeps_warnings(&prepared.statement) {
+        let class = class_of(&prepared.statement);
+        if class.diagnostics == Diagnostics::Cleared {
             self.warnings.clear();
         }
-        let columns = match is_planned(&prepared.statement) {
+        let columns = match class.runner == Runner::Plan {
             // Without values for the parameters: the columns are known, the plan is made when the values' types are.
-            true => match self.plan(&prepared.statement, None, &[], host) {
+            true => match self.plan_for(&prepared.statement, None, &[], host) {
                 Ok(plan) => plan.shape().cloned(),
                 Err(error) => return Err(self.remember(error)),
             },
@@ -87,7 +89,7 @@ impl Session {
         if !parsed.last {
             return Err(self.remember(crate::errors::syntax_error_at(text, parsed.consumed)));
         }
-        if !can_be_prepared(&parsed.statement) {
+        if class_of(&parsed.statement).prepared == MayBePrepared::Refused {
             return Err(self.remember(ErrorKind::UnsupportedPs.into()));
         }
         if parsed.params > PARAMETERS_MAX {
@@ -222,8 +224,8 @@ impl Session {
         };
         self.prepared.by_name.remove(&prepare.name.to_lowercase());
         let prepared = self.parse_prepared(&text)?;
-        if is_planned(&prepared.statement) {
-            self.plan(&prepared.statement, None, &[], host)?;
+        if class_of(&prepared.statement).runner == Runner::Plan {
+            self.plan_for(&prepared.statement, None, &[], host)?;
         }
         self.prepared.by_name.insert(prepare.name.to_lowercase(), prepared);
         Ok(())
@@ -252,7 +254,7 @@ impl Session {
             parameters.push(self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)?);
         }
         self.state.user_variables_use.set(prepared.user_variables);
-        if is_planned(&prepared.statement) {
+        if class_of(&prepared.statement).runner == Runner::Plan {
             self.query_or_change(&prepared.statement, Some(&prepared.text), &parameters, more, host, sink)
         } else {
             self.dispatch(&prepared.statement, &parameters, more, host, sink)
@@ -270,17 +272,4 @@ impl Session {
 
 fn unknown(name: &dyn std::fmt::Display, command: &str) -> SqlError {
     SqlError::new(ErrorKind::UnknownStmtHandler, &[name, &command])
-}
-
-/// What MySQL refuses to prepare (1295).
-fn can_be_prepared(statement: &Statement) -> bool {
-    !matches!(
-        statement,
-        Statement::Prepare(_)
-            | Statement::Execute(_)
-            | Statement::Deallocate(_)
-            | Statement::LockTables(_)
-            | Statement::LoadData(_)
-            | Statement::Handler(_)
-    )
 }

@@ -23,6 +23,8 @@ pub struct SessionState {
     connection_id: u32,
     user: String,
     current_user: String,
+    /// The active roles as CURRENT_ROLE() lists them.
+    pub current_role: RefCell<String>,
     user_variables: RefCell<HashMap<String, UserVariable>>,
     /// What the running statement does with them.
     pub user_variables_use: Cell<UserVariables>,
@@ -42,7 +44,11 @@ impl SessionState {
         SessionState {
             connection_id: options.connection_id,
             user: format!("{}@{}", options.user, options.host),
-            current_user: format!("{}@{}", options.account_user, options.account_host),
+            current_user: {
+                let (user, host) = options.account.name();
+                format!("{user}@{host}")
+            },
+            current_role: RefCell::new("NONE".to_owned()),
             user_variables: RefCell::default(),
             user_variables_use: Cell::default(),
             last_insert_id: Cell::new(0),
@@ -94,6 +100,10 @@ impl Services for SessionServices<'_> {
 
     fn current_user(&self) -> String {
         self.state.current_user.clone()
+    }
+
+    fn current_role(&self) -> String {
+        self.state.current_role.borrow().clone()
     }
 
     fn database(&self) -> Option<String> {

@@ -133,6 +133,9 @@ impl Session {
                     }
                     _ => {}
                 }
+                if variable.name == "partial_revokes" {
+                    self.check_partial_revokes(value.as_ref())?;
+                }
                 if scope.is_none() && is_transaction_characteristic(variable.name) && self.transaction.in_transaction()
                 {
                     return Err(ErrorKind::CantChangeTxCharacteristics.into());
@@ -145,6 +148,25 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// 3896 for an end to partial revokes while there are some.
+    fn check_partial_revokes(&self, value: Option<&Value>) -> SqlResult<()> {
+        let variable = variables::find("partial_revokes")?.definition();
+        let is_off = match value {
+            None => true,
+            Some(value) => &*variable.parse(value)? == "OFF",
+        };
+        match is_off
+            && self
+                .engine
+                .catalog()
+                .accounts()
+                .any(|account| !account.restrictions.is_empty())
+        {
+            true => Err(ErrorKind::PartialRevokesExist.into()),
+            false => Ok(()),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::host::Host;
 use crate::plan::Plan;
+use crate::statement_class::{UnderLockTables, class_of};
 use crate::table::Table;
 
 /// The locks that a session holds beside its transaction.
@@ -70,6 +71,11 @@ impl TableLocks {
     /// Whether plans have to be looked at before they run.
     pub fn is_empty(&self) -> bool {
         self.tables.is_none() && self.everything.is_none()
+    }
+
+    /// Whether LOCK TABLES is in force.
+    pub fn has_tables(&self) -> bool {
+        self.tables.is_some()
     }
 
     /// Whether statements of the session need no table lock of their own.
@@ -137,10 +143,8 @@ impl TableLocks {
             Statement::CreateIndex(create) => check(&create.table),
             Statement::DropIndex(drop) => check(&drop.table),
             Statement::AlterTable(alter) => check(&alter.table),
-            Statement::CreateDatabase(_) | Statement::DropDatabase(_) | Statement::AlterDatabase(_) => {
-                Err(ErrorKind::LockOrActiveTransaction.into())
-            }
-            _ => Ok(()),
+            // No other kind is said to look for its tables here.
+            _ => Err(ErrorKind::LockOrActiveTransaction.into()),
         }
     }
 }
@@ -295,7 +299,7 @@ impl Session {
         host: &dyn Host,
         define: impl FnOnce(&mut Session) -> SqlResult<R>,
     ) -> SqlResult<R> {
-        if self.table_locks.tables.is_none() || !defines_tables(statement) {
+        if self.table_locks.tables.is_none() || class_of(statement).under_lock_tables != UnderLockTables::ByTable {
             return define(self);
         }
         self.table_locks.check_definition(self, statement)?;
@@ -316,21 +320,4 @@ impl Session {
         self.table_locks.tables = Some(self.locked(list, host)?);
         result
     }
-}
-
-/// Whether a statement changes the definition of tables.
-fn defines_tables(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::CreateTable(_)
-            | Statement::DropTable(_)
-            | Statement::RenameTable(_)
-            | Statement::Truncate(_)
-            | Statement::CreateIndex(_)
-            | Statement::DropIndex(_)
-            | Statement::AlterTable(_)
-            | Statement::CreateDatabase(_)
-            | Statement::DropDatabase(_)
-            | Statement::AlterDatabase(_)
-    )
 }

@@ -113,7 +113,7 @@ impl Session {
                 let columns = vec![text_column("Database"), text_column("Create Database")];
                 send(columns, vec![vec![Value::str(name), Value::from(text)]], status, sink)
             }
-            Show::Grants { account, .. } => self.show_grants(account.as_ref(), status, sink),
+            Show::Grants { account, using } => self.show_grants(account.as_ref(), using, status, sink),
             Show::CreateUser(account) => self.show_create_user(account, status, sink),
             Show::Engine { what, .. } if *what != ast::EngineInfo::Status => {
                 Err(SqlError::not_supported("SHOW ENGINE ... MUTEX and LOGS"))
@@ -192,7 +192,8 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        self.access().check_table(&view.database, &view.name, &["SHOW VIEW"])?;
+        self.access()
+            .check_table(&view.database, &view.name, catalog::Privileges::SHOW_VIEW)?;
         let name = ast::TableName::new(Some(&view.database), &view.name);
         if let Err(error) = self.plan_of_view(&name, host)
             && matches!(error.kind(), ErrorKind::ViewInvalid | ErrorKind::NoSuchUser)
@@ -229,7 +230,7 @@ impl Session {
         };
         if let Some(query) = self.query_of(&show)? {
             let query = own_statement(&query)?;
-            return Ok(self.plan(&query, None, &[], host)?.shape().cloned());
+            return Ok(self.plan_for(&query, None, &[], host)?.shape().cloned());
         }
         // The rest makes a few rows by hand, and changes nothing: its columns come before them.
         let mut sink = BufferedRows::default();
@@ -313,20 +314,14 @@ impl Session {
         }
     }
 
-    /// Everything that has no module of its own: changes of the schema, accounts, maintenance.
-    pub(crate) fn administer(
+    /// Maintenance of tables, and FLUSH.
+    pub(crate) fn maintenance(
         &mut self,
         statement: &Statement,
         status: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        if let Some(answer) = self.data_definition(statement, host)? {
-            return Ok(answer);
-        }
-        if let Some(answer) = self.account_statement(statement, status, host, sink)? {
-            return Ok(answer);
-        }
         match statement {
             Statement::TableMaintenance(maintenance) => self.maintain(maintenance, status, sink),
             Statement::Flush(flush) if let ast::FlushWhat::Tables { tables, mode } = &flush.what => {
@@ -339,7 +334,7 @@ impl Session {
                 }
                 Ok(Answer::done())
             }
-            _ => Err(SqlError::not_supported(crate::refuse::name_of(statement))),
+            other => Err(crate::session::of_another_runner(other)),
         }
     }
 

@@ -7,7 +7,7 @@ mod settings;
 mod table;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use parking_lot::RwLock;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
@@ -56,6 +56,21 @@ pub enum Kind {
 /// A variable's place in [`VARIABLES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableId(usize);
+
+/// Variables of a session that not every account may set.
+const RESTRICTED: [&str; 6] = [
+    "binlog_format",
+    "gtid_next",
+    "pseudo_thread_id",
+    "sql_log_bin",
+    "sql_log_off",
+    "sql_require_primary_key",
+];
+
+/// Whether setting the variable for the session takes a privilege.
+pub fn is_restricted(name: &str) -> bool {
+    RESTRICTED.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
 
 /// Finds a variable by name, without regard to letter case; 1193 for an unknown one.
 pub fn find(name: &str) -> SqlResult<VariableId> {
@@ -207,6 +222,8 @@ pub struct Globals {
     values: RwLock<Arc<[Arc<str>]>>,
     /// `read_only` and `super_read_only`, for every change to look at.
     write_barrier: AtomicU8,
+    /// `partial_revokes`
+    partial_revokes: AtomicBool,
 }
 
 /// Who may change anything.
@@ -224,6 +241,7 @@ impl Default for Globals {
         Globals {
             values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
             write_barrier: AtomicU8::new(0),
+            partial_revokes: AtomicBool::new(false),
         }
     }
 }
@@ -268,9 +286,26 @@ impl Globals {
         }
         let is_on = |name: &str| find(name).is_ok_and(|id| &*changed[id.0] == "ON");
         let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
+        let partial_revokes = is_on("partial_revokes");
         *values = changed.into();
+        self.partial_revokes.store(partial_revokes, Ordering::Release);
         self.write_barrier.store(barrier, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether privileges can be taken back on single databases; names of databases in grants are no patterns then.
+    pub fn partial_revokes(&self) -> bool {
+        self.partial_revokes.load(Ordering::Acquire)
+    }
+
+    /// Whether a login makes all granted roles active.
+    pub fn activates_all_roles(&self) -> bool {
+        find("activate_all_roles_on_login").is_ok_and(|id| &*self.get(id) == "ON")
+    }
+
+    /// The roles that every account has.
+    pub fn mandatory_roles(&self) -> Arc<str> {
+        find("mandatory_roles").map_or_else(|_| "".into(), |id| self.get(id))
     }
 
     pub fn write_barrier(&self) -> WriteBarrier {

@@ -210,6 +210,7 @@ pub static VARIABLES: &[Variable] = &[
     variable("low_priority_updates", Both, Bool, "OFF"),
     fixed("lower_case_file_system", Global, Bool, "OFF"),
     fixed("lower_case_table_names", Global, ANY, "0"),
+    variable("mandatory_roles", Global, Text, ""),
     // Ours: how much of all places one account, and one address, gets while `max_user_connections` is 0.
     variable("max_account_connections_percent", Global, int(1, 100), "75"),
     variable("max_address_connections_percent", Global, int(1, 100), "90"),
@@ -246,6 +247,7 @@ pub static VARIABLES: &[Variable] = &[
     ),
     variable("optimizer_trace", Both, Text, "enabled=off,one_line=off"),
     variable("parser_max_mem_size", Both, ANY, "18446744073709551615"),
+    variable("partial_revokes", Global, Bool, "OFF"),
     variable("password_history", Global, U32, "0"),
     variable("password_require_current", Global, Bool, "OFF"),
     variable("password_reuse_interval", Global, U32, "0"),

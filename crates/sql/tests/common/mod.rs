@@ -17,7 +17,7 @@ use shard::Shard;
 use sql::engine::Engine;
 use sql::host::{BlockingHost, Host, Interrupt, WaitEnd};
 use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
-use sql::session::{Session, SessionOptions};
+use sql::session::{Session, SessionAccount, SessionOptions};
 use store::MemoryBudget;
 use types::{RowLayout, SqlError, SqlResult, Value};
 
@@ -59,8 +59,10 @@ impl Database {
             connection_id: self.next_connection,
             user: user.to_owned(),
             host: "localhost".to_owned(),
-            account_user: account.user.clone(),
-            account_host: account.host.clone(),
+            account: SessionAccount::Account {
+                user: account.user.clone(),
+                host: account.host.clone(),
+            },
             database: Some("test".to_owned()).filter(|_| user == "root"),
             collation_id: 255,
             multi_statements: true,

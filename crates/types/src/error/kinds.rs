@@ -498,4 +498,15 @@ errors! {
     AccountBlockedByPasswordLock = 3955 "HY000" "Access denied for user '%'@'%'. Account is blocked for % day(s) (% day(s) remaining) due to % consecutive failed logins.";
     InvalidUserAttributeJson = 3982 "HY000" "The user attribute must be a valid JSON object";
     ClientInteractionTimeout = 4031 "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
+    /// SET PERSIST_ONLY without the privileges for it.
+    PersistOnlyAccessDenied = 3630 "42000" "Access denied; you need % privileges for this operation";
+    RoleNotGranted = 3530 "HY000" "`%`@`%` is not granted to `%`@`%`";
+    RoleGrantedToItself = 4027 "HY000" "User account `%`@`%` is directly or indirectly granted to the role `%`@`%`. The GRANT would create a loop";
+    RevokeGrants = 1269 "HY000" "Can't revoke all privileges for one or more of the requested users";
+    RenameRole = 3532 "HY000" "Renaming of a role identifier is forbidden";
+    IllegalPrivilegeLevel = 3619 "HY000" "Illegal privilege level specified for %";
+    UnsupportedGrantAs = 3835 "HY000" "GRANT ... AS is currently supported only for global privileges.";
+    PartialRevokesExist = 3896 "HY000" "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
+    DynamicPrivilegeNotRegistered = 3929 "HY000" "Dynamic privilege '%' is not registered with the server.";
+    ViewNoExplain = 1345 "HY000" "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
 }

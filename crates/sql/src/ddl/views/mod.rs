@@ -9,7 +9,7 @@ mod canonical;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
+use catalog::{DynamicPrivilege, Privileges, ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
 use parser::ast::{self, ViewAction};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -38,21 +38,29 @@ impl Session {
         })
     }
 
-    /// Whoever defines a view for another account must have SUPER.
+    /// Whoever defines a view for another account must have SET_ANY_DEFINER, for one that has SYSTEM_USER that, too, and for one that is
+    /// not there ALLOW_NONEXISTENT_DEFINER.
     fn definer_of(&mut self, written: Option<&ast::Account>) -> SqlResult<(String, String)> {
-        let own = match (&*self.options.account_user, &*self.options.account_host) {
-            // A session of the server's own.
-            ("", "") => ("root".to_owned(), "localhost".to_owned()),
-            (user, host) => (user.to_owned(), host.to_owned()),
-        };
+        let (user, host) = self.options.account.name();
+        let own = (user.to_owned(), host.to_owned());
         let Some(account @ ast::Account::Named { .. }) = written else {
             return Ok(own);
         };
         let definer = self.account_name(account)?;
         if definer != own {
-            self.require_global("SUPER")?;
+            self.require_any(
+                Privileges::SUPER,
+                &[DynamicPrivilege::SET_ANY_DEFINER],
+                "SUPER or SET_ANY_DEFINER",
+            )?;
+            self.check_may_change(std::slice::from_ref(&definer))?;
         }
         if self.engine.catalog().account(&definer.0, &definer.1).is_none() {
+            self.require_any(
+                Privileges::SUPER,
+                &[DynamicPrivilege::ALLOW_NONEXISTENT_DEFINER],
+                "SUPER or ALLOW_NONEXISTENT_DEFINER",
+            )?;
             self.warnings
                 .note(SqlError::new(ErrorKind::NoSuchUser, &[&definer.0, &definer.1]));
         }
@@ -144,7 +152,7 @@ impl Session {
                 database: None,
                 ctx: ctx.eval(),
                 params: &[],
-                access: &Access::EVERYTHING,
+                access: &Access::of_the_server(),
                 table_locks: &Default::default(),
                 temporary: None,
                 views: OpenViews::default(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::Privileges;
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -245,7 +246,10 @@ fn finish(
                 "changes of several tables where one has no primary key",
             ));
         }
-        let privilege = if assignments.is_some() { "UPDATE" } else { "DELETE" };
+        let privilege = match assignments.is_some() {
+            true => Privileges::UPDATE,
+            false => Privileges::DELETE,
+        };
         if let Some(below) = &scope.tables[at].below {
             let view = &scope.tables[below.view];
             let database = view.database.as_deref().unwrap_or_default();
@@ -253,9 +257,18 @@ fn finish(
                 TableSource::Merged { view, .. } => &view.name,
                 _ => &view.alias,
             };
-            planner.check_table(database, name, &[privilege])?;
+            planner.check_table(database, name, privilege)?;
         }
-        scope.tables[at].check_privileges(planner, &table.def, &[privilege])?;
+        match (&assignments, &scope.tables[at].below) {
+            (Some(list), None) if !crate::temporary::is_temporary(table.id()) => {
+                planner.check_table_or_columns(&table.def.database, &table.def.name, privilege)?;
+                for assignment in list {
+                    let column = &table.def.columns[assignment.column].name;
+                    planner.check_column(&table.def.database, &table.def.name, column, privilege)?;
+                }
+            }
+            _ => scope.tables[at].check_privileges(planner, &table.def, privilege)?,
+        }
         let offset = scope.tables[at].offset;
         let assigned = assignments
             .as_ref()

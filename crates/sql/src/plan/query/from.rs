@@ -371,7 +371,7 @@ fn merge(
         false => left.shown.iter().position(|slot| slot == a),
     });
     for &(a, b) in &pairs {
-        let (left_column, right_column) = (scope.column(a), scope.column(b));
+        let (left_column, right_column) = (scope.column(a)?, scope.column(b)?);
         let (ctx, options) = (scope.planner.ctx, scope.planner.options());
         on.push(Binder::new(scope, ctx, options).comparison(CompareOp::Eq, left_column, right_column)?);
         let (kept, merged) = if keeps_right { (b, a) } else { (a, b) };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use catalog::{TableDef, ViewDef, same_name};
+use catalog::{Privileges, TableDef, ViewDef, same_name};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -235,7 +235,7 @@ impl ScopeTable {
     }
 
     /// 1142 where one of the privileges is missing; 1356 where a view's definer lacks it.
-    pub fn check_privileges(&self, planner: &Planner<'_>, def: &TableDef, privileges: &[&str]) -> SqlResult<()> {
+    pub fn check_privileges(&self, planner: &Planner<'_>, def: &TableDef, privileges: Privileges) -> SqlResult<()> {
         match &self.below {
             Some(below) => below.access.check_table(&def.database, &def.name, privileges),
             None => planner.check_table(&def.database, &def.name, privileges),
@@ -338,9 +338,44 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         self.tables.iter().filter(|table| table.has_rows()).count()
     }
 
-    /// The column expression of a slot.
-    pub fn column(&mut self, slot: usize) -> Expr {
+    /// The column expression of a slot; 1143 where the column may not be read.
+    pub fn column(&mut self, slot: usize) -> SqlResult<Expr> {
         let (table, at) = self.position(slot);
+        self.check_read(table, at)?;
+        Ok(self.column_at(table, at))
+    }
+
+    /// The same for a column that `*` stands for: who may not read it, may not read the table (1142).
+    pub fn column_of_wildcard(&mut self, slot: usize) -> SqlResult<Expr> {
+        let (table, at) = self.position(slot);
+        self.check_read(table, at).map_err(|error| {
+            let name = match &self.tables[table].source {
+                TableSource::Base { table, .. } => &table.def.name,
+                TableSource::Merged { view, .. } => &view.name,
+                _ => return error,
+            };
+            self.planner.access().table_denied("SELECT", name)
+        })?;
+        Ok(self.column_at(table, at))
+    }
+
+    fn check_read(&self, table: usize, at: usize) -> SqlResult<()> {
+        let table = &self.tables[table];
+        let column = &table.columns[at].original_name;
+        match &table.source {
+            TableSource::Base { table, .. } => self.planner.check_read(table, column),
+            TableSource::Merged { view, .. } => {
+                let select = Privileges::SELECT;
+                self.planner.check_column(&view.database, &view.name, column, select)
+            }
+            TableSource::Derived(_) | TableSource::Working(_) | TableSource::Recursive(_) | TableSource::Virtual(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    fn column_at(&mut self, table: usize, at: usize) -> Expr {
+        let slot = self.tables[table].offset + at;
         let table = &mut self.tables[table];
         table.used[at] = true;
         let column = &table.columns[at];
@@ -448,7 +483,7 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(slot) = self.find(name)? {
-            let expr = self.column(slot);
+            let expr = self.column(slot)?;
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(expr) = self.alias(name)? {

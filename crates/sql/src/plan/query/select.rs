@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::Privileges;
 use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
 use store::LockMode;
 use transaction::LockPolicy;
@@ -10,7 +11,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::rollup::{Rollup, check_no_grouping};
-use super::scope::{BelowView, CommonTables, QueryScope, TableSource};
+use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::exec::sort::SortKey;
@@ -19,6 +20,8 @@ use crate::plan::Planner;
 use crate::plan::access::OrderWish;
 use crate::result::{ColumnFlags, ResultColumn, ResultShape};
 use crate::sql_mode::SqlMode;
+use crate::table::Table;
+use crate::temporary::is_temporary;
 
 /// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
 #[derive(Debug)]
@@ -253,7 +256,7 @@ pub(super) fn bind_items(
                     return Err(ErrorKind::NoTablesUsed.into());
                 }
                 for &slot in shown {
-                    exprs.push(scope.column(slot));
+                    exprs.push(scope.column_of_wildcard(slot)?);
                     columns.push(scope.result_column(slot).clone());
                 }
             }
@@ -266,7 +269,7 @@ pub(super) fn bind_items(
                     .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
                     .collect();
                 for slot in slots {
-                    exprs.push(scope.column(slot));
+                    exprs.push(scope.column_of_wildcard(slot)?);
                     columns.push(scope.result_column(slot).clone());
                 }
             }
@@ -481,13 +484,39 @@ fn table_locks(scope: &QueryScope<'_, '_, '_>, locks: &[ast::Locking]) -> SqlRes
                 _ => table,
             };
             let named = lock.tables.is_empty() || lock.tables.iter().any(|name| shown.is_named(None, &name.name));
-            if let (true, TableSource::Base { table, .. }) = (named, &table.source) {
+            if named && let TableSource::Base { table: base, .. } = &table.source {
+                if request.mode == LockMode::Exclusive {
+                    check_may_lock(scope, table, base)?;
+                }
                 *slot = Some(request);
-                scope.planner.locked.borrow_mut().push(table.clone());
+                scope.planner.locked.borrow_mut().push(base.clone());
             }
         }
     }
     Ok(requests)
+}
+
+/// 1142 for FOR UPDATE by whoever may only read: others would wait for him.
+fn check_may_lock(scope: &QueryScope<'_, '_, '_>, table: &ScopeTable, base: &Table) -> SqlResult<()> {
+    const COMMAND: &str = "SELECT with locking clause";
+    let wanted = Privileges::UPDATE
+        .with(Privileges::DELETE)
+        .with(Privileges::LOCK_TABLES);
+    if is_temporary(base.id()) {
+        return Ok(());
+    }
+    let (database, name) = (&base.def.database, &base.def.name);
+    let Some(below) = &table.below else {
+        return scope.planner.access().check_may_lock(database, name, wanted, COMMAND);
+    };
+    below.access.check_may_lock(database, name, wanted, COMMAND)?;
+    match &scope.tables[below.view].source {
+        TableSource::Merged { view, .. } => {
+            let access = scope.planner.access();
+            access.check_may_lock(&view.database, &view.name, wanted, COMMAND)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The table that is read first, whose order the joined rows keep.

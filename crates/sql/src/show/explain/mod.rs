@@ -24,7 +24,8 @@ use super::{send, text_column};
 use crate::host::Host;
 use crate::plan::Plan;
 use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
-use crate::session::{Answer, Session, is_planned};
+use crate::session::{Answer, Session};
+use crate::statement_class::{Runner, class_of};
 
 impl Session {
     pub(crate) fn explain(
@@ -65,8 +66,8 @@ impl Session {
         }
         match &explain.target {
             ExplainTarget::Connection(_) => Err(SqlError::not_supported("EXPLAIN FOR CONNECTION")),
-            ExplainTarget::Statement(statement) if is_planned(statement) => {
-                self.plan(&Arc::new(statement.clone()), None, parameters, host)
+            ExplainTarget::Statement(statement) if class_of(statement).runner == Runner::Plan => {
+                self.plan_to_explain(&Arc::new(statement.clone()), parameters, host)
             }
             ExplainTarget::Statement(_) => Err(SqlError::not_supported("EXPLAIN of this statement")),
         }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use catalog::ViewDef;
+use catalog::{Privileges, ViewDef};
 use parser::ast::{self, QueryBody, Select};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -28,7 +28,13 @@ pub(super) fn bind_view(
 ) -> SqlResult<Bound> {
     let planner = scope.planner;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
-    planner.check_table(&view.database, &view.name, &["SELECT"])?;
+    planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT)?;
+    planner.check_explained(view)?;
+    // A view that is computed by itself is read as a whole.
+    let whole = planner.check_table(&view.database, &view.name, Privileges::SELECT);
+    if !view.is_changeable() {
+        whole.clone()?;
+    }
     planner.check_lock(&view.database, &view.name, alias)?;
     if let Some(hint) = factor.index_hints.iter().find_map(|hint| hint.indexes.first()) {
         return Err(SqlError::new(ErrorKind::KeyDoesNotExist, &[&hint.as_str(), &view.name]));
@@ -39,10 +45,10 @@ pub(super) fn bind_view(
         QueryBody::Select(select) if view.is_changeable() => {
             merge(scope, view, alias, select).and_then(|merged| match merged {
                 Some(bound) => Ok(bound),
-                None => derive(scope, view, alias, &query),
+                None => whole.and_then(|()| derive(scope, view, alias, &query)),
             })
         }
-        _ => derive(scope, view, alias, &query),
+        _ => whole.and_then(|()| derive(scope, view, alias, &query)),
     };
     bound.map_err(|error| told_of_view(view, error))
 }
@@ -177,7 +183,7 @@ pub struct InsertTarget {
 }
 
 /// The one table below a view whose columns are all columns of it; 1471 for any other view.
-pub fn insert_target(planner: &Planner<'_>, view: &Arc<ViewDef>, privileges: &[&str]) -> SqlResult<InsertTarget> {
+pub fn insert_target(planner: &Planner<'_>, view: &Arc<ViewDef>, privileges: Privileges) -> SqlResult<InsertTarget> {
     planner.check_table(&view.database, &view.name, privileges)?;
     planner.check_lock(&view.database, &view.name, &view.name)?;
     let refused = || SqlError::new(ErrorKind::NonInsertableTable, &[&view.name, &"INSERT"]);

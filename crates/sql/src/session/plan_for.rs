@@ -1,0 +1,193 @@
+//! The plan of a statement, from the cache or from the planner, and what evaluates its expressions.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use catalog::ViewDef;
+use parser::UserVariables;
+use parser::ast::{self, Statement};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value};
+
+use super::Session;
+use super::services::SessionServices;
+use crate::expr::StatementContext;
+use crate::host::Host;
+use crate::plan::{OpenViews, Plan, Planner, Purpose};
+use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
+use crate::table::Table;
+
+impl Session {
+    /// The plan of a statement: shared by text where there is one.
+    pub(crate) fn plan_for(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: Option<&Arc<[u8]>>,
+        parameters: &[Value],
+        host: &dyn Host,
+    ) -> SqlResult<Arc<Plan>> {
+        let access = self.access();
+        // A shared plan says nothing of who may run it, and knows no session's own tables, nor the types of its variables.
+        let shares = access.is_unlimited()
+            && self.table_locks.is_empty()
+            && self.temporary.is_empty()
+            && self.state.user_variables_use.get() == UserVariables::None;
+        let text = text.filter(|_| shares);
+        let settings = &self.variables.settings;
+        let types: Vec<SqlType> = parameters
+            .iter()
+            .map(|value| crate::expr::type_of_value(value, settings.expressions.collation))
+            .collect();
+        let key = text.map(|text| PlanKey {
+            text: text.clone(),
+            database: self.database.clone(),
+            sql_mode: settings.sql_mode(),
+            collation: settings.expressions.collation,
+            div_precision_increment: settings.expressions.div_precision_increment,
+            group_concat_max_len: settings.expressions.group_concat_max_len,
+            parameters: types.iter().map(ParameterType::of).collect(),
+        });
+        let catalog_version = self.engine.catalog_version();
+        if let Some(key) = &key
+            && let Some(plan) = self.engine.plans().get(key, catalog_version)
+        {
+            return Ok(plan);
+        }
+        self.planned(statement, &types, host, Purpose::Run, key)
+    }
+
+    /// The plan of a statement, for EXPLAIN to tell of.
+    pub(crate) fn plan_to_explain(
+        &mut self,
+        statement: &Arc<Statement>,
+        parameters: &[Value],
+        host: &dyn Host,
+    ) -> SqlResult<Arc<Plan>> {
+        let collation = self.variables.settings.expressions.collation;
+        let types = parameters
+            .iter()
+            .map(|value| crate::expr::type_of_value(value, collation));
+        let types: Vec<SqlType> = types.collect();
+        self.planned(statement, &types, host, Purpose::Explain, None)
+    }
+
+    /// Plans a statement, and keeps the plan for others where it has a key.
+    fn planned(
+        &mut self,
+        statement: &Arc<Statement>,
+        types: &[SqlType],
+        host: &dyn Host,
+        purpose: Purpose,
+        key: Option<PlanKey>,
+    ) -> SqlResult<Arc<Plan>> {
+        let access = self.access();
+        let catalog = self.engine.catalog();
+        let held = governor::held();
+        let plan = self.with_context(host, &[], |session, ctx| {
+            let planner = Planner {
+                engine: &session.engine,
+                catalog: &catalog,
+                database: session.database.as_deref(),
+                ctx: ctx.eval(),
+                params: types,
+                access: &access,
+                table_locks: &session.table_locks,
+                temporary: Some(&session.temporary),
+                views: OpenViews::to(purpose),
+                locked: RefCell::default(),
+            };
+            planner.plan(statement)
+        })?;
+        let plan = Arc::new(plan.ok_or_else(|| SqlError::internal("a statement of another kind has no plan"))?);
+        governor::check()?;
+        if let Some(key) = key {
+            let cached = CachedPlan {
+                catalog_version: catalog.version(),
+                plan: plan.clone(),
+            };
+            self.engine
+                .plans()
+                .put(key, cached, governor::held().saturating_sub(held));
+        }
+        Ok(plan)
+    }
+
+    /// Calls `work` with a context for evaluating expressions; takes over the warnings.
+    pub(crate) fn with_context<R>(
+        &mut self,
+        host: &dyn Host,
+        parameters: &[Value],
+        work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
+    ) -> R {
+        let services = self.services(host);
+        let settings = &self.variables.settings.expressions;
+        let ctx = StatementContext::new(settings, &services, self.statement_time()).with_params(parameters);
+        let result = work(self, &ctx);
+        let warnings = ctx.take_warnings();
+        drop(ctx);
+        self.keep_warnings(warnings);
+        result
+    }
+
+    pub(crate) fn services<'s>(&'s self, host: &'s dyn Host) -> SessionServices<'s> {
+        SessionServices {
+            state: &self.state,
+            engine: &self.engine,
+            host,
+            variables: &self.variables,
+            database: self.database.as_deref(),
+            access: self.access.as_ref().map(|(_, access)| access),
+            temporary: &self.temporary,
+            without_tables: true,
+            warning_count: self.warnings.count(),
+            error_count: self.warnings.error_count(),
+        }
+    }
+
+    /// `NOW()` of a statement that begins at this moment.
+    pub(super) fn statement_time(&self) -> UnixTime {
+        let micros = match self.variables.settings.fixed_timestamp {
+            Some(seconds) => (seconds * 1e6) as i64,
+            None => self.engine.clock_micros(),
+        };
+        UnixTime { micros, fsp: 6 }
+    }
+
+    /// The view of a name, unless a temporary table hides it.
+    pub(crate) fn view(&self, name: &ast::TableName) -> SqlResult<Option<Arc<ViewDef>>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
+        };
+        Ok(match self.temporary.get(database, &name.name) {
+            Some(_) => None,
+            None => self.engine.catalog().view(database, &name.name).cloned(),
+        })
+    }
+
+    /// `SELECT * FROM view`, planned: whether the view still can be, and from what.
+    pub(crate) fn plan_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Arc<Plan>> {
+        let factor = ast::TableFactor::plain(name.clone());
+        self.plan_for(&crate::plan::query::select_all_of(factor), None, &[], host)
+    }
+
+    /// The definition and rows of a table by name.
+    pub(crate) fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,
+        };
+        if let Some(table) = self.temporary.get(database, &name.name) {
+            return Ok(table.clone());
+        }
+        let catalog = self.engine.catalog();
+        if catalog.view(database, &name.name).is_some() {
+            return Err(SqlError::new(
+                ErrorKind::WrongObject,
+                &[&database, &name.name.as_str(), &"BASE TABLE"],
+            ));
+        }
+        let missing = || crate::names::missing_table(&catalog, database, &name.name);
+        let def = catalog.table(database, &name.name).ok_or_else(missing)?;
+        self.engine.table(def).ok_or_else(missing)
+    }
+}

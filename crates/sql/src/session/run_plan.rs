@@ -1,0 +1,269 @@
+//! Runs a plan in the session's transaction: locks its tables, runs it, and once more on a newer snapshot where the first statement of a
+//! transaction met a newer row.
+
+use store::LockMode;
+use transaction::{Isolation, LockPolicy, Settled, StatementScope};
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::Session;
+use super::answer::Answer;
+use super::retry::{HeldRows, RetryPoint};
+use super::services::SessionServices;
+use crate::exec::dml::{self, Changed};
+use crate::exec::{self, Runtime};
+use crate::expr::StatementContext;
+use crate::expr::context::Strictness;
+use crate::failpoint;
+use crate::host::Host;
+use crate::plan::Plan;
+use crate::result::{Done, ResultSink, ServerStatus};
+
+impl Session {
+    /// Runs a plan once, or again on a newer snapshot.
+    pub(super) fn run_plan(
+        &mut self,
+        plan: &Plan,
+        catalog_version: u64,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Answer, Failure> {
+        self.transaction.for_statement(&self.engine, &self.variables.settings);
+        let status = self.status().with(more);
+        let services = SessionServices {
+            without_tables: plan.is_without_tables(),
+            ..self.services(host)
+        };
+        let settings = &self.variables.settings;
+        let strictness = match plan {
+            plan if plan.ignores_errors() => Strictness::Warn,
+            plan if plan.is_change() && settings.sql_mode().is_strict() => Strictness::Fail,
+            _ => Strictness::Warn,
+        };
+        let now = self.statement_time();
+        let transaction = self.transaction.current().expect("begun above");
+        // A lone SELECT is serializable as it is: it sees one moment, and changes nothing.
+        let is_serializable = transaction.borrow().options().isolation == Isolation::Serializable;
+        let locks_reads = is_serializable && (self.transaction.in_transaction() || plan.is_change());
+        let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
+            .locking_reads(locks_reads)
+            .under(&self.table_locks);
+        let scope = match self.transaction.in_transaction() {
+            true => StatementScope::InTransaction,
+            false => StatementScope::Alone,
+        };
+        let savepoint = {
+            let mut transaction = transaction.borrow_mut();
+            match plan {
+                // What the client sends of a file cannot be read twice.
+                Plan::Load(_) => transaction.begin_statement(),
+                plan if plan.is_change() => transaction.begin_change(scope),
+                plan if plan.is_locking_read() => transaction.begin_locking_read(scope),
+                _ => transaction.begin_statement(),
+            }
+        };
+        let retry = transaction
+            .borrow()
+            .is_settling()
+            .then(|| RetryPoint::new(&self.state, &runtime));
+        let (result, warnings) = loop {
+            let ctx = StatementContext::new(&settings.expressions, &services, now)
+                .with_params(parameters)
+                .with_strictness(strictness)
+                .with_runtime(&runtime);
+            runtime.first_automatic_id.set(None);
+            // Rows that are sent cannot be taken back.
+            let mut held = (retry.is_some() && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
+            let target = match &mut held {
+                Some(held) => held as &mut dyn ResultSink,
+                None => &mut *sink,
+            };
+            let mut result = lock_tables(plan, &runtime, catalog_version, &self.engine)
+                .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
+                .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
+                .and_then(|answer| {
+                    governor::check()
+                        .map(|()| answer)
+                        .map_err(|stop| Failure::Error(stop.into()))
+                });
+            let settled = match &result {
+                Err(failure) if failure.is_of_the_moment() || !transaction.borrow().is_stale() => Settled::Yes,
+                _ => transaction.borrow_mut().settle(),
+            };
+            if settled != Settled::Yes {
+                transaction.borrow_mut().restart_statement(savepoint);
+                if let Some(retry) = &retry {
+                    retry.restore(&self.state, &runtime);
+                }
+                result = match lock_whole_tables(settled, &runtime) {
+                    Ok(()) => continue,
+                    Err(error) => Err(Failure::Error(error)),
+                };
+            }
+            match &result {
+                Ok(_) => transaction.borrow_mut().end_statement(savepoint),
+                Err(_) => transaction.borrow_mut().rollback_statement(savepoint),
+            }
+            if let (Ok(_), Some(held)) = (&result, held)
+                && let Err(error) = held.send(sink, host)
+            {
+                result = Err(Failure::Error(error));
+            }
+            break (result, ctx.take_warnings());
+        };
+        self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
+        self.keep_warnings(warnings);
+        result
+    }
+}
+
+/// Why a plan did not run.
+pub(super) enum Failure {
+    Error(SqlError),
+    /// A table was redefined while the statement waited for its lock: plan again.
+    SchemaChanged,
+}
+
+impl Failure {
+    /// Whether running the statement again on newer rows says nothing better.
+    fn is_of_the_moment(&self) -> bool {
+        match self {
+            Failure::SchemaChanged => true,
+            Failure::Error(error) => matches!(
+                error.kind(),
+                ErrorKind::LockWaitTimeout
+                    | ErrorKind::LockDeadlock
+                    | ErrorKind::LockNowait
+                    | ErrorKind::QueryInterrupted
+                    | ErrorKind::QueryTimeout
+                    | ErrorKind::ServerShutdown
+                    | ErrorKind::RecordFileFull
+                    | ErrorKind::OutOfSortMemory
+            ),
+        }
+    }
+}
+
+/// Keeps others from adding rows to the tables, for a statement that cannot settle otherwise.
+fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
+    let Settled::AgainUnder(tables) = settled else {
+        return Ok(());
+    };
+    for table in tables {
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table, LockMode::Shared, LockPolicy::Wait))
+            .map_err(|error| error.into_sql_named("table"))?;
+    }
+    Ok(())
+}
+
+/// Keeps DDL away from the tables that the plan changes, and those that their foreign keys lead to, until the transaction ends.
+fn lock_tables(
+    plan: &Plan,
+    runtime: &Runtime<'_>,
+    catalog_version: u64,
+    engine: &crate::engine::Engine,
+) -> Result<(), Failure> {
+    let mut tables = plan.changed_tables();
+    tables.retain(|table| !runtime.holds(table));
+    // What is looked through is locked as a whole at SERIALIZABLE. Done in two steps, two of a kind would stop each other in between.
+    let mode = match runtime.locks_reads() && plan.locks_ranges() {
+        true => LockMode::Exclusive,
+        false => LockMode::IntentionExclusive,
+    };
+    for table in &tables {
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table.id(), mode, LockPolicy::Wait))
+            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+    }
+    let keys = match runtime.foreign_key_checks {
+        true => plan.foreign_keys(),
+        false => Vec::new(),
+    };
+    for (table, mode) in keys.iter().flat_map(|keys| &keys.locks) {
+        if runtime.holds(table) {
+            continue;
+        }
+        runtime
+            .with_locks(|transaction| transaction.lock_table(table.id(), *mode, LockPolicy::Wait))
+            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+    }
+    match (tables.is_empty() && keys.is_empty()) || engine.catalog_version() == catalog_version {
+        true => Ok(()),
+        false => Err(Failure::SchemaChanged),
+    }
+}
+
+fn run_once(
+    plan: &Plan,
+    runtime: &Runtime<'_>,
+    ctx: &StatementContext<'_>,
+    sink: &mut dyn ResultSink,
+    status: ServerStatus,
+) -> SqlResult<Answer> {
+    let ctx = ctx.eval();
+    let changed = match plan {
+        Plan::Straight(plan) => {
+            let sent = exec::straight::run(plan, runtime, &ctx, sink, status)?;
+            return Ok(Answer::Rows { sent });
+        }
+        Plan::Query(plan) => return plan.run(runtime, &ctx, sink, status),
+        Plan::Insert(plan) => {
+            let changed = dml::insert(plan, runtime, &ctx)?;
+            let info = match plan.counts_records() {
+                true => format!(
+                    "Records: {}  Duplicates: {}  Warnings: {}",
+                    changed.matched,
+                    changed.duplicates,
+                    ctx.with_warnings(|warnings| warnings.count())
+                ),
+                false => String::new(),
+            };
+            return Ok(changed_answer(changed, changed.affected, info));
+        }
+        Plan::Load(plan) => {
+            let changed = dml::load(plan, runtime, &ctx, sink)?;
+            let warnings = ctx.with_warnings(|warnings| warnings.count());
+            let info = format!("{}  Warnings: {warnings}", plan.info(&changed));
+            // LOAD DATA tells no id, but LAST_INSERT_ID() does.
+            return Ok(Answer::Done(Done {
+                affected_rows: changed.affected,
+                info,
+                ..Done::default()
+            }));
+        }
+        Plan::Update(plan) => dml::update(plan, runtime, &ctx)?,
+        Plan::Delete(plan) => {
+            let changed = dml::delete(plan, runtime, &ctx)?;
+            return Ok(Answer::affected(changed.affected));
+        }
+        Plan::Multi(plan) => plan.run(runtime, &ctx)?,
+    };
+    if matches!(plan, Plan::Multi(plan) if plan.is_delete()) {
+        return Ok(Answer::affected(changed.affected));
+    }
+    let warnings = ctx.with_warnings(|warnings| warnings.count());
+    let info = format!(
+        "Rows matched: {}  Changed: {}  Warnings: {warnings}",
+        changed.matched, changed.affected
+    );
+    let affected = if runtime.found_rows {
+        changed.matched
+    } else {
+        changed.affected
+    };
+    Ok(changed_answer(changed, affected, info))
+}
+
+fn changed_answer(changed: Changed, affected_rows: u64, info: String) -> Answer {
+    let done = Done {
+        affected_rows,
+        info,
+        ..Done::default()
+    };
+    Answer::Changed {
+        done,
+        last_id: changed.last_id,
+    }
+}

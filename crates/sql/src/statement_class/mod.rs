@@ -1,0 +1,383 @@
+//! What is decided by the kind of a statement, in one table.
+//!
+//! Two functions without a default arm: [`class_of`] says who runs a statement, what it does to the open transaction and to locked
+//! tables, and how it is counted; [`needs::needs`] says which privileges it asks for. A new kind of statement does not compile
+//! before both know it. Everything that decides by kind asks here:
+//!
+//! | who | asks for |
+//! |---|---|
+//! | `session/answer.rs` | the counter, whether warnings are kept |
+//! | `session/statement.rs` | implicit commit, the runner |
+//! | `session/prepared.rs` | whether it may be prepared |
+//! | `session/table_locks.rs` | what LOCK TABLES leaves to it |
+//! | `accounts/checks.rs` | the privileges |
+
+pub mod needs;
+
+use parser::ast::{self, Statement};
+
+use crate::statistics::StatementKind as Kind;
+
+/// The row of one kind of statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatementClass {
+    /// Its counter, in `Com_` variables and metrics.
+    pub counted_as: Kind,
+    pub runner: Runner,
+    pub commit: ImplicitCommit,
+    pub under_lock_tables: UnderLockTables,
+    pub prepared: Prepared,
+    pub read_only: InReadOnly,
+    pub diagnostics: Diagnostics,
+}
+
+/// The module that runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// Planner and executor. The planner checks the privileges.
+    Plan,
+    /// BEGIN, COMMIT, savepoints.
+    Transaction,
+    /// Variables, prepared statements by name, locked tables, KILL.
+    Session,
+    Show,
+    Schema,
+    Accounts,
+    Maintenance,
+    /// Not implemented: 1235 for whoever has the privileges.
+    Nobody,
+}
+
+/// Whether the open transaction is committed before it, even if the statement fails (MySQL manual, "Statements That Cause an Implicit
+/// Commit").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImplicitCommit {
+    Never,
+    Before,
+}
+
+/// While the session holds tables by LOCK TABLES.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnderLockTables {
+    Allowed,
+    /// Each table must be among the locked ones: 1100 or 1099.
+    ByTable,
+    /// The accounts are never among the locked ones: 1100.
+    ChangesAccounts,
+    /// 1192
+    Refused,
+}
+
+/// Whether PREPARE and COM_STMT_PREPARE take it; 1295 otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    Allowed,
+    Refused,
+}
+
+/// In a transaction that is READ ONLY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InReadOnly {
+    Allowed,
+    /// A change of rows: 1792 unless the tables are temporary.
+    ByPlan,
+    /// 1792
+    Refused,
+    /// It ends the transaction first; 1792 where the session's next ones are READ ONLY, too.
+    AfterCommit,
+}
+
+/// Whether the warnings of the statement before are still there afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diagnostics {
+    Cleared,
+    Kept,
+}
+
+#[cfg(test)]
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        /// Every kind, by the name that it has in the tree.
+        pub const KINDS: &[&str] = &[$(stringify!($kind)),*];
+
+        /// The name of a statement's kind.
+        pub fn kind_of(statement: &Statement) -> &'static str {
+            match statement {
+                $(Statement::$kind { .. } => stringify!($kind),)*
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+kinds! {
+    Query Insert Update Delete LoadData Call Do Handler
+    Begin Commit Rollback RollbackTo Savepoint ReleaseSavepoint SetTransaction LockTables UnlockTables
+    LockInstanceForBackup UnlockInstance Xa
+    Prepare Execute Deallocate
+    Use Set SetPassword SetRole SetDefaultRole SetResourceGroup
+    Show Explain Describe Help
+    CreateDatabase AlterDatabase DropDatabase CreateTable AlterTable DropTable RenameTable Truncate CreateIndex DropIndex
+    CreateView DropView CreateTrigger CreateRoutine AlterRoutine CreateEvent AlterEvent DropObject
+    CreateLoadableFunction Tablespace Server SpatialReferenceSystem ResourceGroup
+    CreateUser AlterUser DropUser RenameUser CreateRole DropRole Grant Revoke
+    TableMaintenance Kill Flush Reset ResetPersist Purge CacheIndex LoadIndex InstallPlugin UninstallPlugin
+    InstallComponent UninstallComponent ImportTable Shutdown Restart Clone AlterInstance Binlog Replication
+    Signal Resignal GetDiagnostics
+}
+
+/// A row with what most kinds have; the arms of [`class_of`] change the rest.
+const fn row(counted_as: Kind, runner: Runner) -> StatementClass {
+    StatementClass {
+        counted_as,
+        runner,
+        commit: ImplicitCommit::Never,
+        under_lock_tables: UnderLockTables::Allowed,
+        prepared: Prepared::Allowed,
+        read_only: InReadOnly::Allowed,
+        diagnostics: Diagnostics::Cleared,
+    }
+}
+
+impl StatementClass {
+    const fn commits(self) -> StatementClass {
+        StatementClass {
+            commit: ImplicitCommit::Before,
+            read_only: InReadOnly::AfterCommit,
+            ..self
+        }
+    }
+
+    const fn not_prepared(self) -> StatementClass {
+        StatementClass {
+            prepared: Prepared::Refused,
+            ..self
+        }
+    }
+
+    const fn under_locks(self, rule: UnderLockTables) -> StatementClass {
+        StatementClass {
+            under_lock_tables: rule,
+            ..self
+        }
+    }
+
+    const fn in_read_only(self, rule: InReadOnly) -> StatementClass {
+        StatementClass {
+            read_only: rule,
+            ..self
+        }
+    }
+
+    const fn keeps_diagnostics(self) -> StatementClass {
+        StatementClass {
+            diagnostics: Diagnostics::Kept,
+            ..self
+        }
+    }
+}
+
+/// The table, by MySQL's manual and grammar. `tests/rights` has every kind, for comparing the answers with a MySQL server's.
+pub fn class_of(statement: &Statement) -> StatementClass {
+    use Runner as R;
+    use UnderLockTables as Locks;
+    let reads = |kind| row(kind, R::Plan).under_locks(Locks::ByTable);
+    let changes = |kind| reads(kind).in_read_only(InReadOnly::ByPlan);
+    let tables = |kind| row(kind, R::Schema).commits().under_locks(Locks::ByTable);
+    let schema = |kind| row(kind, R::Schema).commits().under_locks(Locks::Refused);
+    let temporary = |kind| row(kind, R::Schema).in_read_only(InReadOnly::Refused);
+    let accounts = |kind| row(kind, R::Accounts).commits().under_locks(Locks::ChangesAccounts);
+    let missing = || row(Kind::Other, R::Nobody);
+    match statement {
+        Statement::Query(_) => reads(Kind::Select),
+        Statement::Insert(insert) => match insert.verb {
+            ast::InsertVerb::Replace => changes(Kind::Replace),
+            ast::InsertVerb::Insert => changes(Kind::Insert),
+        },
+        Statement::Update(_) => changes(Kind::Update),
+        Statement::Delete(_) => changes(Kind::Delete),
+        Statement::LoadData(_) => changes(Kind::Load).not_prepared(),
+        Statement::Call(_) => missing(),
+        Statement::Do(_) => row(Kind::Other, R::Session),
+        Statement::Handler(_) => missing().under_locks(Locks::Refused).not_prepared(),
+
+        Statement::Begin(_) => row(Kind::Begin, R::Transaction).not_prepared(),
+        Statement::Commit(_) => row(Kind::Commit, R::Transaction),
+        Statement::Rollback(_) => row(Kind::Rollback, R::Transaction),
+        Statement::RollbackTo(_) => row(Kind::Rollback, R::Transaction).not_prepared(),
+        Statement::Savepoint(_) => row(Kind::Savepoint, R::Transaction).not_prepared(),
+        Statement::ReleaseSavepoint(_) => row(Kind::Other, R::Transaction).not_prepared(),
+        Statement::SetTransaction(_) => row(Kind::Set, R::Transaction),
+        Statement::LockTables(_) => row(Kind::LockTables, R::Session).not_prepared(),
+        Statement::UnlockTables => row(Kind::UnlockTables, R::Session).not_prepared(),
+        Statement::LockInstanceForBackup | Statement::UnlockInstance | Statement::Xa(_) => missing().not_prepared(),
+
+        Statement::Prepare(_) => row(Kind::Prepare, R::Session).not_prepared(),
+        Statement::Execute(_) => row(Kind::Execute, R::Session).not_prepared(),
+        Statement::Deallocate(_) => row(Kind::Other, R::Session).not_prepared(),
+
+        Statement::Use(_) => row(Kind::ChangeDatabase, R::Session).not_prepared(),
+        Statement::Set(_) => row(Kind::Set, R::Session),
+        Statement::SetPassword(_) => accounts(Kind::Account),
+        Statement::SetRole(_) => row(Kind::Other, R::Session),
+        Statement::SetDefaultRole(_) => accounts(Kind::Account),
+        Statement::SetResourceGroup(_) => missing(),
+
+        Statement::Show(show) => {
+            let row = row(Kind::Show, R::Show);
+            match **show {
+                ast::Show::Warnings { .. }
+                | ast::Show::Errors { .. }
+                | ast::Show::WarningCount
+                | ast::Show::ErrorCount => row.keeps_diagnostics(),
+                _ => row,
+            }
+        }
+        Statement::Explain(_) | Statement::Describe(_) => row(Kind::Show, R::Show),
+        Statement::Help(_) => missing().not_prepared(),
+
+        Statement::CreateDatabase(_) => schema(Kind::CreateDatabase),
+        Statement::AlterDatabase(_) => schema(Kind::AlterDatabase).not_prepared(),
+        Statement::DropDatabase(_) => schema(Kind::DropDatabase),
+        Statement::CreateTable(create) if create.temporary => temporary(Kind::CreateTable),
+        Statement::CreateTable(_) => tables(Kind::CreateTable),
+        Statement::AlterTable(_) => tables(Kind::AlterTable),
+        Statement::DropTable(drop) if drop.temporary => temporary(Kind::DropTable),
+        Statement::DropTable(_) => tables(Kind::DropTable),
+        Statement::RenameTable(_) => tables(Kind::RenameTable),
+        Statement::Truncate(_) => tables(Kind::Truncate),
+        Statement::CreateIndex(_) => tables(Kind::CreateIndex),
+        Statement::DropIndex(_) => tables(Kind::DropIndex),
+        Statement::CreateView(_) | Statement::DropView(_) => schema(Kind::Other),
+        Statement::CreateTrigger(_) => missing().commits().not_prepared(),
+        Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => {
+            missing().commits().under_locks(Locks::Refused).not_prepared()
+        }
+        Statement::CreateEvent(_) | Statement::AlterEvent(_) => missing().commits().under_locks(Locks::Refused),
+        Statement::DropObject(_) => schema(Kind::Other).not_prepared(),
+        Statement::CreateLoadableFunction(_)
+        | Statement::Tablespace(_)
+        | Statement::Server(_)
+        | Statement::SpatialReferenceSystem(_)
+        | Statement::ResourceGroup(_) => missing().commits().not_prepared(),
+
+        Statement::CreateUser(_)
+        | Statement::AlterUser(_)
+        | Statement::DropUser(_)
+        | Statement::RenameUser(_)
+        | Statement::Grant(_)
+        | Statement::Revoke(_) => accounts(Kind::Account),
+        Statement::CreateRole(_) | Statement::DropRole(_) => accounts(Kind::Account).not_prepared(),
+
+        Statement::TableMaintenance(maintenance) => {
+            let row = row(Kind::Other, R::Maintenance);
+            match maintenance.action {
+                ast::MaintenanceAction::Checksum(_) => row,
+                ast::MaintenanceAction::Check(_) => row.commits().not_prepared(),
+                ast::MaintenanceAction::Analyze
+                | ast::MaintenanceAction::UpdateHistogram { .. }
+                | ast::MaintenanceAction::DropHistogram { .. }
+                | ast::MaintenanceAction::Optimize
+                | ast::MaintenanceAction::Repair(_) => row.commits(),
+            }
+        }
+        Statement::Kill(_) => row(Kind::Kill, R::Session),
+        Statement::Flush(flush) => {
+            let row = row(Kind::Other, R::Maintenance);
+            match &flush.what {
+                // Locks and commits in its own order.
+                ast::FlushWhat::Tables { .. } => row,
+                ast::FlushWhat::Targets(_) => row.commits(),
+            }
+        }
+        Statement::Reset(_) => missing().commits().under_locks(Locks::Refused),
+        Statement::ResetPersist { .. } => missing(),
+        Statement::Purge(_) => missing().not_prepared(),
+        Statement::CacheIndex(_) | Statement::LoadIndex(_) => missing().commits(),
+        Statement::InstallPlugin { .. } | Statement::UninstallPlugin(_) => missing().commits(),
+        Statement::InstallComponent(_) | Statement::UninstallComponent(_) | Statement::ImportTable(_) => {
+            missing().commits().not_prepared()
+        }
+        Statement::Shutdown => missing().not_prepared(),
+        Statement::Restart => missing().not_prepared(),
+        Statement::Clone(_) => missing().commits().not_prepared(),
+        Statement::AlterInstance(_) => missing().commits(),
+        Statement::Binlog(_) => missing(),
+        Statement::Replication(_) => missing().commits(),
+
+        Statement::Signal(_) | Statement::Resignal(_) => missing().not_prepared(),
+        Statement::GetDiagnostics(_) => missing().not_prepared().keeps_diagnostics(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The matrix of statements and privileges has every kind, each under its name.
+    #[test]
+    fn every_kind_is_in_the_matrix() {
+        let text = include_str!("../../../../tests/rights/statements.txt");
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut seen = std::collections::HashSet::new();
+        for line in lines.filter(|line| !line.starts_with(['#', '!'])) {
+            let (kind, statement) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
+            let parsed = parser::parse(statement.as_bytes(), parser::SqlMode::default());
+            let parsed = parsed.unwrap_or_else(|error| panic!("{statement}: {error}"));
+            assert_eq!(kind_of(&parsed.statement), kind, "{statement}");
+            seen.insert(kind);
+        }
+        let missing: Vec<_> = KINDS.iter().filter(|kind| !seen.contains(*kind)).collect();
+        assert!(missing.is_empty(), "no statement of {missing:?}");
+    }
+
+    /// What may change something outside of the session says what it needs, or is known to need nothing.
+    #[test]
+    fn statements_without_needs_are_known() {
+        let text = include_str!("../../../../tests/rights/statements.txt");
+        let free = [
+            "Query",
+            "Insert",
+            "Update",
+            "Delete",
+            "Do",
+            "Begin",
+            "Commit",
+            "Rollback",
+            "RollbackTo",
+            "Savepoint",
+            "ReleaseSavepoint",
+            "SetTransaction",
+            "UnlockTables",
+            "Xa",
+            "Prepare",
+            "Execute",
+            "Deallocate",
+            "SetRole",
+            "Show",
+            "Explain",
+            "Help",
+            "CreateTable",
+            "DropTable",
+            "Grant",
+            "Revoke",
+            "Kill",
+            "ResetPersist",
+            "Signal",
+            "Resignal",
+            "GetDiagnostics",
+        ];
+        for line in text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with(['#', '!']))
+        {
+            let (kind, statement) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
+            let parsed = parser::parse(statement.as_bytes(), parser::SqlMode::default());
+            let parsed = parsed.unwrap_or_else(|error| panic!("{statement}: {error}"));
+            assert!(
+                !needs::needs(&parsed.statement).is_empty() || free.contains(&kind),
+                "{statement} asks for nothing"
+            );
+        }
+    }
+}
