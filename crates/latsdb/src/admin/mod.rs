@@ -55,10 +55,11 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 count => bail!("{dir}: {count} problems; what could be read is in the dump"),
             }
         }
-        _ => bail!(
-            "this is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
+        Some((name, _)) => bail!(
+            "`admin {name}` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
             env!("CARGO_PKG_VERSION")
         ),
+        None => bail!("`admin` needs a command: verify or dump"),
     }
 }
 
