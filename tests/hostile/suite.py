@@ -229,7 +229,11 @@ class Attacker:
             if self.server.options.server and not self.is_alive():
                 self.begin()
             else:
-                self.open()
+                try:
+                    self.open()
+                except (OSError, Closed):
+                    print(f"nobody is let in after: {str(text)[:2000]}", flush=True)
+                    raise
         return wrong, number
 
     def is_alive(self):

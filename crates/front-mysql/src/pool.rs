@@ -4,12 +4,13 @@
 
 use std::cell::RefCell;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 
 /// Read and write buffers have this capacity; larger ones are not kept.
 pub const BUFFER_LEN: usize = 64 << 10;
-/// Address space of a statement's stack; memory is taken as it is touched.
-const STACK_LEN: usize = 2 << 20;
+/// Address space of a statement's stack; memory is taken as it is touched, and goes back when it was much. Code without optimization takes
+/// several times as much for a call.
+const STACK_LEN: usize = if cfg!(debug_assertions) { 64 << 20 } else { 16 << 20 };
 /// How many buffers and stacks a thread keeps for later.
 const KEPT_MAX: usize = 64;
 
@@ -47,6 +48,9 @@ pub fn take_stack() -> std::io::Result<DefaultStack> {
 }
 
 pub fn return_stack(stack: DefaultStack) {
+    if governor::stack::take_deep(stack.limit().get()) {
+        return;
+    }
     POOL.with_borrow_mut(|pool| {
         if pool.stacks.len() < KEPT_MAX {
             pool.stacks.push(stack);

@@ -3,13 +3,17 @@
 //! What recurses with its input's depth (parser, planner, evaluator) calls [`descend`] on the way down. A stack that runs out ends the
 //! statement with an error (1436) and not the process.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use crate::stop::{StackStop, Stop};
 
 /// What has to be left: for whatever does not ask, as the allocator, a library or the unwinding of an error. Code without
 /// optimization takes several times as much.
 pub const RESERVE: usize = if cfg!(debug_assertions) { 512 << 10 } else { 128 << 10 };
+
+/// A stack used deeper than this is not worth keeping for the next statement: its pages would stay in memory.
+const SHALLOW: usize = 256 << 10;
 
 /// Threads of the standard library have 2 MiB; on one that told no bounds, this much below the first call may be used.
 const UNKNOWN_LEN: usize = (1 << 20) + RESERVE;
@@ -23,6 +27,8 @@ pub struct StackBounds {
 
 thread_local! {
     static BOUNDS: Cell<StackBounds> = const { Cell::new(StackBounds { low: 0, high: 0 }) };
+    /// The stacks of this thread, by their lowest address, that were used deeply.
+    static DEEP: RefCell<HashSet<usize>> = RefCell::default();
 }
 
 /// The bounds of the stack that this thread runs on, from now on; returns those of before.
@@ -59,10 +65,27 @@ fn guess(here: usize) -> usize {
 /// Called before a recursive call; fails when the stack is nearly used up.
 #[inline]
 pub fn descend() -> Result<(), Stop> {
-    match left() >= RESERVE {
-        true => Ok(()),
-        false => Err(overrun()),
+    let left = left();
+    if left < RESERVE {
+        return Err(overrun());
     }
+    let bounds = BOUNDS.get();
+    if bounds.high - bounds.low > left + SHALLOW {
+        note_deep(bounds.low);
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn note_deep(low: usize) {
+    DEEP.with_borrow_mut(|deep| deep.insert(low));
+}
+
+/// Whether the stack with this lowest address was used deeply since it was last asked: its owner lets it go, and a new one in its
+/// place holds no memory yet.
+pub fn take_deep(low: usize) -> bool {
+    DEEP.with_borrow_mut(|deep| deep.remove(&low))
 }
 
 #[cold]

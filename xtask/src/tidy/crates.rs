@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(
             messages(&layers(&tree)),
             [
-                "crates/types/Cargo.toml: `types` (layer 0) may not depend on `store` (layer 1): let `types` declare the small \
+                "crates/types/Cargo.toml: `types` (layer 1) may not depend on `store` (layer 2): let `types` declare the small \
               trait it needs and a crate above both implement it, or move what they share to a lower layer"
             ]
         );

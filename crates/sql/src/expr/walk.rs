@@ -147,6 +147,17 @@ impl Expr {
         }
     }
 
+    /// Whether at most `nodes` expressions, no more than `depth` in each other, make it; takes them off.
+    pub fn fits(&self, nodes: &mut usize, depth: usize) -> bool {
+        if *nodes == 0 || depth == 0 {
+            return false;
+        }
+        *nodes -= 1;
+        let mut fits = true;
+        self.for_each_child(&mut |child| fits = fits && child.fits(nodes, depth - 1));
+        fits
+    }
+
     /// This expression and everything below it, parents first.
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);

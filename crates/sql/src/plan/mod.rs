@@ -7,6 +7,7 @@ pub mod access;
 mod dml;
 mod foreign_keys;
 mod load;
+mod nesting;
 pub mod query;
 mod scope;
 pub mod straight;

@@ -5,6 +5,7 @@
 //! privileges of the view's definer (`SQL SECURITY DEFINER`).
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use catalog::{Privileges, ViewDef, ViewSecurity};
@@ -12,16 +13,19 @@ use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::Planner;
+use super::nesting::Nesting;
 use crate::accounts::access::Access;
 use crate::table::Table;
-
-/// Views over views nest no deeper: each level takes its part of the stack.
-const DEEPEST: usize = 32;
 
 /// The views being planned, the innermost last.
 #[derive(Default)]
 pub struct OpenViews {
+    /// Queries around the one being planned, views' and others.
+    pub(super) nesting: Nesting,
     stack: RefCell<Vec<OpenView>>,
+    /// Views that cannot be merged, by whether an outer join may leave them without a row. Each is found out once: trying again at each
+    /// level of views over views would double the work with every one.
+    unmergeable: RefCell<HashSet<(String, String, bool)>>,
     purpose: Purpose,
 }
 
@@ -79,9 +83,6 @@ impl Planner<'_> {
         if self.views.stack.borrow().iter().any(is_open) {
             return Err(SqlError::new(ErrorKind::ViewRecursive, &[&def.database, &def.name]));
         }
-        if self.views.stack.borrow().len() == DEEPEST {
-            return Err(SqlError::not_supported("views nested more than 32 deep"));
-        }
         let access = match def.security {
             ViewSecurity::Invoker => self.access(),
             ViewSecurity::Definer => {
@@ -95,6 +96,17 @@ impl Planner<'_> {
         let def = def.clone();
         self.views.stack.borrow_mut().push(OpenView { def, access });
         Ok(ViewGuard { views: &self.views })
+    }
+
+    /// Whether a view was found to be no part of a join, on the side of an outer join that may have no row or elsewhere.
+    pub fn is_unmergeable(&self, def: &ViewDef, optional: bool) -> bool {
+        let key = (def.database.clone(), def.name.clone(), optional);
+        self.views.unmergeable.borrow().contains(&key)
+    }
+
+    pub fn note_unmergeable(&self, def: &ViewDef, optional: bool) {
+        let key = (def.database.clone(), def.name.clone(), optional);
+        self.views.unmergeable.borrow_mut().insert(key);
     }
 
     pub fn is_in_view(&self) -> bool {

@@ -328,6 +328,7 @@ errors! {
     IllegalHaCreateOption = 1478 "HY000" "Table storage engine '%' does not support the create option '%'";
     WrongStringLength = 1470 "HY000" "String '%' is too long for % (should be no longer than %)";
     NonInsertableTable = 1471 "HY000" "The target table % of the % is not insertable-into";
+    TooHighLevelOfNesting = 1473 "HY000" "Too high level of nesting for select";
     OnlyOnRangeListPartition = 1512 "HY000" "% PARTITION can only be used on RANGE/LIST partitions";
     /// Arguments: type, value.
     WrongValue = 1525 "HY000" "Incorrect % value: '%'";

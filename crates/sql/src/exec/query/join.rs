@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use store::Cursor;
 use transaction::LockPolicy;
@@ -26,6 +27,7 @@ pub type Next<'n> = dyn FnMut(&mut Vec<Value>) -> SqlResult<ControlFlow<()>> + '
 impl Join {
     /// Gives every row of the join to `next`, in the wide row `row`.
     pub fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        governor::descend()?;
         match self {
             Join::Base(access) => access.rows(row, ctx, next),
             Join::Derived(access) => access.rows(row, ctx, next),
@@ -466,8 +468,11 @@ impl DerivedAccess {
     fn source_rows(&self, place: usize, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Rc<KeptRows>> {
         match &self.source {
             DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
-            DerivedSource::Query(plan) => runtime.kept_rows(place, || collect(plan, ctx)),
-            DerivedSource::Recursive(plan) => runtime.kept_rows(place, || recursive_rows(plan, runtime, ctx)),
+            // A common table has the same rows for all who read it.
+            DerivedSource::Query(plan) => runtime.kept_rows(Arc::as_ptr(plan) as usize, || collect(plan, ctx)),
+            DerivedSource::Recursive(plan) => {
+                runtime.kept_rows(Arc::as_ptr(plan) as usize, || recursive_rows(plan, runtime, ctx))
+            }
             DerivedSource::Virtual(table) => {
                 runtime.kept_rows(place, || table.rows(runtime, ctx, self.offset, &self.conditions))
             }

@@ -13,7 +13,7 @@ mod select;
 mod subquery;
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use parser::ast::SetOp;
@@ -211,6 +211,7 @@ fn converted(row: &[Expr], types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
 
 /// All rows of a query, under the memory budget.
 pub fn collect(query: &QueryPlan, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    governor::descend()?;
     let mut memory = runtime(ctx)?.query_memory();
     let mut rows = Vec::new();
     query.rows(ctx, &mut |row| {
@@ -271,23 +272,40 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
         Ok(rows)
     };
     let mut rows = term(&set.first)?;
-    for (op, all, next) in &set.rest {
+    // The keys of all rows, while no two are equal.
+    let mut keys: Option<HashSet<Vec<u8>>> = None;
+    for ((op, all, next), keeps_equal) in set.rest.iter().zip(keeps_equal(set)) {
         let more = term(next)?;
         match op {
-            SetOp::Union => {
+            SetOp::Union if keeps_equal => {
                 rows.extend(more);
-                if !all {
-                    rows = distinct(rows, types)?;
+                keys = None;
+            }
+            SetOp::Union => {
+                let seen = match &mut keys {
+                    Some(seen) => seen,
+                    None => {
+                        let (kept, seen) = distinct(rows, types)?;
+                        rows = kept;
+                        keys.insert(seen)
+                    }
+                };
+                for row in more {
+                    governor::tick()?;
+                    if seen.insert(row_key(&row, types)) {
+                        rows.push(row);
+                    }
                 }
             }
             SetOp::Intersect | SetOp::Except => {
+                keys = None;
                 let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
                 for row in &more {
                     governor::tick()?;
                     *counts.entry(row_key(row, types)).or_default() += 1;
                 }
                 if !all {
-                    rows = distinct(rows, types)?;
+                    rows = distinct(rows, types)?.0;
                 }
                 let keep_common = *op == SetOp::Intersect;
                 rows = retain(rows, |row| {
@@ -308,10 +326,27 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
     Ok(rows)
 }
 
-/// Keeps the first of equal rows.
-fn distinct(rows: Vec<Vec<Value>>, types: &[&SqlType]) -> SqlResult<Vec<Vec<Value>>> {
-    let mut seen = std::collections::HashSet::new();
-    retain(rows, |row| seen.insert(row_key(row, types)))
+/// For each term, whether equal rows count from there on: not where a DISTINCT operator behind it lets one of them through
+/// anyway. So a long chain of both kinds is made distinct once.
+fn keeps_equal(set: &SetPlan) -> Vec<bool> {
+    let mut distinct_follows = false;
+    let mut keeps: Vec<bool> = Vec::with_capacity(set.rest.len());
+    for (op, all, _) in set.rest.iter().rev() {
+        distinct_follows = match op {
+            SetOp::Union => distinct_follows || !all,
+            SetOp::Intersect | SetOp::Except => !all,
+        };
+        keeps.push(!distinct_follows);
+    }
+    keeps.reverse();
+    keeps
+}
+
+/// Keeps the first of equal rows. Returns their keys, too.
+fn distinct(rows: Vec<Vec<Value>>, types: &[&SqlType]) -> SqlResult<(Vec<Vec<Value>>, HashSet<Vec<u8>>)> {
+    let mut seen = HashSet::new();
+    let kept = retain(rows, |row| seen.insert(row_key(row, types)))?;
+    Ok((kept, seen))
 }
 
 /// The rows that `keep` says so of.

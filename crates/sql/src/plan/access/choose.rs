@@ -134,13 +134,17 @@ fn index_path(
                     then = Some(condition.test.clone());
                     used[position] = true;
                 }
-                Some(before) => match intersect(ColumnTest::clone(&before), condition.test.clone()) {
-                    Some(both) => {
-                        then = Some(both);
-                        used[position] = true;
+                // Only two ranges become one; lists may be long, and are not copied to find that out.
+                Some(before @ ColumnTest::Range(_)) if matches!(condition.test, ColumnTest::Range(_)) => {
+                    match intersect(before.clone(), condition.test.clone()) {
+                        Some(both) => {
+                            then = Some(both);
+                            used[position] = true;
+                        }
+                        None => then = Some(before),
                     }
-                    None => then = Some(before),
-                },
+                }
+                Some(before) => then = Some(before),
             }
         }
         break;

@@ -73,9 +73,13 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
     let Some(tails) = tail_ranges(then, layout, equal.len(), row, ctx)? else {
         return Ok(cut_short(prefixes, layout));
     };
+    if prefixes.len() > 1 && prefixes.len() * tails.len() > MAX_RANGES {
+        return Ok(cut_short(prefixes, layout));
+    }
     let mut ranges = Vec::with_capacity(prefixes.len() * tails.len());
     for prefix in &prefixes {
         for (lower, upper) in &tails {
+            governor::tick()?;
             let join = |bound: &KeyBound<Vec<u8>>| match bound {
                 KeyBound::Included(key) => KeyBound::Included([prefix, key.as_slice()].concat()),
                 KeyBound::Excluded(key) => KeyBound::Excluded([prefix, key.as_slice()].concat()),
@@ -144,6 +148,7 @@ fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext
     };
     let mut values = Vec::with_capacity(operands.len());
     for operand in operands {
+        governor::tick()?;
         let value = operand.eval(row, ctx)?;
         if value.is_null() {
             if null_matches && ty.nullable {
@@ -178,6 +183,7 @@ fn tail_ranges(
     };
     let mut encoded = Vec::with_capacity(intervals.len());
     for interval in intervals {
+        governor::tick()?;
         match encode_interval(interval, layout, part, row, ctx)? {
             Edge::Incomparable => return Ok(None),
             Edge::Empty => {}

@@ -51,6 +51,9 @@ struct Bound {
     tables: Range<usize>,
 }
 
+/// MySQL's limit on the tables of one join.
+pub(super) const MAX_JOINED: usize = 61;
+
 /// Binds a FROM clause. Returns the joins and the slots of `*`.
 pub fn bind_from(
     scope: &mut QueryScope<'_, '_, '_>,
@@ -68,6 +71,9 @@ pub fn bind_from(
         shown.extend(bound.shown);
     }
     scope.visible = 0..scope.tables.len();
+    if scope.tables_with_rows() > MAX_JOINED {
+        return Err(SqlError::new(ErrorKind::TooManyTables, &[&MAX_JOINED]));
+    }
     check_unique_names(&scope.tables)?;
     let tree = match children.len() {
         1 => children.remove(0),
@@ -94,6 +100,8 @@ fn check_unique_names(tables: &[ScopeTable]) -> SqlResult<()> {
 }
 
 fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<Bound> {
+    governor::tick()?;
+    governor::descend()?;
     match table {
         TableRef::Table(factor) => bind_table(scope, factor),
         TableRef::Derived(derived) => bind_derived(scope, derived),
@@ -143,6 +151,7 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str().to_owned();
     let offset = scope.width();
     if let Some(common) = scope.common.get(&factor.name).cloned() {
+        scope.planner.views.nesting.uses(common.levels)?;
         let columns = relabelled(&common.shape.columns, &alias);
         let source = match common.source {
             CommonSource::Query(plan) => TableSource::Derived(plan),
@@ -218,7 +227,11 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
     }
     let alias = derived.alias.as_str().to_owned();
     let common = scope.common.clone();
-    let plan = super::plan_in(scope.planner, &derived.query, &common, None)?;
+    let planner = scope.planner;
+    let plan = planner
+        .views
+        .nesting
+        .inside(|| super::plan_in(planner, &derived.query, &common, None))?;
     let shape = renamed(&plan.shape, &derived.columns, &alias)?;
     for (at, column) in shape.columns.iter().enumerate() {
         if shape.columns[..at]

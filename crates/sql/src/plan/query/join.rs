@@ -4,6 +4,7 @@
 //! checked as soon as all its columns have values. The right side of a LEFT JOIN is planned on its own, behind its left
 //! side. A table without a usable index under an equality becomes the hashed side of a hash join.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -89,16 +90,23 @@ pub enum DerivedSource {
 }
 
 impl Join {
+    /// As [`QueryPlan::for_each_table`].
     pub fn for_each_table(&self, visit: &mut dyn FnMut(&BaseAccess)) {
+        self.visit_tables(&mut HashSet::new(), visit);
+    }
+
+    pub(super) fn visit_tables(&self, seen: &mut HashSet<*const QueryPlan>, visit: &mut dyn FnMut(&BaseAccess)) {
         match self {
             Join::Base(access) => visit(access),
             Join::Derived(access) => {
                 if let DerivedSource::Query(plan) = &access.source {
-                    plan.for_each_table(visit);
+                    plan.visit_tables(seen, visit);
                 }
             }
-            Join::Nested(sides) | Join::Left { sides, .. } => sides.iter().for_each(|side| side.for_each_table(visit)),
-            Join::Filter { join, .. } => join.for_each_table(visit),
+            Join::Nested(sides) | Join::Left { sides, .. } => {
+                sides.iter().for_each(|side| side.visit_tables(seen, visit));
+            }
+            Join::Filter { join, .. } => join.visit_tables(seen, visit),
         }
     }
 }
@@ -284,15 +292,20 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let allowed = index_filter(base, hints)?;
         let known = self.slots_of(bound);
         let slots = entry.slots();
-        let ready = |condition: &&Expr| {
-            !condition.has_correlated_subquery()
-                && condition
-                    .referenced_columns()
-                    .iter()
-                    .all(|slot| slots.contains(slot) || known.iter().any(|range| range.contains(slot)))
-                && condition.referenced_columns().iter().any(|slot| slots.contains(slot))
+        let ready = |condition: &Expr| {
+            let columns = condition.referenced_columns();
+            let is_known = |slot: &usize| slots.contains(slot) || known.iter().any(|range| range.contains(slot));
+            columns.iter().any(|slot| slots.contains(slot))
+                && columns.iter().all(is_known)
+                && !condition.has_correlated_subquery()
         };
-        let conditions: Vec<Expr> = pending.iter().filter(ready).cloned().collect();
+        let mut conditions = Vec::new();
+        for condition in pending {
+            governor::tick()?;
+            if ready(condition) {
+                conditions.push(condition.clone());
+            }
+        }
         let needed = self.needed(table);
         let order = match bound.is_empty() {
             true => OrderWish {
@@ -353,8 +366,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 let TableSource::Base { table: base, .. } = &entry.source else {
                     unreachable!("only base tables have paths")
                 };
-                let placed: Vec<Expr> = path.implied.iter().chain(&path.residual).cloned().collect();
-                own_conditions.retain(|condition| !placed.iter().any(|other| same(other, condition)));
+                // The path was chosen for all of them but these.
+                own_conditions.retain(Expr::has_correlated_subquery);
                 path.residual.extend(own_conditions);
                 let full = matches!(path.spec, RangeSpec::All);
                 let lock = self.locks.get(table).copied().flatten();
@@ -423,11 +436,6 @@ fn flatten(children: Vec<FromTree>, pending: &mut Vec<Expr>, parts: &mut Vec<Fro
             child => parts.push(child),
         }
     }
-}
-
-/// Whether two bound conditions are the same one. They are clones of each other, so their printed forms agree.
-fn same(a: &Expr, b: &Expr) -> bool {
-    format!("{a:?}") == format!("{b:?}")
 }
 
 /// Takes the equalities out of `conditions` whose one side reads only this table and whose other side reads it not at all.

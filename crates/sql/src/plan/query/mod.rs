@@ -18,6 +18,7 @@ mod scope;
 mod select;
 mod window;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parser::ast::{self, QueryBody, SelectItem, SetOp, Statement};
@@ -109,19 +110,27 @@ impl QueryPlan {
         matches!(&self.body, Body::Select(select) if select.from.is_none())
     }
 
+    /// Shows each access to a base table once: a common table is one plan, however many read it.
     pub fn for_each_table(&self, visit: &mut dyn FnMut(&BaseAccess)) {
+        self.visit_tables(&mut HashSet::new(), visit);
+    }
+
+    fn visit_tables(&self, seen: &mut HashSet<*const QueryPlan>, visit: &mut dyn FnMut(&BaseAccess)) {
+        if !seen.insert(std::ptr::from_ref(self)) {
+            return;
+        }
         match &self.body {
             Body::Select(select) => {
                 if let Some(join) = &select.from {
-                    join.for_each_table(visit);
+                    join.visit_tables(seen, visit);
                 }
             }
             Body::Values(_) => {}
             Body::Set(set) => {
-                set.first.for_each_table(visit);
-                set.rest.iter().for_each(|(_, _, term)| term.for_each_table(visit));
+                set.first.visit_tables(seen, visit);
+                set.rest.iter().for_each(|(_, _, term)| term.visit_tables(seen, visit));
             }
-            Body::Nested(query) => query.for_each_table(visit),
+            Body::Nested(query) => query.visit_tables(seen, visit),
         }
     }
 }
@@ -158,6 +167,8 @@ fn plan_in(
     common: &CommonTables,
     outer: Option<&mut dyn Scope>,
 ) -> SqlResult<QueryPlan> {
+    governor::tick()?;
+    governor::descend()?;
     let common = &scope::with_common_tables(planner, query.with.as_ref(), common)?;
     let is_select = matches!(query.body, QueryBody::Select(_) | QueryBody::Table(_));
     if is_select {
@@ -263,6 +274,7 @@ fn plan_values(
     let width = rows.first().map_or(0, Vec::len);
     let mut bound = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
+        governor::tick()?;
         if row.len() != width {
             return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
         }
@@ -340,7 +352,8 @@ pub fn plan_subquery(
     common: &CommonTables,
     outer: &mut dyn Scope,
 ) -> SqlResult<Arc<dyn Subquery>> {
-    let plan = plan_in(planner, query, common, Some(outer))?;
+    let nesting = &planner.views.nesting;
+    let plan = nesting.inside(|| plan_in(planner, query, common, Some(outer)))?;
     Ok(Arc::new(crate::exec::query::SubqueryPlan::new(
         plan,
         !planner.ctx.services.assigns_user_variables(),

@@ -27,6 +27,8 @@ pub struct CommonTables {
 pub struct CommonTable {
     pub source: CommonSource,
     pub shape: Arc<ResultShape>,
+    /// How deep its query nests.
+    pub levels: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -68,22 +70,27 @@ pub fn with_common_tables(
     let mut common = seen.clone();
     let Some(with) = with else { return Ok(common) };
     for table in &with.tables {
-        let planned = if with.recursive && refers_to(&table.query, &table.name) {
-            plan_recursive(planner, table, &common)?
-        } else {
+        governor::tick()?;
+        let plan = || {
+            if with.recursive && refers_to(&table.query, &table.name) {
+                return plan_recursive(planner, table, &common);
+            }
             let plan = super::plan_in(planner, &table.query, &common, None)?;
             let shape = renamed(&plan.shape, &table.columns, &table.name)?;
-            CommonTable {
-                source: CommonSource::Query(Arc::new(plan)),
-                shape,
-            }
+            Ok((CommonSource::Query(Arc::new(plan)), shape))
         };
+        let ((source, shape), levels) = planner.views.nesting.below(plan)?;
+        let planned = CommonTable { source, shape, levels };
         common.by_name.insert(table.name.to_lowercase(), planned);
     }
     Ok(common)
 }
 
-fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &CommonTables) -> SqlResult<CommonTable> {
+fn plan_recursive(
+    planner: &Planner<'_>,
+    table: &ast::CommonTable,
+    common: &CommonTables,
+) -> SqlResult<(CommonSource, Arc<ResultShape>)> {
     let name = table.name.as_str().to_owned();
     let ast::QueryBody::SetOperation(set) = &table.query.body else {
         return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
@@ -125,6 +132,7 @@ fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &Comm
     let reference = CommonTable {
         source: CommonSource::Working(working),
         shape: shape.clone(),
+        levels: 0,
     };
     inner.by_name.insert(table.name.to_lowercase(), reference);
     let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
@@ -139,10 +147,7 @@ fn plan_recursive(planner: &Planner<'_>, table: &ast::CommonTable, common: &Comm
         working,
         name,
     };
-    Ok(CommonTable {
-        source: CommonSource::Recursive(Arc::new(plan)),
-        shape,
-    })
+    Ok((CommonSource::Recursive(Arc::new(plan)), shape))
 }
 
 /// Whether a FROM clause anywhere in the query names the table.

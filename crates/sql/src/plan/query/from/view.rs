@@ -13,7 +13,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::super::scope::{BelowView, QueryScope, ScopeTable, TableSource, renamed};
 use super::super::select::bind_items;
 use super::super::{CommonTables, plan_in};
-use super::{Bound, FromTree, add_table, bind_ref, check_unique_names};
+use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
 use crate::expr::{Binder, Clause, Expr};
 use crate::plan::Planner;
 use crate::plan::views::{told_of_view, view_query};
@@ -41,15 +41,15 @@ pub(super) fn bind_view(
     }
     let _open = planner.open_view(view)?;
     let query = view_query(view)?;
-    let bound = match &query.body {
-        QueryBody::Select(select) if view.is_changeable() => {
-            merge(scope, view, alias, select).and_then(|merged| match merged {
+    let bound = planner.views.nesting.inside(|| match &query.body {
+        QueryBody::Select(select) if view.is_changeable() && !planner.is_unmergeable(view, scope.optional) => {
+            match merge(scope, view, alias, select)? {
                 Some(bound) => Ok(bound),
                 None => whole.and_then(|()| derive(scope, view, alias, &query)),
-            })
+            }
         }
         _ => whole.and_then(|()| derive(scope, view, alias, &query)),
-    };
+    });
     bound.map_err(|error| told_of_view(view, error))
 }
 
@@ -81,8 +81,13 @@ fn derive(
     ))
 }
 
+/// Most operators and operands in the columns of a merged view, and most that stand in each other.
+const MERGED_NODES: usize = 10_000;
+const MERGED_DEPTH: usize = 200;
+
 /// As a part of the query around it; `None` where that cannot be: a computed column has no value in a row that an outer join adds,
-/// which its expression would not know.
+/// which its expression would not know. Nor is it where the merge would grow too much: a column that stands twice in the one above
+/// doubles with each view, and a join has so many tables at most.
 fn merge(
     scope: &mut QueryScope<'_, '_, '_>,
     view: &Arc<ViewDef>,
@@ -98,7 +103,13 @@ fn merge(
     let bound = bind_inside(scope, view, start, select);
     (scope.visible, scope.common, scope.clause) = before;
     let Inside { tree, columns, exprs } = bound?;
-    if scope.optional && exprs.iter().any(|expr| expr.as_column().is_none()) {
+    let mut nodes = MERGED_NODES;
+    let is_small = exprs.iter().all(|expr| expr.fits(&mut nodes, MERGED_DEPTH));
+    let loses_rows = scope.optional && exprs.iter().any(|expr| expr.as_column().is_none());
+    if !is_small || loses_rows {
+        scope.planner.note_unmergeable(view, scope.optional);
+    }
+    if !is_small || loses_rows || scope.tables_with_rows() > MAX_JOINED {
         scope.tables.truncate(start);
         return Ok(None);
     }

@@ -1,0 +1,180 @@
+//! Statements that are deep, wide or long: they run, or end with MySQL's error, and never with the process.
+
+use crate::common::{Client, Database};
+
+struct Undisturbed;
+
+impl governor::Runner for Undisturbed {
+    fn yield_now(&self) {}
+
+    fn interrupted(&self) -> Option<governor::Interrupt> {
+        None
+    }
+}
+
+/// On a stack like that of a connection's fiber, whose bounds are known.
+fn with_session(test: impl FnOnce(&mut Client) + Send + 'static) {
+    const STACK: usize = 64 << 20;
+    let run = || {
+        let local = std::hint::black_box(0u8);
+        let high = (&raw const local).addr() + 4096;
+        let bounds = governor::stack::StackBounds {
+            low: high - (STACK - (1 << 20)),
+            high,
+        };
+        governor::Governor::new(&Undisturbed)
+            .with_stack(bounds)
+            .run(|| test(&mut Database::open().session()));
+    };
+    let thread = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(run)
+        .expect("a thread");
+    thread.join().expect("the test holds");
+}
+
+/// `step` for each level, from the first to the last.
+fn common_tables(levels: usize, step: impl Fn(usize) -> String) -> String {
+    let tables: Vec<String> = (1..=levels)
+        .map(|level| format!(", c{level} AS ({})", step(level - 1)))
+        .collect();
+    format!(
+        "WITH c0 AS (SELECT 1 AS x){} SELECT COUNT(*) FROM c{levels}",
+        tables.concat()
+    )
+}
+
+#[test]
+fn common_tables_nest_as_deep_as_queries_may() {
+    with_session(|session| {
+        let chain = |levels| common_tables(levels, |below| format!("SELECT a.x FROM c{below} a"));
+        assert_eq!(session.run(&chain(61)).last().map(String::as_str), Some("1"));
+        assert_eq!(session.error(&chain(64)), 1473);
+        assert_eq!(session.error(&chain(20_000)), 1473);
+    });
+}
+
+#[test]
+fn a_common_table_that_is_read_twice_is_planned_and_computed_once() {
+    with_session(|session| {
+        for step in [
+            "SELECT a.x FROM c{} a JOIN c{} b",
+            "SELECT x FROM c{} UNION SELECT x FROM c{}",
+        ] {
+            let doubled = common_tables(60, |below| step.replace("{}", &below.to_string()));
+            assert_eq!(session.run(&doubled).last().map(String::as_str), Some("1"));
+        }
+        // Both readers see the same rows, also of what is different each time.
+        let same = "WITH c AS (SELECT UUID() AS u) SELECT a.u = b.u AS same FROM c a, c b";
+        assert_eq!(session.run(same), ["same", "1"]);
+    });
+}
+
+#[test]
+fn views_over_views_have_an_end_and_what_is_too_deep_is_left_out() {
+    with_session(|session| {
+        session.run("CREATE TABLE t (x INT PRIMARY KEY)");
+        session.run("INSERT INTO t VALUES (1)");
+        session.run("CREATE VIEW v0 AS SELECT x FROM t");
+        for level in 1..=60 {
+            session.run(&format!("CREATE VIEW v{level} AS SELECT x FROM v{}", level - 1));
+        }
+        assert_eq!(session.run("SELECT x FROM v60"), ["x", "1"]);
+        // From the top down each fits; together they do not.
+        for level in 61..=200 {
+            session.run(&format!("CREATE VIEW v{level} AS SELECT 1 AS x"));
+        }
+        for level in (61..=200).rev() {
+            session.run(&format!("ALTER VIEW v{level} AS SELECT x FROM v{}", level - 1));
+        }
+        assert_eq!(session.error("SELECT x FROM v200"), 1473);
+        let columns = "SELECT COUNT(*) > 60 AS many FROM information_schema.columns WHERE table_name LIKE 'v%'";
+        assert_eq!(session.run(columns), ["many", "1"]);
+    });
+}
+
+#[test]
+fn columns_of_views_that_double_do_not_grow_without_end() {
+    with_session(|session| {
+        session.run("CREATE VIEW v0 AS SELECT 1 AS x");
+        session.run("CREATE TABLE t (x DOUBLE)");
+        session.run("INSERT INTO t VALUES (1)");
+        session.run("CREATE OR REPLACE VIEW v0 AS SELECT x FROM t");
+        for level in 1..=40 {
+            session.run(&format!(
+                "CREATE VIEW v{level} AS SELECT x + x AS x FROM v{}",
+                level - 1
+            ));
+        }
+        assert_eq!(session.run("SELECT x FROM v40"), ["x", "1099511627776"]);
+        // Deep, too: each adds a hundred calls.
+        let calls =
+            |below: usize| format!("{}x{}", "ABS(".repeat(100), ")".repeat(100)) + &format!(" AS x FROM w{below}");
+        session.run("CREATE VIEW w0 AS SELECT x FROM t");
+        for level in 1..=8 {
+            session.run(&format!("CREATE VIEW w{level} AS SELECT {}", calls(level - 1)));
+        }
+        assert_eq!(session.run("SELECT x FROM w8"), ["x", "1"]);
+        // A computed column beside an outer join keeps each of these from being merged.
+        session.run("CREATE VIEW o0 AS SELECT x + 1 AS x FROM t");
+        for level in 1..=12 {
+            let below = level - 1;
+            session.run(&format!(
+                "CREATE VIEW o{level} AS SELECT o{below}.x + 1 AS x FROM t LEFT JOIN o{below} ON t.x > 0"
+            ));
+        }
+        assert_eq!(session.run("SELECT x FROM o12"), ["x", "14"]);
+    });
+}
+
+#[test]
+fn long_lists_of_everything_are_planned() {
+    with_session(|session| {
+        session.run("CREATE TABLE a (id INT PRIMARY KEY, n INT, KEY (n))");
+        session.run("CREATE TABLE b (id INT PRIMARY KEY)");
+        session.run("INSERT INTO a VALUES (7, 7)");
+        session.run("INSERT INTO b VALUES (1)");
+        let list = |n: usize, item: &dyn Fn(usize) -> String| (0..n).map(item).collect::<String>();
+        for from in ["a", "a JOIN b", "a LEFT JOIN b ON b.id = a.id", "(SELECT * FROM a) a"] {
+            let not_these = list(5_000, &|i| format!(" AND a.id <> {}", i + 10));
+            assert_eq!(
+                session.run(&format!("SELECT a.id FROM {from} WHERE a.n > 0{not_these}")),
+                ["id", "7"]
+            );
+        }
+        let one_of = list(20_000, &|i| format!(" OR a.id = {i}"));
+        assert_eq!(
+            session.run(&format!("SELECT a.id FROM a JOIN b WHERE a.id = -1{one_of}")),
+            ["id", "7"]
+        );
+        let union = list(10_000, &|i| {
+            format!(" UNION {}SELECT 1", if i % 3 == 0 { "ALL " } else { "" })
+        });
+        assert_eq!(session.run(&format!("SELECT 1{union}")).len(), 3);
+        let joins = |n: usize| format!("SELECT 1 FROM b t0{}", list(n - 1, &|i| format!(" JOIN b t{}", i + 1)));
+        assert_eq!(session.run(&joins(61)).len(), 2);
+        assert_eq!(session.error(&joins(62)), 1116);
+    });
+}
+
+#[test]
+fn digits_far_outside_of_a_number_are_none() {
+    with_session(|session| {
+        for digits in ["-2147483649", "-400", "-66", "-9223372036854775808", "-1e308"] {
+            for function in ["ROUND", "TRUNCATE"] {
+                assert_eq!(
+                    session.run(&format!("SELECT {function}(1.5, {digits}) AS x")),
+                    ["x", "0"],
+                    "{digits}"
+                );
+            }
+        }
+        for digits in ["2147483648", "9223372036854775807", "18446744073709551615"] {
+            assert_eq!(
+                session.run(&format!("SELECT ROUND(15e-1, {digits}) AS x")),
+                ["x", "1.5"],
+                "{digits}"
+            );
+        }
+    });
+}
