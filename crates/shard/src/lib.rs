@@ -15,7 +15,7 @@
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
 //!   peers;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
-//! * [`salvage`]: the rows of a damaged directory, as far as they can be read;
+//! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `meters`: what all of this took.
 
 mod api;

@@ -37,7 +37,7 @@ struct Arguments {
 enum Command {
     /// Give the same statements to LatsDB and MySQL
     Compare {
-        /// LatsDB, as HOST:PORT[:USER[:PASSWORD]]
+        /// LatsDB, as `HOST:PORT[:USER[:PASSWORD]]`
         #[arg(long, default_value = "127.0.0.1:3306")]
         latsdb: Server,
         /// MySQL

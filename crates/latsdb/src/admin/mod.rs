@@ -2,8 +2,8 @@
 //!
 //! Both work on a directory that no node uses, and change nothing in it: what recovery writes stays in memory.
 //!
-//! * [`verify`]: opens it as a node would, and compares everything that is there twice;
-//! * [`dump`]: reads what can be read, whatever is damaged, and writes it as SQL.
+//! * [`mod@verify`]: opens it as a node would, and compares everything that is there twice;
+//! * [`mod@dump`]: reads what can be read, whatever is damaged, and writes it as SQL.
 
 mod dump;
 mod literal;

@@ -1,4 +1,4 @@
-//! Which privileges a statement asks for before it runs, as data: [`crate::accounts::checks`] looks whether they are held.
+//! Which privileges a statement asks for before it runs, as data: `accounts::checks` looks whether they are held.
 //!
 //! What the planner plans has no list here: it asks for each table where its name is met, as reading and changing depend on the place.
 
