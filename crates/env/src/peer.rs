@@ -12,7 +12,8 @@
 //!
 //! * the client has closed its end: an orphaned socket belongs to nobody, and the kernel reports nobody as user 0. So the
 //!   state must be ESTABLISHED and the socket must still have its inode;
-//! * the question finds another socket (a listening one has the same port): the answer has to repeat the question;
+//! * the question finds another socket (a listening one has the same port): the answer has to repeat the question, where
+//!   a client that speaks IPv4 from an IPv6 socket (Java does) is answered with mapped addresses;
 //! * the user is not known in this user namespace: the kernel then shows the *overflow* user, who stands for many.
 
 use std::io;
@@ -54,9 +55,9 @@ impl OsUser {
         if !client_ip.is_loopback() || !server_ip.is_loopback() || client_ip.is_ipv4() != server_ip.is_ipv4() {
             return Err(NotKnown::Nobody);
         }
-        let id = socket_id((client_ip, client.port()), (server_ip, server.port()));
-        let answer = ask_kernel(client_ip.is_ipv4(), &id).map_err(NotKnown::CannotAsk)?;
-        match read_answer(&answer, &id)? {
+        let ends = [(client_ip, client.port()), (server_ip, server.port())];
+        let answer = ask_kernel(client_ip.is_ipv4(), &socket_id(ends)).map_err(NotKnown::CannotAsk)?;
+        match read_answer(&answer, ends)? {
             Some(user) => known(user),
             None => Err(NotKnown::Nobody),
         }
@@ -87,8 +88,6 @@ const TCP_ESTABLISHED: u8 = 1;
 const ENOENT: i32 = 2;
 /// `inet_diag_sockid`: two ports, two addresses, interface, cookie.
 const ID_LEN: usize = 48;
-/// Its part that says which socket is meant.
-const FOUR_TUPLE_LEN: usize = 36;
 /// `inet_diag_msg`: family, state, timer, retransmissions; the id; expiry, two queues, user, inode.
 const MESSAGE_LEN: usize = 72;
 const USER_AT: usize = 64;
@@ -96,8 +95,23 @@ const INODE_AT: usize = 68;
 
 type SocketId = [u8; ID_LEN];
 
-/// The socket of `own` end that is connected to the `other` one, on any interface and with any cookie.
-fn socket_id(own: (IpAddr, u16), other: (IpAddr, u16)) -> SocketId {
+/// A socket's own end and the one that it is connected to; IPv4 as such, not mapped.
+type Ends = [(IpAddr, u16); 2];
+
+/// The ends that a message of the kernel tells.
+fn ends_of(message: &[u8]) -> Ends {
+    let is_ipv6 = u16::from(message[0]) == AddressFamily::INET6.as_raw();
+    let id = &message[4..4 + ID_LEN];
+    let address = |at: usize| match is_ipv6 {
+        true => IpAddr::from(<[u8; 16]>::try_from(&id[at..at + 16]).expect("sixteen bytes")).to_canonical(),
+        false => IpAddr::from(<[u8; 4]>::try_from(&id[at..at + 4]).expect("four bytes")),
+    };
+    let port = |at: usize| u16::from_be_bytes([id[at], id[at + 1]]);
+    [(address(4), port(0)), (address(20), port(2))]
+}
+
+/// The socket with these ends, on any interface and with any cookie.
+fn socket_id([own, other]: Ends) -> SocketId {
     let mut id = [0; ID_LEN];
     id[0..2].copy_from_slice(&own.1.to_be_bytes());
     id[2..4].copy_from_slice(&other.1.to_be_bytes());
@@ -143,7 +157,7 @@ fn ask_kernel(is_ipv4: bool, id: &SocketId) -> io::Result<Vec<u8>> {
 }
 
 /// The user of the socket that was asked for; none where there is no such socket, or not in a state that vouches for him.
-fn read_answer(answer: &[u8], asked: &SocketId) -> Result<Option<u32>, NotKnown> {
+fn read_answer(answer: &[u8], asked: Ends) -> Result<Option<u32>, NotKnown> {
     let cannot = |error: io::Error| NotKnown::CannotAsk(error);
     let short = || cannot(io::Error::other("a short answer of sock_diag"));
     let number = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?)) };
@@ -157,7 +171,7 @@ fn read_answer(answer: &[u8], asked: &SocketId) -> Result<Option<u32>, NotKnown>
             let message = answer
                 .get(NLMSG_HEADER_LEN..NLMSG_HEADER_LEN + MESSAGE_LEN)
                 .ok_or_else(short)?;
-            let is_asked = message[4..4 + FOUR_TUPLE_LEN] == asked[..FOUR_TUPLE_LEN];
+            let is_asked = ends_of(message) == asked;
             let is_open = message[1] == TCP_ESTABLISHED;
             let (user, inode) = (number(NLMSG_HEADER_LEN + USER_AT), number(NLMSG_HEADER_LEN + INODE_AT));
             Ok(user.filter(|_| is_asked && is_open && inode.is_some_and(|inode| inode != 0)))
@@ -199,6 +213,26 @@ mod tests {
     }
 
     #[test]
+    fn a_client_of_two_families_is_known() {
+        // What Java's runtime makes of an address of IPv4.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            unreachable!("bound to IPv4")
+        };
+        let Ok(client) = net::socket(AddressFamily::INET6, SocketType::STREAM, None) else {
+            return; // no IPv6 here
+        };
+        let mapped = std::net::SocketAddrV6::new(address.ip().to_ipv6_mapped(), address.port(), 0, 0);
+        net::connect(&client, &mapped).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        match at(&server) {
+            Ok(user) => assert_eq!(user, OsUser::of_this_process()),
+            Err(NotKnown::CannotAsk(error)) => eprintln!("not tested, sock_diag is not available: {error}"),
+            Err(NotKnown::Nobody) => panic!("an open connection has a user"),
+        }
+    }
+
+    #[test]
     fn a_client_that_has_closed_its_end_is_nobody_and_not_the_superuser() {
         let (client, server) = ends("127.0.0.1:0").unwrap();
         drop(client);
@@ -222,10 +256,12 @@ mod tests {
 
     #[test]
     fn answers_that_do_not_repeat_the_question_name_nobody() {
-        let id = socket_id(([127, 0, 0, 1].into(), 40_000), ([127, 0, 0, 1].into(), 3306));
+        let ends: Ends = [([127, 0, 0, 1].into(), 40_000), ([127, 0, 0, 1].into(), 3306)];
+        let id = socket_id(ends);
         let answer = |state: u8, id: &SocketId, inode: u32| {
             let mut bytes = vec![0; NLMSG_HEADER_LEN + MESSAGE_LEN];
             bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+            bytes[NLMSG_HEADER_LEN] = AddressFamily::INET.as_raw() as u8;
             bytes[NLMSG_HEADER_LEN + 1] = state;
             bytes[NLMSG_HEADER_LEN + 4..NLMSG_HEADER_LEN + 4 + ID_LEN].copy_from_slice(id);
             bytes[NLMSG_HEADER_LEN + USER_AT..][..4].copy_from_slice(&1000_u32.to_ne_bytes());
@@ -234,11 +270,11 @@ mod tests {
         };
         let mut other = id;
         other[0] ^= 1;
-        assert_eq!(read_answer(&answer(1, &id, 5), &id).unwrap(), Some(1000));
-        assert_eq!(read_answer(&answer(4, &id, 5), &id).unwrap(), None);
-        assert_eq!(read_answer(&answer(1, &id, 0), &id).unwrap(), None);
-        assert_eq!(read_answer(&answer(1, &other, 5), &id).unwrap(), None);
-        assert!(read_answer(&answer(1, &id, 5)[..60], &id).is_err());
-        assert!(read_answer(&[], &id).is_err());
+        assert_eq!(read_answer(&answer(1, &id, 5), ends).unwrap(), Some(1000));
+        assert_eq!(read_answer(&answer(4, &id, 5), ends).unwrap(), None);
+        assert_eq!(read_answer(&answer(1, &id, 0), ends).unwrap(), None);
+        assert_eq!(read_answer(&answer(1, &other, 5), ends).unwrap(), None);
+        assert!(read_answer(&answer(1, &id, 5)[..60], ends).is_err());
+        assert!(read_answer(&[], ends).is_err());
     }
 }
