@@ -198,9 +198,11 @@ pub fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
             copy_dir(&entry.path(), &target)?;
-        } else {
+        } else if kind.is_file() {
+            // A killed server leaves its Unix socket behind.
             write_sparse(&target, &fs::read(entry.path())?)?;
         }
     }
