@@ -39,10 +39,12 @@ def nested_derived(levels):
 
 
 class Statement:
-    """`sql` runs again and again; `series` is run once per connection before it; `prepared` is prepared instead of run."""
+    """`sql` runs again and again; `series` is run once per connection before it; `prepared` is prepared instead of run.
+    `is_known`: does not hold the bounds of an unoptimized build yet, as its functions do not give way inside one call."""
 
-    def __init__(self, name, sql, series=(), prepared=0, multi=False):
+    def __init__(self, name, sql, series=(), prepared=0, multi=False, is_known=False):
         self.name, self.sql, self.series, self.prepared, self.multi = name, sql, series, prepared, multi
+        self.is_known = is_known
 
 
 def statements():
@@ -52,10 +54,10 @@ def statements():
         Statement("LOCATE of 400 kB in 2 MB", "SELECT LOCATE(CONCAT(REPEAT('a',400000),'b'), REPEAT('a',2000000))"),
         Statement("REPLACE in 30 MB", "SELECT LENGTH(REPLACE(REPEAT('ab',15000000),'a','bcd'))"),
         Statement("LIKE over 10 MB", "SELECT REPEAT('a',10000000) LIKE '%a%a%a%a%b'"),
-        Statement("REGEXP over 30 MB", "SELECT REPEAT('ab',15000000) REGEXP '(a|b)*c'"),
-        Statement("UPPER and REVERSE of 60 MB", "SELECT LENGTH(UPPER(REVERSE(REPEAT('ab',30000000))))"),
-        Statement("SHA2 of 60 MB", "SELECT SHA2(REPEAT('a',60000000),512)"),
-        Statement("COMPRESS of 60 MB", "SELECT LENGTH(COMPRESS(REPEAT('abcdefg',8000000)))"),
+        Statement("REGEXP over 30 MB", "SELECT REPEAT('ab',15000000) REGEXP '(a|b)*c'", is_known=True),
+        Statement("UPPER and REVERSE of 60 MB", "SELECT LENGTH(UPPER(REVERSE(REPEAT('ab',30000000))))", is_known=True),
+        Statement("SHA2 of 60 MB", "SELECT SHA2(REPEAT('a',60000000),512)", is_known=True),
+        Statement("COMPRESS of 60 MB", "SELECT LENGTH(COMPRESS(REPEAT('abcdefg',8000000)))", is_known=True),
         Statement("JSON document of 60 MB", "SELECT JSON_LENGTH(CONCAT('[1', REPEAT(',1',30000000), ']'))"),
         Statement("GROUP_CONCAT with ORDER BY", "SELECT LENGTH(GROUP_CONCAT(s ORDER BY v)) FROM many",
                   series=["SET group_concat_max_len=50000000"]),
@@ -81,7 +83,7 @@ def statements():
         Statement("CONCAT of 30 strings of 60 MB",
                   "SELECT LENGTH(CONCAT(" + ",".join(["REPEAT('a',60000000)"] * 30) + "))", series=["SET max_allowed_packet=1073741824"]),
         Statement("20 variables of 60 MB", "DO 1", series=[f"SET @v{n} = REPEAT('a',60000000)" for n in range(20)]),
-        Statement("1,000 prepared statements of 200 kB", "SELECT 1 IN (" + ",".join(["1"] * 100_000) + ")", prepared=1000),
+        Statement("1,000 prepared statements of 200 kB", "SELECT 1 IN (" + ",".join(["1"] * 100_000) + ")", prepared=1000, is_known=True),
         Statement("ALTER that copies all rows", "ALTER TABLE many_{n} ADD COLUMN x{i} INT DEFAULT (v+1)",
                   series=["DROP TABLE IF EXISTS many_{n}", "CREATE TABLE many_{n} AS SELECT * FROM many"]),
         Statement("INSERT of all rows, rolled back", "INSERT INTO copy_{n} SELECT * FROM many",

@@ -89,23 +89,24 @@ impl MemoryBudget {
 
     /// Takes `bytes` if they fit under the limit; they are given back when the reservation is dropped.
     pub fn reserve(self: &Arc<Self>, purpose: MemoryUse, bytes: u64) -> Result<Reservation, MemoryLimit> {
-        let mut reservation = Reservation {
+        let mut reservation = self.nothing_yet(purpose);
+        reservation.grow(bytes)?;
+        Ok(reservation)
+    }
+
+    /// A reservation of nothing, to grow later. There is one at the limit, too: whoever begins there may only read.
+    pub fn nothing_yet(self: &Arc<Self>, purpose: MemoryUse) -> Reservation {
+        Reservation {
             budget: Arc::clone(self),
             purpose,
             bytes: 0,
-        };
-        reservation.grow(bytes)?;
-        Ok(reservation)
+        }
     }
 
     /// Like [`reserve`](Self::reserve), with a small allowance above the limit: for deletes and other work that frees memory
     /// in the end, so that a full database can be emptied.
     pub fn reserve_to_shrink(self: &Arc<Self>, purpose: MemoryUse, bytes: u64) -> Result<Reservation, MemoryLimit> {
-        let mut reservation = Reservation {
-            budget: Arc::clone(self),
-            purpose,
-            bytes: 0,
-        };
+        let mut reservation = self.nothing_yet(purpose);
         reservation.grow_to_shrink(bytes)?;
         Ok(reservation)
     }
@@ -238,6 +239,14 @@ mod tests {
         assert!(delete.grow_to_shrink(64 << 20).is_err());
         budget.charge(MemoryUse::Rows, -5000);
         assert_eq!(budget.used(), 100);
+    }
+
+    #[test]
+    fn a_transaction_may_begin_while_the_limit_is_exceeded() {
+        let budget = MemoryBudget::new(1000);
+        budget.charge(MemoryUse::Rows, 5000);
+        let mut memory = budget.nothing_yet(MemoryUse::Transactions);
+        assert!(memory.grow(1).is_err());
     }
 
     #[test]

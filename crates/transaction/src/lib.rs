@@ -152,10 +152,7 @@ pub struct Transaction {
 impl Transaction {
     pub fn begin(participant: Arc<dyn Participant>, options: Options) -> Transaction {
         let store = participant.store();
-        let memory = store
-            .memory()
-            .reserve(MemoryUse::Transactions, 0)
-            .expect("nothing fits under every limit");
+        let memory = store.memory().nothing_yet(MemoryUse::Transactions);
         let locks = store.locks().transaction();
         Transaction {
             participant,

@@ -266,7 +266,15 @@ pub const SUITES: &[Suite] = &[
             python
                 .arg(context.root.join("tests/robustness/suite.py"))
                 .args(["--seconds", "2", "--attackers", "2", "--rows", "20000"])
-                .args(["--wait-max", "2000", "--kill-max", "5000", "--resident-max", "1024"]);
+                .args([
+                    "--wait-max",
+                    "2000",
+                    "--without-known",
+                    "--kill-max",
+                    "5000",
+                    "--resident-max",
+                    "1024",
+                ]);
             Ok(python)
         },
     },
