@@ -19,11 +19,13 @@
 //! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
 //! * [`alloc`]: the allocator that counts;
 //! * [`stack`]: how much of it is left;
+//! * [`bulk`]: long strings in pieces;
 //! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
 
 #![deny(unsafe_code)]
 
 pub mod alloc;
+pub mod bulk;
 pub mod current;
 pub mod memory;
 pub mod probe;

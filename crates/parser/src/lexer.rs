@@ -6,6 +6,8 @@
 //! Whether a word is a keyword depends, as in MySQL, on what touches it: after a dot it is always a name (`t.select`), before
 //! one too (`select.a`), and some function names are keywords only when `(` follows at once.
 
+use governor::bulk;
+
 use crate::SqlMode;
 use crate::keywords::{self, Class, Kw};
 
@@ -163,7 +165,12 @@ impl<'a> Lexer<'a> {
         loop {
             let byte = *self.text.get(self.pos)?;
             match byte {
-                b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.pos += 1,
+                b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => {
+                    self.pos += 1;
+                    if self.pos.is_multiple_of(bulk::PIECE) {
+                        governor::pause();
+                    }
+                }
                 b'#' => self.skip_line(),
                 b'-' if self.peek(1) == b'-' && self.pos + 2 >= self.text.len() => self.skip_line(),
                 b'-' if self.peek(1) == b'-' && (self.peek(2) <= b' ' || self.peek(2) == 0x7f) => self.skip_line(),
@@ -189,6 +196,9 @@ impl<'a> Lexer<'a> {
                 break;
             }
             self.pos += 1;
+            if self.pos.is_multiple_of(bulk::PIECE) {
+                governor::pause();
+            }
         }
     }
 
@@ -239,7 +249,10 @@ impl<'a> Lexer<'a> {
                     self.pos += 2;
                     may_nest = false;
                 }
-                Some(_) => self.pos += 1,
+                Some(_) => {
+                    self.pos += 1;
+                    governor::pause();
+                }
             }
         }
     }
@@ -251,6 +264,9 @@ impl<'a> Lexer<'a> {
             .is_some_and(|&byte| CLASSES[byte as usize].in_word())
         {
             self.pos += 1;
+            if self.pos.is_multiple_of(bulk::PIECE) {
+                governor::pause();
+            }
         }
     }
 
@@ -309,7 +325,8 @@ impl<'a> Lexer<'a> {
                 _ => (Tok::BitNumber, |digit| matches!(digit, b'0' | b'1')),
             };
             self.pos += 2;
-            let digits = self.text[self.pos..].iter().take_while(|byte| is_digit(byte)).count();
+            let digits = bulk::pieces(&self.text[self.pos..]).flatten();
+            let digits = digits.take_while(|byte| is_digit(byte)).count();
             self.pos += digits;
             if digits > 0 && !CLASSES[self.peek(0) as usize].in_word() {
                 return self.token(kind, start);
@@ -331,6 +348,9 @@ impl<'a> Lexer<'a> {
     fn skip_digits(&mut self) {
         while self.peek(0).is_ascii_digit() {
             self.pos += 1;
+            if self.pos.is_multiple_of(bulk::PIECE) {
+                governor::pause();
+            }
         }
     }
 
@@ -368,7 +388,8 @@ impl<'a> Lexer<'a> {
             Tok::HexString => u8::is_ascii_hexdigit,
             _ => |digit| matches!(digit, b'0' | b'1'),
         };
-        let digits = self.text[self.pos..].iter().take_while(|byte| is_digit(byte)).count();
+        let digits = bulk::pieces(&self.text[self.pos..]).flatten();
+        let digits = digits.take_while(|byte| is_digit(byte)).count();
         self.pos += digits;
         let whole = self.peek(0) == b'\'' && (kind == Tok::BitString || digits % 2 == 0);
         if whole {
@@ -389,7 +410,7 @@ impl<'a> Lexer<'a> {
         self.pos += 1;
         loop {
             let rest = &self.text[self.pos..];
-            let Some(ordinary) = find_either(rest, quote, backslash) else {
+            let Some(ordinary) = find_either_in_pieces(rest, quote, backslash) else {
                 self.pos = self.text.len();
                 return self.token(Tok::Bad, start);
             };
@@ -547,6 +568,16 @@ static CLASSES: [ByteClass; 256] = {
     classes
 };
 
+fn find_either_in_pieces(bytes: &[u8], a: u8, b: u8) -> Option<usize> {
+    for (number, piece) in bytes.chunks(bulk::PIECE).enumerate() {
+        if let Some(at) = find_either(piece, a, b) {
+            return Some(number * bulk::PIECE + at);
+        }
+        governor::pause();
+    }
+    None
+}
+
 /// Position of the first byte that is `a` or `b`, looking at eight at a time.
 fn find_either(bytes: &[u8], a: u8, b: u8) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -568,7 +599,7 @@ fn find_either(bytes: &[u8], a: u8, b: u8) -> Option<usize> {
 /// Takes doubled quotes and backslash escapes out of what stood between the quotes.
 pub(crate) fn unescape(inner: &[u8], quote: u8, backslash: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(inner.len());
-    let mut bytes = inner.iter().copied();
+    let mut bytes = bulk::pieces(inner).flatten().copied();
     while let Some(byte) = bytes.next() {
         if byte == quote {
             // The lexer saw to it that a second one follows.

@@ -10,6 +10,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use governor::bulk;
+
 /// What stands in place of a secret, as MySQL writes it.
 const PLACEHOLDER: &[u8] = b"<secret>";
 
@@ -64,6 +66,7 @@ fn secrets_below(text: &[u8], depth: usize) -> Vec<Range<usize>> {
     let (mut identified, mut expects) = (false, Expects::Nothing);
     let mut at = 0;
     while let Some((token, kind)) = next_token(text, at) {
+        governor::pause();
         at = token.end;
         let bytes = &text[token.clone()];
         let is = |word: &str| bytes.eq_ignore_ascii_case(word.as_bytes());
@@ -116,11 +119,23 @@ fn secrets_below(text: &[u8], depth: usize) -> Vec<Range<usize>> {
 
 /// A quick look: most statements hold neither word.
 fn mentions_secrets(text: &[u8]) -> bool {
-    let has = |word: &[u8]| {
+    let has = |text: &[u8], word: &[u8]| {
         text.windows(word.len())
             .any(|window| window[0].eq_ignore_ascii_case(&word[0]) && window.eq_ignore_ascii_case(word))
     };
-    has(b"IDENTIFIED") || has(b"PASSWORD")
+    let mut from = 0;
+    loop {
+        // A word may begin in this piece and end in the next.
+        let end = text.len().min(from + bulk::PIECE + b"IDENTIFIED".len());
+        if has(&text[from..end], b"IDENTIFIED") || has(&text[from..end], b"PASSWORD") {
+            return true;
+        }
+        if end == text.len() {
+            return false;
+        }
+        from += bulk::PIECE;
+        governor::pause();
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -187,6 +202,7 @@ fn quoted_length(text: &[u8]) -> usize {
     let quote = text[0];
     let mut at = 1;
     while at < text.len() {
+        governor::pause();
         match text[at] {
             b'\\' if quote != b'`' => at += 2,
             byte if byte == quote && text.get(at + 1) == Some(&quote) => at += 2,

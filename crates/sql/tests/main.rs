@@ -14,5 +14,6 @@ mod nesting;
 mod prepared;
 mod processes;
 mod scaling;
+mod stretches;
 mod support;
 mod time_limits;

@@ -1,5 +1,7 @@
 //! Constants: strings, numbers, bits, temporal literals.
 
+use governor::bulk;
+
 use super::{PResult, Parser};
 use crate::SqlMode;
 use crate::ast::*;
@@ -52,7 +54,7 @@ impl<'a> Parser<'a> {
         let mut joined = first.into_vec();
         while self.at_tok(Tok::String) {
             let token = self.bump();
-            joined.extend_from_slice(&self.string_value(token));
+            bulk::append(&mut joined, &self.string_value(token));
         }
         Ok(joined.into())
     }
@@ -280,8 +282,12 @@ fn nibble(digit: u8) -> u8 {
 /// An odd number of digits begins with half a byte.
 fn hex_value(digits: &[u8]) -> Box<[u8]> {
     let (half, whole) = digits.split_at(digits.len() % 2);
-    let bytes = whole.chunks_exact(2).map(|pair| nibble(pair[0]) << 4 | nibble(pair[1]));
-    half.iter().map(|&digit| nibble(digit)).chain(bytes).collect()
+    let mut bytes = Vec::with_capacity(digits.len().div_ceil(2));
+    bytes.extend(half.iter().map(|&digit| nibble(digit)));
+    for piece in bulk::pieces(whole) {
+        bytes.extend(piece.chunks_exact(2).map(|pair| nibble(pair[0]) << 4 | nibble(pair[1])));
+    }
+    bytes.into()
 }
 
 /// Right aligned: the first byte may be incomplete.
@@ -289,7 +295,10 @@ fn bit_value(digits: &[u8]) -> Box<[u8]> {
     let (part, whole) = digits.split_at(digits.len() % 8);
     let byte = |bits: &[u8]| bits.iter().fold(0u8, |value, bit| value << 1 | (bit - b'0'));
     let first = (!part.is_empty()).then(|| byte(part));
-    first.into_iter().chain(whole.chunks_exact(8).map(byte)).collect()
+    let mut bytes = Vec::with_capacity(digits.len().div_ceil(8));
+    bytes.extend(first);
+    bulk::pieces(whole).for_each(|piece| bytes.extend(piece.chunks_exact(8).map(byte)));
+    bytes.into()
 }
 
 /// The bytes between the quotes of a string token, unescaped.
@@ -301,7 +310,7 @@ fn string_value(text: &[u8], token: Token, mode: SqlMode) -> Box<[u8]> {
     if token.escaped {
         lexer::unescape(inner, text[0], !mode.no_backslash_escapes).into()
     } else {
-        inner.into()
+        bulk::copy(inner).into()
     }
 }
 

@@ -189,7 +189,8 @@ impl<'a> Parser<'a> {
             }
             near.push(char);
         }
-        let line = 1 + self.text[..offset].iter().filter(|&&byte| byte == b'\n').count() as u32;
+        let lines = |piece: &[u8]| piece.iter().filter(|&&byte| byte == b'\n').count() as u32;
+        let line = 1 + governor::bulk::pieces(&self.text[..offset]).map(lines).sum::<u32>();
         (near.into(), line)
     }
 

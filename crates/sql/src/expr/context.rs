@@ -12,6 +12,7 @@ use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use crate::exec::Runtime;
+use crate::expr::pattern::Pattern;
 use crate::sql_mode::SqlMode;
 
 /// The variables of the session that expressions look at.
@@ -216,7 +217,7 @@ pub struct StatementContext<'a> {
     row_number: Cell<u64>,
     /// The generators of `RAND(seed)`, by the address of the call.
     seeded: RefCell<HashMap<usize, RandomState>>,
-    patterns: RefCell<HashMap<PatternKey, regex::Regex>>,
+    patterns: RefCell<HashMap<PatternKey, Pattern>>,
 }
 
 /// What a compiled regular expression depends on: its text, and its flags.
@@ -343,13 +344,13 @@ impl<'a> StatementContext<'a> {
         &self,
         text: &str,
         flags: &str,
-        compile: impl FnOnce() -> SqlResult<regex::Regex>,
-        work: impl FnOnce(&regex::Regex) -> R,
+        compile: impl FnOnce() -> SqlResult<Pattern>,
+        work: impl FnOnce(&Pattern) -> SqlResult<R>,
     ) -> SqlResult<R> {
         const MOST_PATTERNS: usize = 64;
         let key = (text.to_owned(), flags.to_owned());
         if let Some(pattern) = self.patterns.borrow().get(&key) {
-            return Ok(work(pattern));
+            return work(pattern);
         }
         let pattern = compile()?;
         let result = work(&pattern);
@@ -358,7 +359,7 @@ impl<'a> StatementContext<'a> {
             patterns.clear();
         }
         patterns.insert(key, pattern);
-        Ok(result)
+        result
     }
 }
 

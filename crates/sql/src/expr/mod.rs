@@ -33,6 +33,7 @@ pub mod convert;
 pub mod display;
 pub mod eval;
 pub mod functions;
+mod pattern;
 pub mod scope;
 pub mod walk;
 

@@ -1,5 +1,7 @@
 //! A session for tests of expressions: everything that functions ask for, from memory.
 
+pub mod long_calls;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use governor::bulk;
+
+use crate::value::utf8;
+
 /// What the bytes 0x80 to 0x9F mean. The five that code page 1252 leaves out are the C1 controls.
 const HIGH_CONTROLS: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}', //
@@ -24,8 +28,12 @@ pub(crate) fn char_of(byte: u8) -> char {
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if text.is_ascii() => Cow::Borrowed(text),
-        _ => Cow::Owned(bytes.iter().copied().map(char_of).collect()),
+    match utf8(bytes) {
+        Ok(text) if super::is_ascii(bytes) => Cow::Borrowed(text),
+        _ => {
+            let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+            bulk::pieces(bytes).for_each(|piece| text.extend(piece.iter().copied().map(char_of)));
+            Cow::Owned(text)
+        }
     }
 }

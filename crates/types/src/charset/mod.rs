@@ -10,9 +10,11 @@ pub(crate) mod latin1;
 use std::borrow::Cow;
 use std::fmt;
 
+use governor::bulk;
 use serde::{Deserialize, Serialize};
 
 use crate::collation::CollationId;
+use crate::value::utf8;
 
 /// A character set of the server. MySQL's other character sets are refused by name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
@@ -125,19 +127,25 @@ impl CharsetId {
 
     /// The offset in `text` of the first character that this character set lacks.
     pub fn first_foreign(self, text: &str) -> Option<usize> {
-        if text.is_ascii() || self.max_bytes_per_char() == 4 || self == CharsetId::BINARY {
+        if self.max_bytes_per_char() == 4 || self == CharsetId::BINARY {
             return None;
         }
-        text.char_indices().find(|&(_, c)| !self.contains(c)).map(|(at, _)| at)
+        let mut before = 0;
+        for piece in bulk::text_pieces(text) {
+            let foreign = || piece.char_indices().find(|&(_, c)| !self.contains(c));
+            if !piece.is_ascii()
+                && let Some((at, _)) = foreign()
+            {
+                return Some(before + at);
+            }
+            before += piece.len();
+        }
+        None
     }
 
     /// The text that `bytes` of the wire mean. `binary` has no characters: its bytes are read as UTF-8.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>, InvalidBytes> {
-        let utf8 = |bytes| {
-            std::str::from_utf8(bytes).map_err(|e| InvalidBytes {
-                position: e.valid_up_to(),
-            })
-        };
+        let utf8 = |bytes| utf8(bytes).map_err(|position| InvalidBytes { position });
         match self {
             CharsetId::UTF8MB4 | CharsetId::BINARY => utf8(bytes).map(Cow::Borrowed),
             CharsetId::UTF8MB3 => {
@@ -148,30 +156,37 @@ impl CharsetId {
                 }
             }
             CharsetId::LATIN1 => Ok(latin1::decode(bytes)),
-            CharsetId::ASCII => match bytes.iter().position(|b| !b.is_ascii()) {
-                None => utf8(bytes).map(Cow::Borrowed),
-                Some(position) => Err(InvalidBytes { position }),
+            CharsetId::ASCII => match is_ascii(bytes) {
+                true => utf8(bytes).map(Cow::Borrowed),
+                false => Err(InvalidBytes {
+                    position: bytes.iter().position(|b| !b.is_ascii()).unwrap_or(bytes.len()),
+                }),
             },
         }
     }
 
     /// The bytes of `text` in this character set; a character that it lacks becomes `?`.
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
-        if self == CharsetId::UTF8MB4 || self == CharsetId::BINARY || text.is_ascii() {
+        if self == CharsetId::UTF8MB4 || self == CharsetId::BINARY || is_ascii(text.as_bytes()) {
             return Cow::Borrowed(text.as_bytes());
         }
+        let bytes = |byte_of: fn(char) -> Option<u8>| {
+            let mut out = Vec::with_capacity(text.len());
+            for piece in bulk::text_pieces(text) {
+                out.extend(piece.chars().map(|c| byte_of(c).unwrap_or(b'?')));
+            }
+            Cow::Owned(out)
+        };
         match self {
-            CharsetId::LATIN1 => Cow::Owned(text.chars().map(|c| latin1::byte_of(c).unwrap_or(b'?')).collect()),
-            CharsetId::ASCII => Cow::Owned(
-                text.chars()
-                    .map(|c| if c.is_ascii() { c as u8 } else { b'?' })
-                    .collect(),
-            ),
+            CharsetId::LATIN1 => bytes(latin1::byte_of),
+            CharsetId::ASCII => bytes(|c| c.is_ascii().then_some(c as u8)),
             _ => match self.first_foreign(text) {
                 None => Cow::Borrowed(text.as_bytes()),
                 Some(_) => {
                     let known = |c| if self.contains(c) { c } else { '?' };
-                    Cow::Owned(text.chars().map(known).collect::<String>().into_bytes())
+                    let mut out = String::with_capacity(text.len());
+                    bulk::text_pieces(text).for_each(|piece| out.extend(piece.chars().map(known)));
+                    Cow::Owned(out.into_bytes())
                 }
             },
         }
@@ -196,7 +211,16 @@ impl fmt::Display for CharsetId {
 /// The number of characters of UTF-8 `text`.
 pub fn char_count(text: &[u8]) -> usize {
     // A character is one byte that is not a continuation byte (0b10xx_xxxx, as a signed byte below -0x40).
-    text.iter().filter(|&&b| (b as i8) >= -0x40).count()
+    let count = |piece: &[u8]| piece.iter().filter(|&&b| (b as i8) >= -0x40).count();
+    match text.len() <= bulk::PIECE {
+        true => count(text),
+        false => bulk::pieces(text).map(count).sum(),
+    }
+}
+
+/// Whether all bytes are ASCII; looked at in pieces.
+pub fn is_ascii(bytes: &[u8]) -> bool {
+    bulk::pieces(bytes).all(<[u8]>::is_ascii)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `UPPER()` and `LOWER()`: one character for one, by the version of Unicode that the collation goes with.
 
+use governor::bulk;
+
 use super::CollationId;
 use crate::charset::CharsetId;
 
@@ -49,29 +51,34 @@ fn maps(collation: CollationId) -> (&'static CaseMap, &'static CaseMap) {
 }
 
 pub(super) fn to_upper(collation: CollationId, text: &str) -> String {
-    if text.is_ascii() && collation != CollationId::BINARY {
-        return text.to_ascii_uppercase();
-    }
-    apply(collation, maps(collation).0, text)
+    apply(collation, maps(collation).0, text, str::make_ascii_uppercase)
 }
 
 pub(super) fn to_lower(collation: CollationId, text: &str) -> String {
-    if text.is_ascii() && collation != CollationId::BINARY {
-        return text.to_ascii_lowercase();
-    }
-    apply(collation, maps(collation).1, text)
+    apply(collation, maps(collation).1, text, str::make_ascii_lowercase)
 }
 
-fn apply(collation: CollationId, map: &CaseMap, text: &str) -> String {
-    match collation.charset() {
-        CharsetId::BINARY => text.to_owned(),
-        // MySQL's latin1 maps the letters from U+00C0 on that have both cases there, and none of code page 1252's others.
-        CharsetId::LATIN1 => text
-            .chars()
-            .map(|c| if in_latin1_pairs(c) { map.map(c) } else { c })
-            .collect(),
-        _ => text.chars().map(|c| map.map(c)).collect(),
+/// `ascii` does what the map does to ASCII.
+fn apply(collation: CollationId, map: &CaseMap, text: &str, ascii: fn(&mut str)) -> String {
+    let charset = collation.charset();
+    if charset == CharsetId::BINARY {
+        return bulk::copy_text(text);
     }
+    let mut out = String::with_capacity(text.len());
+    for piece in bulk::text_pieces(text) {
+        if piece.is_ascii() {
+            let begin = out.len();
+            out.push_str(piece);
+            ascii(&mut out[begin..]);
+            continue;
+        }
+        match charset {
+            // MySQL's latin1 maps the letters from U+00C0 on that have both cases there, and none of code page 1252's others.
+            CharsetId::LATIN1 => out.extend(piece.chars().map(|c| if in_latin1_pairs(c) { map.map(c) } else { c })),
+            _ => out.extend(piece.chars().map(|c| map.map(c))),
+        }
+    }
+    out
 }
 
 fn in_latin1_pairs(c: char) -> bool {

@@ -1,5 +1,7 @@
 //! Walking UTF-8 that may not be UTF-8: a byte that starts no character counts as one U+FFFD.
 
+use governor::bulk;
+
 /// The character at `at` and how many bytes it takes. `at` is inside `text`.
 #[inline]
 pub(super) fn decode(text: &[u8], at: usize) -> (u32, usize) {
@@ -28,10 +30,16 @@ pub(super) fn decode(text: &[u8], at: usize) -> (u32, usize) {
 
 /// The offset of the character number `chars`, or the length of the text when it has fewer.
 pub(super) fn offset_of(text: &[u8], chars: usize) -> usize {
-    let mut at = 0;
+    let (mut at, mut look) = (0, bulk::PIECE);
     for _ in 0..chars {
         if at >= text.len() {
             break;
+        }
+        if at >= look {
+            look = at + bulk::PIECE;
+            if !governor::go_on() {
+                break;
+            }
         }
         at += decode(text, at).1;
     }
@@ -48,7 +56,9 @@ pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
 #[inline]
 pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
-    let mut at = 0;
+    let mut at = super::bytes::equal_pieces(a, b);
+    // Where it ended early, no more is looked at.
+    let len = len.min(at + bulk::PIECE);
     while at + 8 <= len {
         let different = word_at(a, at) ^ word_at(b, at);
         if different != 0 {

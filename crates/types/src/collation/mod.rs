@@ -36,6 +36,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
+use governor::bulk;
 use serde::{Deserialize, Serialize};
 
 pub use names::UnknownCollation;
@@ -86,7 +87,7 @@ impl CollationId {
     /// The order of two strings.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self.family() {
-            Family::Bytes => a.cmp(b),
+            Family::Bytes => bytes::compare(a, b),
             Family::Utf8 => bytes::compare_padded(a, b),
             Family::Weights(weights) => weights.compare(a, b),
         }
@@ -94,8 +95,8 @@ impl CollationId {
 
     pub fn equal(self, a: &[u8], b: &[u8]) -> bool {
         match self.family() {
-            Family::Bytes => a == b,
-            _ => a == b || self.compare(a, b) == Ordering::Equal,
+            Family::Bytes => bytes::equal(a, b),
+            _ => bytes::equal(a, b) || self.compare(a, b) == Ordering::Equal,
         }
     }
 
@@ -104,7 +105,7 @@ impl CollationId {
     /// This is the form of index keys, so it is part of the format on disk.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         match self.family() {
-            Family::Bytes => out.extend_from_slice(text),
+            Family::Bytes => bulk::append(out, text),
             Family::Utf8 => bytes::padded_key(text, out),
             Family::Weights(weights) => weights.sort_key(text, out),
         }
@@ -121,8 +122,8 @@ impl CollationId {
     /// Feeds the hasher; strings that are [`equal`](Self::equal) feed it alike.
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
         match self.family() {
-            Family::Bytes => state.write(text),
-            Family::Utf8 => state.write(bytes::trim_spaces(text)),
+            Family::Bytes => bytes::hash(text, state),
+            Family::Utf8 => bytes::hash(bytes::trim_spaces(text), state),
             Family::Weights(weights) => weights.hash(text, state),
         }
         state.write_u8(0xFF);
@@ -172,7 +173,7 @@ impl CollationId {
     /// Appends MySQL's `WEIGHT_STRING(text)` to `out`.
     pub fn weight_string(self, text: &[u8], out: &mut Vec<u8>) {
         match self.family() {
-            Family::Bytes => out.extend_from_slice(text),
+            Family::Bytes => bulk::append(out, text),
             Family::Utf8 => bytes::weight_string(self, text, out),
             Family::Weights(weights) => weights.weight_string(text, out),
         }

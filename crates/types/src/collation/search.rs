@@ -71,6 +71,9 @@ fn find_long(haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
     let mut window = Window::new();
     let end = from.checked_add(needle.len()).filter(|end| *end <= haystack.len())?;
     for (&byte, &of_needle) in haystack[from..end].iter().zip(needle) {
+        if !governor::go_on() {
+            return None;
+        }
         window.enter(weight(byte));
         wanted.enter(weight(of_needle));
     }

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
+use governor::bulk;
+
 use super::key::{KeyCodes, KeySink};
 use super::rolling::{self, Window};
 use super::table::{self, EightBit, General};
@@ -133,8 +135,14 @@ impl Weights {
 
     fn compare_primary(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
         let len = a.len().min(b.len());
-        let mut at = 0;
+        let (mut at, mut look) = (0, bulk::PIECE);
         while at < len {
+            if at >= look {
+                look = at + bulk::PIECE;
+                if !governor::go_on() {
+                    return Ordering::Equal;
+                }
+            }
             if self.folds_case && at + 8 <= len {
                 let (x, y) = (chars::word_at(a, at), chars::word_at(b, at));
                 if (x | y) & HIGH_BITS == 0 && fold_ascii(x) == fold_ascii(y) {
@@ -206,8 +214,14 @@ impl Weights {
         let padded = self.pad == Pad::PadSpace;
         let mut spaces = 0;
         let mut expansion = Expansion::EMPTY;
-        let (mut at, mut next_chunk) = (0, 0);
+        let (mut at, mut next_chunk, mut look) = (0, 0, bulk::PIECE);
         while at < text.len() {
+            if at >= look {
+                look = at + bulk::PIECE;
+                if !governor::go_on() {
+                    return;
+                }
+            }
             // Eight characters with a code each, at once.
             if at >= next_chunk
                 && let Some(chunk) = text[at..].first_chunk::<8>()
@@ -254,6 +268,7 @@ impl Weights {
     }
 
     pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
+        bulk::make_room(out, text.len() * 2 * usize::from(self.levels));
         for level in 0..self.levels {
             if level > 0 {
                 out.extend_from_slice(&[0, 0]);
@@ -274,6 +289,9 @@ impl Weights {
         let mut wanted: Windows = std::array::from_fn(|_| Window::new());
         let (mut at, mut room) = (0, 0);
         while at < needle.len() {
+            if !governor::go_on() {
+                return None;
+            }
             let len = self.each_weight(needle, at, &mut expansion, |level, weight| wanted[level].enter(weight));
             at += len;
             room += unit.of(len);
@@ -285,6 +303,7 @@ impl Weights {
                 return None;
             }
             while taken < room {
+                governor::pause();
                 if end >= haystack.len() {
                     return None;
                 }
@@ -382,6 +401,7 @@ impl Weights {
             weights: self,
             text,
             at: 0,
+            look: bulk::PIECE,
             level,
             expansion: Expansion::EMPTY,
             next: 0,
@@ -420,6 +440,8 @@ struct WeightIter<'a> {
     weights: &'a Weights,
     text: &'a [u8],
     at: usize,
+    /// Where the statement is next asked whether it may go on.
+    look: usize,
     level: u8,
     expansion: Expansion,
     next: usize,
@@ -436,6 +458,12 @@ impl Iterator for WeightIter<'_> {
                 return Some(self.expansion.weights[self.next - 1]);
             }
             let &byte = self.text.get(self.at)?;
+            if self.at >= self.look {
+                self.look = self.at + bulk::PIECE;
+                if !governor::go_on() {
+                    return None;
+                }
+            }
             if byte < 0x80 {
                 self.at += 1;
                 match self.weights.ascii[usize::from(self.level)][usize::from(byte)] {

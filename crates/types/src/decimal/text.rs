@@ -2,6 +2,7 @@
 
 use super::wide::{CHUNK_DIGITS, Wide};
 use super::{Decimal, MAX_PRECISION, MAX_SCALE};
+use governor::bulk;
 use std::fmt;
 
 /// What [`Decimal::parse_prefix`] found.
@@ -25,12 +26,12 @@ impl Decimal {
 
     /// Parses the longest prefix that is a number, as MySQL reads strings in decimal context.
     pub fn parse_prefix(text: &[u8]) -> ParsedDecimal {
-        let mut i = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let mut i = bulk::prefix_len(text, |b| b.is_ascii_whitespace());
         let negative = text.get(i) == Some(&b'-');
         if matches!(text.get(i), Some(b'-' | b'+')) {
             i += 1;
         }
-        let digits_at = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits_at = |from: usize| bulk::prefix_len(&text[from..], |b| b.is_ascii_digit());
         let integer = &text[i..i + digits_at(i)];
         i += integer.len();
         let mut fraction: &[u8] = &[];
@@ -96,7 +97,8 @@ fn parse_exponent(text: &[u8]) -> (i64, usize) {
     }
     let negative = text.get(1) == Some(&b'-');
     let start = if matches!(text.get(1), Some(b'-' | b'+')) { 2 } else { 1 };
-    let digits = text[start..].iter().take_while(|b| b.is_ascii_digit());
+    let digits = bulk::pieces(text.get(start..).unwrap_or_default()).flatten();
+    let digits = digits.take_while(|b| b.is_ascii_digit());
     let (mut value, mut len) = (0i64, 0);
     for d in digits {
         value = (value * 10 + i64::from(d - b'0')).min(100_000);
@@ -113,7 +115,18 @@ fn parse_exponent(text: &[u8]) -> (i64, usize) {
 fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -> ParsedDecimal {
     let digit = |i: usize| if i < integer.len() { integer[i] } else { fraction[i - integer.len()] } - b'0';
     let total = integer.len() + fraction.len();
-    let first = (0..total).find(|&i| digit(i) != 0).unwrap_or(total);
+    let zeros_at = |from: usize| {
+        // In the order of the two parts.
+        let (head, tail) = (
+            &integer[from.min(integer.len())..],
+            &fraction[from.saturating_sub(integer.len())..],
+        );
+        match bulk::prefix_len(head, |b| b == b'0') {
+            all if all == head.len() => all + bulk::prefix_len(tail, |b| b == b'0'),
+            some => some,
+        }
+    };
+    let first = zeros_at(0);
     // Position of the point, counted from the first digit of the text.
     let point = integer.len() as i64 + exponent;
     let integer_digits = (point - first as i64).max(0);
@@ -156,7 +169,7 @@ fn from_digits(integer: &[u8], fraction: &[u8], exponent: i64, negative: bool) -
     }
     flush(&mut chunk, &mut chunk_digits);
     let rest = end.clamp(0, total as i64) as usize;
-    let truncated = (rest..total).any(|i| digit(i) != 0);
+    let truncated = rest + zeros_at(rest) < total;
     if end >= 0 && rest < total && digit(rest) >= 5 {
         coefficient = coefficient.add(Wide::from_u128(1));
     }

@@ -12,10 +12,13 @@
 //! Members are ordered by the length of their name, then its bytes: names are found by binary search. Counts and offsets are 2
 //! bytes, or 4 when the `WIDE` bit of the tag is set; offsets count from the first element (name, value).
 
+use governor::bulk;
+
 use super::node::{Node, compare_names};
 use super::{JsonRef, JsonView};
 use crate::decimal::Decimal;
 use crate::time::{Date, DateTime, Time};
+use crate::value::utf8;
 
 mod tag {
     pub const NULL: u8 = 0;
@@ -44,7 +47,7 @@ mod tag {
 pub(super) fn encode(node: &Node, out: &mut Vec<u8>) {
     let mut wide = Vec::new();
     let len = measure(node, &mut wide);
-    out.reserve(len);
+    bulk::make_room(out, len);
     write(node, &mut wide.iter().copied(), out);
 }
 
@@ -119,7 +122,8 @@ fn write(node: &Node, wide: &mut dyn Iterator<Item = bool>, out: &mut Vec<u8>) {
             let mut value_ends = reserve(members.len() * width, out);
             let first = out.len();
             for (name, _) in members.iter() {
-                out.extend_from_slice(name.as_bytes());
+                bulk::append(out, name.as_bytes());
+                governor::pause();
                 write_end(&mut ends, first, width, out);
             }
             let first = out.len();
@@ -140,14 +144,14 @@ fn write(node: &Node, wide: &mut dyn Iterator<Item = bool>, out: &mut Vec<u8>) {
         }
         Node::Opaque(ty, bytes) => {
             push(tag::OPAQUE, &[*ty], out);
-            out.extend_from_slice(bytes);
+            bulk::append(out, bytes);
         }
     }
 }
 
 fn push(tag: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    out.extend_from_slice(payload);
+    bulk::append(out, payload);
 }
 
 fn width(wide: bool) -> usize {
@@ -165,7 +169,7 @@ fn write_head(tag: u8, count: usize, wide: &mut dyn Iterator<Item = bool>, out: 
 /// Room for a table of that many bytes, and where it is.
 fn reserve(bytes: usize, out: &mut Vec<u8>) -> usize {
     let place = out.len();
-    out.resize(place + bytes, 0);
+    bulk::fill(out, 0, bytes);
     place
 }
 
@@ -248,7 +252,7 @@ impl<'a> ObjectRef<'a> {
     }
 
     fn name(self, index: usize) -> &'a str {
-        std::str::from_utf8(self.names.part(index)).expect("names were valid when the document was made or loaded")
+        utf8(self.names.part(index)).expect("names were valid when the document was made or loaded")
     }
 
     pub fn get(self, name: &str) -> Option<JsonRef<'a>> {
@@ -299,7 +303,7 @@ fn view(bytes: &[u8]) -> Option<JsonView<'_>> {
             let (&scale, sortable) = payload.split_first()?;
             JsonView::Decimal(Decimal::read_sortable(sortable, scale)?)
         }
-        tag::STRING => JsonView::Str(std::str::from_utf8(payload).ok()?),
+        tag::STRING => JsonView::Str(utf8(payload).ok()?),
         tag::DATE if payload.len() == 3 => JsonView::Date(Date::from_packed(little_endian(payload) as u32)),
         tag::TIME => {
             let (&fsp, micros) = payload.split_first()?;

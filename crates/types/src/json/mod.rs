@@ -179,7 +179,7 @@ impl fmt::Display for JsonRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = Vec::with_capacity(self.0.len() * 2);
         self.write(&mut out);
-        f.write_str(std::str::from_utf8(&out).expect("JSON prints as UTF-8"))
+        f.write_str(crate::value::utf8(&out).expect("JSON prints as UTF-8"))
     }
 }
 

@@ -4,6 +4,7 @@ use super::{BINARY_STRING_TYPE, BIT_TYPE, JsonRef, JsonView};
 use crate::decimal::Decimal;
 use crate::time::{Date, DateTime, Time};
 use crate::value::ValueRef;
+use governor::bulk;
 use std::cmp::Ordering;
 
 /// A JSON value as a tree.
@@ -126,8 +127,8 @@ impl Node {
             ValueRef::Timestamp(v) => Node::DateTime(crate::time::TimeZone::UTC.to_local(v)),
             ValueRef::Year(v) => Node::UInt(v.into()),
             ValueRef::Bit(v) => Node::Opaque(BIT_TYPE, v.to_bytes().to_vec()),
-            ValueRef::Str(v) => Node::Str(v.to_owned()),
-            ValueRef::Bytes(v) => Node::Opaque(BINARY_STRING_TYPE, v.to_vec()),
+            ValueRef::Str(v) => Node::Str(bulk::copy_text(v)),
+            ValueRef::Bytes(v) => Node::Opaque(BINARY_STRING_TYPE, bulk::copy(v)),
             ValueRef::Enum(_) | ValueRef::Set(_) => Node::Str(value.text().into_owned()),
             ValueRef::Json(v) => v.to_node(),
         }
@@ -141,6 +142,7 @@ impl Node {
     /// Whether nesting exceeds what a document may have.
     pub fn is_too_deep(&self) -> bool {
         fn exceeds(node: &Node, left: usize) -> bool {
+            governor::pause();
             match node {
                 Node::Array(items) => left == 0 || items.iter().any(|n| exceeds(n, left - 1)),
                 Node::Object(members) => left == 0 || members.iter().any(|(_, n)| exceeds(n, left - 1)),
@@ -163,7 +165,7 @@ impl JsonRef<'_> {
             JsonView::UInt(v) => Node::UInt(v),
             JsonView::Double(v) => Node::Double(v),
             JsonView::Decimal(v) => Node::Decimal(v),
-            JsonView::Str(v) => Node::Str(v.to_owned()),
+            JsonView::Str(v) => Node::Str(bulk::copy_text(v)),
             JsonView::Array(v) => Node::Array(v.iter().map(JsonRef::to_node).collect()),
             JsonView::Object(v) => {
                 // They are in order already.
@@ -176,7 +178,7 @@ impl JsonRef<'_> {
             JsonView::Date(v) => Node::Date(v),
             JsonView::Time(v) => Node::Time(v),
             JsonView::DateTime(v) => Node::DateTime(v),
-            JsonView::Opaque(ty, bytes) => Node::Opaque(ty, bytes.to_vec()),
+            JsonView::Opaque(ty, bytes) => Node::Opaque(ty, bulk::copy(bytes)),
         }
     }
 }

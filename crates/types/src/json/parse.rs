@@ -2,6 +2,8 @@
 
 use super::MAX_DEPTH;
 use super::node::{Members, Node};
+use crate::value::utf8_string;
+use governor::bulk;
 use std::fmt;
 
 /// The text is not JSON.
@@ -78,9 +80,7 @@ impl Parser<'_> {
     }
 
     fn skip_blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
+        self.at += bulk::prefix_len(&self.text[self.at..], |b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, JsonError> {
@@ -171,18 +171,19 @@ impl Parser<'_> {
         self.at += 1;
         let mut out = Vec::new();
         loop {
-            let plain = self.text[self.at..]
-                .iter()
-                .take_while(|&&b| b != b'"' && b != b'\\' && b >= 0x20)
-                .count();
-            out.extend_from_slice(&self.text[self.at..self.at + plain]);
+            let plain = bulk::prefix_len(&self.text[self.at..], |b| b != b'"' && b != b'\\' && b >= 0x20);
+            bulk::append(&mut out, &self.text[self.at..self.at + plain]);
             self.at += plain;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(String::from_utf8(out).expect("pieces of UTF-8 cut at ASCII, and whole characters"));
+                    return Ok(utf8_string(out).expect("pieces of UTF-8 cut at ASCII, and whole characters"));
                 }
-                Some(b'\\') => self.escape(&mut out)?,
+                Some(b'\\') => {
+                    governor::pause();
+                    bulk::make_room(&mut out, 4);
+                    self.escape(&mut out)?
+                }
                 Some(_) => return self.fail("Invalid encoding in string."),
                 None => {
                     self.at = opening;
@@ -248,7 +249,7 @@ impl Parser<'_> {
     }
 
     fn digits(&mut self) -> usize {
-        let n = self.text[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let n = bulk::prefix_len(&self.text[self.at..], |b| b.is_ascii_digit());
         self.at += n;
         n
     }

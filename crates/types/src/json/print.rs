@@ -2,6 +2,8 @@
 
 use super::{JsonError, JsonRef, JsonView, parse};
 use crate::number;
+use crate::value::utf8_string;
+use governor::bulk;
 
 impl JsonRef<'_> {
     /// Appends the text on one line.
@@ -13,15 +15,19 @@ impl JsonRef<'_> {
     pub fn pretty(self) -> String {
         let mut out = Vec::new();
         write(self, &mut out, Some(0));
-        String::from_utf8(out).expect("JSON prints as UTF-8")
+        utf8_string(out).expect("JSON prints as UTF-8")
     }
 }
+
+/// More than a number or a time takes, with what stands around it.
+const SCALAR_MAX: usize = 512;
 
 fn write(json: JsonRef<'_>, out: &mut Vec<u8>, indent: Option<usize>) {
     // Cut short, the text is thrown away with the statement.
     if !governor::go_on() {
         return;
     }
+    bulk::make_room(out, SCALAR_MAX);
     match json.view() {
         JsonView::Null => out.extend_from_slice(b"null"),
         JsonView::Bool(v) => out.extend_from_slice(if v { b"true" } else { b"false" }),
@@ -104,13 +110,11 @@ fn write_quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
     loop {
-        let plain = rest
-            .iter()
-            .take_while(|&&b| b >= 0x20 && b != b'"' && b != b'\\')
-            .count();
-        out.extend_from_slice(&rest[..plain]);
+        let plain = bulk::prefix_len(rest, |b| b >= 0x20 && b != b'"' && b != b'\\');
+        bulk::append(out, &rest[..plain]);
         let Some(&special) = rest.get(plain) else { break };
         rest = &rest[plain + 1..];
+        governor::pause();
         match special {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', special]),
             8 => out.extend_from_slice(b"\\b"),
@@ -126,7 +130,9 @@ fn write_quoted(text: &str, out: &mut Vec<u8>) {
 
 fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    bulk::make_room(out, bytes.len() / 3 * 4 + 4);
     for chunk in bytes.chunks(3) {
+        governor::pause();
         let word = chunk.iter().fold(0u32, |word, &b| word << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let sextet = word >> (18 - 6 * i) & 63;
@@ -143,13 +149,13 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
 pub fn quote(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_quoted(text, &mut out);
-    String::from_utf8(out).expect("UTF-8 with ASCII inserted")
+    utf8_string(out).expect("UTF-8 with ASCII inserted")
 }
 
 /// JSON_UNQUOTE of a string: of one in quotes the content, of another itself. An error for bad escapes within quotes.
 pub fn unquote(text: &str) -> Result<String, JsonError> {
     if text.len() < 2 || !text.starts_with('"') || !text.ends_with('"') {
-        return Ok(text.to_owned());
+        return Ok(bulk::copy_text(text));
     }
     let (content, consumed) = parse::parse_string(text)?;
     if consumed < text.len() {

@@ -2,6 +2,7 @@
 
 use super::path::{JsonPath, PathLeg, write_member};
 use super::{Json, JsonRef, JsonView, Node};
+use governor::bulk;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -71,10 +72,17 @@ impl<'a> JsonRef<'a> {
         match (leg, self.container()) {
             (PathLeg::Member(_) | PathLeg::Cell(_), _) => found.extend(self.step(leg)),
             (PathLeg::AnyMember, Some(JsonView::Object(object))) => {
-                found.extend(object.iter().map(|(_, member)| member));
+                found.extend(
+                    object
+                        .iter()
+                        .take_while(|_| governor::go_on())
+                        .map(|(_, member)| member),
+                );
             }
             // Unlike `[0]`, it does not take a value that is no array for an array of itself.
-            (PathLeg::AnyCell, Some(JsonView::Array(array))) => found.extend(array.iter()),
+            (PathLeg::AnyCell, Some(JsonView::Array(array))) => {
+                found.extend(array.iter().take_while(|_| governor::go_on()));
+            }
             (PathLeg::AnyMember | PathLeg::AnyCell, _) => {}
             (PathLeg::Range(from, to), container) => {
                 let array = match container {
@@ -85,6 +93,7 @@ impl<'a> JsonRef<'a> {
                 let first = from.in_array(len).unwrap_or(0);
                 let Some(last) = to.in_array(len) else { return };
                 let places = first..=last.min(len.saturating_sub(1));
+                let places = places.take_while(|_| governor::go_on());
                 found.extend(places.filter_map(|i| array.map_or(Some(self), |a| a.get(i))));
             }
             (PathLeg::Ellipsis, container) => {
@@ -107,7 +116,8 @@ impl<'a> JsonRef<'a> {
     pub fn keys(self) -> Option<Json> {
         match self.view() {
             JsonView::Object(object) => {
-                let names = object.iter().map(|(name, _)| Node::Str(name.to_owned())).collect();
+                let names = object.iter().take_while(|_| governor::go_on());
+                let names = names.map(|(name, _)| Node::Str(bulk::copy_text(name))).collect();
                 Some(Json::from(&Node::Array(names)))
             }
             _ => None,
@@ -125,6 +135,9 @@ impl<'a> JsonRef<'a> {
 
     /// JSON_DEPTH: 1 for scalars and empty containers.
     pub fn depth(self) -> usize {
+        if !governor::go_on() {
+            return 1;
+        }
         1 + match self.view() {
             JsonView::Array(array) => array.iter().map(JsonRef::depth).max().unwrap_or(0),
             JsonView::Object(object) => object.iter().map(|(_, value)| value.depth()).max().unwrap_or(0),

@@ -1,6 +1,7 @@
 //! The number at the start of a string.
 
 use crate::decimal::Decimal;
+use governor::bulk;
 
 /// What [`parse_double`] found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,12 +32,7 @@ pub fn parse_double(text: &[u8]) -> ParsedDouble {
         overflow: false,
     };
     let start = blanks(text);
-    let digits = |from: usize| {
-        text[from.min(text.len())..]
-            .iter()
-            .take_while(|b| b.is_ascii_digit())
-            .count()
-    };
+    let digits = |from: usize| bulk::prefix_len(&text[from.min(text.len())..], |b| b.is_ascii_digit());
     let mut end = start + usize::from(matches!(text.get(start), Some(b'-' | b'+')));
     let integer = digits(end);
     end += integer;
@@ -57,7 +53,15 @@ pub fn parse_double(text: &[u8]) -> ParsedDouble {
             end += 1 + sign + exponent;
         }
     }
-    let number = std::str::from_utf8(&text[start..end]).expect("a number is ASCII");
+    let shortened;
+    let digits = match end - start > LONG {
+        true => {
+            shortened = shortened_number(&text[start..end]);
+            shortened.as_slice()
+        }
+        false => &text[start..end],
+    };
+    let number = std::str::from_utf8(digits).expect("a number is ASCII");
     let value: f64 = number.parse().expect("the form was checked");
     if value.is_infinite() {
         return ParsedDouble {
@@ -80,7 +84,10 @@ pub fn parse_integer(text: &[u8]) -> ParsedInt {
     let first = start + usize::from(matches!(text.get(start), Some(b'-' | b'+')));
     let (mut magnitude, mut overflow) = (0u64, false);
     let mut end = first;
-    for &b in text[first..].iter().take_while(|b| b.is_ascii_digit()) {
+    for &b in bulk::pieces(&text[first..])
+        .flatten()
+        .take_while(|b| b.is_ascii_digit())
+    {
         match magnitude
             .checked_mul(10)
             .and_then(|m| m.checked_add(u64::from(b - b'0')))
@@ -123,10 +130,62 @@ pub fn parse_rounded_integer(text: &[u8]) -> ParsedInt {
     }
 }
 
+/// A longer number is shortened before it is read.
+const LONG: usize = 4096;
+
+/// The same double in fewer digits: `[-]0.digits` with an exponent. Digits beyond these decide nothing but whether the rest is zero.
+fn shortened_number(number: &[u8]) -> Vec<u8> {
+    const DIGITS: usize = 800;
+    let mut out = Vec::with_capacity(DIGITS + 32);
+    let unsigned = match number {
+        [b'-', rest @ ..] => {
+            out.push(b'-');
+            rest
+        }
+        [b'+', rest @ ..] => rest,
+        rest => rest,
+    };
+    out.extend_from_slice(b"0.");
+    let first = out.len();
+    // Where the point is, counted from the first digit that is not zero.
+    let (mut point, mut is_fraction, mut rest) = (0i64, false, 0);
+    let mut exponent = 0i64;
+    let mut bytes = bulk::pieces(unsigned).flatten();
+    for &byte in bytes.by_ref() {
+        match byte {
+            b'.' => is_fraction = true,
+            b'0' if out.len() == first => point -= i64::from(is_fraction),
+            b'0'..=b'9' => {
+                point += i64::from(!is_fraction);
+                match out.len() - first < DIGITS {
+                    true => out.push(byte),
+                    false => rest |= byte - b'0',
+                }
+            }
+            _ => break,
+        }
+    }
+    let mut negative = false;
+    for &byte in bytes {
+        match byte {
+            b'-' => negative = true,
+            b'0'..=b'9' => exponent = (exponent * 10 + i64::from(byte - b'0')).min(i64::from(u32::MAX)),
+            _ => {}
+        }
+    }
+    if rest != 0 {
+        out.push(b'1');
+    }
+    if out.len() == first {
+        out.push(b'0');
+    }
+    let exponent = point + if negative { -exponent } else { exponent };
+    out.extend_from_slice(format!("e{exponent}").as_bytes());
+    out
+}
+
 fn blanks(text: &[u8]) -> usize {
-    text.iter()
-        .take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
-        .count()
+    bulk::prefix_len(text, |b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
 }
 
 #[cfg(test)]
@@ -154,6 +213,28 @@ mod tests {
         }
         let p = parse_double(b"-1e999");
         assert_eq!((p.value, p.overflow), (f64::MIN, true));
+    }
+
+    #[test]
+    fn a_long_number_is_the_same_when_it_is_shortened() {
+        for text in [
+            "0".repeat(5000) + "12.5",
+            "-0.".to_owned() + &"0".repeat(5000) + "125e5000",
+            "1".repeat(5000) + "e-4995",
+            "9".repeat(5000) + ".5e-5001",
+            "+3.".to_owned() + &"14159265".repeat(700),
+            "0.".to_owned() + &"0".repeat(5000),
+            "9007199254740993.".to_owned() + &"0".repeat(5000) + "1",
+            "1".repeat(5000),
+        ] {
+            let exact: f64 = text.parse().expect("a number");
+            let read = parse_double(text.as_bytes());
+            assert_eq!(read.overflow, exact.is_infinite(), "{text}");
+            assert_eq!(read.consumed, text.len());
+            if exact.is_finite() {
+                assert_eq!(read.value, exact, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl RowLayout {
             Data::Variable { .. } => match ty.kind {
                 TypeKind::Json => ValueRef::Json(JsonRef::from_valid_bytes(bytes)),
                 kind if kind.is_text() => {
-                    ValueRef::Str(std::str::from_utf8(bytes).expect("text was valid when the row was made or loaded"))
+                    ValueRef::Str(crate::value::utf8(bytes).expect("text was valid when the row was made or loaded"))
                 }
                 _ => ValueRef::Bytes(bytes),
             },
@@ -279,7 +279,7 @@ impl RowLayout {
             let Some(bytes) = self.raw(row, i) else { continue };
             let valid = match place.data {
                 Data::Fixed { codec, .. } => codec.is_valid(bytes, ty),
-                Data::Variable { .. } if ty.kind.is_text() => std::str::from_utf8(bytes).is_ok(),
+                Data::Variable { .. } if ty.kind.is_text() => crate::value::utf8(bytes).is_ok(),
                 Data::Variable { .. } if ty.kind == TypeKind::Json => JsonRef::from_bytes(bytes).is_some(),
                 Data::Variable { .. } => true,
             };

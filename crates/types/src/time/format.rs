@@ -34,6 +34,9 @@ pub fn date_format(value: DateTime, format: &str) -> Option<String> {
     let mut out = String::with_capacity(format.len() + 16);
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
+        if !governor::go_on() {
+            return None;
+        }
         match (c, if c == '%' { chars.next() } else { None }) {
             ('%', Some(spec)) => write_date_spec(value, spec, &mut out)?,
             _ => out.push(c),
@@ -84,6 +87,9 @@ pub fn time_format(value: Time, format: &str) -> Option<String> {
     }
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
+        if !governor::go_on() {
+            return None;
+        }
         match (c, if c == '%' { chars.next() } else { None }) {
             ('%', Some(spec)) => match spec {
                 'Y' => out.push_str("0000"),
@@ -177,8 +183,14 @@ pub fn str_to_date(text: &str, format: &str, rules: DateRules) -> Option<StrToDa
 
 /// Whether the format names parts of a date, of a time.
 fn format_contents(format: &str) -> (bool, bool) {
-    let specs: Vec<char> = format.split('%').skip(1).filter_map(|s| s.chars().next()).collect();
-    let any = |set: &str| specs.iter().any(|c| set.contains(*c));
+    let mut specs = [false; 128];
+    let mut is_spec = false;
+    for byte in governor::bulk::pieces(format.as_bytes()).flatten() {
+        if std::mem::replace(&mut is_spec, *byte == b'%') && *byte < 128 {
+            specs[usize::from(*byte)] = true;
+        }
+    }
+    let any = |set: &str| set.bytes().any(|c| specs[usize::from(c)]);
     (any("abcDdejMmUuVvWwXxYy"), any("fHhIiklprSsT"))
 }
 
@@ -187,6 +199,9 @@ fn scan<'a>(text: &'a str, format: &str, fields: &mut Fields, depth: usize) -> O
     let mut text = text;
     let mut format = format.chars();
     while let Some(c) = format.next() {
+        if !governor::go_on() {
+            return None;
+        }
         text = text.trim_start();
         if text.is_empty() {
             // A text that ends early leaves the other parts at zero.

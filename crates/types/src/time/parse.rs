@@ -3,6 +3,8 @@
 //! MySQL manual, section 11.2. What reading found beside the value (garbage behind it, an offset) is in
 //! [`ParsedDateTime`] and [`ParsedTime`]; the caller decides whether that is a warning or an error.
 
+use governor::bulk;
+
 use super::{Date, DateTime, MAX_TIME_MICROS, Time, days_in_month};
 use crate::decimal::Decimal;
 
@@ -93,17 +95,15 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_while(&mut self, accept: impl Fn(u8) -> bool) -> usize {
-        let start = self.at;
-        while self.peek().is_some_and(&accept) {
-            self.at += 1;
-        }
-        self.at - start
+        let skipped = bulk::prefix_len(self.text.get(self.at..).unwrap_or_default(), accept);
+        self.at += skipped;
+        skipped
     }
 
     /// Up to `limit` digits, and their number. The value stops growing where no temporal part is that large.
     fn digits(&mut self, limit: usize) -> (u32, usize) {
         let (mut value, mut n) = (0u32, 0);
-        while n < limit && self.peek_is_digit(0) {
+        while n < limit && self.peek_is_digit(0) && governor::go_on() {
             value = value
                 .saturating_mul(10)
                 .saturating_add(u32::from(self.text[self.at] - b'0'));
@@ -144,7 +144,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn only_blanks_left(&self) -> bool {
-        self.text[self.at..].iter().all(u8::is_ascii_whitespace)
+        let rest = &self.text[self.at..];
+        bulk::prefix_len(rest, |b| b.is_ascii_whitespace()) == rest.len()
     }
 }
 
@@ -220,6 +221,9 @@ impl DateTime {
                 space_in_the_wrong_place |= b.is_ascii_whitespace() && found != 3;
                 separated |= b.is_ascii_whitespace();
                 cursor.at += 1;
+                if !governor::go_on() {
+                    return None;
+                }
             }
             if !cursor.peek_is_digit(0) {
                 // Delimiters that lead nowhere are not part of the value.

@@ -8,7 +8,8 @@ mod convert;
 mod str;
 mod text;
 
-pub use self::str::{Bytes, Str};
+pub use self::str::{Bytes, Str, utf8, utf8_string};
+pub use self::text::lossy;
 
 use crate::decimal::Decimal;
 use crate::json::{Json, JsonRef};

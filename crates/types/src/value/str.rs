@@ -6,7 +6,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use governor::bulk;
+
 const INLINE: usize = 22;
+
+/// From this length on, bytes stay where they were made: a copy of them would take long, and the second look costs nothing then.
+const LONG: usize = 32 << 10;
 
 /// Raw bytes. 24 bytes wide; up to 22 live inside, longer ones are shared.
 #[derive(Clone)]
@@ -16,6 +21,7 @@ pub struct Bytes(Repr);
 enum Repr {
     Inline { len: u8, bytes: [u8; INLINE] },
     Shared(Arc<[u8]>),
+    Long(Arc<Vec<u8>>),
 }
 
 impl Bytes {
@@ -27,8 +33,10 @@ impl Bytes {
                 len: bytes.len() as u8,
                 bytes: inline,
             })
-        } else {
+        } else if bytes.len() < LONG {
             Bytes(Repr::Shared(bytes.into()))
+        } else {
+            Bytes(Repr::Long(Arc::new(bulk::copy(bytes))))
         }
     }
 
@@ -36,6 +44,7 @@ impl Bytes {
         match &self.0 {
             Repr::Inline { len, bytes } => &bytes[..usize::from(*len)],
             Repr::Shared(shared) => shared,
+            Repr::Long(long) => long,
         }
     }
 
@@ -44,6 +53,7 @@ impl Bytes {
         match &self.0 {
             Repr::Inline { .. } => 0,
             Repr::Shared(shared) => shared.len() + 16,
+            Repr::Long(long) => long.capacity() + 16 + size_of::<Vec<u8>>(),
         }
     }
 }
@@ -70,10 +80,11 @@ impl From<&[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        if bytes.len() <= INLINE {
+        // A buffer with much room left is not worth keeping as it is.
+        if bytes.len() < LONG || bytes.len() < bytes.capacity() / 2 {
             Bytes::new(&bytes)
         } else {
-            Bytes(Repr::Shared(bytes.into()))
+            Bytes(Repr::Long(Arc::new(bytes)))
         }
     }
 }
@@ -101,8 +112,16 @@ impl Str {
         Str(Bytes::new(text.as_bytes()))
     }
 
+    /// The bytes as text if they are UTF-8, else as they were.
+    pub fn from_utf8(bytes: Vec<u8>) -> Result<Str, Vec<u8>> {
+        match bulk::valid_utf8_len(&bytes) == bytes.len() {
+            true => Ok(Str(bytes.into())),
+            false => Err(bytes),
+        }
+    }
+
     pub fn as_str(&self) -> &str {
-        // SAFETY: every constructor takes a `str` or a `String`, and the bytes are never changed.
+        // SAFETY: every constructor takes a `str` or a `String` or looks at the bytes, and they are never changed.
         unsafe { std::str::from_utf8_unchecked(&self.0) }
     }
 
@@ -113,6 +132,24 @@ impl Str {
 
     pub fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
+    }
+}
+
+/// As [`String::from_utf8`], and gives way on the way through a long text. Err has the bytes as they were.
+pub fn utf8_string(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    match bulk::valid_utf8_len(&bytes) == bytes.len() {
+        // SAFETY: all of the bytes are valid.
+        true => Ok(unsafe { String::from_utf8_unchecked(bytes) }),
+        false => Err(bytes),
+    }
+}
+
+/// As [`std::str::from_utf8`], and gives way on the way through a long text. Err has the length of the beginning that is UTF-8.
+pub fn utf8(bytes: &[u8]) -> Result<&str, usize> {
+    match bulk::valid_utf8_len(bytes) {
+        // SAFETY: all of the bytes are valid.
+        len if len == bytes.len() => Ok(unsafe { std::str::from_utf8_unchecked(bytes) }),
+        len => Err(len),
     }
 }
 
@@ -154,10 +191,11 @@ mod tests {
 
     #[test]
     fn text_survives_on_both_sides_of_the_inline_limit() {
-        for n in [0, 1, 21, 22, 23, 24, 100] {
+        for n in [0, 1, 21, 22, 23, 24, 100, LONG - 1, LONG, LONG + 1] {
             let text = "é".repeat(n / 2) + &"x".repeat(n % 2);
             assert_eq!(Str::new(&text).as_str(), text);
             assert_eq!(Str::from(text.clone()).as_str(), text);
+            assert_eq!(Str::from_utf8(text.clone().into_bytes()).expect("UTF-8").as_str(), text);
         }
         assert_eq!(size_of::<Str>(), 24);
     }

@@ -1,9 +1,25 @@
 //! Values in string context.
 
-use super::{Value, ValueRef};
+use super::{Value, ValueRef, utf8_string};
 use crate::number;
+use governor::bulk;
 use std::borrow::Cow;
 use std::fmt;
+
+/// Bytes as text: those that are no UTF-8 become U+FFFD.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = super::utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(bytes.len() + bytes.len() / 8);
+    for chunk in bytes.utf8_chunks().take_while(|_| governor::go_on()) {
+        bulk::text_pieces(chunk.valid()).for_each(|piece| out.push_str(piece));
+        if !chunk.invalid().is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    Cow::Owned(out)
+}
 
 impl<'a> ValueRef<'a> {
     /// Appends the value as a string has it: UTF-8, except that binary strings and BIT are their bytes. NULL appends nothing.
@@ -23,8 +39,8 @@ impl<'a> ValueRef<'a> {
             ValueRef::Timestamp(v) => crate::time::TimeZone::UTC.to_local(v).write(out),
             ValueRef::Year(v) => crate::time::write_digits(v.into(), 4, out),
             ValueRef::Bit(v) => out.extend_from_slice(&v.to_bytes()),
-            ValueRef::Str(v) => out.extend_from_slice(v.as_bytes()),
-            ValueRef::Bytes(v) => out.extend_from_slice(v),
+            ValueRef::Str(v) => bulk::append(out, v.as_bytes()),
+            ValueRef::Bytes(v) => bulk::append(out, v),
             ValueRef::Enum(v) => out.extend_from_slice(v.as_str().as_bytes()),
             ValueRef::Set(v) => {
                 for (i, label) in v.members().enumerate() {
@@ -77,12 +93,12 @@ impl<'a> ValueRef<'a> {
         match self {
             ValueRef::Str(v) => Cow::Borrowed(v),
             ValueRef::Enum(v) => Cow::Borrowed(v.as_str()),
-            ValueRef::Bytes(v) => String::from_utf8_lossy(v),
+            ValueRef::Bytes(v) => lossy(v),
             other => match other.text_bytes() {
-                Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-                Cow::Owned(bytes) => match String::from_utf8(bytes) {
+                Cow::Borrowed(bytes) => lossy(bytes),
+                Cow::Owned(bytes) => match utf8_string(bytes) {
                     Ok(text) => Cow::Owned(text),
-                    Err(e) => Cow::Owned(String::from_utf8_lossy(e.as_bytes()).into_owned()),
+                    Err(bytes) => Cow::Owned(lossy(&bytes).into_owned()),
                 },
             },
         }

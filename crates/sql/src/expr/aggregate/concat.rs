@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
+use governor::bulk;
 use types::error::{ErrorKind, SqlError};
+use types::value::{lossy, utf8_string};
 use types::{CollationId, SqlResult, Value};
 
 use super::super::context::EvalContext;
@@ -21,7 +23,7 @@ pub struct Concatenation {
 
 #[derive(Debug, Clone)]
 struct Piece {
-    text: Box<[u8]>,
+    text: Vec<u8>,
     keys: Box<[Value]>,
 }
 
@@ -46,7 +48,7 @@ impl Concatenation {
                 CollationId::BINARY => convert::to_encoded_bytes(value, &arg.ty),
                 _ => convert::to_bytes_as(value, &arg.ty),
             };
-            text.extend_from_slice(&piece);
+            bulk::append(&mut text, &piece);
         }
         let keys = call
             .order_by
@@ -55,10 +57,9 @@ impl Concatenation {
             .collect::<SqlResult<_>>()?;
         self.bytes += text.len() + call.separator.len();
         self.full = call.order_by.is_empty() && self.bytes as u64 > ctx.settings.group_concat_max_len;
-        self.pieces.push(Piece {
-            text: text.into(),
-            keys,
-        });
+        // No room that is not used: pieces may be many.
+        text.shrink_to_fit();
+        self.pieces.push(Piece { text, keys });
         Ok(())
     }
 
@@ -85,9 +86,9 @@ impl Concatenation {
         for (i, piece) in order.iter().enumerate() {
             governor::tick()?;
             if i > 0 {
-                out.extend_from_slice(call.separator.as_bytes());
+                bulk::append(&mut out, call.separator.as_bytes());
             }
-            out.extend_from_slice(&piece.text);
+            bulk::append(&mut out, &piece.text);
             if out.len() > most {
                 ctx.warn(SqlError::new(ErrorKind::CutValueGroupConcat, &[&(i + 1)]))?;
                 break;
@@ -97,12 +98,16 @@ impl Concatenation {
             out.truncate(most);
             return Ok(Value::Bytes(out.into()));
         }
-        let text = String::from_utf8_lossy(&out);
-        let end = (0..=most.min(text.len()))
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap_or(0);
-        Ok(Value::str(&text[..end]))
+        match utf8_string(out) {
+            Ok(mut text) => {
+                text.truncate(text.floor_char_boundary(most));
+                Ok(Value::from(text))
+            }
+            Err(bytes) => {
+                let text = lossy(&bytes);
+                Ok(Value::from(bulk::copy_text(&text[..text.floor_char_boundary(most)])))
+            }
+        }
     }
 }
 

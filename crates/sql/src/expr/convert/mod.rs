@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::json::Json;
+use types::value::{lossy, utf8_string};
 use types::{CharsetId, SqlResult, SqlType, Value, cast};
 
 use super::context::EvalContext;
@@ -109,10 +110,8 @@ pub fn to_text_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, str> {
     match value {
         Value::Str(text) => Cow::Borrowed(text),
         _ => match to_bytes_as(value, ty) {
-            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-            Cow::Owned(bytes) => Cow::Owned(
-                String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-            ),
+            Cow::Borrowed(bytes) => lossy(bytes),
+            Cow::Owned(bytes) => Cow::Owned(utf8_string(bytes).unwrap_or_else(|bytes| lossy(&bytes).into_owned())),
         },
     }
 }
@@ -140,7 +139,13 @@ pub fn to_encoded_bytes<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
     match ty.charset() {
         CharsetId::BINARY | CharsetId::UTF8MB4 => to_bytes_as(value, ty),
         _ if matches!(value, Value::Bytes(_) | Value::Bit(_)) => to_bytes(value),
-        charset => Cow::Owned(charset.encode(&to_text_as(value, ty)).into_owned()),
+        charset => match to_text_as(value, ty) {
+            Cow::Borrowed(text) => charset.encode(text),
+            Cow::Owned(text) => match charset.encode(&text) {
+                Cow::Owned(bytes) => Cow::Owned(bytes),
+                Cow::Borrowed(_) => Cow::Owned(text.into_bytes()),
+            },
+        },
     }
 }
 

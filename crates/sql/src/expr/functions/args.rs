@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::time::{DateTime, Time};
+use types::value::{Str, lossy};
 use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::expr::collation::{self, Coercibility};
@@ -194,6 +195,14 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The argument as [`string`](Self::string), as a result.
+    pub fn same_string(&self, i: usize) -> Value {
+        match (&self.values[i], self.is_binary()) {
+            (value @ Value::Str(_), false) | (value @ Value::Bytes(_), true) => value.clone(),
+            _ => self.string_result(self.string(i).into_owned()),
+        }
+    }
+
     /// Whether the result is a binary string.
     pub fn is_binary(&self) -> bool {
         self.ty.collation == CollationId::BINARY
@@ -204,9 +213,9 @@ impl<'a> Args<'a> {
         if self.is_binary() {
             return Value::Bytes(bytes.into());
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => Value::from(text),
-            Err(error) => Value::from(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        match Str::from_utf8(bytes) {
+            Ok(text) => Value::Str(text),
+            Err(bytes) => Value::from(lossy(&bytes).into_owned()),
         }
     }
 

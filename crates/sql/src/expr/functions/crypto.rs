@@ -6,6 +6,7 @@ use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use governor::bulk;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -51,7 +52,9 @@ fn infer_digest(inference: &mut Inference<'_>, chars: u64) -> SqlResult<SqlType>
 }
 
 fn digest<D: Digest>(args: &Args<'_>) -> SqlResult<Value> {
-    Ok(args.text_result(lower_hex(&D::digest(args.encoded(0)))))
+    let mut digest = D::new();
+    bulk::pieces(&args.encoded(0)).for_each(|piece| digest.update(piece));
+    Ok(args.text_result(lower_hex(&digest.finalize())))
 }
 
 fn infer_sha2(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -105,7 +108,7 @@ type Cipher = Box<dyn Fn(&mut Block)>;
 /// The key's bytes folded by XOR to the length of the cipher's.
 fn fold_key(key: &[u8], bytes: usize) -> Vec<u8> {
     let mut folded = vec![0; bytes];
-    for (i, byte) in key.iter().enumerate() {
+    for (i, byte) in bulk::pieces(key).flatten().enumerate() {
         folded[i % bytes] ^= byte;
     }
     folded
@@ -180,11 +183,14 @@ fn aes_encrypt(args: &Args<'_>) -> SqlResult<Value> {
     }
     let mut previous = vector(args, &mode, "aes_encrypt")?;
     let cipher = encryptor(&fold_key(&args.encoded(1), mode.key_bytes));
-    let mut out = args.encoded(0).into_owned();
+    let plain = args.encoded(0);
+    let mut out = Vec::with_capacity(plain.len() + BLOCK);
+    bulk::append(&mut out, &plain);
     // PKCS 7: always at least one byte.
     let padding = BLOCK - out.len() % BLOCK;
     out.resize(out.len() + padding, padding as u8);
     for chunk in out.chunks_exact_mut(BLOCK) {
+        governor::tick()?;
         let mut block: Block = (&*chunk).try_into().expect("chunks are blocks");
         if mode.chained {
             xor(&mut block, &previous);
@@ -204,11 +210,12 @@ fn aes_decrypt(args: &Args<'_>) -> SqlResult<Value> {
     }
     let mut previous = vector(args, &mode, "aes_decrypt")?;
     let cipher = decryptor(&fold_key(&args.encoded(1), mode.key_bytes));
-    let mut out = args.encoded(0).into_owned();
+    let mut out = bulk::copy(&args.encoded(0));
     if out.is_empty() || !out.len().is_multiple_of(BLOCK) {
         return Ok(Value::Null);
     }
     for chunk in out.chunks_exact_mut(BLOCK) {
+        governor::tick()?;
         let encrypted: Block = (&*chunk).try_into().expect("chunks are blocks");
         let mut block = encrypted;
         cipher(&mut block);
@@ -241,7 +248,9 @@ fn compress(args: &Args<'_>) -> SqlResult<Value> {
         return Ok(Value::bytes(&[]));
     }
     let mut encoder = ZlibEncoder::new((plain.len() as u32).to_le_bytes().to_vec(), Compression::default());
-    let compressed = encoder.write_all(&plain).and_then(|()| encoder.finish());
+    let written = bulk::pieces(&plain).try_for_each(|piece| encoder.write_all(piece));
+    governor::check()?;
+    let compressed = written.and_then(|()| encoder.finish());
     let mut out = compressed.map_err(|_| SqlError::from(ErrorKind::ZlibZBufError))?;
     if out.last() == Some(&b' ') {
         out.push(b'.');
@@ -272,15 +281,23 @@ fn uncompress(args: &Args<'_>) -> SqlResult<Value> {
         args.ctx.warn(SqlError::new(ErrorKind::TooBigForUncompress, &[&most]))?;
         return Ok(Value::Null);
     }
+    governor::ensure(length as usize)?;
     let mut out = Vec::new();
-    match ZlibDecoder::new(&bytes[4..]).take(length + 1).read_to_end(&mut out) {
-        Ok(_) if out.len() as u64 <= length => Ok(Value::Bytes(out.into())),
-        Ok(_) => {
-            args.ctx.warn(ErrorKind::ZlibZBufError.into())?;
-            Ok(Value::Null)
+    let mut decoder = ZlibDecoder::new(&bytes[4..]).take(length + 1);
+    let mut piece = [0; 4096];
+    loop {
+        governor::tick()?;
+        match decoder.read(&mut piece) {
+            Ok(0) => break,
+            Ok(len) => bulk::append(&mut out, &piece[..len]),
+            Err(_) => return corrupt(),
         }
-        Err(_) => corrupt(),
     }
+    if out.len() as u64 > length {
+        args.ctx.warn(ErrorKind::ZlibZBufError.into())?;
+        return Ok(Value::Null);
+    }
+    Ok(Value::Bytes(out.into()))
 }
 
 fn infer_uncompressed_length(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

@@ -393,7 +393,9 @@ fn infer_crc32(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn crc32(args: &Args<'_>) -> SqlResult<Value> {
-    Ok(Value::UInt(u64::from(crc32fast::hash(&args.encoded(0)))))
+    let mut crc = crc32fast::Hasher::new();
+    governor::bulk::pieces(&args.encoded(0)).for_each(|piece| crc.update(piece));
+    Ok(Value::UInt(u64::from(crc.finalize())))
 }
 
 /// With a constant seed a sequence of its own, kept for the statement; without, the session's.

@@ -1,13 +1,16 @@
 //! Regular expressions, by the `regex` crate: ICU's syntax as far as it needs no backtracking (no look-around, no
 //! back-references), in time linear in the text.
 
+use types::charset::char_count;
 use types::error::{ErrorKind, SqlError};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
-use regex::{Captures, Regex, RegexBuilder};
+use governor::bulk;
+use regex::Captures;
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, between};
+use crate::expr::pattern::{Flags, Pattern};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("REGEXP_LIKE", between(2, 3), infer_like, like),
@@ -15,9 +18,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("REGEXP_SUBSTR", between(2, 5), infer_substr, substr),
     Function::strict("REGEXP_REPLACE", between(3, 6), infer_replace, replace),
 ];
-
-/// Most bytes of a compiled pattern.
-const PATTERN_BYTES: usize = 10 << 20;
 
 fn infer_like(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.comparing_collation(0, 2)?;
@@ -53,7 +53,7 @@ fn text_collation(collation: CollationId) -> CollationId {
 }
 
 /// Runs `work` with the compiled second argument; `match_type` is the index of the argument with its flags.
-fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Regex) -> R) -> SqlResult<R> {
+fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Pattern) -> SqlResult<R>) -> SqlResult<R> {
     let mixed = crate::expr::collation::aggregate(&args.exprs[..2], args.ctx.settings.collation, "", true)?;
     let mut flags = Flags {
         ignore_case: !mixed.collation.is_binary() && !is_case_sensitive(mixed.collation),
@@ -79,7 +79,7 @@ fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Regex)
     }
     let pattern = args.text(1);
     let key = format!("{}{}{}", flags.ignore_case, flags.multi_line, flags.dot_all);
-    args.ctx.pattern(&pattern, &key, || compile(&pattern, flags), work)
+    args.ctx.pattern(&pattern, &key, || Pattern::new(&pattern, flags), work)
 }
 
 fn args_name(match_type: usize) -> &'static str {
@@ -94,54 +94,9 @@ fn is_case_sensitive(collation: CollationId) -> bool {
     collation.name().ends_with("_cs")
 }
 
-#[derive(Clone, Copy, Default)]
-struct Flags {
-    ignore_case: bool,
-    multi_line: bool,
-    dot_all: bool,
-}
-
-fn compile(pattern: &str, flags: Flags) -> SqlResult<Regex> {
-    if pattern.is_empty() {
-        return Err(ErrorKind::RegexpIllegalArgument.into());
-    }
-    RegexBuilder::new(&word_boundaries(pattern))
-        .case_insensitive(flags.ignore_case)
-        .multi_line(flags.multi_line)
-        .dot_matches_new_line(flags.dot_all)
-        .size_limit(PATTERN_BYTES)
-        .build()
-        .map_err(|error| refuse(&error))
-}
-
-/// The old library's `[[:<:]]` and `[[:>:]]` still stand in many applications.
-fn word_boundaries(pattern: &str) -> String {
-    pattern.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
-}
-
-fn refuse(error: &regex::Error) -> SqlError {
-    let text = error.to_string();
-    let says = |words: &str| text.contains(words);
-    let kind = match error {
-        regex::Error::CompiledTooBig(_) => ErrorKind::RegexpPatternTooBig,
-        _ if says("unclosed character class") => ErrorKind::RegexpMissingCloseBracket,
-        _ if says("unclosed group") || says("unopened group") => ErrorKind::RegexpMismatchedParen,
-        _ if says("escape sequence") => ErrorKind::RegexpBadEscapeSequence,
-        _ if says("invalid repetition count range") => ErrorKind::RegexpMaxLtMin,
-        _ if says("repetition quantifier expects") || says("unclosed counted repetition") => {
-            ErrorKind::RegexpBadInterval
-        }
-        _ if says("look-around") || says("backreferences") => {
-            return SqlError::not_supported("look-around and back-references in regular expressions");
-        }
-        _ => return SqlError::new(ErrorKind::RegexpRuleSyntax, &[&1, &1]),
-    };
-    kind.into()
-}
-
 fn like(args: &Args<'_>) -> SqlResult<Value> {
     let text = args.text(0);
-    with_pattern(args, 2, |pattern| Value::from(pattern.is_match(&text)))
+    with_pattern(args, 2, |pattern| Ok(Value::from(pattern.is_match(&text)?)))
 }
 
 /// The byte offset of the 1-based character position in argument `index`; 3686 when it lies outside of the text.
@@ -150,14 +105,13 @@ fn start(args: &Args<'_>, index: usize, text: &str) -> SqlResult<usize> {
         return Ok(0);
     }
     let position = args.int(index)?;
-    let chars = text.chars().count() as i64;
+    let chars = char_count(text.as_bytes()) as i64;
     if position < 1 || position > chars + 1 {
         return Err(ErrorKind::RegexpIndexOutOfBounds.into());
     }
-    Ok(text
-        .char_indices()
-        .nth(position as usize - 1)
-        .map_or(text.len(), |(at, _)| at))
+    Ok(CollationId::DEFAULT
+        .prefix(text.as_bytes(), position as usize - 1)
+        .len())
 }
 
 fn occurrence(args: &Args<'_>, index: usize) -> SqlResult<usize> {
@@ -175,12 +129,12 @@ fn instr(args: &Args<'_>) -> SqlResult<Value> {
     let nth = occurrence(args, 3)?;
     let after = args.len() > 4 && args.int(4)? == 1;
     with_pattern(args, 5, |pattern| {
-        let found = pattern.find_iter(&text[start..]).nth(nth - 1);
+        let found = pattern.find_iter(&text[start..]).nth(nth - 1).transpose()?;
         let place = found.map_or(0, |found| {
-            let at = start + if after { found.end() } else { found.start() };
-            text[..at].chars().count() as i64 + 1
+            let at = start + if after { found.end } else { found.start };
+            char_count(&text.as_bytes()[..at]) as i64 + 1
         });
-        Value::Int(place)
+        Ok(Value::Int(place))
     })
 }
 
@@ -190,10 +144,8 @@ fn substr(args: &Args<'_>) -> SqlResult<Value> {
     let start = start(args, 2, &text)?;
     let nth = occurrence(args, 3)?;
     with_pattern(args, 4, |pattern| {
-        pattern
-            .find_iter(&text[start..])
-            .nth(nth - 1)
-            .map_or(Value::Null, |found| Value::str(found.as_str()))
+        let found = pattern.find_iter(&text[start..]).nth(nth - 1).transpose()?;
+        Ok(found.map_or(Value::Null, |found| Value::str(&text[start..][found])))
     })
 }
 
@@ -207,34 +159,46 @@ fn replace(args: &Args<'_>) -> SqlResult<Value> {
     } else {
         0
     };
-    let out = with_pattern(args, 5, |pattern| {
-        let mut out = String::from(&text[..start]);
-        let mut end = start;
-        for (i, captures) in pattern.captures_iter(&text[start..]).enumerate() {
+    let has_groups = replacement.contains(['$', '\\']);
+    with_pattern(args, 5, |pattern| {
+        let mut out = bulk::copy(&text.as_bytes()[..start]);
+        let searched = &text[start..];
+        let mut end = 0;
+        for (i, found) in pattern.find_iter(searched).enumerate() {
+            let found = found?;
             if nth != 0 && i + 1 != nth {
                 continue;
             }
-            let Some(whole) = captures.get(0) else { continue };
-            out.push_str(&text[end..start + whole.start()]);
-            expand(&replacement, &captures, &mut out)?;
-            end = start + whole.end();
+            bulk::append(&mut out, &searched.as_bytes()[end..found.start]);
+            match has_groups {
+                true => {
+                    let mut expanded = String::new();
+                    expand(&replacement, &pattern.groups(searched, &found)?, &mut expanded)?;
+                    bulk::append(&mut out, expanded.as_bytes());
+                }
+                false => bulk::append(&mut out, replacement.as_bytes()),
+            }
+            if args.too_long("regexp_replace", out.len() as u64)? {
+                return Ok(Value::Null);
+            }
+            end = found.end;
             if nth != 0 {
                 break;
             }
         }
-        out.push_str(&text[end..]);
-        Ok::<_, SqlError>(out)
-    })??;
-    if args.too_long("regexp_replace", out.len() as u64)? {
-        return Ok(Value::Null);
-    }
-    Ok(Value::from(out))
+        bulk::append(&mut out, &searched.as_bytes()[end..]);
+        if args.too_long("regexp_replace", out.len() as u64)? {
+            return Ok(Value::Null);
+        }
+        Ok(args.string_result(out))
+    })
 }
 
 /// ICU's replacement text: `$1` and `${name}` are groups, `\` makes the next character plain.
 fn expand(replacement: &str, captures: &Captures<'_>, out: &mut String) -> SqlResult<()> {
     let mut rest = replacement.chars().peekable();
     while let Some(c) = rest.next() {
+        governor::tick()?;
         match c {
             '\\' => out.extend(rest.next()),
             '$' if rest.peek().is_some_and(char::is_ascii_digit) => {

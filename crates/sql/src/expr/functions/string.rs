@@ -2,6 +2,9 @@
 //!
 //! A function counts in characters, for binary strings in bytes; both go by the collation of the result.
 
+use std::borrow::Cow;
+
+use governor::bulk;
 use types::charset::char_count;
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
@@ -43,7 +46,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("CHAR_LENGTH", exactly(1), infer_length, char_length),
     Function::strict("CHARACTER_LENGTH", exactly(1), infer_length, char_length),
     Function::strict("BINARY", exactly(1), infer_binary, |args| {
-        Ok(Value::bytes(&args.encoded(0)))
+        Ok(Value::Bytes(args.encoded(0).into_owned().into()))
     }),
 ];
 
@@ -54,12 +57,24 @@ fn infer_concat(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn concat(args: &Args<'_>) -> SqlResult<Value> {
-    let mut out = Vec::new();
-    for i in 0..args.len() {
-        out.extend_from_slice(&args.string(i));
-    }
-    if args.too_long("concat", out.len() as u64)? {
+    let parts: Vec<_> = (0..args.len()).map(|i| args.string(i)).collect();
+    joined(args, &parts, b"", "concat")
+}
+
+/// The parts with the separator between them; NULL where that is too long.
+fn joined(args: &Args<'_>, parts: &[Cow<'_, [u8]>], separator: &[u8], function: &str) -> SqlResult<Value> {
+    let gaps = parts.len().saturating_sub(1) * separator.len();
+    let len = gaps + parts.iter().map(|part| part.len()).sum::<usize>();
+    if args.too_long(function, len as u64)? {
         return Ok(Value::Null);
+    }
+    let mut out = Vec::with_capacity(len);
+    for (i, part) in parts.iter().enumerate() {
+        governor::tick()?;
+        if i > 0 {
+            bulk::append(&mut out, separator);
+        }
+        bulk::append(&mut out, part);
     }
     Ok(args.string_result(out))
 }
@@ -80,20 +95,8 @@ fn concat_ws(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) {
         return Ok(Value::Null);
     }
-    let separator = args.string(0);
-    let mut out = Vec::new();
-    let mut first = true;
-    for i in (1..args.len()).filter(|i| !args.is_null(*i)) {
-        if !first {
-            out.extend_from_slice(&separator);
-        }
-        out.extend_from_slice(&args.string(i));
-        first = false;
-    }
-    if args.too_long("concat_ws", out.len() as u64)? {
-        return Ok(Value::Null);
-    }
-    Ok(args.string_result(out))
+    let parts = (1..args.len()).filter(|i| !args.is_null(*i)).map(|i| args.string(i));
+    joined(args, &parts.collect::<Vec<_>>(), &args.string(0), "concat_ws")
 }
 
 /// A result that is no longer than the first argument, and of its collation.
@@ -118,7 +121,7 @@ fn offset_of(text: &[u8], index: usize, collation: CollationId) -> usize {
 fn left(args: &Args<'_>) -> SqlResult<Value> {
     let count = args.int(1)?.max(0) as usize;
     let text = args.string(0);
-    Ok(args.string_result(args.ty.collation.prefix(&text, count).to_vec()))
+    Ok(args.string_result(bulk::copy(args.ty.collation.prefix(&text, count))))
 }
 
 fn right(args: &Args<'_>) -> SqlResult<Value> {
@@ -126,7 +129,7 @@ fn right(args: &Args<'_>) -> SqlResult<Value> {
     let text = args.string(0);
     let all = args.ty.collation.char_count(&text);
     let start = offset_of(&text, all.saturating_sub(count), args.ty.collation);
-    Ok(args.string_result(text[start..].to_vec()))
+    Ok(args.string_result(bulk::copy(&text[start..])))
 }
 
 /// Positions count from 1, negative ones from the end; position 0 gives nothing.
@@ -151,7 +154,7 @@ fn substring(args: &Args<'_>) -> SqlResult<Value> {
     }
     let rest = &text[offset_of(&text, start, collation)..];
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    Ok(args.string_result(collation.prefix(rest, count).to_vec()))
+    Ok(args.string_result(bulk::copy(collation.prefix(rest, count))))
 }
 
 fn infer_repeat(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -178,7 +181,7 @@ fn repeat(args: &Args<'_>) -> SqlResult<Value> {
     if args.too_long("repeat", bytes)? {
         return Ok(Value::Null);
     }
-    Ok(args.string_result(text.repeat(count as usize)))
+    Ok(args.string_result(bulk::repeat(&text, count as usize)))
 }
 
 fn infer_space(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -195,7 +198,7 @@ fn space(args: &Args<'_>) -> SqlResult<Value> {
     if args.too_long("space", count)? {
         return Ok(Value::Null);
     }
-    Ok(args.text_result(" ".repeat(count as usize)))
+    Ok(args.string_result(bulk::repeat(b" ", count as usize)))
 }
 
 fn infer_pad(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -235,7 +238,7 @@ fn padding(args: &Args<'_>, name: &str) -> SqlResult<Option<(Vec<u8>, Vec<u8>)>>
     let have = collation.char_count(&text) as u64;
     let want = length as u64;
     if want <= have {
-        return Ok(Some((collation.prefix(&text, want as usize).to_vec(), Vec::new())));
+        return Ok(Some((bulk::copy(collation.prefix(&text, want as usize)), Vec::new())));
     }
     let pad_chars = collation.char_count(&pad) as u64;
     if pad_chars == 0 {
@@ -247,21 +250,21 @@ fn padding(args: &Args<'_>, name: &str) -> SqlResult<Option<(Vec<u8>, Vec<u8>)>>
     if args.too_long(name, bytes)? {
         return Ok(None);
     }
-    let mut out = pad.repeat((missing / pad_chars) as usize);
-    out.extend_from_slice(collation.prefix(&pad, (missing % pad_chars) as usize));
-    Ok(Some((text.into_owned(), out)))
+    let mut out = bulk::repeat(&pad, (missing / pad_chars) as usize);
+    bulk::append(&mut out, collation.prefix(&pad, (missing % pad_chars) as usize));
+    Ok(Some((bulk::copy(&text), out)))
 }
 
 fn lpad(args: &Args<'_>) -> SqlResult<Value> {
     Ok(padding(args, "lpad")?.map_or(Value::Null, |(text, mut padding)| {
-        padding.extend_from_slice(&text);
+        bulk::append(&mut padding, &text);
         args.string_result(padding)
     }))
 }
 
 fn rpad(args: &Args<'_>) -> SqlResult<Value> {
     Ok(padding(args, "rpad")?.map_or(Value::Null, |(mut text, padding)| {
-        text.extend_from_slice(&padding);
+        bulk::append(&mut text, &padding);
         args.string_result(text)
     }))
 }
@@ -283,37 +286,55 @@ fn trim(args: &Args<'_>, leading: bool, trailing: bool) -> SqlResult<Value> {
     if !remove.is_empty() {
         if leading {
             while let Some(shorter) = rest.strip_prefix(&*remove) {
+                governor::tick()?;
                 rest = shorter;
             }
         }
         if trailing {
             while let Some(shorter) = rest.strip_suffix(&*remove) {
+                governor::tick()?;
                 rest = shorter;
             }
         }
     }
-    Ok(args.string_result(rest.to_vec()))
+    match rest.len() == text.len() {
+        true => Ok(args.same_string(0)),
+        false => Ok(args.string_result(bulk::copy(rest))),
+    }
 }
 
 fn reverse(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_binary() {
-        let mut bytes = args.string(0).into_owned();
-        bytes.reverse();
-        return Ok(args.string_result(bytes));
+        let bytes = args.string(0);
+        let mut out = Vec::with_capacity(bytes.len());
+        for piece in bytes.rchunks(bulk::PIECE) {
+            governor::tick()?;
+            out.extend(piece.iter().rev());
+        }
+        return Ok(args.string_result(out));
     }
-    Ok(args.text_result(args.text(0).chars().rev().collect()))
+    let text = args.text(0);
+    let mut rest = &*text;
+    let mut out = String::with_capacity(rest.len());
+    while !rest.is_empty() {
+        governor::tick()?;
+        let (before, piece) = rest.split_at(rest.floor_char_boundary(rest.len().saturating_sub(bulk::PIECE)));
+        out.extend(piece.chars().rev());
+        rest = before;
+    }
+    Ok(args.text_result(out))
 }
 
 fn upper(args: &Args<'_>) -> SqlResult<Value> {
     match args.is_binary() {
-        true => Ok(args.string_result(args.string(0).into_owned())),
+        true => Ok(args.same_string(0)),
         false => Ok(args.text_result(args.ty.collation.to_upper(&args.text(0)))),
     }
 }
 
 fn lower(args: &Args<'_>) -> SqlResult<Value> {
     match args.is_binary() {
-        true => Ok(args.string_result(args.string(0).into_owned())),
+        true => Ok(args.same_string(0)),
         false => Ok(args.text_result(args.ty.collation.to_lower(&args.text(0)))),
     }
 }
@@ -334,7 +355,7 @@ fn insert(args: &Args<'_>) -> SqlResult<Value> {
     let (position, length) = (args.int(1)?, args.int(2)?);
     let all = collation.char_count(&text) as i64;
     if position < 1 || position > all {
-        return Ok(args.string_result(text.into_owned()));
+        return Ok(args.same_string(0));
     }
     let start = offset_of(&text, (position - 1) as usize, collation);
     let left = all - (position - 1);
@@ -344,7 +365,7 @@ fn insert(args: &Args<'_>) -> SqlResult<Value> {
     if args.too_long("insert", bytes)? {
         return Ok(Value::Null);
     }
-    Ok(args.string_result([&text[..start], &new, &text[end..]].concat()))
+    Ok(args.string_result(bulk::concat(&[&text[..start], &new, &text[end..]])))
 }
 
 fn infer_length(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

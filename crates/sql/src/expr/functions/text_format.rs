@@ -1,5 +1,6 @@
 //! Strings in other forms: hex, base 64, quoted, formatted numbers, codes of characters; and what a string's type is.
 
+use governor::bulk;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
@@ -81,7 +82,7 @@ fn hex(args: &Args<'_>) -> SqlResult<Value> {
 pub(super) fn upper_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
+    for byte in bulk::pieces(bytes).flatten() {
         out.push(char::from(DIGITS[usize::from(byte >> 4)]));
         out.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
@@ -104,15 +105,22 @@ fn unhex(args: &Args<'_>) -> SqlResult<Value> {
     let decoded: Option<Vec<u8>> = {
         let (head, pairs) = text.split_at(text.len() % 2);
         let head = head.iter().map(|byte| digit(*byte));
-        let pairs = pairs
-            .chunks_exact(2)
-            .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
-        head.chain(pairs).collect()
+        let mut bytes: Vec<u8> = Vec::with_capacity(text.len().div_ceil(2));
+        let decoded = head.chain(bulk::pieces(pairs).flat_map(|piece| {
+            let pairs = piece.chunks_exact(2);
+            pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
+        }));
+        let mut all_are_digits = true;
+        bytes.extend(decoded.map_while(|byte| {
+            all_are_digits &= byte.is_some();
+            byte
+        }));
+        all_are_digits.then_some(bytes)
     };
     match decoded {
         Some(bytes) => Ok(Value::Bytes(bytes.into())),
         None => {
-            let shown = String::from_utf8_lossy(&text).into_owned();
+            let shown = String::from_utf8_lossy(&text[..text.len().min(512)]).into_owned();
             args.ctx.warn(SqlError::new(
                 ErrorKind::WrongValueForType,
                 &[&"string", &shown, &"unhex"],
@@ -134,9 +142,10 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// With a line break after every 76 characters.
 fn to_base64(bytes: &[u8]) -> String {
     const LINE: usize = 76;
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    let chars = bytes.len().div_ceil(3) * 4;
+    let mut out = String::with_capacity(chars + chars / LINE);
     let mut column = 0;
-    for group in bytes.chunks(3) {
+    for group in bytes.chunks(3).take_while(|_| governor::go_on()) {
         if column == LINE {
             out.push('\n');
             column = 0;
@@ -166,17 +175,28 @@ fn from_base64(args: &Args<'_>) -> SqlResult<Value> {
     Ok(decode_base64(&text).map_or(Value::Null, |bytes| Value::Bytes(bytes.into())))
 }
 
+fn sextet_of(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);
-    for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+    for byte in bulk::pieces(text).flatten().filter(|byte| !byte.is_ascii_whitespace()) {
         if *byte == b'=' {
             padding += 1;
             bits <<= 6;
         } else if padding > 0 {
             return None;
         } else {
-            let sextet = BASE64.iter().position(|known| known == byte)? as u32;
+            let sextet = u32::from(sextet_of(*byte)?);
             bits = bits << 6 | sextet;
         }
         count += 1;
@@ -206,7 +226,11 @@ fn quote(args: &Args<'_>) -> SqlResult<Value> {
     let text = args.string(0);
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'\'');
-    for byte in text.iter() {
+    for byte in bulk::pieces(&text).flatten() {
+        // Few bytes are escaped; where many are, the buffer grows.
+        if out.len() == out.capacity() {
+            bulk::make_room(&mut out, 2);
+        }
         match byte {
             b'\'' => out.extend_from_slice(b"\\'"),
             b'\\' => out.extend_from_slice(b"\\\\"),

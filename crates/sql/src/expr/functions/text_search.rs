@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use governor::bulk;
 use types::collation::Finder;
 use types::{CollationId, SqlResult, SqlType, Value};
 
@@ -76,6 +77,7 @@ fn find_in_set(args: &Args<'_>) -> SqlResult<Value> {
     }
     let found = list
         .split(|byte| *byte == b',')
+        .take_while(|_| governor::go_on())
         .position(|item| collation.equal(item, &wanted));
     Ok(Value::Int(found.map_or(0, |at| at as i64 + 1)))
 }
@@ -168,21 +170,24 @@ fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn replace(args: &Args<'_>) -> SqlResult<Value> {
     let (text, from, to) = (args.string(0), args.string(1), args.string(2));
     if from.is_empty() {
-        return Ok(args.string_result(text.into_owned()));
+        return Ok(args.same_string(0));
     }
     let mut out = Vec::with_capacity(text.len());
     let finder = Finder::new(&from);
     let mut done = 0;
     while let Some(at) = finder.find(&text, done) {
         governor::tick()?;
-        out.extend_from_slice(&text[done..at]);
-        out.extend_from_slice(&to);
+        bulk::append(&mut out, &text[done..at]);
+        bulk::append(&mut out, &to);
         if args.too_long("replace", out.len() as u64)? {
             return Ok(Value::Null);
         }
         done = at + from.len();
     }
-    out.extend_from_slice(&text[done..]);
+    if done == 0 {
+        return Ok(args.same_string(0));
+    }
+    bulk::append(&mut out, &text[done..]);
     Ok(args.string_result(out))
 }
 
@@ -199,21 +204,34 @@ fn substring_index(args: &Args<'_>) -> SqlResult<Value> {
         return Ok(args.string_result(Vec::new()));
     }
     let finder = Finder::new(&delimiter);
-    let mut places = Vec::new();
-    let mut from = 0;
-    while let Some(at) = finder.find(&text, from) {
-        governor::tick()?;
-        places.push(at);
-        from = at + delimiter.len();
-    }
+    // The place of the delimiter with that number; how many there are, where there are fewer.
+    let place_of = |number: usize| -> SqlResult<Result<usize, usize>> {
+        let (mut from, mut found) = (0, 0);
+        while let Some(at) = finder.find(&text, from) {
+            governor::tick()?;
+            if found == number {
+                return Ok(Ok(at));
+            }
+            found += 1;
+            from = at + delimiter.len();
+        }
+        Ok(Err(found))
+    };
     let index = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let part = if count > 0 {
-        places.get(index - 1).map_or(&text[..], |at| &text[..*at])
+        place_of(index - 1)?.map_or(&text[..], |at| &text[..at])
     } else {
-        let nth = places.len().checked_sub(index);
-        nth.map_or(&text[..], |nth| &text[places[nth] + delimiter.len()..])
+        // Counted from the left, so that delimiters that overlap are the same ones.
+        let all = place_of(usize::MAX)?.unwrap_or_else(|all| all);
+        match all.checked_sub(index) {
+            Some(nth) => place_of(nth)?.map_or(&text[..], |at| &text[at + delimiter.len()..]),
+            None => &text[..],
+        }
     };
-    Ok(args.string_result(part.to_vec()))
+    match part.len() == text.len() {
+        true => Ok(args.same_string(0)),
+        false => Ok(args.string_result(bulk::copy(part))),
+    }
 }
 
 fn infer_strcmp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -252,9 +270,9 @@ fn make_set(args: &Args<'_>) -> SqlResult<Value> {
     let mut first = true;
     for i in (1..args.len().min(65)).filter(|i| bits >> (i - 1) & 1 == 1 && !args.is_null(*i)) {
         if !first {
-            out.push(b',');
+            bulk::append(&mut out, b",");
         }
-        out.extend_from_slice(&args.string(i));
+        bulk::append(&mut out, &args.string(i));
         first = false;
     }
     Ok(args.string_result(out))
@@ -286,12 +304,12 @@ fn export_set(args: &Args<'_>) -> SqlResult<Value> {
     let mut out = Vec::new();
     for bit in 0..count {
         if bit > 0 {
-            out.extend_from_slice(&separator);
+            bulk::append(&mut out, &separator);
         }
-        out.extend_from_slice(if bits >> bit & 1 == 1 { &on } else { &off });
-    }
-    if args.too_long("export_set", out.len() as u64)? {
-        return Ok(Value::Null);
+        bulk::append(&mut out, if bits >> bit & 1 == 1 { &on } else { &off });
+        if args.too_long("export_set", out.len() as u64)? {
+            return Ok(Value::Null);
+        }
     }
     Ok(args.string_result(out))
 }
@@ -311,7 +329,9 @@ fn soundex(text: &str) -> String {
             _ => b'0',
         }
     }
-    let mut letters = text.chars().filter(|c| c.is_alphabetic());
+    let mut letters = bulk::text_pieces(text)
+        .flat_map(str::chars)
+        .filter(|c| c.is_alphabetic());
     let Some(first) = letters.next() else {
         return String::new();
     };

@@ -1,0 +1,367 @@
+//! Compiled regular expressions.
+//!
+//! Short searches go to `regex` as they are. A search in a long text, or for a large pattern, cannot be left to a library call that nothing
+//! interrupts: the lazy automaton of `regex-automata` is walked byte by byte here, with a tick for each. It finds what `regex` finds.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use regex::{Captures, Regex, RegexBuilder};
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::hybrid::regex::Regex as Automata;
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
+use types::SqlResult;
+use types::error::{ErrorKind, SqlError};
+
+/// Most bytes of a compiled pattern.
+const PATTERN_BYTES: usize = 2 << 20;
+/// Most bytes of a pattern: classes of characters take a hundred times as much while they are compiled.
+const TEXT_BYTES: usize = 64 << 10;
+/// Bytes of a text times bytes of a pattern that `regex` may look at in one call.
+const AT_ONCE: usize = 256 << 10;
+/// Most of the same for the groups of one match, which cannot be found in pieces.
+const GROUPS_AT_ONCE: usize = 16 << 20;
+/// What the states of an automaton may take before it begins anew.
+const CACHE_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flags {
+    pub ignore_case: bool,
+    pub multi_line: bool,
+    pub dot_all: bool,
+}
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct Pattern {
+    regex: Regex,
+    text: String,
+    flags: Flags,
+    /// Made for the first long text.
+    automata: RefCell<Option<Box<Stepwise>>>,
+}
+
+#[derive(Debug)]
+struct Stepwise {
+    automata: Automata,
+    forward: Cache,
+    reverse: Cache,
+}
+
+/// Why a search did not come to its end.
+enum Stopped {
+    Statement(governor::Stop),
+    /// A word boundary beside a letter that is not ASCII: the automaton cannot tell.
+    Undecided,
+}
+
+impl Pattern {
+    pub fn new(text: &str, flags: Flags) -> SqlResult<Pattern> {
+        if text.is_empty() {
+            return Err(ErrorKind::RegexpIllegalArgument.into());
+        }
+        if text.len() > TEXT_BYTES {
+            return Err(ErrorKind::RegexpPatternTooBig.into());
+        }
+        let text = word_boundaries(text);
+        let regex = RegexBuilder::new(&text)
+            .case_insensitive(flags.ignore_case)
+            .multi_line(flags.multi_line)
+            .dot_matches_new_line(flags.dot_all)
+            .size_limit(PATTERN_BYTES)
+            .build()
+            .map_err(|error| refuse(&error))?;
+        Ok(Pattern {
+            regex,
+            text,
+            flags,
+            automata: RefCell::default(),
+        })
+    }
+
+    pub fn is_match(&self, text: &str) -> SqlResult<bool> {
+        match self.is_short(text.len()) {
+            true => Ok(self.regex.is_match(text)),
+            false => self.stepwise(
+                text,
+                |stepwise| Ok(stepwise.end(text, 0, Ends::First)?.is_some()),
+                |regex| regex.is_match(text),
+            ),
+        }
+    }
+
+    /// The leftmost match that begins at `from` or later.
+    pub fn find_at(&self, text: &str, from: usize) -> SqlResult<Option<Range<usize>>> {
+        let by_regex = |regex: &Regex| regex.find_at(text, from).map(|found| found.range());
+        match self.is_short(text.len() - from) {
+            true => Ok(by_regex(&self.regex)),
+            false => self.stepwise(text, |stepwise| stepwise.find(text, from), by_regex),
+        }
+    }
+
+    /// All matches, which do not overlap.
+    pub fn find_iter<'t>(&'t self, text: &'t str) -> impl Iterator<Item = SqlResult<Range<usize>>> + 't {
+        let mut from = 0;
+        let mut last_end = None;
+        std::iter::from_fn(move || {
+            loop {
+                if from > text.len() {
+                    return None;
+                }
+                if let Err(stop) = governor::tick() {
+                    return Some(Err(stop.into()));
+                }
+                let found = match self.find_at(text, from).transpose()? {
+                    Ok(found) => found,
+                    Err(error) => return Some(Err(error)),
+                };
+                from = found.end;
+                if found.is_empty() {
+                    // Not again, and not right behind another match.
+                    from += text[found.end..].chars().next().map_or(1, char::len_utf8);
+                    if last_end == Some(found.end) {
+                        continue;
+                    }
+                }
+                last_end = Some(found.end);
+                return Some(Ok(found));
+            }
+        })
+    }
+
+    /// The groups of a match that [`find_at`](Self::find_at) found; 3699 when it is too long for them.
+    pub fn groups<'t>(&self, text: &'t str, found: &Range<usize>) -> SqlResult<Captures<'t>> {
+        if found.len().saturating_mul(self.text.len()) > GROUPS_AT_ONCE {
+            return Err(ErrorKind::RegexpTimeOut.into());
+        }
+        let captures = self.regex.captures_at(text, found.start);
+        captures.ok_or_else(|| SqlError::internal("a match has its groups"))
+    }
+
+    fn is_short(&self, bytes: usize) -> bool {
+        bytes.saturating_mul(self.regex_bytes()) <= AT_ONCE
+    }
+
+    /// About what the pattern costs for each byte of a text: counted repetitions multiply.
+    fn regex_bytes(&self) -> usize {
+        match self.text.contains('{') {
+            true => PATTERN_BYTES,
+            false => self.text.len(),
+        }
+    }
+
+    /// By the automata; what they cannot tell, by `regex`, if the text is not long (3699).
+    fn stepwise<R>(
+        &self,
+        text: &str,
+        search: impl FnOnce(&mut Stepwise) -> Result<R, Stopped>,
+        by_regex: impl FnOnce(&Regex) -> R,
+    ) -> SqlResult<R> {
+        let mut place = self.automata.borrow_mut();
+        let stepwise = match &mut *place {
+            Some(stepwise) => stepwise,
+            place => place.insert(Box::new(Stepwise::new(&self.text, self.flags)?)),
+        };
+        match search(stepwise) {
+            Ok(found) => Ok(found),
+            Err(Stopped::Statement(stop)) => Err(stop.into()),
+            Err(Stopped::Undecided) if text.len().saturating_mul(self.text.len()) <= GROUPS_AT_ONCE => {
+                Ok(by_regex(&self.regex))
+            }
+            Err(Stopped::Undecided) => Err(ErrorKind::RegexpTimeOut.into()),
+        }
+    }
+}
+
+/// Which end of the leftmost match is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    First,
+    Preferred,
+}
+
+impl Stepwise {
+    fn new(text: &str, flags: Flags) -> SqlResult<Stepwise> {
+        let syntax = syntax::Config::new()
+            .case_insensitive(flags.ignore_case)
+            .multi_line(flags.multi_line)
+            .dot_matches_new_line(flags.dot_all);
+        let automata = Automata::builder()
+            .syntax(syntax)
+            .thompson(thompson::Config::new().nfa_size_limit(Some(PATTERN_BYTES)))
+            .dfa(
+                DFA::config()
+                    .cache_capacity(CACHE_BYTES)
+                    .skip_cache_capacity_check(true)
+                    .unicode_word_boundary(true),
+            )
+            .build(text)
+            .map_err(|_| SqlError::from(ErrorKind::RegexpPatternTooBig))?;
+        let (forward, reverse) = (automata.forward().create_cache(), automata.reverse().create_cache());
+        Ok(Stepwise {
+            automata,
+            forward,
+            reverse,
+        })
+    }
+
+    fn find(&mut self, text: &str, from: usize) -> Result<Option<Range<usize>>, Stopped> {
+        let mut from = from;
+        while let Some(end) = self.end(text, from, Ends::Preferred)? {
+            let start = self.start(text, from, end)?;
+            // An empty match inside of a character is none.
+            if start < end || text.is_char_boundary(end) {
+                return Ok(Some(start..end));
+            }
+            from = text.ceil_char_boundary(end);
+        }
+        Ok(None)
+    }
+
+    /// Where the leftmost match ends.
+    fn end(&mut self, text: &str, from: usize, wanted: Ends) -> Result<Option<usize>, Stopped> {
+        let (dfa, cache) = (self.automata.forward(), &mut self.forward);
+        let input = Input::new(text).range(from..);
+        let mut state = dfa.start_state_forward(cache, &input).map_err(|_| Stopped::Undecided)?;
+        let mut end = None;
+        for (at, byte) in text.bytes().enumerate().skip(from) {
+            state = step(dfa, cache, state, byte)?;
+            if state.is_tagged() {
+                // A match is told a byte late.
+                match state {
+                    _ if state.is_match() => end = Some(at),
+                    _ if state.is_dead() => return Ok(end),
+                    _ if state.is_quit() => return Err(Stopped::Undecided),
+                    _ => {}
+                }
+                if end.is_some() && wanted == Ends::First {
+                    return Ok(end);
+                }
+            }
+        }
+        state = dfa.next_eoi_state(cache, state).map_err(|_| Stopped::Undecided)?;
+        Ok(if state.is_match() { Some(text.len()) } else { end })
+    }
+
+    /// Where the match that ends at `end` begins, `from` or later.
+    fn start(&mut self, text: &str, from: usize, end: usize) -> Result<usize, Stopped> {
+        let (dfa, cache) = (self.automata.reverse(), &mut self.reverse);
+        let input = Input::new(text).range(from..end).anchored(Anchored::Yes);
+        let mut state = dfa.start_state_reverse(cache, &input).map_err(|_| Stopped::Undecided)?;
+        let mut start = end;
+        for at in (from..end).rev() {
+            state = step(dfa, cache, state, text.as_bytes()[at])?;
+            if state.is_match() {
+                start = at + 1;
+            } else if state.is_dead() {
+                return Ok(start);
+            } else if state.is_quit() {
+                return Err(Stopped::Undecided);
+            }
+        }
+        state = match from.checked_sub(1) {
+            Some(before) => step(dfa, cache, state, text.as_bytes()[before])?,
+            None => dfa.next_eoi_state(cache, state).map_err(|_| Stopped::Undecided)?,
+        };
+        if state.is_quit() {
+            return Err(Stopped::Undecided);
+        }
+        Ok(if state.is_match() { from } else { start })
+    }
+}
+
+#[inline(always)]
+fn step(dfa: &DFA, cache: &mut Cache, state: LazyStateID, byte: u8) -> Result<LazyStateID, Stopped> {
+    governor::tick().map_err(Stopped::Statement)?;
+    dfa.next_state(cache, state, byte).map_err(|_| Stopped::Undecided)
+}
+
+/// The old library's `[[:<:]]` and `[[:>:]]` still stand in many applications.
+fn word_boundaries(pattern: &str) -> String {
+    pattern.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
+}
+
+fn refuse(error: &regex::Error) -> SqlError {
+    let text = error.to_string();
+    let says = |words: &str| text.contains(words);
+    let kind = match error {
+        regex::Error::CompiledTooBig(_) => ErrorKind::RegexpPatternTooBig,
+        _ if says("unclosed character class") => ErrorKind::RegexpMissingCloseBracket,
+        _ if says("unclosed group") || says("unopened group") => ErrorKind::RegexpMismatchedParen,
+        _ if says("escape sequence") => ErrorKind::RegexpBadEscapeSequence,
+        _ if says("invalid repetition count range") => ErrorKind::RegexpMaxLtMin,
+        _ if says("repetition quantifier expects") || says("unclosed counted repetition") => {
+            ErrorKind::RegexpBadInterval
+        }
+        _ if says("look-around") || says("backreferences") => {
+            return SqlError::not_supported("look-around and back-references in regular expressions");
+        }
+        _ => return SqlError::new(ErrorKind::RegexpRuleSyntax, &[&1, &1]),
+    };
+    kind.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways give the same matches.
+    #[test]
+    fn the_automata_find_what_regex_finds() {
+        let texts = [
+            "",
+            "a",
+            "ab",
+            "aab aab",
+            "foo bar\nbaz",
+            "éa中😀 é",
+            "aaaaaaaa",
+            "x1y22z333",
+            "\n\n",
+            "ab ab ab b",
+        ];
+        let patterns = [
+            "a", "a*", "a*?", "b|ab", "ab|a", "^", "$", "^a", "a$", r"\bb", r"\b", "(a|b)+", "é|", ".", "[^a]", r"\d+",
+            "a{2,3}", "(?i)AB", "(a.$|a)", "x*y", "😀?", "()",
+        ];
+        for flags in [
+            Flags::default(),
+            Flags {
+                multi_line: true,
+                dot_all: true,
+                ignore_case: true,
+            },
+        ] {
+            for (text, pattern) in texts.iter().flat_map(|text| patterns.map(|pattern| (*text, pattern))) {
+                let made = Pattern::new(pattern, flags).expect(pattern);
+                let expected: Vec<_> = made.regex.find_iter(text).map(|found| found.range()).collect();
+                let found: SqlResult<Vec<_>> = made.find_iter(text).collect();
+                assert_eq!(found.expect("nothing stops it"), expected, "{pattern} in {text:?}");
+                let mut stepwise = Stepwise::new(&made.text, flags).expect(pattern);
+                for from in (0..=text.len()).filter(|from| text.is_char_boundary(*from)) {
+                    match stepwise.find(text, from) {
+                        Ok(found) => {
+                            let expected = made.regex.find_at(text, from).map(|found| found.range());
+                            assert_eq!(found, expected, "{pattern} in {text:?} from {from}");
+                        }
+                        Err(_) => assert!(pattern.contains(r"\b") && !text.is_ascii()),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_search_ends_when_it_is_told() {
+        let text = "ab".repeat(1 << 20);
+        for pattern in ["(a|b)*c", "(a{0,100}){0,100}c", r"\w+$x"] {
+            let made = Pattern::new(pattern, Flags::default()).expect(pattern);
+            assert!(!made.is_match(&text).expect("nothing stops it"));
+            let killed = governor::probe::kill_at(1000, || made.is_match(&text));
+            assert_eq!((killed.ticks, killed.result.is_err()), (1000, true));
+        }
+    }
+}
