@@ -7,8 +7,10 @@
 //!   commit.proposed=kill@1        as by kill -9
 //!   ddl.committing=error@1        the step fails with an error
 //!   *=panic%50/7                  at every step, about once in 50 times, by the seed 7
+//!   lock=wrong%20/7               the step is done wrongly
 //! ```
 //!
+//! `wrong` plants a bug: the code says what, `if failpoints::goes_wrong("lock") { … }`, and a machine that looks for bugs has to find it.
 //! Rules come from the variable `ENV_FAILPOINTS` at the start and from [`arm`] later (`SET GLOBAL debug = '…'` in a debug
 //! build). A rule with `@` is spent when it has struck. A release build has neither rules nor steps, unless it is built with
 //! the feature `faults`.
@@ -31,8 +33,14 @@ pub fn hit(_step: &'static str) -> Result<(), Injected> {
     Ok(())
 }
 
+#[cfg(not(any(debug_assertions, feature = "faults")))]
+#[inline(always)]
+pub fn goes_wrong(_step: &'static str) -> bool {
+    false
+}
+
 #[cfg(any(debug_assertions, feature = "faults"))]
-pub use armed::{arm, hit};
+pub use armed::{arm, goes_wrong, hit};
 
 #[cfg(any(debug_assertions, feature = "faults"))]
 mod armed {
@@ -51,6 +59,7 @@ mod armed {
         Panic,
         Error,
         Kill,
+        Wrong,
     }
 
     enum When {
@@ -83,8 +92,7 @@ mod armed {
         Ok(())
     }
 
-    /// A step that may be made to fail; does nothing where no rule is.
-    pub fn hit(step: &'static str) -> Result<(), Injected> {
+    fn read_environment() {
         FROM_ENVIRONMENT.call_once(|| {
             if let Ok(rules) = std::env::var(VARIABLE) {
                 let parsed: Option<Vec<Rule>> = rules.split(',').map(|word| parse(word.trim())).collect();
@@ -94,12 +102,39 @@ mod armed {
                 *RULES.lock() = parsed;
             }
         });
+    }
+
+    /// A step that may be made to fail; does nothing where no rule is.
+    pub fn hit(step: &'static str) -> Result<(), Injected> {
+        read_environment();
+        match due(step, |action| action != Action::Wrong) {
+            None | Some(Action::Wrong) => Ok(()),
+            Some(Action::Error) => Err(Injected(step)),
+            Some(Action::Panic) => panic!("failpoint {step}"),
+            Some(Action::Kill) => {
+                let own = rustix::process::getpid();
+                // It does not return from this.
+                let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+                std::process::abort()
+            }
+        }
+    }
+
+    /// Whether a test wants this step to be done wrongly.
+    pub fn goes_wrong(step: &'static str) -> bool {
+        read_environment();
+        due(step, |action| action == Action::Wrong).is_some()
+    }
+
+    /// What a rule has for this step now.
+    fn due(step: &'static str, counts: impl Fn(Action) -> bool) -> Option<Action> {
         if !IS_ARMED.load(Ordering::Acquire) || std::thread::panicking() {
-            return Ok(());
+            return None;
         }
         let mut due = None;
         RULES.lock().retain_mut(|rule| {
-            if due.is_some() || rule.step.as_ref().is_some_and(|named| named != step) {
+            let is_other = rule.step.as_ref().is_some_and(|named| named != step);
+            if due.is_some() || is_other || !counts(rule.action) {
                 return true;
             }
             match &mut rule.when {
@@ -114,17 +149,7 @@ mod armed {
                 }
             }
         });
-        match due {
-            None => Ok(()),
-            Some(Action::Error) => Err(Injected(step)),
-            Some(Action::Panic) => panic!("failpoint {step}"),
-            Some(Action::Kill) => {
-                let own = rustix::process::getpid();
-                // It does not return from this.
-                let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
-                std::process::abort()
-            }
-        }
+        due
     }
 
     fn parse(word: &str) -> Option<Rule> {
@@ -134,6 +159,7 @@ mod armed {
             "panic" => Action::Panic,
             "error" => Action::Error,
             "kill" => Action::Kill,
+            "wrong" if step != "*" => Action::Wrong,
             _ => return None,
         };
         let number = |text: &str| text.parse().ok().filter(|&number: &u64| number > 0);
@@ -168,6 +194,13 @@ mod armed {
             for wrong in ["a", "a=panic", "a=panic@0", "a=stop@1", "a=panic%3"] {
                 assert_eq!(arm(wrong), Err(wrong.to_owned()));
             }
+            arm("a=wrong@2").unwrap();
+            assert_eq!((hit("a"), goes_wrong("b")), (Ok(()), false));
+            assert_eq!(
+                (goes_wrong("a"), goes_wrong("a"), goes_wrong("a")),
+                (false, true, false)
+            );
+            assert!(arm("*=wrong@1").is_err());
             arm("").unwrap();
         }
     }

@@ -298,9 +298,14 @@ impl Connection {
         }
     }
 
+    /// Ends the session, then says the last words: nobody waits for the locks of one that is over.
     async fn close(mut self: Box<Self>) {
-        if !self.dialog.answer.output.is_empty() && self.flush().await.is_ok() {
-            self.dialog.socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
+        let mut output = std::mem::take(&mut self.dialog.answer.output);
+        let (socket, shared) = (self.dialog.socket.clone(), self.dialog.shared.clone());
+        drop(self);
+        if !output.is_empty() && socket.flush(&mut output, shared.config.write_timeout).await.is_ok() {
+            socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
         }
+        pool::return_buffer(output.replace_buffer(Vec::new()));
     }
 }

@@ -75,6 +75,10 @@ impl Host for FiberHost<'_> {
         Runner::interrupted(self)
     }
 
+    fn show_state(&self, state: &'static str) {
+        self.handle.show_state(state);
+    }
+
     fn set_deadline(&self, deadline: Option<Instant>) {
         self.deadline.set(deadline);
     }

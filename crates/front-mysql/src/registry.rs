@@ -95,6 +95,8 @@ pub struct Handle {
     bytes_sent: AtomicU64,
     /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
     statement: Mutex<Vec<u8>>,
+    /// What it waits for.
+    state: Mutex<&'static str>,
     interrupt: AtomicU8,
     waker: Mutex<Option<Waker>>,
     draining: Arc<AtomicBool>,
@@ -154,6 +156,7 @@ impl Registry {
             bytes_received: AtomicU64::new(0),
             bytes_sent: AtomicU64::new(0),
             statement: Mutex::default(),
+            state: Mutex::default(),
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
             draining: self.draining.clone(),
@@ -325,6 +328,11 @@ impl Handle {
         *self.waker.lock() = Some(waker);
     }
 
+    /// What the statement waits for; empty: it executes.
+    pub(crate) fn show_state(&self, state: &'static str) {
+        *self.state.lock() = state;
+    }
+
     pub(crate) fn set_user(&self, user: &str) {
         self.identity.lock().user = Some(user.to_owned());
     }
@@ -413,7 +421,11 @@ impl Handle {
             attributes: identity.attributes.clone(),
             command: command_name(command),
             seconds: since.elapsed().as_secs(),
-            state: if sleeping { "" } else { "executing" },
+            state: match *self.state.lock() {
+                _ if sleeping => "",
+                "" => "executing",
+                state => state,
+            },
             statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
             memory_bytes: self.account.bytes(),
             memory_bytes_max: self.account.peak_bytes(),

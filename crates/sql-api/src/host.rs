@@ -24,6 +24,9 @@ pub trait Host {
     /// Whether the statement should stop. Long work asks the governor instead.
     fn interrupted(&self) -> Option<Interrupt>;
 
+    /// What the process list says that the statement waits for; empty: it executes.
+    fn show_state(&self, _state: &'static str) {}
+
     /// From then on, and until it is set anew, the statement is interrupted with [`Interrupt::Timeout`].
     fn set_deadline(&self, _deadline: Option<Instant>) {}
 }

@@ -95,7 +95,9 @@ impl NamedLocks {
                 }
             }
         };
+        host.show_state("User lock");
         let end = host.wait_interruptible(std::pin::pin!(Granted(&waiter)), timeout);
+        host.show_state("");
         let mut locks = self.locks.lock();
         if waiter.state.lock().granted {
             return Ok(true);

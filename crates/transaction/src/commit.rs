@@ -1,5 +1,7 @@
 //! The end of a transaction that has written: its overlay becomes one entry of the log.
 
+use env::failpoints;
+
 use super::Transaction;
 use shard::{ProposeError, Shard};
 use std::future::Future;
@@ -56,7 +58,7 @@ impl Transaction {
         drop(overlay);
         async move {
             // The reservation covers what the store is going to grow by; from then on the store is charged for it.
-            let _held = (locks, memory);
+            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), memory);
             let Some(proposal) = proposal else { return Ok(None) };
             let committed = proposal.await?;
             then(committed);

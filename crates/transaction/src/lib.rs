@@ -33,6 +33,7 @@ mod write;
 pub use commit::Participant;
 pub use settle::{Settled, StatementScope};
 
+use env::failpoints;
 use overlay::Overlay;
 use settle::Settling;
 use std::cell::{Cell, Ref, RefCell};
@@ -201,7 +202,7 @@ impl Transaction {
     /// Starts a statement that takes no locks; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the
     /// place to roll back to if it fails.
     pub fn begin_statement(&mut self) -> Savepoint {
-        if self.options.isolation != Isolation::RepeatableRead {
+        if self.options.isolation != Isolation::RepeatableRead || failpoints::goes_wrong("snapshot.keep") {
             self.is_snapshot_old.set(true);
         }
         self.savepoint()
@@ -210,13 +211,18 @@ impl Transaction {
     /// The statement succeeded. Forgets what only its rollback would need.
     pub fn end_statement(&mut self, statement: Savepoint) {
         self.stop_settling();
+        if failpoints::goes_wrong("lock.statement") {
+            self.locks = self.store().locks().transaction();
+        }
         self.release(statement);
     }
 
     /// The statement failed: undoes its writes. Its locks stay.
     pub fn rollback_statement(&mut self, statement: Savepoint) {
         self.stop_settling();
-        self.rollback_to(statement);
+        if !failpoints::goes_wrong("rollback.statement") {
+            self.rollback_to(statement);
+        }
         self.release(statement);
     }
 
@@ -239,7 +245,7 @@ impl Transaction {
     }
 
     fn reading_at(&self) -> Ref<'_, Snapshot> {
-        let is_old = self.is_snapshot_old.replace(false);
+        let is_old = self.is_snapshot_old.replace(false) && !failpoints::goes_wrong("snapshot.refresh");
         if is_old || self.snapshot.borrow().is_none() {
             match &mut *self.snapshot.borrow_mut() {
                 Some(snapshot) => snapshot.refresh(),
@@ -279,7 +285,12 @@ impl Transaction {
     // --- the end ---
 
     /// Forgets everything and releases the locks; so does dropping the transaction.
-    pub fn rollback(self) {}
+    pub fn rollback(self) {
+        if failpoints::goes_wrong("rollback") {
+            // Whoever proposes need not wait for the answer.
+            drop(self.commit());
+        }
+    }
 }
 
 #[cfg(test)]

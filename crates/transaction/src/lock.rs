@@ -1,5 +1,7 @@
 //! Locks, and what a lock just granted has to be checked for.
 
+use env::failpoints;
+
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, WriteRule};
 use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Table, TableId};
 
@@ -84,6 +86,9 @@ impl Transaction {
     /// First committer wins: an error if somebody has changed the locked row since the snapshot; or, while the statement may run again,
     /// a reason to do so.
     pub(super) fn check_unchanged(&mut self, table: &Table, key: &[u8]) -> Result<(), TransactionError> {
+        if failpoints::goes_wrong("conflict") {
+            return Ok(());
+        }
         match self.has_changed(table, key) && !self.note_newer(table.id()) {
             true => Err(TransactionError::WriteConflict(table.id())),
             false => Ok(()),
@@ -118,6 +123,9 @@ impl Transaction {
         if self.options.isolation == Isolation::Serializable {
             self.is_snapshot_old.set(true);
         }
+        if matches!(key, LockKey::Key(..)) && failpoints::goes_wrong("lock") {
+            return Ok(Progress::Done);
+        }
         let held = self.locks.count();
         let outcome = match policy {
             LockPolicy::Wait => match self.locks.lock(key, mode) {
@@ -130,6 +138,7 @@ impl Transaction {
             },
             _ if self.locks.try_lock(key, mode) => Ok(Progress::Done),
             LockPolicy::NoWait => Err(TransactionError::LockNotAvailable),
+            LockPolicy::SkipLocked if failpoints::goes_wrong("skip_locked") => Ok(Progress::Done),
             LockPolicy::SkipLocked => Ok(Progress::Skipped),
         };
         if self.locks.count() > held {

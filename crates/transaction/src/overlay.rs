@@ -3,6 +3,7 @@
 //! For each table the newest state of every row it has changed, by primary key, and, for the indexes that have been looked at, their
 //! entries. While there is a savepoint, what each write replaced is kept in a history, newest last.
 
+use env::failpoints;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -195,6 +196,9 @@ impl Overlay {
         }
         for table in &self.tables {
             for (key, row) in &table.rows {
+                if failpoints::goes_wrong("commit.row") {
+                    continue;
+                }
                 match row {
                     Some(row) => set.put(table.id, key, row),
                     None => set.delete(table.id, key),

@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use super::overlay::{TableChanges, entries_in};
+use env::failpoints;
 use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -14,8 +15,8 @@ impl Transaction {
         // The first read fixes the snapshot, also if it finds what the transaction has written itself.
         let snapshot = self.reading_at();
         match self.overlay.row(table.id(), key) {
-            Some(own) => own.as_deref().map(read),
-            None => table.get(key, &snapshot, read),
+            Some(own) if !failpoints::goes_wrong("overlay") => own.as_deref().map(read),
+            _ => table.get(key, &snapshot, read),
         }
     }
 
@@ -51,6 +52,9 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
+        if failpoints::goes_wrong("snapshot.statement") {
+            self.is_snapshot_old.set(true);
+        }
         self.scan_at(&self.reading_at(), table, index, cursor, most, visit);
     }
 
@@ -141,6 +145,7 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
+        self.note_search();
         let Some(changes) = self.overlay.table(table.id()) else {
             return table.scan(index, cursor, snapshot, most, visit);
         };

@@ -16,14 +16,18 @@
 //! Who settles:
 //!
 //! * snapshot isolation: the statement that takes the transaction's snapshot. Later ones meet a [`WriteConflict`] instead.
-//! * READ COMMITTED, and REPEATABLE READ where writes see the newest rows: any. Reads and changes of one table look at each row again
+//! * READ COMMITTED, and REPEATABLE READ where writes see the newest rows: any. Whoever waits after it has looked for rows runs again: what
+//!   it waited for may have come with other rows. Without a wait, reads and changes of one table look at each row again
 //!   when it is locked, and need another pass only where that takes a row out of its place: its index entry has moved, or a LIMIT has
 //!   to be filled by another one. Changes of rows that a join has found at the statement's snapshot need another pass for each changed row.
 //! * SERIALIZABLE: nobody. Locks come before reads anyhow.
 //!
 //! [`WriteConflict`]: crate::TransactionError::WriteConflict
 
+use env::failpoints;
+
 use super::{Isolation, Savepoint, Transaction};
+use std::cell::Cell;
 use std::sync::Arc;
 use store::{LockKey, Snapshot, Table, TableId};
 
@@ -54,6 +58,8 @@ pub(super) struct Settling {
     /// Its snapshot is to become the transaction's.
     sets_snapshot: bool,
     scope: StatementScope,
+    /// The pass has looked for rows.
+    has_searched: Cell<bool>,
     /// What it has read, or locked, is newer than its snapshot: the pass only goes on to collect its locks.
     is_stale: bool,
     /// A lock was granted after the snapshot was taken.
@@ -135,6 +141,9 @@ impl Transaction {
         let Some(settling) = &self.settling else {
             return Settled::Yes;
         };
+        if failpoints::goes_wrong("settle") {
+            return Settled::Yes;
+        }
         if !settling.is_stale {
             let is_late = settling.has_late_lock && settling.scope == StatementScope::InTransaction;
             if !is_late || self.advance_snapshot() {
@@ -157,7 +166,9 @@ impl Transaction {
 
     /// Rolls the statement back for another pass; its locks are kept.
     pub fn restart_statement(&mut self, statement: Savepoint) {
-        self.rollback_to(statement);
+        if !failpoints::goes_wrong("restart") {
+            self.rollback_to(statement);
+        }
         self.is_snapshot_old
             .set(self.options.isolation != Isolation::RepeatableRead);
         if let Some(settling) = &mut self.settling {
@@ -168,6 +179,7 @@ impl Transaction {
             settling.passes += 1;
             settling.is_stale = false;
             settling.has_late_lock = false;
+            settling.has_searched.set(false);
         }
     }
 
@@ -204,12 +216,22 @@ impl Transaction {
 
     /// A lock is held by somebody else, who may change what has been read.
     pub(super) fn note_wait(&mut self, key: LockKey<'_>) {
-        if let Some(settling) = &mut self.settling
-            && settling.sets_snapshot
-            && self.snapshot.get_mut().is_some()
-        {
+        let Some(settling) = &mut self.settling else { return };
+        let has_read = match settling.sets_snapshot {
+            true => self.snapshot.get_mut().is_some(),
+            false => settling.has_searched.get(),
+        };
+        if has_read {
             settling.is_stale = true;
             settling.note_table(table_of(key));
+        }
+    }
+
+    /// The running statement looks for rows.
+    #[inline]
+    pub(super) fn note_search(&self) {
+        if let Some(settling) = &self.settling {
+            settling.has_searched.set(true);
         }
     }
 
@@ -234,6 +256,7 @@ impl Settling {
         Settling {
             sets_snapshot,
             scope,
+            has_searched: Cell::new(false),
             is_stale: false,
             has_late_lock: false,
             passes: 0,

@@ -2,6 +2,7 @@
 
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError};
+use env::failpoints;
 use std::ops::{ControlFlow, Range};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
@@ -214,6 +215,9 @@ impl Transaction {
 
     /// The row, other than the one under `except`, that has this unique key now: committed, or this transaction's own.
     fn find_unique(&self, table: &Table, index: IndexId, unique_key: &[u8], except: &[u8]) -> Option<Vec<u8>> {
+        if failpoints::goes_wrong("unique") {
+            return None;
+        }
         let range = KeyRange::prefix(unique_key);
         let changes = self.overlay.table(table.id());
         if let Some(changes) = changes {

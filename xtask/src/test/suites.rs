@@ -85,6 +85,21 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "schedules",
+        about: "the schedules of tests/schedules: several sessions step by step, at every isolation level",
+        needs: &[],
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            // The address is known to the suite's environment only once the server runs.
+            let mut command = Command::new("sh");
+            command.args(["-c", SCHEDULES]);
+            command.arg(env!("CARGO")).current_dir(&context.root);
+            Ok(command)
+        },
+    },
+    Suite {
         name: "generated",
         about: "statements made at random, checked against LatsDB itself, with restarts and kills",
         needs: &[],
@@ -285,6 +300,9 @@ const SQL: &str = "
     \"$0\" run --quiet --package sqltest -- --differences tests/sql tests/sql/generated crates/sql/tests/expr > target/test-logs/differences.log || {
         tail -n 4 target/test-logs/differences.log; exit 1; }
     exec \"$0\" run --quiet --package sqltest -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\" tests/sql tests/sql/generated";
+
+const SCHEDULES: &str =
+    "exec \"$0\" run --quiet --package schedules -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\"";
 
 const LAB: &str = "
     \"$0\" test --quiet --package lab --test all --example lab -- --ignored --test-threads 2

@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
-    &["sim", "sqltest", "sqlgen", "fuzz", "crashtest"],
+    &["sim", "sqltest", "sqlgen", "schedules", "fuzz", "crashtest"],
 ];
 
 fn layer_of(name: &str) -> Option<usize> {

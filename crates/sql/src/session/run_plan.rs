@@ -45,7 +45,9 @@ impl Session {
         let transaction = self.transaction.current().expect("begun above");
         // A lone SELECT is serializable as it is: it sees one moment, and changes nothing.
         let is_serializable = transaction.borrow().options().isolation == Isolation::Serializable;
-        let locks_reads = is_serializable && (self.transaction.in_transaction() || plan.is_change());
+        let locks_reads = is_serializable
+            && (self.transaction.in_transaction() || plan.is_change())
+            && !env::failpoints::goes_wrong("serializable");
         let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
             .locking_reads(locks_reads)
             .under(&self.table_locks);

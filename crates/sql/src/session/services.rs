@@ -203,7 +203,10 @@ impl Services for SessionServices<'_> {
 
     fn sleep(&self, duration: Duration) -> SqlResult<bool> {
         let never = std::pin::pin!(std::future::pending());
-        match self.host.wait_interruptible(never, Some(duration)) {
+        self.host.show_state("User sleep");
+        let end = self.host.wait_interruptible(never, Some(duration));
+        self.host.show_state("");
+        match end {
             WaitEnd::Done | WaitEnd::TimedOut => Ok(false),
             WaitEnd::Interrupted(Interrupt::KillQuery | Interrupt::Timeout) if self.without_tables => Ok(true),
             WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),

@@ -151,6 +151,9 @@ impl SessionTransaction {
             return Ok(());
         }
         failpoint::hit("commit.proposing")?;
+        if env::failpoints::goes_wrong("commit") {
+            return Ok(());
+        }
         wait_for_commit(transaction.commit(), host)
     }
 
@@ -193,6 +196,9 @@ impl SessionTransaction {
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let (open, at) = self.find_savepoint(name)?;
         open.savepoints.truncate(at + 1);
+        if env::failpoints::goes_wrong("savepoint") {
+            return Ok(());
+        }
         open.transaction.get_mut().rollback_to(open.savepoints[at].1);
         Ok(())
     }

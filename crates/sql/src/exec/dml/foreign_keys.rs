@@ -174,6 +174,9 @@ impl Enforcer<'_> {
     // --- the child's side ---
 
     fn require_parent(&self, reference: &Reference, key: &[Value]) -> Result<(), StatementError> {
+        if env::failpoints::goes_wrong("foreign_key.parent") {
+            return Ok(());
+        }
         let found = match &reference.parent {
             None => false,
             Some(parent) => self.lock_parent(parent, key)?,
@@ -306,6 +309,9 @@ impl Enforcer<'_> {
 
     /// 1451 if a row refers to the key; also the changed row itself, as it was.
     fn forbid_children(&self, reference: &Reference, key: &[Value], changed: &[Value]) -> Result<(), StatementError> {
+        if env::failpoints::goes_wrong("foreign_key.children") {
+            return Ok(());
+        }
         let child = &reference.child;
         let encoded = encode(child, reference.index, key)?;
         let parent = reference.parent.as_ref().map(|parent| parent.table.id());
