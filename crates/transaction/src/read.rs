@@ -72,8 +72,8 @@ impl Transaction {
     }
 
     /// As [`scan`](Self::scan), how locking reads and writes find the rows to lock. Where they are held against the snapshot, it shows
-    /// what the snapshot shows and also what is newer: an entry of both kinds twice if its rows differ. To lock one that is not
-    /// the snapshot's is a conflict.
+    /// what the snapshot shows and also what is newer: an entry of both kinds twice if its rows differ, the
+    /// second also where `visit` breaks at the first. To lock one that is not the snapshot's is a conflict.
     pub fn scan_to_lock(
         &self,
         table: &Table,
@@ -128,8 +128,13 @@ impl Transaction {
             Direction::Backward => b.key.cmp(&a.key),
         });
         entries.dedup();
-        for entry in &entries {
+        let mut entries = entries.iter().peekable();
+        while let Some(entry) = entries.next() {
             if visit(Entry::new(&entry.key, &entry.primary_key, &entry.row)).is_break() {
+                // The cursor cannot stand between an entry's two rows.
+                while let Some(twin) = entries.next_if(|next| next.key == entry.key) {
+                    let _ = visit(Entry::new(&twin.key, &twin.primary_key, &twin.row));
+                }
                 return cursor.advance_past(&entry.key);
             }
         }

@@ -411,6 +411,28 @@ fn scans_for_locks_show_what_the_snapshot_shows_and_what_is_newer() {
 }
 
 #[test]
+fn a_scan_for_locks_that_stops_between_shows_both_rows_of_an_entry() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let f = Fixture::new(&[(1, 10, None), (2, 20, None), (3, 30, None)]);
+        let t1 = f.begin(SNAPSHOT);
+        t1.snapshot();
+        let mut t2 = f.begin(SNAPSHOT);
+        f.update(&mut t2, 2, set(25)).unwrap();
+        done(t2.commit()).unwrap();
+        let mut shown = Vec::new();
+        let mut cursor = Cursor::new(KeyRange::all(), direction);
+        while !cursor.is_finished() {
+            t1.scan_to_lock(&f.table, IndexId::PRIMARY, &mut cursor, usize::MAX, |entry| {
+                shown.push(f.decode(entry.row()).1);
+                ControlFlow::Break(())
+            });
+        }
+        shown.sort_unstable();
+        assert_eq!(shown, [10, 20, 25, 30]);
+    }
+}
+
+#[test]
 fn a_row_that_a_join_has_found_must_still_be_that_row() {
     for options in [COMPATIBLE, READ_COMMITTED] {
         let f = two_rows();
