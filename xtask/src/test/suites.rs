@@ -100,6 +100,41 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "histories",
+        about: "random transactions of many clients at every isolation level, with kills; planted bugs that must be found",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            // Only the unoptimised server can be told to do wrong.
+            let mut build = Command::new(env!("CARGO"));
+            build
+                .args(["build", "--quiet", "--package", "latsdb", "--package", "histories"])
+                .current_dir(&context.root);
+            run::done(build)?;
+            let (seconds, transactions) = if context.options.long {
+                ("3600", "1000000")
+            } else {
+                ("60", "4000")
+            };
+            let debug = context.target("debug");
+            let mut histories = Command::new("sh");
+            histories
+                .args(["-c", HISTORIES])
+                .arg(debug.join("histories"))
+                .arg("--binary")
+                .arg(debug.join("latsdb"))
+                .arg("--dir")
+                .arg(context.target("test-data/histories"))
+                .args(["--port", &run::free_ports()?.to_string()])
+                .env("SECONDS_MAX", seconds)
+                .env("TRANSACTIONS", transactions)
+                .current_dir(&context.root);
+            Ok(histories)
+        },
+    },
+    Suite {
         name: "generated",
         about: "statements made at random, checked against LatsDB itself, with restarts and kills",
         needs: &[],
@@ -303,6 +338,8 @@ const SQL: &str = "
 
 const SCHEDULES: &str =
     "exec \"$0\" run --quiet --package schedules -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\"";
+
+const HISTORIES: &str = "\"$0\" \"$@\" planted && exec \"$0\" \"$@\" run --round 250 --transactions \"$TRANSACTIONS\" --seconds \"$SECONDS_MAX\"";
 
 const LAB: &str = "
     \"$0\" test --quiet --package lab --test all --example lab -- --ignored --test-threads 2

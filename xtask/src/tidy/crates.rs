@@ -14,7 +14,15 @@ const LAYERS: &[&[&str]] = &[
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
-    &["sim", "sqltest", "sqlgen", "schedules", "fuzz", "crashtest"],
+    &[
+        "sim",
+        "sqltest",
+        "sqlgen",
+        "schedules",
+        "histories",
+        "fuzz",
+        "crashtest",
+    ],
 ];
 
 fn layer_of(name: &str) -> Option<usize> {
