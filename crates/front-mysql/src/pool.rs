@@ -10,7 +10,7 @@ use corosensei::stack::{DefaultStack, Stack};
 pub const BUFFER_LEN: usize = 64 << 10;
 /// Address space of a statement's stack; memory is taken as it is touched, and goes back when it was much. Code without optimization takes
 /// several times as much for a call.
-const STACK_LEN: usize = if cfg!(debug_assertions) { 64 << 20 } else { 16 << 20 };
+const STACK_LEN: usize = if cfg!(debug_assertions) { 128 << 20 } else { 32 << 20 };
 /// How many buffers and stacks a thread keeps for later.
 const KEPT_MAX: usize = 64;
 

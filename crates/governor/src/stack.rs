@@ -88,8 +88,9 @@ pub fn take_deep(low: usize) -> bool {
     DEEP.with_borrow_mut(|deep| deep.remove(&low))
 }
 
+/// The end of a statement that nests too deeply.
 #[cold]
-fn overrun() -> Stop {
+pub fn overrun() -> Stop {
     let bounds = BOUNDS.get();
     let size = bounds.high.saturating_sub(bounds.low);
     Stop::Stack(StackStop {

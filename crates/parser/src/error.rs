@@ -14,7 +14,7 @@ pub struct ParseError {
 pub enum ParseErrorKind {
     /// 1064 with the text from the offending token on (at most 80 characters) and its line.
     Syntax { near: Box<str>, line: u32 },
-    /// 1064, "memory exhausted": the statement nests deeper than [`crate::MAX_DEPTH`].
+    /// 1436: the statement nests deeper than the stack, or than [`crate::MAX_DEPTH`].
     TooDeep { near: Box<str>, line: u32 },
     /// 1065: nothing but white space and comments.
     EmptyQuery,
@@ -30,7 +30,8 @@ impl ParseError {
     /// MySQL's error number.
     pub fn code(&self) -> u16 {
         match &self.kind {
-            ParseErrorKind::Syntax { .. } | ParseErrorKind::TooDeep { .. } => 1064,
+            ParseErrorKind::Syntax { .. } => 1064,
+            ParseErrorKind::TooDeep { .. } => 1436,
             ParseErrorKind::EmptyQuery => 1065,
             ParseErrorKind::Other { code, .. } => *code,
         }
@@ -40,6 +41,7 @@ impl ParseError {
     pub fn sqlstate(&self) -> [u8; 5] {
         match &self.kind {
             ParseErrorKind::Other { sqlstate, .. } => *sqlstate,
+            ParseErrorKind::TooDeep { .. } => *b"HY000",
             _ => *b"42000",
         }
     }
@@ -53,7 +55,7 @@ impl fmt::Display for ParseError {
                 "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
                  for the right syntax to use near '{near}' at line {line}"
             ),
-            ParseErrorKind::TooDeep { near, line } => write!(f, "memory exhausted near '{near}' at line {line}"),
+            ParseErrorKind::TooDeep { near, line } => write!(f, "Thread stack overrun near '{near}' at line {line}"),
             ParseErrorKind::EmptyQuery => f.write_str("Query was empty"),
             ParseErrorKind::Other { message, .. } => f.write_str(message),
         }

@@ -12,9 +12,7 @@ pub fn parse_error(error: &ParseError) -> SqlError {
     match &error.kind {
         ParseErrorKind::EmptyQuery => ErrorKind::EmptyQuery.into(),
         ParseErrorKind::Syntax { near, line } => SqlError::new(ErrorKind::ParseError, &[&SYNTAX, near, line]),
-        ParseErrorKind::TooDeep { near, line } => {
-            SqlError::new(ErrorKind::ParseError, &[&"memory exhausted", near, line])
-        }
+        ParseErrorKind::TooDeep { .. } => governor::stack::overrun().into(),
         ParseErrorKind::Other { code, message, .. } => {
             let kind = ErrorKind::from_code(*code).unwrap_or(ErrorKind::ParseError);
             SqlError::with_message(kind, &**message)

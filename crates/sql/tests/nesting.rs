@@ -14,7 +14,7 @@ impl governor::Runner for Undisturbed {
 
 /// On a stack like that of a connection's fiber, whose bounds are known.
 fn with_session(test: impl FnOnce(&mut Client) + Send + 'static) {
-    const STACK: usize = 64 << 20;
+    const STACK: usize = 128 << 20;
     let run = || {
         let local = std::hint::black_box(0u8);
         let high = (&raw const local).addr() + 4096;
@@ -154,6 +154,113 @@ fn long_lists_of_everything_are_planned() {
         let joins = |n: usize| format!("SELECT 1 FROM b t0{}", list(n - 1, &|i| format!(" JOIN b t{}", i + 1)));
         assert_eq!(session.run(&joins(61)).len(), 2);
         assert_eq!(session.error(&joins(62)), 1116);
+    });
+}
+
+/// Start, opening, middle, closing, end; how deep MySQL takes it; what it gives there.
+struct Shape(
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    usize,
+    &'static str,
+);
+
+impl Shape {
+    fn at(&self, levels: usize) -> String {
+        let Shape(start, open, middle, close, ..) = self;
+        format!("{start}{}{middle}{}", open.repeat(levels), close.repeat(levels))
+    }
+}
+
+const DEEP: &[Shape] = &[
+    Shape("SELECT ", "(", "x", ")", 1_984, "1"),
+    Shape("SELECT ", "ABS(", "x", ")", 1_984, "1"),
+    Shape("SELECT ", "CONCAT(", "x", ")", 1_984, "1"),
+    Shape("SELECT ", "- ", "x", "", 1_984, "1"),
+    Shape("SELECT ", "~", "x", "", 1_984, "1"),
+    Shape("SELECT ", "1+(", "x", ")", 1_983, "1984"),
+    Shape("SELECT x", "+1", "", "", 1_983, "1984"),
+    Shape("SELECT x", "=1", "", "", 1_983, "1"),
+    Shape("SELECT ", "1 AND (0 OR ", "x", ")", 900, "1"),
+    Shape("SELECT ", "NOT ", "x", "", 12_544, "1"),
+    Shape("SELECT ", "CASE WHEN 1 THEN ", "x", " END", 448, "1"),
+    Shape("SELECT ", "IF(x, ", "x", ", 0)", 1_792, "1"),
+    Shape("SELECT ", "CAST(", "x", " AS SIGNED)", 1_900, "1"),
+    Shape("SELECT ", "COALESCE(", "x", ", 0)", 1_792, "1"),
+];
+
+/// Chains, which may be longer than anything is deep.
+const LONG: &[Shape] = &[
+    Shape("SELECT x", " AND 1", "", "", 200_000, "1"),
+    Shape("SELECT x", " OR 0", "", "", 200_000, "1"),
+    Shape("SELECT LENGTH(CONCAT(x", ", 'a'", ")", "", 20_000, "20001"),
+];
+
+#[test]
+fn what_mysql_takes_however_deep_runs_and_what_is_deeper_ends_with_its_error() {
+    with_session(|session| {
+        session.run("CREATE TABLE t (x INT PRIMARY KEY)");
+        session.run("INSERT INTO t VALUES (1)");
+        for shape in DEEP.iter().chain(LONG) {
+            let query = |levels| match shape.0.contains("LENGTH") {
+                true => format!("{}) FROM t", shape.at(levels).replace("))", ")")),
+                false => format!("{} FROM t", shape.at(levels)),
+            };
+            let name = shape.at(2);
+            let deepest = query(shape.4);
+            assert_eq!(
+                session.run(&deepest).last().map(String::as_str),
+                Some(shape.5),
+                "{name}"
+            );
+            session.run(&format!("EXPLAIN {deepest}"));
+            session.run(&format!(
+                "DELETE FROM t WHERE 0 = 1 AND {}",
+                &deepest["SELECT ".len()..deepest.len() - " FROM t".len()]
+            ));
+            if deepest.len() < 60_000 {
+                session.run(&format!(
+                    "CREATE OR REPLACE VIEW v AS {}",
+                    deepest.replacen(" FROM t", " AS y FROM t", 1)
+                ));
+                assert_eq!(
+                    session.run("SELECT y FROM v").last().map(String::as_str),
+                    Some(shape.5),
+                    "{name}"
+                );
+                session.run("SHOW CREATE VIEW v");
+            }
+        }
+        for shape in DEEP {
+            for levels in [4_000, 14_000, 100_000] {
+                let deeper = format!("{} FROM t", shape.at(levels));
+                match session.try_run(&deeper) {
+                    Ok(_) => assert!(levels < 14_000 || shape.1 == "NOT ", "{}", shape.at(2)),
+                    Err(error) => assert_eq!(error.code(), 1436, "{}", shape.at(2)),
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn queries_in_queries_end_with_mysql_s_error() {
+    with_session(|session| {
+        let nested = |levels: usize| format!("SELECT {}1{}", "(SELECT ".repeat(levels), ")".repeat(levels));
+        assert_eq!(session.run(&nested(61)).last().map(String::as_str), Some("1"));
+        assert_eq!(session.error(&nested(64)), 1473);
+        assert_eq!(session.error(&nested(10_000)), 1473);
+        let derived = |levels: usize| {
+            format!(
+                "SELECT * FROM {}(SELECT 1) t{}",
+                "(SELECT * FROM ".repeat(levels),
+                ") t".repeat(levels)
+            )
+        };
+        assert_eq!(session.run(&derived(60)).last().map(String::as_str), Some("1"));
+        assert_eq!(session.error(&derived(64)), 1473);
     });
 }
 

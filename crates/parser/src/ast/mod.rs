@@ -7,7 +7,8 @@
 //!
 //! Two promises hold for every tree that came out of the parser:
 //!
-//! * its height is at most [`crate::MAX_DEPTH`], so plain recursion over it is safe on a statement's stack;
+//! * its height is at most [`crate::MAX_DEPTH`], so plain recursion with small frames is safe on a statement's stack; what has large
+//!   ones asks for each level (`governor::descend`);
 //!   what statements in the wild make long (`AND`/`OR` chains, `IN` lists, `UNION`s) is flat, not deep;
 //! * names are valid UTF-8; string literals are bytes as the client sent them, in its character set.
 

@@ -66,9 +66,18 @@ impl Parser<'_> {
             if min > level::NOT {
                 return Err(self.unexpected());
             }
-            self.bump();
-            let operand = self.expr_at(level::NOT)?;
-            (unary(UnaryOp::Not, operand), level::NOT)
+            // A run of them takes no more stack than one.
+            let mut count = 0;
+            while self.eat(Kw::NOT) {
+                count += 1;
+            }
+            let mut operand = self.expr_at(level::NOT)?;
+            self.peak += count;
+            self.check_height(self.peak)?;
+            for _ in 0..count {
+                operand = unary(UnaryOp::Not, operand);
+            }
+            (operand, level::NOT)
         } else {
             (self.simple_expr()?, level::SIMPLE)
         };

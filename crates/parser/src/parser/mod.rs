@@ -3,7 +3,7 @@
 //! The parser looks at the current token and rarely at the next one; it never goes back. An error is always about the
 //! current token, which gives MySQL's "near" text.
 //!
-//! Two counters keep trees shallow. `depth` is how deep the parser's own recursion is. `peak` is the height of the highest
+//! Two counters keep trees as low as a stack can hold. `depth` is how deep the parser's own recursion is. `peak` is the height of the highest
 //! expression, query or join parsed since its enclosing one began; what grows to the left in a loop (`a + b + c`) adds to it
 //! at every turn, so that the tree stays below [`MAX_DEPTH`] too.
 
@@ -38,16 +38,13 @@ use crate::ast::*;
 use crate::error::{ParseError, ParseErrorKind};
 use crate::keywords::{Class, Kw};
 use crate::lexer::{self, Lexer, Tok, Token};
-use crate::{MAX_DEPTH, Parsed, SqlMode, UserVariables};
+use crate::{MAX_DEPTH, MAX_QUERY_DEPTH, Parsed, SqlMode, UserVariables};
 
 /// The parse failed; [`Parser::error`] says why.
 #[derive(Debug)]
 pub(crate) struct Fail;
 
 pub(crate) type PResult<T> = Result<T, Fail>;
-
-/// Levels of depth that a query takes. With [`MAX_DEPTH`], queries nest 62 deep, about MySQL's own limit.
-const QUERY_LEVELS: usize = 4;
 
 pub(crate) struct Parser<'a> {
     text: &'a [u8],
@@ -60,6 +57,7 @@ pub(crate) struct Parser<'a> {
     params: u32,
     user_variables: UserVariables,
     depth: usize,
+    query_depth: usize,
     peak: usize,
     /// The INTO of a SELECT whose query is not finished yet.
     pending_into: Option<Box<SelectInto>>,
@@ -112,6 +110,7 @@ impl<'a> Parser<'a> {
             params: 0,
             user_variables: UserVariables::None,
             depth: 0,
+            query_depth: 0,
             peak: 0,
             pending_into: None,
             error: None,
@@ -198,7 +197,7 @@ impl<'a> Parser<'a> {
 
     fn enter(&mut self) -> PResult<()> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        if self.depth > MAX_DEPTH || governor::descend().is_err() {
             Err(self.too_deep())
         } else {
             Ok(())
@@ -211,25 +210,25 @@ impl<'a> Parser<'a> {
 
     /// Runs `parse` one level deeper. What it makes counts as one higher than the highest thing inside.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
-        self.nested_by(1, parse)
-    }
-
-    /// A query in a query takes everybody who recurses several calls: it counts as that many levels.
-    fn nested_query<T>(&mut self, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
-        self.nested_by(QUERY_LEVELS, parse)
-    }
-
-    fn nested_by<T>(&mut self, levels: usize, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
-        self.depth += levels;
-        if self.depth > MAX_DEPTH {
-            return Err(self.too_deep());
-        }
+        self.enter()?;
         let outer = std::mem::replace(&mut self.peak, 0);
         let parsed = parse(self)?;
-        let height = self.peak + levels;
+        let height = self.peak + 1;
         self.check_height(height)?;
         self.peak = outer.max(height);
-        self.depth -= levels;
+        self.leave();
+        Ok(parsed)
+    }
+
+    /// A query in a query.
+    fn nested_query<T>(&mut self, parse: impl FnOnce(&mut Self) -> PResult<T>) -> PResult<T> {
+        self.query_depth += 1;
+        if self.query_depth > MAX_QUERY_DEPTH {
+            let message = "Too high level of nesting for select".to_owned();
+            return Err(self.other(1473, b"HY000", message));
+        }
+        let parsed = self.nested(parse)?;
+        self.query_depth -= 1;
         Ok(parsed)
     }
 

@@ -28,7 +28,15 @@ impl Binder<'_> {
         if let (UnaryOp::Minus, ast::Expr::Literal(ast::Literal::Int(number))) = (unary.op, &unary.operand) {
             return Ok(negative_integer(*number));
         }
-        let operand = self.bind(&unary.operand)?;
+        let mut operand = &unary.operand;
+        // NOT NOT NOT is NOT: a run of them takes no more stack than that.
+        while let (UnaryOp::Not, ast::Expr::Unary(second)) = (unary.op, operand)
+            && let (UnaryOp::Not, ast::Expr::Unary(third)) = (second.op, &second.operand)
+            && third.op == UnaryOp::Not
+        {
+            operand = &third.operand;
+        }
+        let operand = self.bind(operand)?;
         match unary.op {
             UnaryOp::Not => {
                 let nullable = operand.ty.nullable;
