@@ -43,7 +43,7 @@ fn evaluate(text: &str, statement: &StatementContext<'_>) -> Result<String, u16>
     let expr = Binder::new(&mut NoColumns, ctx, Default::default())
         .bind(&tree)
         .map_err(code)?;
-    let value = expr.eval(&[], &ctx).map_err(code)?;
+    let value = expr.eval_shown(&[], &ctx).map_err(code)?;
     Ok(crate::support::printed(&value, &expr.ty, &ctx))
 }
 

@@ -163,7 +163,7 @@ impl Session {
             let database = change
                 .before
                 .database(&name)
-                .ok_or_else(|| SqlError::new(ErrorKind::BadDb, &[&name]))?
+                .ok_or_else(|| SqlError::new(ErrorKind::NoSuchDb, &[&name]))?
                 .clone();
             let (collation, read_only) = database_options(&alter.options, database.def.collation)?;
             change.edit.put_database(DatabaseDef {

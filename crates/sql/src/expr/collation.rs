@@ -12,8 +12,6 @@ use super::{Expr, ExprKind};
 pub enum Coercibility {
     /// `COLLATE` clause.
     Explicit = 0,
-    /// Two collations met and neither won.
-    None = 1,
     /// A column.
     Implicit = 2,
     /// `USER()`, `VERSION()`.
@@ -24,6 +22,8 @@ pub enum Coercibility {
     Numeric = 5,
     /// NULL, or made from NULL.
     Ignorable = 6,
+    /// Two collations met and neither won: any other wins over it.
+    None = 7,
 }
 
 impl Coercibility {
@@ -148,6 +148,14 @@ impl Collated {
                 ascii,
             });
         }
+        // What has no collation of its own has none either beside the one that it was given for want of another.
+        if self.collation == other.collation && [self, other].iter().any(|one| one.coercibility == Coercibility::None) {
+            return keep(if self.coercibility == Coercibility::None {
+                self
+            } else {
+                other
+            });
+        }
         if self.coercibility < other.coercibility || self.collation == other.collation {
             return keep(if self.coercibility <= other.coercibility {
                 self
@@ -211,10 +219,17 @@ pub fn aggregate<'e>(
     };
     let mut mixed = *first;
     for other in rest {
+        let both_stood = ![mixed.coercibility, other.coercibility].contains(&Coercibility::None);
         mixed = match mixed.mix(*other) {
             Ok(mixed) => mixed,
             Err(_) => return Err(illegal_mix(&all, operation)),
         };
+        // Where two of the operands met and neither won, a third one decides only if it is explicit.
+        if both_stood && mixed.coercibility == Coercibility::None {
+            let explicit = all.iter().find(|one| one.coercibility == Coercibility::Explicit);
+            mixed = explicit.copied().unwrap_or(mixed);
+            break;
+        }
     }
     if compares && mixed.coercibility == Coercibility::None {
         return Err(illegal_mix(&all, operation));

@@ -109,6 +109,14 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// Of texts under a collation.
+    pub fn of_text(collation: CollationId) -> Comparison {
+        match collation {
+            CollationId::BINARY => Comparison::Bytes,
+            collation => Comparison::Text(collation),
+        }
+    }
+
     /// Whether a column of this type is in the order of the comparison, so that an index over it can serve.
     pub fn keeps_order_of(&self, ty: &SqlType) -> bool {
         match self {
@@ -263,13 +271,18 @@ pub fn unify(
             let left = constant_datetime(left, &right.ty, ctx)?;
             how(Comparison::DateTime, left, right)
         }
-        (Class::Time, Class::String) => {
+        // Text is read as a time where it is a constant beside a column; otherwise the time is printed, and texts are compared.
+        (Class::Time, Class::String) if left.is_stored() && right.is_constant() => {
             let right = constant_time(right, ctx)?;
             how(Comparison::Time, left, right)
         }
-        (Class::String, Class::Time) => {
+        (Class::String, Class::Time) if right.is_stored() && left.is_constant() => {
             let left = constant_time(left, ctx)?;
             how(Comparison::Time, left, right)
+        }
+        (Class::Time, Class::String) | (Class::String, Class::Time) => {
+            let comparison = text_comparison(&left, &right, operation, connection)?;
+            how(comparison, left, right)
         }
         // A column beside a number that reads as a date or a time: 20240131, 101112.
         (Class::DateTime | Class::Time, _) if left.as_column().is_some() && right.as_literal().is_some() => {
@@ -334,7 +347,10 @@ fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
             let number = Decimal::parse(text.trim())?;
             exact_integer(number).map(|integer| two_digit_year(integer, column))?
         }
-        (Class::Integer, Value::Decimal(number)) => exact_integer(*number)?,
+        (Class::Integer, Value::Decimal(number)) => two_digit_year(exact_integer(*number)?, column),
+        (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year && number.fract() == 0.0 => {
+            two_digit_year(Value::Int(*number as i64), column)
+        }
         (Class::Integer, Value::Int(_) | Value::UInt(_)) => two_digit_year(value.clone(), column),
         (Class::Decimal, Value::Int(number)) => Value::Decimal(Decimal::from(*number)),
         (Class::Decimal, Value::UInt(number)) => Value::Decimal(Decimal::from(*number)),

@@ -382,6 +382,7 @@ fn is_error_in_strict_mode(kind: ErrorKind) -> bool {
             | OutOfRange
             | CutValueGroupConcat
             | DatetimeFunctionOverflow
+            | TemporalOutOfRange
             | DataTruncated
             | NullToNotNull
             | NoDefaultForField

@@ -11,12 +11,35 @@ use types::{SqlResult, SqlType, TypeKind, Value};
 use super::compare::{CompareOp, Comparison};
 use super::context::{EvalContext, OuterRow, UserVariable};
 use super::{
-    Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic,
+    Between, Bitwise, Case, Compare, Domain, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic,
     convert, functions,
 };
 
 impl Expr {
-    /// The value for this row.
+    /// The value for this row, as a client sees it. As [`eval`](Self::eval), but what IF and CASE choose has the digits of its branch:
+    /// `IF(1, 1, 1.50)` prints as 1, and as 1.00 once it was stored, grouped, sorted out or computed with.
+    pub fn eval_shown(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        if self.ty.kind != TypeKind::Decimal || !self.is_choice() {
+            return self.eval(row, ctx);
+        }
+        match self.eval_exact(row, ctx)? {
+            Value::Decimal(number) if number.scale() > self.ty.decimals => {
+                Ok(Value::Decimal(number.round(self.ty.decimals).unwrap_or(number)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Whether it gives one of its operands as it is.
+    pub fn is_choice(&self) -> bool {
+        match &self.kind {
+            ExprKind::Case(_) => true,
+            ExprKind::Call(call) => call.function.name == "IF",
+            _ => false,
+        }
+    }
+
+    /// The value for this row, of the expression's type.
     pub fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
         let value = self.eval_exact(row, ctx)?;
         match value {
@@ -76,7 +99,7 @@ impl Expr {
             ExprKind::Like(like) => like.holds(row, ctx),
             ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
             _ => {
-                let value = self.eval_ref(row, ctx)?;
+                let value = convert::as_operand_of_double(self, self.eval_ref(row, ctx)?);
                 if value.is_null() {
                     Ok(None)
                 } else {
@@ -136,7 +159,11 @@ impl Expr {
             ExprKind::Row(_) => Err(SqlError::new(ErrorKind::OperandColumns, &[&1])),
             ExprKind::Arithmetic(node) => {
                 governor::descend()?;
-                let (left, right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
+                let (mut left, mut right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
+                if node.domain == Domain::Double {
+                    left = convert::as_operand_of_double(&node.left, left);
+                    right = convert::as_operand_of_double(&node.right, right);
+                }
                 if left.is_null() || right.is_null() {
                     // Bad text beside a NULL is bad nevertheless.
                     for text in [&left, &right] {
@@ -150,7 +177,7 @@ impl Expr {
                 arithmetic::compute(node.op, node.domain, &self.ty, &left, &right, ctx, &shown)
             }
             ExprKind::Negate { domain, operand } => {
-                let operand = operand.eval_ref(row, ctx)?;
+                let operand = convert::as_operand_of_double(operand, operand.eval_ref(row, ctx)?);
                 if operand.is_null() {
                     return Ok(Value::Null);
                 }
@@ -175,7 +202,7 @@ impl Expr {
                 governor::descend()?;
                 let printed = self.ty.kind.is_text() || self.ty.kind.is_binary();
                 let operand = if printed {
-                    cast.operand.eval(row, ctx)?
+                    cast.operand.eval_shown(row, ctx)?
                 } else {
                     cast.operand.eval_exact(row, ctx)?
                 };
@@ -270,11 +297,15 @@ impl Compare {
         if let Comparison::Row(hows) = &self.how {
             return self.rows_hold(hows, row, ctx);
         }
-        let left = self.left.eval_ref(row, ctx)?;
+        let mut left = self.left.eval_ref(row, ctx)?;
         if left.is_null() && self.op != CompareOp::NullSafeEq {
             return Ok(None);
         }
-        let right = self.right.eval_ref(row, ctx)?;
+        let mut right = self.right.eval_ref(row, ctx)?;
+        if self.how == Comparison::Double {
+            left = convert::as_operand_of_double(&self.left, left);
+            right = convert::as_operand_of_double(&self.right, right);
+        }
         match self.how.compare(&left, &right, ctx)? {
             Some(order) => Ok(Some(self.op.holds(order))),
             None if self.op == CompareOp::NullSafeEq => Ok(Some(left.is_null() && right.is_null())),
@@ -383,6 +414,7 @@ impl Between {
         if matches!(operand.as_ref(), Value::Str(_))
             && (&self.low_how, &self.high_how) == (&Comparison::Double, &Comparison::Double)
         {
+            operand = convert::as_operand_of_double(&self.operand, operand);
             operand = Cow::Owned(Value::Double(convert::to_f64(&operand, ctx)?));
         }
         let low = self.low.eval_ref(row, ctx)?;
@@ -402,9 +434,12 @@ impl In {
     fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
         let found = match &self.list {
             InItems::Sorted { how, values, has_null } => {
-                let operand = self.operand.eval_ref(row, ctx)?;
+                let mut operand = self.operand.eval_ref(row, ctx)?;
                 if operand.is_null() {
                     return Ok(None);
+                }
+                if *how == Comparison::Double {
+                    operand = convert::as_operand_of_double(&self.operand, operand);
                 }
                 match search(how, values, &operand, ctx)? {
                     true => Some(true),
@@ -436,7 +471,12 @@ impl In {
                 }
                 let mut found = Some(false);
                 for (how, item) in items {
-                    match how.compare(&operand, item.eval_ref(row, ctx)?.as_ref(), ctx)? {
+                    let (mut operand, mut item_value) = (Cow::Borrowed(operand.as_ref()), item.eval_ref(row, ctx)?);
+                    if *how == Comparison::Double {
+                        operand = convert::as_operand_of_double(&self.operand, operand);
+                        item_value = convert::as_operand_of_double(item, item_value);
+                    }
+                    match how.compare(&operand, &item_value, ctx)? {
                         Some(Ordering::Equal) => return Ok(Some(!self.negated)),
                         Some(_) => {}
                         None => found = None,
@@ -508,7 +548,10 @@ impl Bitwise {
                 Ok(Value::Bytes(arithmetic::binary_bits(self.op, a, b)?.into()))
             }
             (left, right) => {
-                let (a, b) = (convert::to_bits(left, ctx)?, convert::to_bits(right, ctx)?);
+                let (a, b) = (
+                    convert::bits_of(&self.left, left, ctx)?,
+                    convert::bits_of(&self.right, right, ctx)?,
+                );
                 Ok(Value::UInt(arithmetic::bits(self.op, a, b)))
             }
         }
@@ -530,17 +573,29 @@ impl Case {
                 _ => when.condition.eval_bool(row, ctx)? == Some(true),
             };
             if chosen {
-                return when.result.eval_into(ty, row, ctx);
+                return when.result.eval_branch(ty, row, ctx);
             }
         }
         match &self.otherwise {
-            Some(otherwise) => otherwise.eval_into(ty, row, ctx),
+            Some(otherwise) => otherwise.eval_branch(ty, row, ctx),
             None => Ok(Value::Null),
         }
     }
 }
 
 impl Expr {
+    /// As [`eval_into`](Self::eval_into) for a branch of IF or CASE: a decimal keeps its own digits.
+    pub fn eval_branch(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        if ty.kind != TypeKind::Decimal {
+            return self.eval_into(ty, row, ctx);
+        }
+        let value = self.eval_shown(row, ctx)?;
+        if value.is_null() {
+            return Ok(value);
+        }
+        convert::to_decimal(&value, ctx).map(Value::Decimal)
+    }
+
     /// The value as one of `ty`, the common type of several expressions of which this is one.
     pub fn eval_into(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
         let value = self.eval(row, ctx)?;

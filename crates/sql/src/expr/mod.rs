@@ -302,6 +302,11 @@ impl Expr {
         self.as_literal().is_some_and(Value::is_null)
     }
 
+    /// Whether it is a column, of this query or of one around it.
+    pub fn is_stored(&self) -> bool {
+        matches!(self.kind, ExprKind::Column(_) | ExprKind::Outer { .. })
+    }
+
     /// The slot, where it is a plain column of the input row.
     pub fn as_column(&self) -> Option<usize> {
         match &self.kind {

@@ -142,6 +142,8 @@ fn column_type(ty: &SqlType, table: CollationId) -> String {
     if is_text && ty.collation != table {
         let (charset, collation) = (ty.collation.charset().name(), ty.collation.name());
         let _ = write!(text, " CHARACTER SET {charset} COLLATE {collation}");
+    } else if is_text && ty.collation != ty.collation.charset().default_collation() {
+        let _ = write!(text, " COLLATE {}", ty.collation.name());
     }
     text
 }

@@ -116,11 +116,19 @@ fn cast_year(value: ValueRef<'_>, cx: &mut Context<'_>) -> Value {
         ValueRef::DateTime(v) => v.date.year.into(),
         ValueRef::Timestamp(v) => cx.zone.to_local(v).date.year.into(),
         ValueRef::Time(_) => cx.zone.to_local(cx.now).date.year.into(),
+        ValueRef::Str(_) | ValueRef::Bytes(_) => match year_of_text(value, cx) {
+            Some(year) => year,
+            None => return Value::Null,
+        },
+        ValueRef::Float(v) => i128::from(f64::from(v).round_ties_even() as i64),
+        ValueRef::Double(v) => i128::from(v.round_ties_even() as i64),
         other => to_integer(other, cx.warnings).as_i128(),
     };
     match year {
         0 if matches!(value, ValueRef::Str(_)) => Value::Year(2000),
-        0 | 1901..=2155 => Value::Year(year as u16),
+        // A number of the type YEAR is 0, not 0000.
+        0 => Value::UInt(0),
+        1901..=2155 => Value::Year(year as u16),
         1..=69 => Value::Year(2000 + year as u16),
         70..=99 => Value::Year(1900 + year as u16),
         _ => {
@@ -128,6 +136,22 @@ fn cast_year(value: ValueRef<'_>, cx: &mut Context<'_>) -> Value {
             Value::Null
         }
     }
+}
+
+/// The number that a text begins with. 1525, as a warning, for none and for one that no BIGINT holds or that is negative.
+fn year_of_text(value: ValueRef<'_>, cx: &mut Context<'_>) -> Option<i128> {
+    let text = value.text_bytes();
+    let parsed = crate::number::parse_integer(&text);
+    if parsed.consumed == 0 || parsed.overflow || parsed.negative {
+        cx.warnings
+            .warn(SqlError::new(ErrorKind::WrongValue, &[&"YEAR", &super::excerpt(value)]));
+        return None;
+    }
+    let (year, rest) = (i128::from(parsed.magnitude), parsed.consumed < text.len());
+    if rest {
+        cx.warnings.warn(truncated("YEAR", value));
+    }
+    Some(year)
 }
 
 fn text_of(value: Value) -> Str {

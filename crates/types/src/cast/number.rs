@@ -43,7 +43,8 @@ impl Integer {
     }
 }
 
-/// The value as a double. Strings give the number they start with and, when there is more, warning 1292. NULL is 0.
+/// The value as a double. Strings give the number they start with and, when there is more, warning 1292; a blank one is 0 without
+/// a warning, unlike in [`to_decimal`] and [`to_integer`]. NULL is 0.
 pub fn to_f64(value: ValueRef<'_>, warnings: &mut Warnings) -> f64 {
     match value {
         ValueRef::Int(v) => v as f64,
@@ -54,7 +55,7 @@ pub fn to_f64(value: ValueRef<'_>, warnings: &mut Warnings) -> f64 {
         ValueRef::Str(_) | ValueRef::Bytes(_) => {
             let text = value.text_bytes();
             let parsed = parse_double(&text);
-            if parsed.consumed == 0 || parsed.overflow || !is_blank(&text[parsed.consumed..]) {
+            if parsed.overflow || !is_blank(&text[parsed.consumed..]) {
                 warnings.warn(truncated("DOUBLE", value));
             }
             parsed.value
@@ -164,7 +165,8 @@ fn double_to_decimal(v: f64, value: ValueRef<'_>, warnings: &mut Warnings) -> De
 
 fn double_to_integer(v: f64, value: ValueRef<'_>, warnings: &mut Warnings) -> Integer {
     let rounded = v.round_ties_even();
-    let result = Integer::saturating(rounded as i128);
+    // A double is a signed number, however large.
+    let result = Integer::Signed(rounded as i64);
     if result.as_i128() as f64 != rounded {
         warnings.warn(truncated("INTEGER", value));
     }

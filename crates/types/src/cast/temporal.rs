@@ -55,10 +55,12 @@ pub fn to_time(value: ValueRef<'_>, cx: &mut Context<'_>) -> Option<Time> {
             if parsed.truncated || parsed.out_of_range {
                 cx.warnings.warn(truncated("time", value));
             }
-            Some(parsed.value)
+            // Text beyond the limits is the limit, a number is nothing.
+            let text = matches!(value, ValueRef::Str(_) | ValueRef::Bytes(_));
+            (text || !parsed.out_of_range).then_some(parsed.value)
         }
         Reading::Bad => {
-            cx.warnings.warn(bad("time", value));
+            cx.warnings.warn(truncated("time", value));
             None
         }
     }

@@ -107,7 +107,15 @@ fn integers() {
 fn decimals_and_doubles() {
     let dec = SqlType::decimal(5, 2);
     check(&dec, "abc", 1366, "0.00");
-    check(&dec, "1.5x", 1265, "1.50");
+    // A number with more behind it is an error in strict mode, and a note without.
+    let (refused, _) = store("1.5x", &dec, SqlMode::DEFAULT);
+    assert_eq!(refused.unwrap_err().code(), 1366);
+    let (stored, warnings) = store("1.5x", &dec, SqlMode::LENIENT);
+    assert_eq!(stored.unwrap(), d("1.50"));
+    assert_eq!(
+        warnings.iter().map(|w| w.severity).collect::<Vec<_>>(),
+        [Severity::Note]
+    );
     check(&dec, d("1.555"), 0, "1.56");
     check(&dec, 1.555, 0, "1.56");
     check(&dec, 99_999i64, 1264, "999.99");
@@ -115,8 +123,8 @@ fn decimals_and_doubles() {
     let (_, warnings) = store(d("1.555"), &dec, SqlMode::DEFAULT);
     let notes: Vec<_> = warnings.iter().map(|w| (w.severity, w.error.code())).collect();
     assert_eq!(notes, [(Severity::Note, 1265)]);
-    check(&SqlType::double(), "abc", 1265, "0");
-    check(&SqlType::double(), "1.5x", 1265, "1.5");
+    check(&SqlType::double(), "abc", 1366, "0");
+    check(&SqlType::double(), "1.5x", 1366, "1.5");
     check(&SqlType::double(), "1e400", 1264, "1.7976931348623157e308");
     check(&SqlType::float(), 1e300, 1264, "3.40282e38");
     check(

@@ -510,4 +510,8 @@ errors! {
     PartialRevokesExist = 3896 "HY000" "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
     DynamicPrivilegeNotRegistered = 3929 "HY000" "Dynamic privilege '%' is not registered with the server.";
     ViewNoExplain = 1345 "HY000" "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
+    NoSuchDb = 3503 "42Y07" "Database '%' doesn't exist";
+    WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
+    CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
+    TemporalOutOfRange = 6527 "22008" "% value is out of range in '%'";
 }

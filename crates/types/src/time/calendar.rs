@@ -3,7 +3,7 @@
 use super::{Date, DateTime};
 
 /// TO_DAYS of 0001-01-01.
-const MIN_DAY_NUMBER: i64 = 366;
+const MIN_DAY_NUMBER: i64 = 1;
 /// TO_DAYS of 9999-12-31.
 pub(super) const MAX_DAY_NUMBER: i64 = 3_652_424;
 pub(super) const DAY_MICROS: i64 = 86_400_000_000;
@@ -73,7 +73,7 @@ impl Date {
         days + year / 4 - (year / 100 + 1) * 3 / 4
     }
 
-    /// FROM_DAYS. `None` outside of 0001-01-01..=9999-12-31.
+    /// FROM_DAYS. `None` outside of 0000-01-01..=9999-12-31.
     pub fn from_days(days: i64) -> Option<Date> {
         if !(MIN_DAY_NUMBER..=MAX_DAY_NUMBER).contains(&days) {
             return None;

@@ -341,7 +341,7 @@ impl Fields {
                 day: 1,
                 ..date
             };
-            date = Date::from_days(first.to_days() + i64::from(day) - 1)?;
+            date = Date::from_days(first.to_days() + i64::from(day) - 1).filter(|date| date.year > 0)?;
         }
         if let (Some((week, start)), Some(weekday)) = (self.week, self.weekday) {
             date = self.date_of_week(week, start, weekday)?;

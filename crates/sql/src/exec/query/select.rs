@@ -11,7 +11,7 @@ use super::{Emit, row_bytes, runtime};
 use crate::exec::runtime::QueryMemory;
 use crate::exec::sort::{SortKey, compare_keys, compare_values, sort_by};
 use crate::expr::aggregate::write_group_key;
-use crate::expr::{Accumulator, EvalContext};
+use crate::expr::{Accumulator, EvalContext, Expr};
 use crate::plan::query::{Grouping, SelectPlan};
 
 /// Below this many wanted rows a heap keeps the best instead of sorting all.
@@ -214,6 +214,8 @@ struct Output<'p, 'c, 'e, 'f> {
     seen: HashSet<Vec<u8>>,
     memory: QueryMemory,
     sorter: Option<Sorter<'p>>,
+    /// Which items were stored as values of their types before they are shown.
+    stored: Vec<bool>,
     row: Vec<Value>,
 }
 
@@ -233,6 +235,7 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             seen: HashSet::new(),
             memory,
             sorter,
+            stored: plan.items.iter().map(|item| is_stored(plan, item)).collect(),
             row: Vec::new(),
         })
     }
@@ -240,8 +243,13 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
         governor::tick()?;
         self.row.clear();
-        for item in &self.plan.items {
-            self.row.push(item.eval(wide, self.ctx)?);
+        for (item, stored) in self.plan.items.iter().zip(&self.stored) {
+            let value = if *stored {
+                item.eval(wide, self.ctx)?
+            } else {
+                item.eval_shown(wide, self.ctx)?
+            };
+            self.row.push(value);
         }
         if self.plan.distinct {
             let mut key = Vec::new();
@@ -275,6 +283,16 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
         }
         Ok(())
     }
+}
+
+/// Whether a value of the select list went through a key or a window, and has the digits of its type since.
+fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
+    let is_key = || {
+        let shown = item.to_string();
+        let keys = plan.grouping.iter().flat_map(|grouping| &grouping.keys);
+        keys.map(Expr::to_string).any(|key| key == shown)
+    };
+    plan.distinct || !plan.windows.is_empty() || (item.is_choice() && is_key())
 }
 
 /// Sorts rows, or keeps the first ones where only some are wanted.

@@ -137,6 +137,8 @@ impl<'a> Binder<'a> {
     /// before, so one level is looked at.
     fn folds(&self, expr: &Expr) -> bool {
         let stable = match &expr.kind {
+            // What it chooses keeps its own digits, which a literal of this type would not.
+            _ if expr.ty.kind == types::TypeKind::Decimal && expr.is_choice() => false,
             ExprKind::Call(call) => call.function.stability == Stability::Immutable,
             ExprKind::Literal(_) | ExprKind::HexLiteral(_) => true,
             // A row has no value; its columns are folded by themselves. COLLATE keeps its standing.

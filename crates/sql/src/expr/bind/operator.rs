@@ -179,6 +179,19 @@ impl Binder<'_> {
             operand
         };
         let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
+        let all = [&operand, &low, &high];
+        if let Some(collation) = self.shared_collation(&all, "between")? {
+            let how = Comparison::of_text(collation);
+            let kind = ExprKind::Between(Box::new(Between {
+                operand,
+                low,
+                high,
+                low_how: how.clone(),
+                high_how: how,
+                negated: between.negated,
+            }));
+            return Ok(Expr::boolean(kind, nullable));
+        }
         let (low_how, operand, low) = self.unify(operand, low, "between")?;
         let (high_how, operand, high) = self.unify(operand, high, "between")?;
         let negated = between.negated;
@@ -203,13 +216,29 @@ impl Binder<'_> {
         self.in_items(operand, items, list.negated)
     }
 
+    /// The collation under which texts are compared of which there are several; `None` where one of them is no text.
+    fn shared_collation(&self, operands: &[&Expr], operation: &str) -> SqlResult<Option<CollationId>> {
+        let text = |expr: &&&Expr| (expr.ty.kind.is_text() || expr.ty.kind.is_binary()) && expr.width() == 1;
+        if operands.len() < 3 || operands.iter().filter(text).count() < operands.len() {
+            return Ok(None);
+        }
+        let mixed = collation::aggregate(operands.iter().copied(), self.connection(), operation, true)?;
+        Ok(Some(mixed.collation))
+    }
+
     /// `operand [NOT] IN (items)`
     pub fn in_items(&self, operand: Expr, items: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
         let nullable = nullable(&operand) || items.iter().any(nullable);
         let mut operand = operand;
         let mut unified = Vec::with_capacity(items.len());
+        let all: Vec<&Expr> = std::iter::once(&operand).chain(&items).collect();
+        let shared = self.shared_collation(&all, " IN ")?;
         for item in items {
-            let (how, left, item) = self.unify(operand.clone(), item, "in")?;
+            if let Some(collation) = shared {
+                unified.push((Comparison::of_text(collation), item));
+                continue;
+            }
+            let (how, left, item) = self.unify(operand.clone(), item, " IN ")?;
             // A hex literal before IN becomes a number for numbers only; keep it as it is otherwise.
             if matches!(operand.kind, ExprKind::HexLiteral(_)) {
                 operand = left;
@@ -459,6 +488,7 @@ impl Binder<'_> {
         let stringlike = collation::is_stringlike(&operand.ty);
         let charset = match operand.ty.kind {
             TypeKind::Json => types::CharsetId::UTF8MB4,
+            TypeKind::Null => types::CharsetId::BINARY,
             _ if stringlike => operand.ty.charset(),
             _ => self.connection().charset(),
         };

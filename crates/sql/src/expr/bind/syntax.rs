@@ -156,6 +156,11 @@ impl Binder<'_> {
             args.push(word(name));
             args.push(default);
         }
+        let scalar = tree
+            .returning
+            .as_ref()
+            .is_some_and(|target| !matches!(target.name, ast::TypeName::Char | ast::TypeName::Json));
+        args.push(word(if scalar { "SCALAR" } else { "ANY" }));
         let call = self.native_bound("JSON_VALUE", args)?;
         match &tree.returning {
             None => Ok(call),

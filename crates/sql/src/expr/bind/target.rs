@@ -39,7 +39,11 @@ pub fn cast_type(target: &DataType, connection: CollationId, shown: &dyn Fn() ->
         TypeName::Date => SqlType::date(),
         TypeName::Time => SqlType::time(fsp(6)?),
         TypeName::DateTime | TypeName::Timestamp => SqlType::datetime(fsp(6)?),
-        TypeName::Year => SqlType::year(),
+        // A number of the type YEAR: 0, not 0000.
+        TypeName::Year => SqlType {
+            zerofill: false,
+            ..SqlType::year()
+        },
         TypeName::Json => SqlType::json(),
         TypeName::Binary | TypeName::VarBinary => {
             string_type(target.length.unwrap_or(u64::from(u32::MAX)), CollationId::BINARY)

@@ -46,6 +46,9 @@ pub fn real_parts(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Date
     let Some(datetime) = to_datetime(value, ctx)? else {
         return Ok(None);
     };
+    if datetime.date.is_zero() && ctx.settings.sql_mode.has(SqlMode::NO_ZERO_DATE) {
+        return Ok(None);
+    }
     let partial = !datetime.date.is_zero() && (datetime.date.month == 0 || datetime.date.day == 0);
     if partial && ctx.settings.sql_mode.has(SqlMode::NO_ZERO_IN_DATE) {
         ctx.warn(incorrect_datetime(value))?;

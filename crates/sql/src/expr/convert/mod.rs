@@ -88,6 +88,35 @@ pub fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
     }
 }
 
+/// The value of `expr` where a double is wanted. A TEXT or BLOB column is read without a warning, as MySQL reads it.
+#[inline]
+pub fn as_operand_of_double<'v>(expr: &Expr, value: Cow<'v, Value>) -> Cow<'v, Value> {
+    if !is_read_quietly(expr) || !matches!(value.as_ref(), Value::Str(_) | Value::Bytes(_)) {
+        return value;
+    }
+    let number = cast::to_f64(value.as_ref().as_ref(), &mut types::error::Warnings::with_limit(0));
+    Cow::Owned(Value::Double(number))
+}
+
+/// The value of `expr` as 64 bits; a TEXT or BLOB column is read without a warning.
+pub fn bits_of(expr: &Expr, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<u64> {
+    if is_read_quietly(expr) {
+        let mut unheard = types::error::Warnings::with_limit(0);
+        return Ok(cast::to_integer(value.as_ref(), &mut unheard).as_u64());
+    }
+    to_bits(value, ctx)
+}
+
+/// Whether it is a column that warns of nothing when it is read as a number.
+pub fn is_read_quietly(expr: &Expr) -> bool {
+    use types::TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
+    expr.is_stored()
+        && matches!(
+            expr.ty.kind,
+            TinyText | Text | MediumText | LongText | TinyBlob | Blob | MediumBlob | LongBlob
+        )
+}
+
 /// The nearest decimal with all digits of the double's shortest form.
 pub fn double_to_decimal(number: f64) -> Decimal {
     Decimal::from_f64(number).unwrap_or_else(|_| {
@@ -153,13 +182,16 @@ pub fn to_encoded_bytes<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
 pub fn hex_as_number(expr: Expr) -> Expr {
     match &expr.kind {
         ExprKind::HexLiteral(Value::Bytes(bytes)) => {
-            // More than eight bytes: the last eight count.
-            let tail = &bytes[bytes.len().saturating_sub(8)..];
-            let number = tail.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-            Expr::literal(Value::UInt(number), SqlType::bigint_unsigned().not_null())
+            Expr::literal(Value::UInt(hex_number(bytes)), SqlType::bigint_unsigned().not_null())
         }
         _ => expr,
     }
+}
+
+/// The bytes of a hex literal as a number; of more than eight the last eight count.
+pub fn hex_number(bytes: &[u8]) -> u64 {
+    let tail = &bytes[bytes.len().saturating_sub(8)..];
+    tail.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The order of two values of which one is JSON; the other is taken as a scalar.

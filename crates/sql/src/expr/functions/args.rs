@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use types::decimal::Decimal;
-use types::error::{ErrorKind, SqlError};
+use types::error::{ErrorKind, SqlError, Warnings};
 use types::time::{DateTime, Time};
 use types::value::{Str, lossy};
-use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value, cast};
 
 use crate::expr::collation::{self, Coercibility};
 use crate::expr::context::EvalContext;
-use crate::expr::{Expr, convert};
+use crate::expr::{Expr, ExprKind, convert};
 
 /// Most characters of a VARCHAR in a result; longer text is MEDIUMTEXT or LONGTEXT.
 const MAX_VARCHAR_BYTES: u64 = 65_535;
@@ -72,6 +72,14 @@ impl Inference<'_> {
     /// Replaces hex literals among the arguments by numbers.
     pub fn hex_as_numbers(&mut self) {
         for arg in self.args.iter_mut() {
+            let taken = std::mem::replace(arg, Expr::null());
+            *arg = convert::hex_as_number(taken);
+        }
+    }
+
+    /// Replaces a hex literal by a number in one argument.
+    pub fn hex_as_number(&mut self, arg: usize) {
+        if let Some(arg) = self.args.get_mut(arg) {
             let taken = std::mem::replace(arg, Expr::null());
             *arg = convert::hex_as_number(taken);
         }
@@ -145,20 +153,33 @@ impl<'a> Args<'a> {
         &self.exprs[i].ty
     }
 
+    /// The value where a number is wanted: a hex literal is one.
+    fn number(&self, i: usize) -> Cow<'a, Value> {
+        match &self.exprs[i].kind {
+            ExprKind::HexLiteral(Value::Bytes(bytes)) => Cow::Owned(Value::UInt(convert::hex_number(bytes))),
+            _ => Cow::Borrowed(&self.values[i]),
+        }
+    }
+
     pub fn int(&self, i: usize) -> SqlResult<i64> {
-        convert::to_i64(&self.values[i], self.ctx)
+        if convert::is_read_quietly(&self.exprs[i]) {
+            let mut unheard = Warnings::with_limit(0);
+            return Ok(cast::to_integer(self.values[i].as_ref(), &mut unheard).as_i64());
+        }
+        convert::to_i64(&self.number(i), self.ctx)
     }
 
     pub fn bits(&self, i: usize) -> SqlResult<u64> {
-        convert::to_bits(&self.values[i], self.ctx)
+        convert::bits_of(&self.exprs[i], &self.number(i), self.ctx)
     }
 
     pub fn double(&self, i: usize) -> SqlResult<f64> {
-        convert::to_f64(&self.values[i], self.ctx)
+        let number = convert::as_operand_of_double(&self.exprs[i], self.number(i));
+        convert::to_f64(&number, self.ctx)
     }
 
     pub fn decimal(&self, i: usize) -> SqlResult<Decimal> {
-        convert::to_decimal(&self.values[i], self.ctx)
+        convert::to_decimal(&self.number(i), self.ctx)
     }
 
     pub fn datetime(&self, i: usize) -> SqlResult<Option<DateTime>> {

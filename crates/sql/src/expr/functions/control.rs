@@ -181,7 +181,7 @@ fn eval_if(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> 
     } else {
         &args[2]
     };
-    chosen.eval_into(&expr.ty, row, ctx)
+    chosen.eval_branch(&expr.ty, row, ctx)
 }
 
 fn infer_coalesce(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     Function::strict("JSON_UNQUOTE", exactly(1), infer_text, unquote),
     Function::strict("JSON_EXTRACT", at_least(2), infer_json, extract),
-    Function::nullable("JSON_VALUE", exactly(6), infer_value, value),
+    Function::nullable("JSON_VALUE", exactly(7), infer_value, value),
     Function::strict("JSON_KEYS", between(1, 2), infer_json, keys),
     Function::strict("JSON_LENGTH", between(1, 2), infer_number, length),
     Function::strict("JSON_DEPTH", exactly(1), infer_number, |args| {
@@ -250,7 +250,8 @@ fn extract(args: &Args<'_>) -> SqlResult<Value> {
     Ok(json::extract(document.as_ref(), &paths).map_or(Value::Null, Value::Json))
 }
 
-/// `JSON_VALUE(document, path, on empty, its default, on error, its default)`: a scalar as text.
+/// `JSON_VALUE(document, path, on empty, its default, on error, its default)`: the value as text; an array or object only where
+/// the RETURNING type takes one.
 fn value(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) || args.is_null(1) {
         return Ok(Value::Null);
@@ -271,7 +272,7 @@ fn value(args: &Args<'_>) -> SqlResult<Value> {
         None => respond(2, SqlError::new(ErrorKind::MissingJsonValue, &[&"json_value"])),
         Some(found) => match found.view() {
             JsonView::Null => Ok(Value::Null),
-            JsonView::Array(_) | JsonView::Object(_) => {
+            JsonView::Array(_) | JsonView::Object(_) if &*args.text(6) == "SCALAR" => {
                 respond(4, SqlError::new(ErrorKind::MultipleJsonValues, &[&"json_value"]))
             }
             _ => Ok(args.text_result(found.unquoted().into_owned())),
@@ -291,12 +292,17 @@ fn keys(args: &Args<'_>) -> SqlResult<Value> {
     Ok(found.and_then(|found| found.keys()).map_or(Value::Null, Value::Json))
 }
 
+/// With a wildcard: how many values the path finds, NULL for none.
 fn length(args: &Args<'_>) -> SqlResult<Value> {
     let document = document(args, 0)?;
     let found = match args.len() {
         1 => Some(document.as_ref()),
-        _ => match exact_path(args, 1)? {
+        _ => match path(args, 1)? {
             None => return Ok(Value::Null),
+            Some(path) if path.has_wildcard() => {
+                let found = document.as_ref().find(&path).len() as i64;
+                return Ok(Value::from((found > 0).then_some(found)));
+            }
             Some(path) => document.as_ref().at(&path),
         },
     };

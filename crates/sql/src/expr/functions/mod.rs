@@ -279,7 +279,7 @@ pub fn call(
         *slot = if exact {
             arg.eval_exact(row, ctx)?
         } else {
-            arg.eval(row, ctx)?
+            arg.eval_shown(row, ctx)?
         };
         if strict && slot.is_null() {
             return Ok(Value::Null);

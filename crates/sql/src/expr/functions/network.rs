@@ -24,18 +24,18 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("INET_NTOA", exactly(1), |i| infer_text(i, 15), inet_ntoa),
     Function::strict("INET6_ATON", exactly(1), |_| Ok(SqlType::varbinary(16)), inet6_aton),
     Function::strict("INET6_NTOA", exactly(1), |i| infer_text(i, 39), inet6_ntoa),
-    Function::nullable("IS_IPV4", exactly(1), infer_test, |args| {
-        Ok(Value::from(!args.is_null(0) && parse_ipv4(&args.encoded(0)).is_some()))
+    Function::strict("IS_IPV4", exactly(1), infer_test, |args| {
+        Ok(Value::from(parse_ipv4(&args.encoded(0)).is_some()))
     }),
-    Function::nullable("IS_IPV6", exactly(1), infer_test, |args| {
-        Ok(Value::from(!args.is_null(0) && parse_ipv6(&args.encoded(0)).is_some()))
+    Function::strict("IS_IPV6", exactly(1), infer_test, |args| {
+        Ok(Value::from(parse_ipv6(&args.encoded(0)).is_some()))
     }),
-    Function::nullable("IS_IPV4_COMPAT", exactly(1), infer_test, |args| {
+    Function::strict("IS_IPV4_COMPAT", exactly(1), infer_test, |args| {
         Ok(Value::from(ipv6_bytes(args).is_some_and(|b| {
             b[..12] == [0; 12] && u32::from_be_bytes([b[12], b[13], b[14], b[15]]) > 1
         })))
     }),
-    Function::nullable("IS_IPV4_MAPPED", exactly(1), infer_test, |args| {
+    Function::strict("IS_IPV4_MAPPED", exactly(1), infer_test, |args| {
         Ok(Value::from(
             ipv6_bytes(args).is_some_and(|b| b[..10] == [0; 10] && b[10..12] == [0xFF; 2]),
         ))

@@ -1,6 +1,6 @@
 //! Numbers: rounding, powers, logarithms, trigonometry, bases, random numbers.
 
-use types::decimal::{Decimal, MAX_SCALE};
+use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::sql_type::NOT_FIXED_DECIMALS;
 use types::{SqlResult, SqlType, TypeKind, Value};
@@ -172,7 +172,7 @@ fn infer_whole(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
         // A sign, a point, and 18 digits fit a BIGINT.
         Domain::Decimal if precision.saturating_sub(scale) < 18 => SqlType::bigint(),
         Domain::Decimal => decimal_type(precision.saturating_sub(scale) + u32::from(scale > 0), 0),
-        Domain::Double => double_type(0),
+        Domain::Double => double_type(NOT_FIXED_DECIMALS),
     };
     Ok(inference.nullable_as_args(result))
 }
@@ -247,15 +247,12 @@ fn rounded_type(inference: &mut Inference<'_>, carry: RoundingUp) -> SqlResult<S
             }
         }
         Domain::Decimal => {
-            // Unknown digits: as many as there are.
-            let kept = digits.map_or(scale, |digits| digits.clamp(0, i32::from(MAX_SCALE)) as u32);
+            // Unknown digits: as many as there are. Rounding makes no new ones.
+            let kept = digits.map_or(scale, |digits| (digits.max(0) as u32).min(scale));
             let grows = if kept < scale { carried } else { 0 };
             decimal_type((precision + kept).saturating_sub(scale) + grows, kept)
         }
-        Domain::Double => match digits {
-            Some(digits) => double_type(digits.clamp(0, i32::from(NOT_FIXED_DECIMALS)) as u8),
-            None => double_type(arithmetic::decimals_of(ty)),
-        },
+        Domain::Double => double_type(NOT_FIXED_DECIMALS),
     };
     Ok(inference.nullable_as_args(result))
 }
@@ -435,7 +432,7 @@ fn conv(args: &Args<'_>) -> SqlResult<Value> {
         _ => match args.value(0) {
             Value::Bit(bit) => bit.value,
             _ if args.encoded(0).is_empty() => return Ok(Value::Null),
-            _ => parse_in_base(&args.encoded(0), from),
+            _ => read_in_base(&args.encoded(0), from, args)?,
         },
     };
     Ok(args.text_result(print_in_base(bits, to)))
@@ -443,7 +440,13 @@ fn conv(args: &Args<'_>) -> SqlResult<Value> {
 
 fn from_base_ten(args: &Args<'_>, base: i64) -> SqlResult<Value> {
     let bits = match args.value(0) {
-        Value::Str(_) | Value::Bytes(_) => parse_in_base(&args.encoded(0), 10),
+        Value::Str(_) | Value::Bytes(_) => {
+            let text = args.encoded(0);
+            if text.is_empty() {
+                return Ok(Value::Null);
+            }
+            read_in_base(&text, 10, args)?
+        }
         // Fractions are cut, not rounded.
         Value::Double(number) => *number as i64 as u64,
         Value::Decimal(number) => {
@@ -455,6 +458,27 @@ fn from_base_ten(args: &Args<'_>, base: i64) -> SqlResult<Value> {
         value => convert::to_bits(value, args.ctx)?,
     };
     Ok(args.text_result(print_in_base(bits, base)))
+}
+
+/// [`parse_in_base`], with warning 1292 for text that begins with no digit and for numbers beyond 64 bits.
+fn read_in_base(text: &[u8], base: i64, args: &Args<'_>) -> SqlResult<u64> {
+    let radix = base.unsigned_abs() as u32;
+    let digits = text.trim_ascii_start();
+    let digits = digits
+        .strip_prefix(b"-")
+        .or(digits.strip_prefix(b"+"))
+        .unwrap_or(digits);
+    let limit = if base < 0 { 1u128 << 63 } else { 1 << 64 };
+    let mut magnitude = Some(0u128).filter(|_| digits.first().is_some_and(|b| (*b as char).is_digit(radix)));
+    for digit in digits.iter().map_while(|b| (*b as char).to_digit(radix)) {
+        magnitude = magnitude
+            .map(|magnitude| magnitude * u128::from(radix) + u128::from(digit))
+            .filter(|magnitude| *magnitude < limit);
+    }
+    if magnitude.is_none() {
+        args.ctx.warn(convert::truncated("DECIMAL", text))?;
+    }
+    Ok(parse_in_base(text, base))
 }
 
 /// The longest prefix that is a number of the base, as 64 bits; what is larger is all ones (or the signed limits, for a

@@ -19,6 +19,24 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("REGEXP_REPLACE", between(3, 6), infer_replace, replace),
 ];
 
+/// 3995 where a binary string meets a text.
+fn same_kind_of_string(args: &Args<'_>) -> SqlResult<()> {
+    let collation = |arg: usize| match args.arg_type(arg) {
+        ty if ty.kind.is_text() || ty.kind.is_binary() => Some(ty.collation),
+        _ => None,
+    };
+    match (collation(0), collation(1)) {
+        (Some(text), Some(pattern)) if (text == CollationId::BINARY) != (pattern == CollationId::BINARY) => {
+            let name = args.name.to_ascii_lowercase();
+            Err(SqlError::new(
+                ErrorKind::CharacterSetMismatch,
+                &[&text.name(), &pattern.name(), &name],
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn infer_like(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.comparing_collation(0, 2)?;
     Ok(inference.nullable_as_args(SqlType::boolean()))
@@ -54,6 +72,7 @@ fn text_collation(collation: CollationId) -> CollationId {
 
 /// Runs `work` with the compiled second argument; `match_type` is the index of the argument with its flags.
 fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Pattern) -> SqlResult<R>) -> SqlResult<R> {
+    same_kind_of_string(args)?;
     let mixed = crate::expr::collation::aggregate(&args.exprs[..2], args.ctx.settings.collation, "", true)?;
     let mut flags = Flags {
         ignore_case: !mixed.collation.is_binary() && !is_case_sensitive(mixed.collation),

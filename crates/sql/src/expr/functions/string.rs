@@ -185,6 +185,7 @@ fn repeat(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_space(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.hex_as_number(0);
     let chars = match inference.literal(0) {
         Some(Value::Null) | None => u64::from(u32::MAX),
         Some(count) => convert::to_i64(&count.clone(), inference.ctx)?.max(0) as u64,
@@ -212,6 +213,7 @@ fn infer_pad(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
         }
         _ => inference.mix_collations(0, 1)?,
     };
+    inference.hex_as_number(1);
     let chars = match inference.literal(1) {
         Some(Value::Null) | None => u64::from(u32::MAX),
         Some(count) => convert::to_i64(&count.clone(), inference.ctx)?.max(0) as u64,
@@ -242,8 +244,8 @@ fn padding(args: &Args<'_>, name: &str) -> SqlResult<Option<(Vec<u8>, Vec<u8>)>>
     }
     let pad_chars = collation.char_count(&pad) as u64;
     if pad_chars == 0 {
-        // Nothing to pad with.
-        return Ok(Some((Vec::new(), Vec::new())));
+        // Nothing to pad with: the text stays as it is.
+        return Ok(Some((text.into_owned(), Vec::new())));
     }
     let missing = want - have;
     let bytes = (text.len() as u64).saturating_add(missing.div_ceil(pad_chars).saturating_mul(pad.len() as u64));

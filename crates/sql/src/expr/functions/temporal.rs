@@ -8,7 +8,7 @@ use types::{SqlResult, SqlType, Value};
 use super::args::{Args, Inference};
 use super::{Function, between, exactly};
 use crate::expr::context::EvalContext;
-use crate::expr::{arithmetic, convert};
+use crate::expr::{Expr, arithmetic, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("NOW", between(0, 1), |i| moment_type(i, SqlType::datetime), now).per_statement(),
@@ -165,9 +165,13 @@ pub const FUNCTIONS: &[Function] = &[
         exactly(1),
         |_| Ok(SqlType::date()),
         |args| {
-            Ok(real_date(args)?
-                .and_then(Date::last_day)
-                .map_or(Value::Null, Value::Date))
+            let date = date(args, 0)?;
+            if date.is_some_and(|date| date.month == 0) {
+                let shown = args.text(0);
+                args.ctx.warn(convert::truncated("date", shown.as_bytes()))?;
+                return Ok(Value::Null);
+            }
+            Ok(date.and_then(Date::last_day).map_or(Value::Null, Value::Date))
         },
     ),
     Function::strict(
@@ -357,7 +361,10 @@ fn real_datetime(args: &Args<'_>) -> SqlResult<Option<DateTime>> {
     if datetime.date.is_real() {
         return Ok(Some(datetime));
     }
-    args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+    // A date that is stored with zeros is nothing, and no mistake.
+    if !matches!(args.value(0), Value::Date(_) | Value::DateTime(_)) {
+        args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+    }
     Ok(None)
 }
 
@@ -381,35 +388,59 @@ fn to_seconds(args: &Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(datetime.date.to_days() * 86_400 + clock))
 }
 
-/// Days before the first year give the zero date.
 fn from_days(args: &Args<'_>) -> SqlResult<Value> {
-    let days = args.int(0)?;
-    Ok(match Date::from_days(days) {
-        Some(date) => Value::Date(date),
-        None if days < 366 => Value::Date(Date::ZERO),
-        None => Value::Null,
-    })
+    match Date::from_days(args.int(0)?) {
+        Some(date) => Ok(Value::Date(date)),
+        None => out_of_range(args, "DATE"),
+    }
 }
 
-/// NULL is mode 0.
-fn week_mode(args: &Args<'_>, default: u8) -> SqlResult<i64> {
+/// 6527, as a warning; the result is NULL.
+pub(super) fn out_of_range(args: &Args<'_>, kind: &str) -> SqlResult<Value> {
+    let shown: Vec<String> = args.exprs.iter().map(Expr::to_string).collect();
+    let shown = format!("{}({})", args.name.to_lowercase(), shown.join(","));
+    args.ctx
+        .warn(SqlError::new(ErrorKind::TemporalOutOfRange, &[&kind, &shown]))?;
+    Ok(Value::Null)
+}
+
+/// Whether text is read as a date, with or without a time, where a time is wanted, too: `2020-03-04`, `20200304`, `200304101112`, but
+/// not `10:11:12`.
+pub(super) fn reads_as_date(text: &str, ctx: &EvalContext<'_>) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let dated = match text.as_bytes().get(digits) {
+        Some(b'-') => digits > 0,
+        None => matches!(digits, 6 | 8 | 12 | 14),
+        Some(_) => false,
+    };
+    let rules = DateRules {
+        zero_parts: true,
+        ..ctx.settings.sql_mode.for_casts().date_rules()
+    };
+    dated && DateTime::parse(text, rules).is_some_and(|parsed| !parsed.truncated)
+}
+
+/// `None` for NULL, of which the week of any date is 0.
+fn week_mode(args: &Args<'_>, default: u8) -> SqlResult<Option<i64>> {
     match args.len() {
-        1 => Ok(i64::from(default)),
-        _ if args.is_null(1) => Ok(0),
-        _ => args.int(1),
+        1 => Ok(Some(i64::from(default))),
+        _ if args.is_null(1) => Ok(None),
+        _ => args.int(1).map(Some),
     }
 }
 
 fn week(args: &Args<'_>) -> SqlResult<Value> {
-    let mode = WeekMode::new(week_mode(args, args.ctx.settings.default_week_format)?);
-    of_real_date(args, |date| date.week(mode).1.into())
+    let mode = week_mode(args, args.ctx.settings.default_week_format)?.map(WeekMode::new);
+    of_real_date(args, |date| mode.map_or(0, |mode| date.week(mode).1.into()))
 }
 
 fn yearweek(args: &Args<'_>) -> SqlResult<Value> {
-    let mode = WeekMode::for_yearweek(week_mode(args, 0)?);
+    let mode = week_mode(args, 0)?.map(WeekMode::for_yearweek);
     of_real_date(args, |date| {
-        let (year, week) = date.week(mode);
-        i64::from(year) * 100 + i64::from(week)
+        mode.map_or(0, |mode| {
+            let (year, week) = date.week(mode);
+            i64::from(year) * 100 + i64::from(week)
+        })
     })
 }
 
@@ -474,11 +505,16 @@ fn day_and_time(args: &Args<'_>, ctx: &EvalContext<'_>) -> SqlResult<Option<(i64
         Value::DateTime(datetime) => Ok(Some((datetime.date.day.into(), datetime.time()))),
         Value::Date(date) => Ok(Some((date.day.into(), Time::default()))),
         text @ (Value::Str(_) | Value::Bytes(_)) => {
-            let dated = Time::parse(&convert::to_text(text)).is_some_and(|parsed| parsed.had_date);
+            let shown = convert::to_text(text);
+            let dated = Time::parse(&shown).is_some_and(|parsed| parsed.had_date) || reads_as_date(&shown, ctx);
             if dated && let Some(datetime) = convert::to_datetime(text, ctx)? {
                 return Ok(Some((datetime.date.day.into(), datetime.time())));
             }
             Ok(convert::to_time(text, ctx)?.map(|time| (0, time)))
+        }
+        // A number that is a date is one: 101112 is a day of 2010.
+        Value::Int(number) if *number >= 10_101 && DateTime::from_number(*number, DateRules::RELAXED).is_some() => {
+            Ok(convert::to_datetime(args.value(1), ctx)?.map(|v| (v.date.day.into(), v.time())))
         }
         other => Ok(convert::to_time(other, ctx)?.map(|time| (0, time))),
     }

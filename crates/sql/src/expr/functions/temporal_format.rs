@@ -1,7 +1,7 @@
 //! Dates and times as text, and text as dates and times.
 
 use types::error::{ErrorKind, SqlError};
-use types::time::{DateRules, DateTime, StrToDate, Time, date_format, str_to_date, time_format};
+use types::time::{DateTime, StrToDate, Time, date_format, str_to_date, time_format};
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
@@ -83,11 +83,7 @@ fn infer_str_to_date(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 fn parse_date(args: &Args<'_>) -> SqlResult<Value> {
     let (text, format) = (args.text(0), args.text(1));
-    // The day may exceed its month, as anywhere between a format and a date.
-    let rules = DateRules {
-        invalid: true,
-        ..args.ctx.settings.sql_mode.for_casts().date_rules()
-    };
+    let rules = args.ctx.settings.sql_mode.for_casts().date_rules();
     let zero = |parsed: &StrToDate| args.ty.kind != TypeKind::Time && parsed.value.date.is_zero() && !rules.zero_date;
     let Some(parsed) = str_to_date(&text, &format, rules).filter(|parsed| !zero(parsed)) else {
         args.ctx.warn(SqlError::new(

@@ -9,7 +9,7 @@ use types::time::{
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
-use super::temporal::{date, fraction_digits, time_digits, unit};
+use super::temporal::{date, fraction_digits, out_of_range, reads_as_date, time_digits, unit};
 use super::{Function, between, exactly};
 use crate::expr::{arithmetic, convert};
 
@@ -198,18 +198,23 @@ fn add_interval(
                 fsp: args.ty.decimals,
                 ..moved
             })),
-            None => overflow(args, "time"),
+            None => out_of_range(args, "TIME"),
         };
     }
     let Some(start) = args.datetime(0)? else {
         return Ok(Value::Null);
     };
     if !start.date.is_real() {
-        args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+        if !matches!(args.value(0), Value::Date(_) | Value::DateTime(_)) {
+            args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+        }
         return Ok(Value::Null);
     }
     let Some(moved) = interval.and_then(|interval| start.add_interval(interval)) else {
-        return overflow(args, "datetime");
+        return match args.ty.kind {
+            TypeKind::Date => out_of_range(args, "DATE"),
+            _ => overflow(args, "datetime"),
+        };
     };
     Ok(match sum {
         Sum::Date if !unit.has_time() => Value::Date(moved.date),
@@ -263,12 +268,18 @@ fn has_date(value: &Value) -> bool {
     }
 }
 
+/// Whether an argument is a date, with or without a time, or text that is read as one.
+fn is_dated(args: &Args<'_>, arg: usize) -> bool {
+    let value = args.value(arg);
+    has_date(value) || matches!(value, Value::Str(_)) && reads_as_date(&convert::to_text(value), args.ctx)
+}
+
 fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
     // What is added is a time: a date with time gives nothing.
     if has_date(args.value(1)) {
         return Ok(Value::Null);
     }
-    let dated = has_date(args.value(0));
+    let dated = is_dated(args, 0);
     let start = if dated {
         args.datetime(0)?.map(Start::DateTime)
     } else {
@@ -285,7 +296,7 @@ fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
     let textual = matches!(sum_of(args.arg_type(0)), Sum::Text);
     match start {
         Start::DateTime(start) => match start.add_micros(micros) {
-            None => overflow(args, "datetime"),
+            None => out_of_range(args, "DATETIME"),
             Some(moved) if textual => {
                 let fsp = if moved.micros == 0 { 0 } else { 6 };
                 Ok(args.text_result(DateTime { fsp, ..moved }.to_string()))
@@ -296,7 +307,18 @@ fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
             })),
         },
         Start::Time(start) => {
-            let moved = clamp_time(start.micros + micros, args)?;
+            let sum = start.micros + micros;
+            let moved = Time {
+                micros: sum.clamp(-MAX_TIME_MICROS, MAX_TIME_MICROS),
+                fsp: args.ty.decimals.min(6),
+            };
+            if moved.micros != sum {
+                out_of_range(args, "TIME")?;
+                // Text shows the limit nevertheless.
+                if !textual {
+                    return Ok(Value::Null);
+                }
+            }
             if textual {
                 let fsp = if moved.micros % MICROS == 0 { 0 } else { 6 };
                 return Ok(args.text_result(Time { fsp, ..moved }.to_string()));
@@ -356,13 +378,13 @@ fn timestamp(args: &Args<'_>) -> SqlResult<Value> {
             fsp: args.ty.decimals,
             ..moved
         })),
-        None => overflow(args, "datetime"),
+        None => out_of_range(args, "DATETIME"),
     }
 }
 
 fn datediff(args: &Args<'_>) -> SqlResult<Value> {
     match (date(args, 0)?, date(args, 1)?) {
-        (Some(a), Some(b)) => Ok(Value::Int(a.to_days() - b.to_days())),
+        (Some(a), Some(b)) if !a.is_zero() && !b.is_zero() => Ok(Value::Int(a.to_days() - b.to_days())),
         _ => Ok(Value::Null),
     }
 }
@@ -373,7 +395,7 @@ fn infer_timediff(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// Both times or both dates with times; NULL otherwise.
 fn timediff(args: &Args<'_>) -> SqlResult<Value> {
-    let micros = match (has_date(args.value(0)), has_date(args.value(1))) {
+    let micros = match (is_dated(args, 0), is_dated(args, 1)) {
         (true, true) => match (args.datetime(0)?, args.datetime(1)?) {
             (Some(a), Some(b)) => a.micros_since(b),
             _ => return Ok(Value::Null),
@@ -391,7 +413,9 @@ fn timediff(args: &Args<'_>) -> SqlResult<Value> {
 fn difference(args: &Args<'_>) -> SqlResult<Value> {
     let unit = unit(args.value(0))?;
     match (args.datetime(1)?, args.datetime(2)?) {
-        (Some(from), Some(to)) => Ok(Value::Int(timestamp_diff(unit, from, to))),
+        (Some(from), Some(to)) if !from.date.is_zero() && !to.date.is_zero() => {
+            Ok(Value::Int(timestamp_diff(unit, from, to)))
+        }
         _ => Ok(Value::Null),
     }
 }

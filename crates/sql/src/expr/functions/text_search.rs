@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[Function] = &[
         locate(args, 1, 0, from)
     }),
     Function::strict("POSITION", exactly(2), infer_position, |args| locate(args, 1, 0, 1)),
-    Function::strict("FIND_IN_SET", exactly(2), infer_position, find_in_set),
+    Function::strict("FIND_IN_SET", exactly(2), infer_find_in_set, find_in_set),
     Function::lazy("FIELD", at_least(2), infer_field, field),
     Function::lazy("ELT", at_least(2), infer_elt, elt),
     Function::strict("REPLACE", exactly(3), infer_replace, replace),
@@ -39,8 +39,12 @@ fn search_collation(args: &Args<'_>) -> CollationId {
         .map_or(CollationId::BINARY, |mixed| mixed.collation)
 }
 
-fn infer_position(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+fn infer_find_in_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.comparing_collation(0, 2)?;
+    infer_position(inference)
+}
+
+fn infer_position(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(inference.nullable_as_args(SqlType {
         length: 11,
         ..SqlType::bigint()
@@ -48,8 +52,13 @@ fn infer_position(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 /// The 1-based place in characters of `needle` in `haystack`, looked for from the `from`th character on; 0 for none.
+///
+/// The haystack's collation decides, whatever the needle's coercibility: MySQL looks at no other.
 fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResult<Value> {
-    let collation = search_collation(args);
+    let collation = match args.arg_type(haystack) {
+        ty if ty.kind.is_text() || ty.kind.is_binary() => ty.collation,
+        _ => search_collation(args),
+    };
     let (text, pattern) = (
         args.string_under(haystack, collation),
         args.string_under(needle, collation),
@@ -58,8 +67,8 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
         return Ok(Value::Int(0));
     }
     let skipped = usize::try_from(from - 1).unwrap_or(usize::MAX);
-    // Behind the last character there is nothing, not even an empty string.
-    if args.len() == 3 && skipped >= collation.char_count(&text) {
+    // An empty needle is found behind the last character, and no further.
+    if skipped > collation.char_count(&text) {
         return Ok(Value::Int(0));
     }
     let start = collation.prefix(&text, skipped).len();
@@ -100,8 +109,9 @@ fn infer_field(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn field_comparison(args: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Comparison> {
     let all = |is: fn(&Expr) -> bool| args.iter().all(is);
     if all(|arg| crate::expr::collation::is_stringlike(&arg.ty) || arg.ty.kind.is_temporal() || arg.is_null_literal()) {
-        let mixed = crate::expr::collation::aggregate(args, ctx.settings.collation, "field", true)?;
-        return Ok(match mixed.collation {
+        // The first argument's collation decides alone.
+        let first = crate::expr::collation::aggregate(&args[..1], ctx.settings.collation, "field", false)?;
+        return Ok(match first.collation {
             CollationId::BINARY => Comparison::Bytes,
             collation => Comparison::Text(collation),
         });

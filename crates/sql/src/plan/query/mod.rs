@@ -82,8 +82,8 @@ impl QueryPlan {
         self.shape.columns.iter().map(|column| column.ty.clone()).collect()
     }
 
-    /// The standing of an output column's collation, where a set operation mixes it with others.
-    fn coercibility(&self, column: usize) -> Coercibility {
+    /// The standing of an output column's collation, where it meets others.
+    pub(super) fn coercibility(&self, column: usize) -> Coercibility {
         match &self.body {
             Body::Select(select) => select.items[column].coercibility,
             Body::Values(rows) => {

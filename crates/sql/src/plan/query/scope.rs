@@ -390,6 +390,11 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 expr.ty.nullable |= column.ty.nullable;
                 expr
             }
+            // A query's column stands as firmly as what it selects.
+            TableSource::Derived(plan) => Expr {
+                coercibility: plan.coercibility(at),
+                ..Expr::column(slot, quoted_name(column), column.ty.clone())
+            },
             _ => Expr::column(slot, quoted_name(column), column.ty.clone()),
         }
     }

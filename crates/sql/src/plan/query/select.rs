@@ -123,7 +123,7 @@ fn plan_select(
         .zip(&items)
         .map(|(column, item)| (column.name.clone(), item.clone()))
         .collect();
-    let keys = bind_group_by(scope, &select.group_by, &items)?;
+    let keys = bind_group_by(scope, select, &items)?;
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
     let mut having = match &select.having {
@@ -315,18 +315,26 @@ fn bind_position_or(
     binder(scope).bind(tree)
 }
 
-fn bind_group_by(
-    scope: &mut QueryScope<'_, '_, '_>,
-    group_by: &[ast::OrderItem],
-    items: &[Expr],
-) -> SqlResult<Vec<Expr>> {
+fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items: &[Expr]) -> SqlResult<Vec<Expr>> {
+    let group_by = &select.group_by;
+    let is_selected = |key: &ast::Expr| {
+        select
+            .items
+            .iter()
+            .any(|item| matches!(item, ast::SelectItem::Expr { expr, .. } if expr == key))
+    };
     scope.clause = Clause::GroupBy;
     scope.prefers_aliases = false;
     let (aggregates, windows) = (scope.aggregates.take(), scope.windows.take());
     let base = scope.width();
     let mut keys = Vec::with_capacity(group_by.len());
     for item in group_by {
-        let key = bind_position_or(scope, &item.expr, items, Clause::GroupBy)?;
+        let key = match bind_position_or(scope, &item.expr, items, Clause::GroupBy) {
+            Err(error) if error.kind() == ErrorKind::InvalidGroupFuncUse && is_selected(&item.expr) => {
+                return Err(SqlError::new(ErrorKind::WrongGroupField, &[&item.expr]));
+            }
+            key => key?,
+        };
         if key.referenced_columns().iter().any(|slot| *slot >= base) || key.has_window() {
             return Err(SqlError::new(ErrorKind::WrongGroupField, &[&key]));
         }

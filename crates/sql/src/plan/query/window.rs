@@ -175,6 +175,14 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
     };
     let over = over.ok_or_else(|| SqlError::internal("a window function has an OVER clause"))?;
     let spec = resolve(scope, over)?;
+    let by_position = |item: &ast::OrderItem| matches!(item.expr, ast::Expr::Literal(ast::Literal::Int(_)));
+    if spec.partition_by.iter().chain(&spec.order_by).any(by_position) {
+        let name = match over {
+            Over::Name(name) => name.as_str(),
+            Over::Spec(_) => "<unnamed window>",
+        };
+        return Err(SqlError::new(ErrorKind::WindowIllegalOrderBy, &[&name]));
+    }
     let partition = spec
         .partition_by
         .iter()

@@ -84,10 +84,11 @@ pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
         ValueRef::Str(_) | ValueRef::Bytes(_) => {
             let text = value.text_bytes();
             let parsed = Decimal::parse_prefix(&text);
-            if parsed.consumed == 0 {
+            let cut = !is_blank(&text[parsed.consumed..]);
+            if parsed.consumed == 0 || (cut && cx.mode.strict) {
                 cx.complain(incorrect("decimal", value, target))?;
-            } else if !is_blank(&text[parsed.consumed..]) {
-                cx.complain(data_truncated(target))?;
+            } else if cut {
+                cx.warnings.note(data_truncated(target));
             }
             lost_digits = parsed.truncated;
             parsed.value
@@ -123,7 +124,8 @@ pub(super) fn double(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: 
             if parsed.overflow {
                 cx.complain(out_of_range(target))?;
             } else if parsed.consumed == 0 || !is_blank(&text[parsed.consumed..]) {
-                cx.complain(data_truncated(target))?;
+                let name = if ty.kind == TypeKind::Float { "FLOAT" } else { "DOUBLE" };
+                cx.complain(incorrect(name, value, target))?;
             }
             parsed.value
         }

@@ -52,7 +52,16 @@ fn read(type_name: &str, value: ValueRef<'_>, target: Target<'_>, cx: &mut Conte
     ) {
         Reading::Value(parsed) => parsed,
         Reading::Null | Reading::Bad => {
-            complain(type_name, value, data_truncated(target), target, cx)?;
+            let any_day = DateRules {
+                invalid: true,
+                ..DateRules::RELAXED
+            };
+            // Text of a day that its month has not is out of range, other text is no date.
+            let lenient = match (value, read_datetime(value, any_day, cx)) {
+                (ValueRef::Str(_) | ValueRef::Bytes(_), Reading::Value(_)) => out_of_range(target),
+                _ => data_truncated(target),
+            };
+            complain(type_name, value, lenient, target, cx)?;
             return Ok(zero);
         }
     };
@@ -144,7 +153,17 @@ pub(super) fn time(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &m
     let parsed = match read_time(value, cx) {
         Reading::Value(parsed) => parsed,
         Reading::Null | Reading::Bad => {
-            complain("time", value, data_truncated(target), target, cx)?;
+            // Digits that are no time are out of range, other text is no time.
+            let digits = value
+                .text_bytes()
+                .iter()
+                .all(|b| matches!(b, b'0'..=b'9' | b':' | b'-' | b'.'));
+            let lenient = if digits && !value.text_bytes().is_empty() {
+                out_of_range(target)
+            } else {
+                data_truncated(target)
+            };
+            complain("time", value, lenient, target, cx)?;
             return Ok(Value::Time(Time { micros: 0, fsp }));
         }
     };
