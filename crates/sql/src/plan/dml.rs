@@ -84,6 +84,10 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         OnDuplicate::Fail => RowChange::Insert,
         OnDuplicate::Replace | OnDuplicate::Update(_) => RowChange::Any,
     };
+    let mut locked = planner.locked.take();
+    if let Source::Query(source) = &source {
+        locked.extend(source.plan().locked.iter().cloned());
+    }
     Ok(InsertPlan {
         rules: write_rules(planner, &table)?,
         foreign_keys: foreign_keys(planner, &table, change)?,
@@ -94,6 +98,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         source,
         ignore: insert.ignore,
         on_duplicate,
+        locked,
     })
 }
 
@@ -425,6 +430,7 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
         foreign_keys: foreign_keys(planner, &table, RowChange::Update(&columns))?,
         assignments,
         ignore: update.ignore,
+        locked: planner.locked.take(),
     })
 }
 
@@ -453,6 +459,7 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
         target,
         foreign_keys,
         ignore: delete.ignore,
+        locked: planner.locked.take(),
     })
 }
 

@@ -142,6 +142,17 @@ impl Plan {
         }
     }
 
+    /// The tables that a change does not change, and locks rows of.
+    pub fn locked_sources(&self) -> &[Arc<Table>] {
+        match self {
+            Plan::Straight(_) | Plan::Query(_) => &[],
+            Plan::Insert(plan) | Plan::Load(LoadPlan { insert: plan, .. }) => &plan.locked,
+            Plan::Update(plan) => &plan.locked,
+            Plan::Delete(plan) => &plan.locked,
+            Plan::Multi(plan) => &plan.locked,
+        }
+    }
+
     /// The foreign keys that its changes have to do with.
     pub fn foreign_keys(&self) -> Vec<&ForeignKeys> {
         match self {

@@ -160,7 +160,7 @@ fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
     Ok(())
 }
 
-/// Keeps DDL away from the tables that the plan changes, and those that their foreign keys lead to, until the transaction ends.
+/// Keeps DDL away from the tables that the plan changes or locks rows of, and those that foreign keys lead to, until the transaction ends.
 fn lock_tables(
     plan: &Plan,
     runtime: &Runtime<'_>,
@@ -178,6 +178,14 @@ fn lock_tables(
         runtime
             .with_locks(|transaction| transaction.lock_table(table.id(), mode, LockPolicy::Wait))
             .map_err(|error| Failure::Error(error.into_sql(table)))?;
+    }
+    for table in plan.locked_sources().iter().filter(|table| !runtime.holds(table)) {
+        runtime
+            .with_locks(|transaction| {
+                transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait)
+            })
+            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+        tables.push(table.clone());
     }
     let keys = match runtime.foreign_key_checks {
         true => plan.foreign_keys(),

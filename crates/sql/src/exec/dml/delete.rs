@@ -8,6 +8,7 @@ use super::change::{RowChanger, WriteRules};
 use super::{Changed, ForeignKeys, Target};
 use crate::exec::runtime::Runtime;
 use crate::expr::EvalContext;
+use crate::table::Table;
 
 /// A bound DELETE from one table.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct DeletePlan {
     pub target: Target,
     pub foreign_keys: Option<Arc<ForeignKeys>>,
     pub ignore: bool,
+    /// The tables whose rows its queries lock.
+    pub locked: Vec<Arc<Table>>,
 }
 
 /// Removes all rows of the target.

@@ -30,6 +30,8 @@ pub struct InsertPlan {
     pub source: Source,
     pub ignore: bool,
     pub on_duplicate: OnDuplicate,
+    /// The tables whose rows its queries lock.
+    pub locked: Vec<Arc<Table>>,
 }
 
 /// Where the rows come from.

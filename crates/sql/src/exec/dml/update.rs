@@ -18,6 +18,8 @@ pub struct UpdatePlan {
     pub foreign_keys: Option<Arc<ForeignKeys>>,
     pub assignments: Vec<Assignment>,
     pub ignore: bool,
+    /// The tables whose rows its queries lock.
+    pub locked: Vec<Arc<Table>>,
 }
 
 /// `column = value`; later assignments see the columns that earlier ones have set.

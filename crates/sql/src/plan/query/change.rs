@@ -23,6 +23,8 @@ pub struct MultiTableChange {
     pub width: usize,
     pub targets: Vec<TargetTable>,
     pub ignore: bool,
+    /// The tables whose rows its queries lock.
+    pub locked: Vec<Arc<Table>>,
 }
 
 /// A table whose rows are changed.
@@ -297,5 +299,6 @@ fn finish(
         width,
         targets: changed,
         ignore,
+        locked: planner.locked.take(),
     })
 }
