@@ -57,17 +57,24 @@ impl Items {
     }
 
     fn write(&self, session: &mut Session<'_>, random: &SeededRandom, ops: &mut Vec<Op>) -> Result<(), Stop> {
-        let key = self.key(random);
-        let value = 1 + self.last_value.fetch_add(1, Relaxed);
+        let key = self.key(random).min(self.keys - 1);
+        let value = 1 + self.last_value.fetch_add(2, Relaxed);
         ops.push(Op::Write { key, value });
-        let new = match self.objects {
-            Objects::Lists => format!("CONCAT(v, ',{value}')"),
-            Objects::Registers => format!("',{value}'"),
+        let new = |value: &str| match self.objects {
+            Objects::Lists => format!("CONCAT(v, ',', {value})"),
+            Objects::Registers => format!("CONCAT(',', {value})"),
         };
-        session.change(&match below(random, 4) {
-            0 => format!("INSERT INTO items VALUES ({key}, {key}, 0, '') ON DUPLICATE KEY UPDATE n = n + 1, v = {new}"),
-            1 => format!("UPDATE items SET n = n + 1, v = {new} WHERE g = {key}"),
-            _ => format!("UPDATE items SET n = n + 1, v = {new} WHERE id = {key}"),
+        let one = new(&value.to_string());
+        session.change(&match below(random, 6) {
+            0 => format!("INSERT INTO items VALUES ({key}, {key}, 0, '') ON DUPLICATE KEY UPDATE n = n + 1, v = {one}"),
+            1 => format!("UPDATE items SET n = n + 1, v = {one} WHERE g = {key}"),
+            2 => {
+                let (next, value) = (key + 1, value + 1);
+                ops.push(Op::Write { key: next, value });
+                let each = new(&format!("{value} + id - {next}"));
+                format!("UPDATE items SET n = n + 1, v = {each} WHERE g BETWEEN {key} AND {next}")
+            }
+            _ => format!("UPDATE items SET n = n + 1, v = {one} WHERE id = {key}"),
         })?;
         // A register's version is known once it has been read.
         if self.objects == Objects::Registers && once_in(random, 2) {
