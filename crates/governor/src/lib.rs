@@ -4,11 +4,10 @@
 //! long, memory or stack is a matter of one object, the [`Governor`], that is the thread's current one while the statement runs:
 //!
 //! ```text
-//!   timer thread ── sets ──▶ flag of the core
-//!                              │ one load
-//!   statement ── tick() ───────┴─▶ not set: goes on
-//!                                  set: interrupts? memory? ── Stop ──▶ the statement ends with an error
-//!                                       └─ yields: fresh statements run, then it goes on
+//!   statement ── tick() ── counts down ──▶ not zero: goes on
+//!                                └─ clock ──▶ not yet half a millisecond: goes on
+//!                                     └─ interrupts? memory? ── Stop ──▶ the statement ends with an error
+//!                                          └─ yields: fresh statements run, then it goes on
 //! ```
 //!
 //! In reading order:
@@ -40,7 +39,7 @@ pub use stop::{Interrupt, MemoryStop, StackStop, Stop};
 /// Counts a step of work. Called in every loop over rows, bytes, tokens or plan nodes; an iteration between two calls
 /// should take microseconds.
 ///
-/// Costs one load, but about once a millisecond: then other statements of the core run. Fails when the statement has to
+/// Costs a load and a store, but for about once in half a millisecond: then other statements of the core run. Fails when the statement has to
 /// end. Outside of a statement it does nothing.
 #[inline(always)]
 pub fn tick() -> Result<(), Stop> {

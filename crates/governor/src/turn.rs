@@ -1,162 +1,147 @@
 //! How a statement learns that its time is up.
 //!
-//! Each core's thread has a [`Core`] with a flag that one timer thread sets. A statement's run between two switches is a *turn*; the
-//! timer looks at all cores every [`LOOK`] and sets the flag of those that are in the turn that it saw at its last look. So a
-//! turn lasts between one and two looks, the statement pays one load per tick, and nobody reads a clock.
+//! A statement's run between two switches is a *turn*. Ticks count down; at zero, the clock is read, and the turn is over once it has
+//! lasted [`QUOTA`]. How many ticks go by between two readings follows from how long they took: a scan's are nanoseconds apart,
+//! those of a function over a large text tens of microseconds. So a tick costs a load and a store, and a short statement
+//! never reads a clock.
 //!
-//! While all cores are idle the timer looks rarely; the first statement after that wakes it.
+//! A timer thread that sets a flag would save the store, but its thousand switches a second cost more than everything here; see
+//! `docs/decisions/0005-who-looks-at-the-clock.md`.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Between two looks of the timer.
-const LOOK: Duration = Duration::from_micros(500);
-/// Looks without any turn after which the timer goes to sleep.
-const IDLE_LOOKS: u32 = 40;
-/// A sleeping timer looks all the same from time to time: whoever wakes it and its falling asleep may miss each other.
-const SLEEP: Duration = Duration::from_millis(10);
+/// How long a turn may last.
+const QUOTA: Duration = Duration::from_micros(500);
+/// Ticks of a new turn before the clock is read for the first time.
+const FIRST_STRIDE: u32 = 8;
+/// The most ticks between two readings. The first long iterations after short ones go by unread, so many at most.
+const LONGEST_STRIDE: u32 = 64;
+/// Readings should be about this far apart.
+const BETWEEN_READINGS: Duration = Duration::from_micros(50);
+/// Ticks left in a turn that is over.
+const OVER: u32 = 0;
 
-/// What the timer and a core's thread share.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Core {
-    is_over: AtomicBool,
-    /// Odd during a turn; only the core's thread writes.
-    turns: AtomicU64,
+#[derive(Clone, Copy, PartialEq)]
+enum Watch {
+    /// No turn of the thread is ever over.
+    No,
+    Clock,
+    /// Every tick is the end of a turn ([`crate::probe`]).
+    AlwaysOver,
 }
-
-impl Core {
-    const fn new() -> Core {
-        Core {
-            is_over: AtomicBool::new(false),
-            turns: AtomicU64::new(0),
-        }
-    }
-}
-
-/// Of threads that no timer watches.
-static UNWATCHED: Core = Core::new();
-/// Of threads whose every tick counts as the end of a turn ([`crate::probe`]).
-static ALWAYS_OVER: Core = Core {
-    is_over: AtomicBool::new(true),
-    turns: AtomicU64::new(0),
-};
-
-static CORES: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
-static TIMER: OnceLock<Thread> = OnceLock::new();
-static TIMER_SLEEPS: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    static CORE: Cell<&'static Core> = const { Cell::new(&UNWATCHED) };
+    /// Ticks up to the next reading; [`OVER`] when there is nothing left to read.
+    static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
+    static WATCH: Cell<Watch> = const { Cell::new(Watch::No) };
+    static STRIDE: Cell<u32> = const { Cell::new(FIRST_STRIDE) };
+    /// The turn's first reading, and its last.
+    static READINGS: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
 }
 
-/// Has the timer watch this thread's turns from now on. The thread lives as long as the process: what the timer reads stays.
+/// Gives this thread's turns an end.
 pub fn watch_this_thread() {
-    let core: &'static Core = Box::leak(Box::new(Core::new()));
-    CORES.lock().unwrap_or_else(PoisonError::into_inner).push(core);
-    CORE.set(core);
-    TIMER.get_or_init(|| {
-        let timer = std::thread::Builder::new().name("governor-timer".into()).spawn(look);
-        // Without a timer nobody would ever give way.
-        timer
-            .expect("the system grants a thread for the timer")
-            .thread()
-            .clone()
-    });
+    WATCH.set(Watch::Clock);
+    begin();
 }
 
-/// Whether the running statement has had its time.
+/// Whether the running statement has had its time. Stays so until the turn ends.
 #[inline(always)]
 pub(crate) fn is_over() -> bool {
-    CORE.get().is_over.load(Ordering::Relaxed)
+    let left = LEFT.get();
+    match left > 1 {
+        true => {
+            LEFT.set(left - 1);
+            false
+        }
+        false => left == OVER || read_clock(),
+    }
 }
 
 /// Runs a turn: from the switch to a statement until it waits, yields or ends.
 #[inline]
 pub fn take<R>(turn: impl FnOnce() -> R) -> R {
-    struct End(&'static Core);
-    impl Drop for End {
-        fn drop(&mut self) {
-            self.0
-                .turns
-                .store(self.0.turns.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        }
-    }
-    let core = CORE.get();
-    core.turns
-        .store(core.turns.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    let _end = End(core);
-    if core.is_over.load(Ordering::Relaxed) {
-        set_over(false);
-    }
-    if TIMER_SLEEPS.load(Ordering::Relaxed) {
-        wake_timer();
-    }
+    begin();
     turn()
 }
 
-/// Makes the next tick of this thread the end of its turn, or not.
+#[inline]
+fn begin() {
+    match WATCH.get() {
+        Watch::Clock => {
+            LEFT.set(FIRST_STRIDE);
+            STRIDE.set(FIRST_STRIDE);
+            READINGS.set(None);
+        }
+        Watch::No => LEFT.set(u32::MAX),
+        Watch::AlwaysOver => LEFT.set(OVER),
+    }
+}
+
+/// Makes the next tick of this thread the end of its turn, or begins a new one.
 pub(crate) fn set_over(is_over: bool) {
-    let core = CORE.get();
-    if !std::ptr::eq(core, &ALWAYS_OVER) && !std::ptr::eq(core, &UNWATCHED) {
-        core.is_over.store(is_over, Ordering::Relaxed);
+    match is_over && WATCH.get() != Watch::No {
+        true => LEFT.set(OVER),
+        false => begin(),
     }
 }
 
 /// Runs `work` with every tick as the end of a turn.
 pub(crate) fn always_over<R>(work: impl FnOnce() -> R) -> R {
-    struct Back(&'static Core);
+    struct Back(Watch);
     impl Drop for Back {
         fn drop(&mut self) {
-            CORE.set(self.0);
+            WATCH.set(self.0);
+            begin();
         }
     }
-    let _back = Back(CORE.replace(&ALWAYS_OVER));
+    let _back = Back(WATCH.replace(Watch::AlwaysOver));
+    begin();
     work()
 }
 
 #[cold]
-fn wake_timer() {
-    TIMER_SLEEPS.store(false, Ordering::Relaxed);
-    if let Some(timer) = TIMER.get() {
-        timer.unpark();
-    }
-}
-
-fn look() {
-    let mut seen: Vec<u64> = Vec::new();
-    let mut idle = 0;
-    loop {
-        let sleeps = idle >= IDLE_LOOKS;
-        TIMER_SLEEPS.store(sleeps, Ordering::Relaxed);
-        match sleeps {
-            true => std::thread::park_timeout(SLEEP),
-            false => std::thread::sleep(LOOK),
-        }
-        let cores = CORES.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.resize(cores.len(), 0);
-        idle += 1;
-        for (core, seen) in cores.iter().zip(&mut seen) {
-            let turns = core.turns.load(Ordering::Relaxed);
-            let is_running = turns % 2 == 1;
-            if is_running && turns == *seen {
-                core.is_over.store(true, Ordering::Relaxed);
-            }
-            if is_running || turns != *seen {
-                idle = 0;
-            }
-            *seen = turns;
+#[inline(never)]
+fn read_clock() -> bool {
+    match WATCH.get() {
+        Watch::Clock => {}
+        Watch::No | Watch::AlwaysOver => {
+            begin();
+            return LEFT.get() == OVER;
         }
     }
+    let now = Instant::now();
+    let Some((first, last)) = READINGS.get() else {
+        READINGS.set(Some((now, now)));
+        LEFT.set(STRIDE.get());
+        return false;
+    };
+    if now - first >= QUOTA {
+        LEFT.set(OVER);
+        return true;
+    }
+    let since_last = now - last;
+    if since_last > 2 * BETWEEN_READINGS {
+        STRIDE.set((STRIDE.get() / 4).max(1));
+    } else if since_last < BETWEEN_READINGS / 2 {
+        STRIDE.set((STRIDE.get() * 2).min(LONGEST_STRIDE));
+    }
+    READINGS.set(Some((first, now)));
+    LEFT.set(STRIDE.get());
+    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+
+    fn spin(time: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
 
     #[test]
     fn a_long_turn_ends_and_the_next_begins_anew() {
@@ -167,13 +152,40 @@ mod tests {
                     assert!(!is_over());
                     let begun = Instant::now();
                     while !is_over() {
-                        assert!(begun.elapsed() < Duration::from_secs(10), "the timer does not look");
-                        std::hint::spin_loop();
+                        assert!(begun.elapsed() < Duration::from_secs(10), "the turn never ends");
                     }
+                    assert!(is_over(), "it stays over");
                 });
-                // Long enough for the timer to fall asleep.
-                std::thread::sleep(LOOK * (IDLE_LOOKS * 2));
             }
+        })
+        .join()
+        .expect("the thread's checks hold");
+    }
+
+    /// Ticks of slow iterations, as far as the turn goes.
+    fn slow_ticks(time: Duration) -> u32 {
+        let mut ticks = 0;
+        while !is_over() {
+            spin(time);
+            ticks += 1;
+        }
+        ticks
+    }
+
+    #[test]
+    fn slow_iterations_are_looked_at_more_often() {
+        std::thread::spawn(|| {
+            watch_this_thread();
+            let ticks = take(|| slow_ticks(Duration::from_millis(1)));
+            assert!(ticks <= 2 * FIRST_STRIDE, "{ticks} ticks of a millisecond");
+            let after_fast_ones = take(|| {
+                let begun = Instant::now();
+                while begun.elapsed() < QUOTA / 4 {
+                    assert!(!is_over() || begun.elapsed() >= QUOTA);
+                }
+                slow_ticks(Duration::from_millis(1))
+            });
+            assert!(after_fast_ones <= LONGEST_STRIDE, "{after_fast_ones} ticks");
         })
         .join()
         .expect("the thread's checks hold");

@@ -1,14 +1,16 @@
 //! Plans that sessions share.
 //!
-//! A plan is found by what it depends on: the statement's text (or its digest, with the literals taken out), the
-//! database, sql_mode and the types of the parameters. It holds while the catalog's version is the one it was made for.
+//! A plan is found by what it depends on: the statement's text, the database, sql_mode, the types of the parameters, and whose rights
+//! it was made with. It holds while the catalog's version is the one it was made for.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
 use types::SqlType;
 
+use crate::accounts::access::PlanOwner;
 use crate::plan::Plan;
 use crate::sql_mode::SqlMode;
 
@@ -21,7 +23,9 @@ const PLAN_BYTES_MAX: u64 = 256 << 10;
 /// What a plan depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlanKey {
-    pub text: Arc<[u8]>,
+    pub text: PlanText,
+    /// None where the rights have no bounds.
+    pub owner: Option<PlanOwner>,
     pub database: Option<Arc<str>>,
     pub sql_mode: SqlMode,
     pub collation: types::CollationId,
@@ -31,6 +35,31 @@ pub struct PlanKey {
     pub group_concat_max_len: u64,
     /// Kind and sign of every parameter.
     pub parameters: Box<[ParameterType]>,
+}
+
+/// The text of a statement that is prepared once and looked up often: it is hashed once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanText {
+    bytes: Arc<[u8]>,
+    hash: u64,
+}
+
+/// With a key of its own: clients choose the texts.
+static TEXT_HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl PlanText {
+    pub fn new(text: &[u8]) -> PlanText {
+        PlanText {
+            bytes: text.into(),
+            hash: TEXT_HASHER.hash_one(text),
+        }
+    }
+}
+
+impl Hash for PlanText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// What of a parameter's type a plan depends on.
@@ -89,9 +118,6 @@ impl PlanCache {
     }
 
     fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan>> {
-        let hash = key.text.iter().fold(0usize, |hash, &byte| {
-            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
-        });
-        &self.shards[hash % SHARDS]
+        &self.shards[key.text.hash as usize % SHARDS]
     }
 }

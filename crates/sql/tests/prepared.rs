@@ -1,12 +1,14 @@
 //! What COM_STMT_PREPARE tells of a statement before it runs.
 
+use sql::host::BlockingHost;
+use sql_api::session::Fetch;
 use types::Value;
 
-use crate::common::{Client, Database};
+use crate::common::{Client, Database, Lines};
 
 /// The names of the columns that the statement will give.
 fn columns(client: &mut Client, sql: &str) -> Option<Vec<String>> {
-    let prepared = client.session.prepare(sql.as_bytes(), &sql::host::BlockingHost);
+    let prepared = client.session.prepare(sql.as_bytes(), &BlockingHost);
     let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
     let shape = prepared.columns?;
     Some(shape.columns.iter().map(|column| column.name.clone()).collect())
@@ -56,7 +58,7 @@ fn explain_takes_parameters() {
     assert_eq!(
         client
             .session
-            .prepare(b"EXPLAIN SELECT * FROM missing", &sql::host::BlockingHost)
+            .prepare(b"EXPLAIN SELECT * FROM missing", &BlockingHost)
             .map(|_| ())
             .unwrap_err()
             .code(),
@@ -76,7 +78,7 @@ fn limit_takes_strings() {
     client.run("INSERT INTO t VALUES (1), (2), (3), (4)");
     let id = client
         .session
-        .prepare(b"SELECT a FROM t ORDER BY a LIMIT ? OFFSET ?", &sql::host::BlockingHost)
+        .prepare(b"SELECT a FROM t ORDER BY a LIMIT ? OFFSET ?", &BlockingHost)
         .unwrap()
         .id;
     let cases: [(Value, Value, &[&str]); 6] = [
@@ -108,4 +110,51 @@ fn limit_takes_strings() {
     client.run("SET @n = 1.5");
     client.run("PREPARE s FROM 'SELECT a FROM t LIMIT ?'");
     assert_eq!(client.error("EXECUTE s USING @n"), 1210);
+}
+
+#[test]
+fn a_kept_plan_is_run_by_those_alone_who_may() {
+    let mut database = Database::open();
+    let mut root = database.session();
+    for sql in [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (a INT PRIMARY KEY)",
+        "INSERT INTO shop.t VALUES (1)",
+        "CREATE USER reader, stranger",
+        "CREATE ROLE reading",
+        "GRANT SELECT ON shop.* TO reader, reading",
+        "GRANT reading TO stranger",
+    ] {
+        root.run(sql);
+    }
+    let text = b"SELECT a FROM shop.t WHERE a = ?";
+    let execute = |client: &mut Client, id: u32| {
+        let mut sink = Lines::default();
+        let outcome = client
+            .session
+            .execute(id, &[Value::Int(1)], Fetch::All, &BlockingHost, &mut sink);
+        outcome.map(|()| sink.lines).map_err(|error| error.code())
+    };
+    let found = || Ok(vec!["a".to_owned(), "1".to_owned()]);
+    let (mut reader, mut stranger) = (database.session_as("reader"), database.session_as("stranger"));
+    let by_root = root.session.prepare(text, &BlockingHost).expect("root may").id;
+    let by_reader = reader.session.prepare(text, &BlockingHost).expect("he may").id;
+    for _ in 0..2 {
+        assert_eq!(execute(&mut root, by_root), found());
+        assert_eq!(execute(&mut reader, by_reader), found());
+    }
+
+    // The same text, in nobody's rights but its role's.
+    assert!(stranger.session.prepare(text, &BlockingHost).is_err());
+    stranger.run("SET ROLE reading");
+    let by_stranger = stranger.session.prepare(text, &BlockingHost).expect("his role may").id;
+    assert_eq!(execute(&mut stranger, by_stranger), found());
+    stranger.run("SET ROLE NONE");
+    assert_eq!(execute(&mut stranger, by_stranger), Err(1142));
+
+    root.run("REVOKE SELECT ON shop.* FROM reader");
+    assert_eq!(execute(&mut reader, by_reader), Err(1142));
+    assert_eq!(execute(&mut root, by_root), found());
+    root.run("GRANT SELECT (a) ON shop.t TO reader");
+    assert_eq!(execute(&mut reader, by_reader), found());
 }

@@ -2,7 +2,7 @@
 //!
 //! A session's [`Access`] is computed once for a version of the catalog and a set of active roles ([`super::rights`]). The planner asks
 //! for the privilege on a table where it meets the table's name; what every other statement needs is said in
-//! [`crate::statement_class`]. Sessions with every privilege on every database share their plans.
+//! [`crate::statement_class`]. Sessions with the same rights share their plans ([`PlanOwner`]).
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -26,6 +26,16 @@ pub struct Access {
     client_host: Arc<str>,
     rights: Arc<Rights>,
     active_roles: Arc<[AccountName]>,
+    names: DatabaseNames,
+}
+
+/// Whose rights a plan was made with. Within one version of the catalog, plans of the same owner may be run by each of his sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlanOwner {
+    user: Arc<str>,
+    host: Arc<str>,
+    active_roles: Arc<[AccountName]>,
+    names: DatabaseNames,
 }
 
 /// Shared by all sessions of the server's own.
@@ -40,6 +50,7 @@ impl Access {
             client_host: "".into(),
             rights: EVERYTHING.clone(),
             active_roles: Arc::new([]),
+            names: DatabaseNames::Patterns,
         }
     }
 
@@ -51,6 +62,7 @@ impl Access {
             client_host: account.host.as_str().into(),
             rights: Arc::new(Rights::of(catalog, account, &account.default_roles, names)),
             active_roles: account.default_roles.as_slice().into(),
+            names,
         }
     }
 
@@ -71,6 +83,16 @@ impl Access {
     /// Whether no name of a database or table needs a look.
     pub fn is_unlimited(&self) -> bool {
         self.rights.is_unlimited()
+    }
+
+    /// None where every plan may be run.
+    pub fn plan_owner(&self) -> Option<PlanOwner> {
+        (!self.is_unlimited()).then(|| PlanOwner {
+            user: self.user.clone(),
+            host: self.account_host.clone(),
+            active_roles: self.active_roles.clone(),
+            names: self.names,
+        })
     }
 
     pub(super) fn on(&self, level: &Level) -> Privileges {
@@ -329,6 +351,7 @@ impl Session {
                     client_host: self.options.host.as_str().into(),
                     rights: rights.get(&catalog, &name, &self.active_roles, version.1),
                     active_roles: self.active_roles.as_slice().into(),
+                    names: version.1,
                 }
             }
         };

@@ -19,7 +19,7 @@ use catalog::{pattern_covers, pattern_matches, pattern_specificity};
 pub type AccountName = (String, String);
 
 /// How the patterns of grants on databases are read (`partial_revokes`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DatabaseNames {
     Patterns,
     /// Grants name databases; `%` and `_` stand for themselves.

@@ -13,7 +13,7 @@ use super::services::SessionServices;
 use crate::expr::StatementContext;
 use crate::host::Host;
 use crate::plan::{OpenViews, Plan, Planner, Purpose};
-use crate::plan_cache::{CachedPlan, ParameterType, PlanKey};
+use crate::plan_cache::{CachedPlan, ParameterType, PlanKey, PlanText};
 use crate::table::Table;
 
 impl Session {
@@ -21,30 +21,30 @@ impl Session {
     pub(crate) fn plan_for(
         &mut self,
         statement: &Arc<Statement>,
-        text: Option<&Arc<[u8]>>,
+        text: Option<&PlanText>,
         parameters: &[Value],
         host: &dyn Host,
     ) -> SqlResult<Arc<Plan>> {
         let access = self.access();
-        // A shared plan says nothing of who may run it, and knows no session's own tables, nor the types of its variables.
-        let shares = access.is_unlimited()
-            && self.table_locks.is_empty()
+        // A shared plan knows no session's own tables, nor the types of its variables.
+        let shares = self.table_locks.is_empty()
             && self.temporary.is_empty()
             && self.state.user_variables_use.get() == UserVariables::None;
         let text = text.filter(|_| shares);
         let settings = &self.variables.settings;
-        let types: Vec<SqlType> = parameters
+        let collation = settings.expressions.collation;
+        let types = parameters
             .iter()
-            .map(|value| crate::expr::type_of_value(value, settings.expressions.collation))
-            .collect();
+            .map(|value| crate::expr::type_of_value(value, collation));
         let key = text.map(|text| PlanKey {
             text: text.clone(),
+            owner: access.plan_owner(),
             database: self.database.clone(),
             sql_mode: settings.sql_mode(),
-            collation: settings.expressions.collation,
+            collation,
             div_precision_increment: settings.expressions.div_precision_increment,
             group_concat_max_len: settings.expressions.group_concat_max_len,
-            parameters: types.iter().map(ParameterType::of).collect(),
+            parameters: types.clone().map(|ty| ParameterType::of(&ty)).collect(),
         });
         let catalog_version = self.engine.catalog_version();
         if let Some(key) = &key
@@ -52,6 +52,7 @@ impl Session {
         {
             return Ok(plan);
         }
+        let types: Vec<SqlType> = types.collect();
         self.planned(statement, &types, host, Purpose::Run, key)
     }
 

@@ -10,6 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 use super::answer::Answer;
 use super::{Fetch, PreparedInfo, Session};
 use crate::host::Host;
+use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
 use crate::statement_class::{Diagnostics, Prepared as MayBePrepared, Runner, class_of};
 
@@ -28,7 +29,7 @@ pub struct PreparedStatements {
 #[derive(Clone)]
 struct Prepared {
     statement: Arc<Statement>,
-    text: Arc<[u8]>,
+    text: PlanText,
     parameters: usize,
     user_variables: UserVariables,
     cursor: Option<Cursor>,
@@ -97,7 +98,7 @@ impl Session {
         }
         Ok(Prepared {
             statement: Arc::new(parsed.statement),
-            text: text.into(),
+            text: PlanText::new(text),
             parameters: parsed.params as usize,
             user_variables: parsed.user_variables,
             cursor: None,

@@ -22,6 +22,7 @@ use crate::expr::context::UserVariable;
 use crate::failpoint;
 use crate::host::Host;
 use crate::plan::Plan;
+use crate::plan_cache::PlanText;
 use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
@@ -48,7 +49,7 @@ impl Session {
     pub(crate) fn run_planned(
         &mut self,
         statement: &Arc<Statement>,
-        text: &Arc<[u8]>,
+        text: &PlanText,
         parameters: &[Value],
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -243,7 +244,7 @@ impl Session {
     pub(crate) fn query_or_change(
         &mut self,
         statement: &Arc<Statement>,
-        text: Option<&Arc<[u8]>>,
+        text: Option<&PlanText>,
         parameters: &[Value],
         more: ServerStatus,
         host: &dyn Host,
