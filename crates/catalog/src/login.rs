@@ -45,6 +45,7 @@ impl Catalog {
             if account.user == "root"
                 || account.privileges.meets(MANAGES)
                 || MANAGES_TOO.iter().any(|privilege| account.dynamic().has(*privilege))
+                || changes_accounts(account)
             {
                 return true;
             }
@@ -59,6 +60,18 @@ impl Catalog {
         }
         false
     }
+}
+
+/// Whether the account may change the tables of the accounts, which lets it set passwords.
+fn changes_accounts(account: &AccountDef) -> bool {
+    let stands_for_mysql = |pattern: &str| {
+        let escape = Some('\\');
+        types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), b"mysql", escape)
+    };
+    let on_mysql = |(pattern, privileges): &(String, Privileges)| {
+        privileges.contains(Privileges::UPDATE) && stands_for_mysql(pattern)
+    };
+    account.privileges.contains(Privileges::UPDATE) || account.database_privileges.iter().any(on_mysql)
 }
 
 /// Orders hosts from the most specific to the least.
@@ -180,6 +193,15 @@ mod tests {
         assert!(!open(&|account| account.locked = true));
         assert!(!open(&|account| account.privileges = Privileges::NONE));
         assert!(open(&|account| account.privileges = Privileges::GRANT_OPTION));
+        // UPDATE on the tables of the accounts sets passwords.
+        assert!(open(&|account| account.privileges = Privileges::UPDATE));
+        let updates = |pattern: &'static str| {
+            open(&|account| {
+                account.privileges = Privileges::NONE;
+                account.database_privileges = vec![(pattern.into(), Privileges::UPDATE)];
+            })
+        };
+        assert!(updates("mysql") && updates("my%") && !updates("my\\%") && !updates("other"));
         assert!(open(&|account| {
             account.privileges = Privileges::NONE;
             account.user = "root".into();

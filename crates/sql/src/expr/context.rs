@@ -28,6 +28,8 @@ pub struct Settings {
     pub group_concat_max_len: u64,
     pub max_allowed_packet: u64,
     pub default_week_format: u8,
+    /// `lc_time_names`: of months and days.
+    pub locale: &'static types::time::Locale,
     pub max_error_count: usize,
     pub block_encryption_mode: std::sync::Arc<str>,
 }
@@ -43,6 +45,7 @@ impl Default for Settings {
             group_concat_max_len: 1024,
             max_allowed_packet: 64 << 20,
             default_week_format: 0,
+            locale: types::time::Locale::english(),
             max_error_count: 1024,
             block_encryption_mode: "aes-128-ecb".into(),
         }

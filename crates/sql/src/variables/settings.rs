@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use types::time::TimeZone;
+use types::time::{Locale, TimeZone};
 use types::{CharsetId, ErrorKind, SqlError, SqlResult};
 
 use crate::expr;
@@ -143,6 +143,15 @@ impl Settings {
             "collation_server" | "collation_database" => drop(collation_by_name(value)?),
             "auto_increment_increment" => self.auto_increment_increment = number(value),
             "auto_increment_offset" => self.auto_increment_offset = number(value),
+            "lc_time_names" => {
+                let unknown = || SqlError::new(ErrorKind::UnknownLocale, &[&value]);
+                self.expressions.locale = Locale::by_name(value).ok_or_else(unknown)?;
+            }
+            "lc_messages" => match Locale::by_name(value) {
+                None => return Err(SqlError::new(ErrorKind::UnknownLocale, &[&value])),
+                Some(locale) if locale.name().starts_with("en_") => {}
+                Some(_) => return Err(SqlError::not_supported("messages in another language than English")),
+            },
             "div_precision_increment" => self.expressions.div_precision_increment = number(value) as u8,
             "group_concat_max_len" => self.expressions.group_concat_max_len = number(value),
             "max_allowed_packet" => self.expressions.max_allowed_packet = number(value),

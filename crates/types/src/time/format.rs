@@ -1,6 +1,6 @@
-//! DATE_FORMAT, TIME_FORMAT and STR_TO_DATE, with English names.
+//! DATE_FORMAT with the names of a locale; TIME_FORMAT, and STR_TO_DATE, which reads English ones.
 
-use super::{Date, DateRules, DateTime, Time, WeekMode};
+use super::{Date, DateRules, DateTime, Locale, Time, WeekMode};
 use std::fmt::Write;
 
 pub const MONTHS: [&str; 12] = [
@@ -29,8 +29,13 @@ pub const WEEKDAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// DATE_FORMAT. `None` (NULL) when a name is asked for of a zero month or an impossible day.
+/// DATE_FORMAT with English names.
 pub fn date_format(value: DateTime, format: &str) -> Option<String> {
+    date_format_in(value, format, Locale::english())
+}
+
+/// DATE_FORMAT. `None` (NULL) when a name is asked for of a zero month or an impossible day.
+pub fn date_format_in(value: DateTime, format: &str, locale: &Locale) -> Option<String> {
     let mut out = String::with_capacity(format.len() + 16);
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
@@ -38,34 +43,33 @@ pub fn date_format(value: DateTime, format: &str) -> Option<String> {
             return None;
         }
         match (c, if c == '%' { chars.next() } else { None }) {
-            ('%', Some(spec)) => write_date_spec(value, spec, &mut out)?,
+            ('%', Some(spec)) => write_date_spec(value, spec, locale, &mut out)?,
             _ => out.push(c),
         }
     }
     Some(out)
 }
 
-fn write_date_spec(value: DateTime, spec: char, out: &mut String) -> Option<()> {
+fn write_date_spec(value: DateTime, spec: char, locale: &Locale, out: &mut String) -> Option<()> {
     let date = value.date;
-    let weekday = || (!date.is_zero() && date.month > 0).then(|| WEEKDAYS[usize::from(date.weekday())]);
-    let month_name = || MONTHS.get(usize::from(date.month).wrapping_sub(1)).copied();
+    let weekday = || (!date.is_zero() && date.month > 0).then(|| date.weekday());
     let week = |mode: i64| date.week(WeekMode::new(mode));
     // Writing to a String does not fail.
     let _ = match spec {
-        'a' => write!(out, "{:.3}", weekday()?),
-        'b' => write!(out, "{:.3}", month_name()?),
+        'a' => write!(out, "{}", locale.short_weekday(weekday()?)?),
+        'b' => write!(out, "{}", locale.short_month(date.month)?),
         'c' => write!(out, "{}", date.month),
         'D' => write!(out, "{}{}", date.day, ordinal_suffix(date.day)),
         'd' => write!(out, "{:02}", date.day),
         'e' => write!(out, "{}", date.day),
         'j' => write!(out, "{:03}", date.day_of_year()),
-        'M' => write!(out, "{}", month_name()?),
+        'M' => write!(out, "{}", locale.month(date.month)?),
         'm' => write!(out, "{:02}", date.month),
         'U' => write!(out, "{:02}", week(0).1),
         'u' => write!(out, "{:02}", week(1).1),
         'V' => write!(out, "{:02}", week(2).1),
         'v' => write!(out, "{:02}", week(3).1),
-        'W' => write!(out, "{}", weekday()?),
+        'W' => write!(out, "{}", locale.weekday(weekday()?)?),
         'w' => write!(out, "{}", date.weekday_from_sunday()),
         'X' => write!(out, "{:04}", week(2).0),
         'x' => write!(out, "{:04}", week(3).0),

@@ -2,7 +2,6 @@
 
 use types::error::{ErrorKind, SqlError};
 use types::time::{Date, DateRules, DateTime, IntervalUnit, Time, TimeZone, UnixTime, WeekMode};
-use types::time::{MONTHS, WEEKDAYS};
 use types::{SqlResult, SqlType, Value};
 
 use super::args::{Args, Inference};
@@ -130,7 +129,8 @@ pub const FUNCTIONS: &[Function] = &[
         |_| number(3),
         |args| of_real_date(args, |date| date.day_of_year().into()),
     ),
-    Function::nullable("WEEK", between(1, 2), |_| number(2), week),
+    // Depends on default_week_format.
+    Function::nullable("WEEK", between(1, 2), |_| number(2), week).per_statement(),
     Function::strict(
         "WEEKOFYEAR",
         exactly(1),
@@ -141,25 +141,23 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict(
         "DAYNAME",
         exactly(1),
-        |i| name_type(i, 9),
+        |i| name_type(i, i.ctx.settings.locale.widest_weekday()),
         |args| {
-            let date = real_date(args)?;
-            Ok(date.map_or(Value::Null, |date| {
-                args.text_result(WEEKDAYS[usize::from(date.weekday())].to_owned())
-            }))
+            let name = real_date(args)?.and_then(|date| args.ctx.settings.locale.weekday(date.weekday()));
+            Ok(name.map_or(Value::Null, |name| args.text_result(name.to_owned())))
         },
-    ),
+    )
+    .per_statement(),
     Function::strict(
         "MONTHNAME",
         exactly(1),
-        |i| name_type(i, 9),
+        |i| name_type(i, i.ctx.settings.locale.widest_month()),
         |args| {
-            let month = date(args, 0)?.map_or(0, |date| usize::from(date.month));
-            Ok(month
-                .checked_sub(1)
-                .map_or(Value::Null, |month| args.text_result(MONTHS[month].to_owned())))
+            let name = date(args, 0)?.and_then(|date| args.ctx.settings.locale.month(date.month));
+            Ok(name.map_or(Value::Null, |name| args.text_result(name.to_owned())))
         },
-    ),
+    )
+    .per_statement(),
     Function::strict(
         "LAST_DAY",
         exactly(1),
@@ -227,8 +225,8 @@ fn date_type(_: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(SqlType::date().not_null())
 }
 
-fn name_type(inference: &mut Inference<'_>, chars: u64) -> SqlResult<SqlType> {
-    let ty = inference.connection_text(chars);
+fn name_type(inference: &mut Inference<'_>, chars: usize) -> SqlResult<SqlType> {
+    let ty = inference.connection_text(chars as u64);
     Ok(SqlType { nullable: true, ..ty })
 }
 

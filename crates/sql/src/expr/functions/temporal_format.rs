@@ -1,7 +1,7 @@
 //! Dates and times as text, and text as dates and times.
 
 use types::error::{ErrorKind, SqlError};
-use types::time::{DateTime, StrToDate, Time, date_format, str_to_date, time_format};
+use types::time::{DateTime, StrToDate, Time, date_format_in, str_to_date, time_format};
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
@@ -9,7 +9,7 @@ use super::{Function, exactly, temporal};
 use crate::expr::convert;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::strict("DATE_FORMAT", exactly(2), infer_format, format_date),
+    Function::strict("DATE_FORMAT", exactly(2), infer_format, format_date).per_statement(),
     Function::strict("TIME_FORMAT", exactly(2), infer_format, format_time),
     Function::strict("STR_TO_DATE", exactly(2), infer_str_to_date, parse_date),
     Function::strict("GET_FORMAT", exactly(2), infer_get_format, get_format),
@@ -32,7 +32,7 @@ fn format_date(args: &Args<'_>) -> SqlResult<Value> {
     if format.is_empty() {
         return Ok(Value::Null);
     }
-    Ok(date_format(datetime, &format).map_or(Value::Null, |text| args.text_result(text)))
+    Ok(date_format_in(datetime, &format, args.ctx.settings.locale).map_or(Value::Null, |text| args.text_result(text)))
 }
 
 fn format_time(args: &Args<'_>) -> SqlResult<Value> {

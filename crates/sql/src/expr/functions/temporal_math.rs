@@ -3,7 +3,7 @@
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::time::{
-    Date, DateRules, DateTime, Interval, IntervalUnit, MAX_TIME_MICROS, Time, TimeZone, UnixTime, date_format,
+    Date, DateRules, DateTime, Interval, IntervalUnit, MAX_TIME_MICROS, Time, TimeZone, UnixTime, date_format_in,
     timestamp_diff,
 };
 use types::{SqlResult, SqlType, TypeKind, Value};
@@ -579,7 +579,8 @@ fn from_unixtime(args: &Args<'_>) -> SqlResult<Value> {
         micros_of(args.decimal(0)?).filter(|micros| (0..=LAST_UNIX_SECOND * MICROS + 999_999).contains(micros));
     if let (2, Some(micros)) = (args.len(), micros) {
         let local = local_of(&args.ctx.settings.time_zone, micros);
-        return Ok(date_format(local, &args.text(1)).map_or(Value::Null, |text| args.text_result(text)));
+        return Ok(date_format_in(local, &args.text(1), args.ctx.settings.locale)
+            .map_or(Value::Null, |text| args.text_result(text)));
     }
     Ok(micros.map_or(Value::Null, |micros| {
         let fsp = args.ty.decimals;
