@@ -196,6 +196,7 @@ fn run(arguments: &Arguments, seed: u64) -> Result<usize> {
     print!("{table}");
     let minutes = started.elapsed().as_secs() / 60;
     println!("seed {seed}, {rounds} rounds, {minutes} minutes, {wrong} findings");
+    println!("{} passed, {wrong} failed", (rounds as usize).saturating_sub(wrong));
     if let Some(path) = record {
         keep(path, &table, arguments, seed, minutes, wrong)?;
     }

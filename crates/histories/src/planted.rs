@@ -194,11 +194,12 @@ const TRANSACTIONS: u32 = 400;
 /// How many bugs were not found.
 pub fn run(arguments: &Arguments, seed: u64, only: Option<&str>) -> Result<usize> {
     let random = SeededRandom::new(seed);
-    let mut missed = 0;
+    let (mut tried, mut missed) = (0, 0);
     for bug in BUGS {
         if only.is_some_and(|only| only != bug.step) {
             continue;
         }
+        tried += 1;
         match find(arguments, bug, &random).with_context(|| bug.step.to_owned())? {
             Some(finding) => println!("found {}: {}\n      {finding}", bug.step, bug.about),
             None => {
@@ -207,7 +208,7 @@ pub fn run(arguments: &Arguments, seed: u64, only: Option<&str>) -> Result<usize
             }
         }
     }
-    println!("{missed} missed");
+    println!("{} passed, {missed} failed", tried - missed);
     Ok(missed)
 }
 

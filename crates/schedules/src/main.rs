@@ -140,11 +140,8 @@ fn run_all(arguments: &Arguments) -> Result<usize> {
     if arguments.only.is_empty() && !arguments.record {
         wrong += show_all(unexplained(&files, &explained));
     }
-    println!(
-        "{count} runs against {} {}, {wrong} wrong",
-        server.kind.name(),
-        server.version
-    );
+    println!("{count} runs against {} {}", server.kind.name(), server.version);
+    println!("{} passed, {wrong} failed", count.saturating_sub(wrong));
     Ok(wrong)
 }
 
