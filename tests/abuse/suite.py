@@ -582,6 +582,30 @@ def come_and_go():
 
 
 @test(memory_mib=64)
+def file_that_stops_coming():
+    """KILL QUERY ends a LOAD DATA LOCAL whose client sends nothing more: its locks go at once, its answer comes behind the file."""
+    query("DROP TABLE IF EXISTS loaded")
+    query("CREATE TABLE loaded (id INT PRIMARY KEY)")
+    connection = Connection(ADDRESS)
+    connection.send_raw(wire.frame(wire.login_payload(USER, PASSWORD, connection.greet(), wire.CAPABILITIES | wire.LOCAL_FILES), 1))
+    while connection.receive()[:1] != b"\0":
+        connection.send_raw(wire.frame(b"", connection.sequence))
+    connection.query(f"USE {DATABASE}")
+    number = int(connection.rows("SELECT CONNECTION_ID()")[0][1:])
+    with connection:
+        expect(connection.query("LOAD DATA LOCAL INFILE 'x' INTO TABLE loaded")[:1] == b"\xfb", "the file is asked for")
+        connection.send_raw(wire.frame(b"1\n2\n3\n", connection.sequence))
+        time.sleep(0.5)
+        query(f"KILL QUERY {number}")
+        begun = time.monotonic()
+        query("INSERT INTO loaded VALUES (1)")
+        expect(time.monotonic() - begun < 2, "the rows of the killed statement are free")
+        connection.send_raw(wire.frame(b"4\n", connection.sequence + 1) + wire.frame(b"", connection.sequence + 2))
+        expect_error({1317}, connection.receive)
+        expect(connection.rows("SELECT COUNT(*) FROM loaded")[0][1:] == b"1", "nothing of the killed statement is there")
+
+
+@test(memory_mib=64)
 def gone_with_locks():
     """A client that dies in a transaction frees its locks."""
     for _ in range(20):

@@ -386,6 +386,7 @@ def main():
     for kind, (figure, text) in attacker.worst.items():
         print(f"worst {kind}: {figure:.2f}  {text[:120]}")
     attacker.server.stop()
+    print(f"{count - found} passed, {found} failed")
     sys.exit(1 if found else 0)
 
 

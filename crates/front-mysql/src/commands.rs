@@ -159,6 +159,7 @@ impl Dialog {
     fn query(&mut self, text: &[u8], host: &FiberHost) -> SqlResult<Next> {
         let (session, mut sink) = self.sink(Protocol::Text);
         let outcome = session.query(text, host, &mut sink);
+        sink.skip_rest_of_file(host);
         let next = next_after(&sink, outcome);
         self.handle.set_database(self.session.database());
         next

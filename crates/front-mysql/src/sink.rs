@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use governor::Stop;
-use mysql_wire::frame::{self, Scan};
+use mysql_wire::frame::{self, Frames, Scan};
 use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
@@ -42,6 +42,8 @@ pub struct Sink<'a> {
     /// A cursor was opened: its rows come with other commands.
     is_cursor: bool,
     config: &'a Config,
+    /// What the client sends of a file that nobody wants any more.
+    rest_of_file: Option<Input>,
     /// The client cannot be reached any more.
     pub broken: bool,
 }
@@ -146,6 +148,7 @@ impl<'a> Sink<'a> {
             shape,
             is_cursor,
             config,
+            rest_of_file: None,
             broken,
         }
     }
@@ -183,6 +186,55 @@ impl<'a> Sink<'a> {
         }
         self.answer.output.end(packet);
         Ok(())
+    }
+}
+
+/// A client's file.
+impl Sink<'_> {
+    /// The next packet of the file, which stays in `input`; none at its end.
+    async fn file_packet(&mut self, input: &mut Input) -> Result<Option<Frames>, SocketEnd> {
+        let sequence = self.answer.output.sequence();
+        let patience = Patience {
+            idle: self.config.read_timeout,
+            inside_packet: Some(self.config.read_timeout),
+            packet_len_max: FILE_PACKET_MAX,
+            read_ahead: ReadAhead::Allowed,
+        };
+        self.socket.read_packet(input, sequence, patience).await?;
+        let Scan::Complete(frames) =
+            frame::scan(input.pending(), sequence, FILE_PACKET_MAX).map_err(SocketEnd::Frame)?
+        else {
+            return Err(SocketEnd::Closed);
+        };
+        self.answer.output.set_sequence(frames.next_sequence);
+        if !frames.payload(input.pending_mut()).is_empty() {
+            return Ok(Some(frames));
+        }
+        input.consume(frames.len);
+        // Nobody sends a command before the answer.
+        match input.pending().is_empty() {
+            true => Ok(None),
+            false => Err(SocketEnd::Closed),
+        }
+    }
+
+    /// Reads what the client still sends of a file whose statement has ended: it listens to the answer behind that. The statement does
+    /// not wait for it, and holds nothing meanwhile.
+    pub fn skip_rest_of_file(&mut self, host: &dyn Host) {
+        let Some(mut input) = self.rest_of_file.take() else {
+            return;
+        };
+        let mut end = Ok(());
+        host.wait(pin!(async {
+            end = loop {
+                match self.file_packet(&mut input).await {
+                    Ok(Some(frames)) => input.consume(frames.len),
+                    Ok(None) => break Ok(()),
+                    Err(end) => break Err(end),
+                }
+            };
+        }));
+        self.broken |= end.is_err();
     }
 }
 
@@ -260,40 +312,28 @@ impl ResultSink for Sink<'_> {
         self.answer.output.packet(|out| local_file(out, path.as_bytes()));
         self.flush(host)?;
         let mut input = Input::default();
-        let mut outcome = Ok(());
         loop {
-            let sequence = self.answer.output.sequence();
-            let patience = Patience {
-                idle: self.config.read_timeout,
-                inside_packet: Some(self.config.read_timeout),
-                packet_len_max: FILE_PACKET_MAX,
-                read_ahead: ReadAhead::Allowed,
-            };
-            let mut end = Ok(());
-            host.wait(pin!(async {
-                end = self.socket.read_packet(&mut input, sequence, patience).await;
-            }));
-            let frames = match end
-                .and_then(|()| frame::scan(input.pending(), sequence, FILE_PACKET_MAX).map_err(SocketEnd::Frame))
-            {
-                Ok(Scan::Complete(frames)) => frames,
-                Ok(Scan::Incomplete { .. }) | Err(_) => {
+            let mut piece = Ok(None);
+            let waited = host.wait_interruptible(pin!(async { piece = self.file_packet(&mut input).await }), None);
+            let taken = match (waited, piece) {
+                (WaitEnd::Interrupted(interrupt @ (Interrupt::KillQuery | Interrupt::Timeout)), _) => {
+                    Err(Stop::Interrupt(interrupt).into())
+                }
+                (WaitEnd::Interrupted(_), _) | (_, Err(_)) => {
                     self.broken = true;
                     return Err(ErrorKind::NetReadError.into());
                 }
+                (_, Ok(None)) => return Ok(()),
+                (_, Ok(Some(frames))) => {
+                    let taken = take(frames.payload(input.pending_mut()));
+                    input.consume(frames.len);
+                    taken
+                }
             };
-            self.answer.output.set_sequence(frames.next_sequence);
-            let piece = frames.payload(input.pending_mut());
-            if piece.is_empty() {
-                input.consume(frames.len);
-                // Nobody sends a command before the answer.
-                self.broken = !input.pending().is_empty();
-                return outcome;
+            if let Err(error) = taken {
+                self.rest_of_file = Some(input);
+                return Err(error);
             }
-            if outcome.is_ok() {
-                outcome = take(piece);
-            }
-            input.consume(frames.len);
         }
     }
 

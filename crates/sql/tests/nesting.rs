@@ -265,6 +265,15 @@ fn queries_in_queries_end_with_mysql_s_error() {
 }
 
 #[test]
+fn many_checks_without_a_name_are_named_in_order() {
+    with_session(|session| {
+        session.run(&format!("CREATE TABLE t (c INT{})", ", CHECK (c > 0)".repeat(3_000)));
+        let shown = session.run("SHOW CREATE TABLE t").concat();
+        assert!(shown.contains("`t_chk_3000`") && !shown.contains("`t_chk_3001`"));
+    });
+}
+
+#[test]
 fn digits_far_outside_of_a_number_are_none() {
     with_session(|session| {
         for digits in ["-2147483649", "-400", "-66", "-9223372036854775808", "-1e308"] {

@@ -68,6 +68,15 @@ fn a_session_sees_and_ends_those_of_its_own_user() {
     let own = "SELECT count(*) FROM performance_schema.session_account_connect_attrs";
     assert_eq!(watcher.run(own)[1..], ["2"]);
 
+    let memory = "SELECT count(*) FROM performance_schema.memory_summary_by_thread_by_event_name";
+    assert_eq!(
+        (reader.run(memory)[1..].join(","), watcher.run(memory)[1..].join(",")),
+        ("1".to_owned(), "3".to_owned())
+    );
+    let rows = "SELECT CURRENT_NUMBER_OF_BYTES_USED > 0 FROM performance_schema.memory_summary_global_by_event_name \
+                WHERE EVENT_NAME = 'memory/latsdb/transactions' OR EVENT_NAME = 'memory/latsdb/rows' ORDER BY EVENT_NAME";
+    assert_eq!(watcher.run(rows)[1..].len(), 2);
+
     assert_eq!(reader.error("KILL 101"), 1095);
     assert_eq!(watcher.error("KILL QUERY 102"), 1095);
     assert_eq!(reader.error("KILL 999"), 1094);

@@ -303,6 +303,27 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "hostile",
+        about: "every function, operator and clause with hostile values, deep, wide and long, beside a client that must not notice",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: &["--memory-limit", "1GiB"],
+        time_limit: minutes(75),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python.arg(context.root.join("tests/hostile/suite.py"));
+            // Without optimization, and beside other work: stalls and late ends of seconds are found here, shorter ones by the long form.
+            python.args([
+                "--seed", "1", "--shrink", "0", "--go-on", "--pause", "10", "--end", "15",
+            ]);
+            match context.options.long {
+                true => python.args(["--seconds", "3600", "--large"]),
+                false => python.args(["--seconds", "90"]),
+            };
+            Ok(python)
+        },
+    },
+    Suite {
         name: "robustness",
         about: "the worst statements known, beside connections that must not notice (the figures: cargo xtask robustness)",
         needs: &["python3"],

@@ -51,6 +51,7 @@ struct DefinitionScope<'a> {
 }
 
 fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> SqlResult<()> {
+    governor::tick()?;
     let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
         .map_err(|error| crate::errors::parse_error(&error))?;
     let mut scope = DefinitionScope { def, place };

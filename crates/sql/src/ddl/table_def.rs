@@ -164,6 +164,8 @@ pub struct TableBuilder {
     pub def: TableDef,
     /// What literal defaults may be.
     defaults: cast::SqlMode,
+    /// The highest number in a name that was made for a check.
+    checks_named: u64,
 }
 
 impl TableBuilder {
@@ -172,11 +174,17 @@ impl TableBuilder {
         TableBuilder {
             def,
             defaults: rules_of_defaults(mode),
+            checks_named: 0,
         }
     }
 
     /// Adds a column at `position`, or last, with the key its own attributes ask for.
     pub fn add_column(&mut self, written: &ast::ColumnDef, position: Option<usize>) -> SqlResult<()> {
+        governor::tick()?;
+        // Looked at again when the table is whole; this many names need not be compared.
+        if self.def.columns.len() > MAX_COLUMNS {
+            return Err(ErrorKind::TooManyFields.into());
+        }
         let column = self.column_def(written)?;
         if self.def.column(&column.name).is_some() {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
@@ -338,6 +346,7 @@ impl TableBuilder {
 
     /// Adds a key, check or foreign key. Columns are skipped.
     pub fn add_constraint(&mut self, element: &TableElement) -> SqlResult<()> {
+        governor::tick()?;
         match element {
             TableElement::Column(_) => Ok(()),
             TableElement::Key(key) => self.add_key(key),
@@ -518,7 +527,11 @@ impl TableBuilder {
 
     pub fn add_check(&mut self, check: &ast::CheckConstraint) -> SqlResult<()> {
         let table = self.def.name.clone();
-        let taken = |name: &str, checks: &[CheckDef]| checks.iter().any(|check| same_name(&check.name, name));
+        governor::tick()?;
+        let taken = |name: &str, checks: &[CheckDef]| {
+            let mut checks = checks.iter().take_while(|_| governor::go_on());
+            checks.any(|check| same_name(&check.name, name))
+        };
         let name = match check.name.as_deref() {
             Some(name) => {
                 check_constraint_name(name)?;
@@ -527,10 +540,14 @@ impl TableBuilder {
                 }
                 name.to_owned()
             }
-            None => (1..)
-                .map(|n| format!("{table}_chk_{n}"))
-                .find(|name| !taken(name, &self.def.checks))
-                .expect("the candidates never end"),
+            None => loop {
+                // Names that were made before are not tried again.
+                self.checks_named += 1;
+                let name = format!("{table}_chk_{}", self.checks_named);
+                if !taken(&name, &self.def.checks) {
+                    break name;
+                }
+            },
         };
         let expression = check.expr.to_string();
         self.def.checks.push(CheckDef {

@@ -7,6 +7,7 @@
 mod accounts;
 mod grants;
 mod keywords;
+mod memory;
 mod schema;
 mod server;
 mod tables;

@@ -2,7 +2,7 @@
 
 use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
 use super::{
-    ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, no_rows, schema, server, users, views,
+    ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
@@ -321,6 +321,26 @@ pub static TABLES: &[VirtualTable] = &[
         name: "session_connect_attrs",
         columns: CONNECTION_ATTRIBUTES,
         rows: server::connection_attributes,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "memory_summary_global_by_event_name",
+        columns: columns![
+            "EVENT_NAME" Text(128), "COUNT_ALLOC" Number, "COUNT_FREE" Number, "SUM_NUMBER_OF_BYTES_ALLOC" Number,
+            "SUM_NUMBER_OF_BYTES_FREE" Number, "LOW_COUNT_USED" Signed, "CURRENT_COUNT_USED" Signed, "HIGH_COUNT_USED" Signed,
+            "LOW_NUMBER_OF_BYTES_USED" Signed, "CURRENT_NUMBER_OF_BYTES_USED" Signed, "HIGH_NUMBER_OF_BYTES_USED" Signed,
+        ],
+        rows: memory::global,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "memory_summary_by_thread_by_event_name",
+        columns: columns![
+            "THREAD_ID" Number, "EVENT_NAME" Text(128), "COUNT_ALLOC" Number, "COUNT_FREE" Number, "SUM_NUMBER_OF_BYTES_ALLOC" Number,
+            "SUM_NUMBER_OF_BYTES_FREE" Number, "LOW_COUNT_USED" Signed, "CURRENT_COUNT_USED" Signed, "HIGH_COUNT_USED" Signed,
+            "LOW_NUMBER_OF_BYTES_USED" Signed, "CURRENT_NUMBER_OF_BYTES_USED" Signed, "HIGH_NUMBER_OF_BYTES_USED" Signed,
+        ],
+        rows: memory::by_thread,
     },
     VirtualTable {
         database: "performance_schema",
