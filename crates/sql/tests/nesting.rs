@@ -294,3 +294,34 @@ fn digits_far_outside_of_a_number_are_none() {
         }
     });
 }
+
+#[test]
+fn rows_within_rows_are_compared_column_by_column() {
+    with_session(|session| {
+        let row = |levels: usize, last: &str| format!("{}{last}{}", "(1,".repeat(levels), ")".repeat(levels));
+        for levels in [1, 2, 3, 1_500] {
+            for (last, op, other, expected) in [
+                ("1", "=", "1", "1"),
+                ("1", "<", "1", "0"),
+                ("1", "<", "2", "1"),
+                ("1", "<>", "2", "1"),
+                ("1", "=", "NULL", "NULL"),
+                ("1", "<=", "NULL", "NULL"),
+                ("NULL", "<=>", "NULL", "1"),
+                ("NULL", "<=>", "1", "0"),
+            ] {
+                let query = format!("SELECT {} {op} {}", row(levels, last), row(levels, other));
+                let found = session.run(&query);
+                assert_eq!(
+                    found.last().map(String::as_str),
+                    Some(expected),
+                    "{last} {op} {other} at {levels} levels"
+                );
+            }
+        }
+        // A column behind a NULL decides = and <>, and no order.
+        assert_eq!(session.run("SELECT (NULL,(1,2)) = (1,(1,3))")[1], "0");
+        assert_eq!(session.run("SELECT (NULL,(1,2)) <> (1,(1,3))")[1], "1");
+        assert_eq!(session.run("SELECT (NULL,(1,2)) < (1,(1,3))")[1], "NULL");
+    });
+}

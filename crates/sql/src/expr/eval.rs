@@ -315,11 +315,12 @@ impl Compare {
 
     /// Rows: the first columns that differ decide; a NULL before them makes the result unknown.
     fn rows_hold(&self, hows: &[Comparison], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-        // Nested rows compare as rows of their own.
         if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&self.left.kind, &self.right.kind)
             && hows.iter().any(|how| matches!(how, Comparison::Row(_)))
         {
-            return self.nested_rows_hold(hows, lefts, rights, row, ctx);
+            let mut found = RowOrder::default();
+            self.order_nested(hows, lefts, rights, &mut found, row, ctx)?;
+            return Ok(found.holds(self.op));
         }
         let (left, right) = (self.left.eval_row(row, ctx)?, self.right.eval_row(row, ctx)?);
         let (Some(left), Some(right)) = (left, right) else {
@@ -328,45 +329,67 @@ impl Compare {
         compare_rows(self.op, hows, &left, &right, ctx)
     }
 
-    fn nested_rows_hold(
+    /// Compares rows within rows, column by column, until two differ.
+    fn order_nested(
         &self,
         hows: &[Comparison],
         lefts: &[Expr],
         rights: &[Expr],
+        found: &mut RowOrder,
         row: &[Value],
         ctx: &EvalContext<'_>,
-    ) -> SqlResult<Option<bool>> {
-        let mut unknown = false;
+    ) -> SqlResult<()> {
+        governor::descend()?;
         for ((how, left), right) in hows.iter().zip(lefts).zip(rights) {
-            let equality = if self.op == CompareOp::NullSafeEq {
-                CompareOp::NullSafeEq
-            } else {
-                CompareOp::Eq
-            };
-            let pair = Compare {
-                op: equality,
-                how: how.clone(),
-                left: left.clone(),
-                right: right.clone(),
-            };
-            match pair.holds(row, ctx)? {
-                Some(true) => {}
-                None => unknown = true,
-                Some(false) => {
-                    return match self.op {
-                        CompareOp::Eq | CompareOp::NullSafeEq => Ok(Some(false)),
-                        CompareOp::Ne => Ok(Some(true)),
-                        _ if unknown => Ok(None),
-                        op => Compare { op, ..pair }.holds(row, ctx),
-                    };
+            governor::tick()?;
+            match (how, &left.kind, &right.kind) {
+                (Comparison::Row(hows), ExprKind::Row(lefts), ExprKind::Row(rights)) => {
+                    self.order_nested(hows, lefts, rights, found, row, ctx)?;
+                }
+                _ => {
+                    let (mut a, mut b) = (left.eval_ref(row, ctx)?, right.eval_ref(row, ctx)?);
+                    if *how == Comparison::Double {
+                        a = convert::as_operand_of_double(left, a);
+                        b = convert::as_operand_of_double(right, b);
+                    }
+                    match how.compare(&a, &b, ctx)? {
+                        Some(order) => found.order = order,
+                        None if self.op != CompareOp::NullSafeEq => found.is_unknown = true,
+                        None if a.is_null() && b.is_null() => {}
+                        // Any order but equal will do.
+                        None => found.order = Ordering::Less,
+                    }
                 }
             }
+            if found.order.is_ne() {
+                return Ok(());
+            }
         }
-        if unknown {
-            Ok(None)
-        } else {
-            Ok(Some(self.op.holds(Ordering::Equal)))
+        Ok(())
+    }
+}
+
+/// How two rows compare, up to the first columns that differ.
+struct RowOrder {
+    order: Ordering,
+    /// A column before them was NULL.
+    is_unknown: bool,
+}
+
+impl Default for RowOrder {
+    fn default() -> RowOrder {
+        RowOrder {
+            order: Ordering::Equal,
+            is_unknown: false,
         }
+    }
+}
+
+impl RowOrder {
+    fn holds(&self, op: CompareOp) -> Option<bool> {
+        // For = and <> a column behind a NULL may still decide.
+        let decides = self.order.is_ne() && matches!(op, CompareOp::Eq | CompareOp::Ne);
+        (decides || !self.is_unknown).then(|| op.holds(self.order))
     }
 }
 
