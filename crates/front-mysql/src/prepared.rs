@@ -217,7 +217,9 @@ fn date_time(v: BinaryDateTime) -> DateTime {
 fn time(v: BinaryTime) -> Time {
     let seconds =
         i64::from(v.days) * 86_400 + i64::from(v.hour) * 3_600 + i64::from(v.minute) * 60 + i64::from(v.second);
-    let micros = seconds * 1_000_000 + i64::from(v.microsecond);
+    let micros = seconds
+        .saturating_mul(1_000_000)
+        .saturating_add(i64::from(v.microsecond));
     let time = Time {
         micros: if v.negative { -micros } else { micros },
         fsp: fraction_digits(v.microsecond),

@@ -100,6 +100,31 @@ fn a_panic_inside_a_statement_leaves_nothing_behind() {
     assert!(is_whole && found.contains("is in order: 1 tables, 2 rows"), "{found}");
 }
 
+/// A panic after any of the commits of a change: also after the last one, which puts the copy in its place.
+#[test]
+fn a_panic_behind_a_commit_does_not_take_back_what_was_committed() {
+    let data = directory("panics-behind");
+    let node = Running::start(&data);
+    let mut admin = node.client();
+    for count in 1..=5 {
+        rows(&mut admin, "DROP TABLE IF EXISTS test.t");
+        rows(&mut admin, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT, KEY (b))");
+        rows(&mut admin, "INSERT INTO test.t VALUES (1, 1), (2, 2)");
+        rows(
+            &mut admin,
+            &format!("SET GLOBAL debug = 'commit.answered=panic@{count}'"),
+        );
+        // It ends with the statement's panic, or is gone.
+        let _ = node.client().query(ADD_COLUMN);
+        rows(&mut admin, "SET GLOBAL debug = ''");
+        let read = rows(&mut admin, "SELECT a, b FROM test.t ORDER BY 1");
+        assert_eq!(read, ["1 1", "2 2"], "{count}");
+    }
+    node.stop();
+    let (found, is_whole) = verify(&data);
+    assert!(is_whole, "{found}");
+}
+
 /// Killed at any step of a change of the schema, a node comes back with the table as it was or as it was to be, and nothing beside it.
 #[test]
 fn a_kill_at_any_step_of_a_change_leaves_all_of_it_or_nothing() {

@@ -91,6 +91,10 @@ impl Engine {
         let mut edit = CatalogEdit::new(self.catalog());
         let mut removal = self.begin();
         for id in ids {
+            // A copy that has taken its place is nobody's to drop, whatever became of the one who put it there.
+            if edit.catalog().table_by_id(*id).is_some() {
+                continue;
+            }
             if self.participant().store().table(*id).is_some() {
                 removal.drop_table(*id);
             }

@@ -215,10 +215,11 @@ impl Interval {
 impl Neg for Interval {
     type Output = Interval;
 
+    /// The one number without an opposite is as far outside of the calendar as the one next to it.
     fn neg(self) -> Interval {
         Interval {
-            months: -self.months,
-            micros: -self.micros,
+            months: self.months.saturating_neg(),
+            micros: self.micros.saturating_neg(),
         }
     }
 }

@@ -510,19 +510,20 @@ fn months(args: &Args<'_>, arg: usize, name: &str) -> SqlResult<i64> {
     Ok(full_year(period / 100) * 12 + month - 1)
 }
 
+/// Unsigned, as MySQL counts: what goes below year 0 or beyond 64 bits comes around.
 fn period_add(args: &Args<'_>) -> SqlResult<Value> {
-    let moved = months(args, 0, "period_add")? + args.int(1)?;
-    Ok(Value::Int(if moved < 0 {
-        0
-    } else {
-        moved / 12 * 100 + moved % 12 + 1
-    }))
+    let moved = months(args, 0, "period_add")?.wrapping_add(args.int(1)?) as u64;
+    let year = match moved / 12 {
+        _ if moved == 0 => return Ok(Value::Int(0)),
+        year if year < 100 => full_year(year as i64) as u64,
+        year => year,
+    };
+    Ok(Value::Int(year.wrapping_mul(100).wrapping_add(moved % 12 + 1) as i64))
 }
 
 fn period_diff(args: &Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Int(
-        months(args, 0, "period_diff")? - months(args, 1, "period_diff")?,
-    ))
+    let (from, to) = (months(args, 0, "period_diff")?, months(args, 1, "period_diff")?);
+    Ok(Value::Int(from.wrapping_sub(to)))
 }
 
 fn infer_unix_timestamp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
