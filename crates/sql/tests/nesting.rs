@@ -325,3 +325,26 @@ fn rows_within_rows_are_compared_column_by_column() {
         assert_eq!(session.run("SELECT (NULL,(1,2)) < (1,(1,3))")[1], "NULL");
     });
 }
+
+#[test]
+fn as_many_labels_and_sums_of_groups_as_mysql_takes() {
+    with_session(|session| {
+        let labels = |count: usize| (0..count).map(|at| format!("'{at}'")).collect::<Vec<_>>().join(",");
+        session.run(&format!("CREATE TABLE t (id INT, c ENUM({}))", labels(65_535)));
+        assert_eq!(
+            session.error(&format!("CREATE TABLE u (c ENUM({},'7'))", labels(60_000))),
+            1291
+        );
+        assert_eq!(session.error("CREATE TABLE u (c ENUM('a','A '))"), 1291);
+
+        session.run("INSERT INTO t VALUES (1, '1'), (2, '2')");
+        let sums = |keys: usize| {
+            format!(
+                "SELECT COUNT(*) FROM t GROUP BY id{} WITH ROLLUP",
+                ",c".repeat(keys - 1)
+            )
+        };
+        assert_eq!(session.run(&sums(127)).len(), 1 + 2 * 127 + 1);
+        assert_eq!(session.error(&sums(128)), 6034);
+    });
+}

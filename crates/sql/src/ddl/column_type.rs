@@ -1,6 +1,8 @@
 //! A written type into an [`SqlType`], with MySQL's limits and defaults.
 //! Source: MySQL 8.0 Reference Manual, chapter "Data Types", and "Limits on Table Column Count and Row Size".
 
+use std::collections::HashSet;
+
 use parser::ast::{DataType, TypeName};
 use types::charset::CharsetId;
 use types::collation::CollationId;
@@ -242,15 +244,16 @@ fn labels(name: &str, written: &DataType, collation: CollationId) -> SqlResult<L
         return Err(SqlError::new(error, &[&name]));
     }
     let mut labels: Vec<String> = Vec::with_capacity(written.values.len());
+    let mut keys: HashSet<Vec<u8>> = HashSet::with_capacity(written.values.len());
     for value in &written.values {
+        governor::tick()?;
         let label = String::from_utf8_lossy(value).trim_end_matches(' ').to_owned();
         if is_set && label.contains(',') {
             return Err(SqlError::new(ErrorKind::IllegalValueForType, &[&"set", &label]));
         }
-        if labels
-            .iter()
-            .any(|other| collation.compare(other.as_bytes(), label.as_bytes()).is_eq())
-        {
+        let mut key = Vec::with_capacity(label.len());
+        collation.sort_key(label.as_bytes(), &mut key);
+        if !keys.insert(key) {
             return Err(SqlError::new(ErrorKind::DuplicatedValueInType, &[&name, &label, &kind]));
         }
         labels.push(label);

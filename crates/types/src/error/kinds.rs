@@ -513,5 +513,6 @@ errors! {
     NoSuchDb = 3503 "42Y07" "Database '%' doesn't exist";
     WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
+    RollupTooLong = 6034 "HY000" "'ROLLUP' is supported with maximum % elements in the GROUP BY list";
     TemporalOutOfRange = 6527 "22008" "% value is out of range in '%'";
 }

@@ -145,7 +145,11 @@ pub fn utf8_string(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
 }
 
 /// As [`std::str::from_utf8`], and gives way on the way through a long text. Err has the length of the beginning that is UTF-8.
+#[inline]
 pub fn utf8(bytes: &[u8]) -> Result<&str, usize> {
+    if bytes.len() <= bulk::PIECE {
+        return std::str::from_utf8(bytes).map_err(|error| error.valid_up_to());
+    }
     match bulk::valid_utf8_len(bytes) {
         // SAFETY: all of the bytes are valid.
         len if len == bytes.len() => Ok(unsafe { std::str::from_utf8_unchecked(bytes) }),

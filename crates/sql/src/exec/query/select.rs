@@ -122,6 +122,7 @@ impl<'p> Groups<'p> {
         }
         if self.grouping.rollup.is_some() {
             for kept in 0..self.values.len() {
+                governor::tick()?;
                 self.add_to(kept, row, ctx)?;
             }
         }

@@ -7,6 +7,9 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use crate::expr::{Call, Expr, ExprKind};
 
+/// Each row goes to one group more than there are keys.
+pub const KEYS_OF_ROLLUP_MAX: usize = 127;
+
 /// Where the keys of a rollup are in the wide row.
 #[derive(Debug, Clone, Copy)]
 pub struct Rollup {

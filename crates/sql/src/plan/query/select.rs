@@ -10,7 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
-use super::rollup::{Rollup, check_no_grouping};
+use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
@@ -153,6 +153,9 @@ fn plan_select(
     }
     // Constants do not order anything.
     order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
+    if select.rollup && keys.len() > KEYS_OF_ROLLUP_MAX {
+        return Err(SqlError::new(ErrorKind::RollupTooLong, &[&KEYS_OF_ROLLUP_MAX]));
+    }
     let rollup = select.rollup.then(|| Rollup::new(keys.len(), width + aggregates.len()));
     for expr in items
         .iter_mut()
