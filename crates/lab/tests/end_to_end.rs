@@ -559,7 +559,10 @@ fn a_signal_keeps_what_was_measured(name: &str, sent: &str, code: i32) {
     let program = latsdb();
     let scratch = Scratch::new(name);
     let results = scratch.path("results");
-    let mut lab = Command::new(example())
+    // Whoever started the tests may ignore the signal (nohup does), and programs inherit that.
+    let mut lab = Command::new("env")
+        .arg("--default-signal=INT,TERM,HUP")
+        .arg(example())
         .args(["quick", "--without-mariadb", "--seconds", "2", "--latsdb"])
         .arg(&program)
         .arg("--results")
