@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "crates/sql/src/expr/functions"
+SOURCE = Path(__file__).resolve().parents[2] / "crates/sql-expr/src/functions"
 ROW = re.compile(
     r'Function::(?:strict|nullable|exact|lazy|new)\(\s*"([^"]+)",\s*(exactly|between|at_least)\(([0-9, ]+)\)')
 

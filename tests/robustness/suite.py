@@ -5,15 +5,20 @@ For each statement: the longest wait of the six, how long a KILL QUERY takes to 
 A mean or a percentile would hide a stall, since who waits sends nothing; so the longest wait counts, also of an answer
 that never came.
 
-    suite.py [--seconds N] [--attackers N ...] [--rows N] [--only TEXT] [--without-known] [--table FILE] [--wait-max MS] [--kill-max MS] [--resident-max MIB]
+For noise that is the machine's, two figures stand beside the waits: how late a process that only sleeps wakes up meanwhile, and, where
+the server was started with --report-turns and DB_LOG names its log, the longest time of a processor that it took without giving way.
+
+    suite.py [--seconds N] [--attackers N ...] [--rows N] [--only TEXT] [--without-known] [--table FILE] [--wait-max MS] [--kill-max MS] [--turn-max MS] [--resident-max MIB]
 
 The server is the one of DB_HOST, DB_PORT, DB_USER, DB_PASSWORD; its memory is read where DB_PID names its process.
 """
 
 import argparse
+import collections
 import gc
 import multiprocessing
 import os
+import re
 import select
 import struct
 import sys
@@ -27,8 +32,9 @@ from statements import FILL_MANY, MIB, SETUP, statements  # noqa: E402
 
 ADDRESS = (os.environ.get("DB_HOST", "127.0.0.1"), int(os.environ.get("DB_PORT", "3306")))
 USER, PASSWORD = os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD", "")
-PID = os.environ.get("DB_PID")
+PID, LOG = os.environ.get("DB_PID"), os.environ.get("DB_LOG")
 VICTIMS = 6
+ATTACKING_PROCESSES = 3
 WAIT_LIMIT = 60  # seconds after which a look-up counts as never answered
 
 
@@ -183,12 +189,21 @@ class Attacker(threading.Thread):
                 return
 
 
-def attack(statement, attackers, seconds, kills):
-    """Runs in a process of its own; answers on the pipe `kills` with how long a KILL took."""
+def attack(statement, numbers):
+    """Attackers with these numbers, in a process of their own, until it is killed."""
     stop = threading.Event()
-    threads = [Attacker(statement, number, stop) for number in range(attackers)]
+    threads = [Attacker(statement, number, stop) for number in numbers]
     for thread in threads:
         thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def attack_and_kill(statement, seconds, kills):
+    """The first attacker, alone in its process, so that it reads at once; answers on the pipe `kills` with how long a KILL took."""
+    stop = threading.Event()
+    threads = [Attacker(statement, 0, stop)]
+    threads[0].start()
     time.sleep(seconds)
     took = None
     victim = threads[0]
@@ -198,7 +213,8 @@ def attack(statement, attackers, seconds, kills):
             rounds, killed_at = victim.rounds, time.perf_counter()
             killer.run(f"KILL QUERY {victim.client.id}")
             answered = time.perf_counter()
-            if "does not read" in statement.name:
+            # Who does not read, or reads a million small answers, learns of the end long after it.
+            if statement.multi or "does not read" in statement.name:
                 stop.set()
                 while time.perf_counter() < killed_at + 30 and is_running(killer, victim.client.id):
                     time.sleep(0.002)
@@ -235,28 +251,65 @@ def reset_peak():
             clear.write("5")
 
 
+def oversleep(seconds, result):
+    """How much later than asked a process wakes up, at most."""
+    gc.disable()
+    longest, end = 0.0, time.perf_counter() + seconds
+    while (now := time.perf_counter()) < end:
+        time.sleep(0.001)
+        longest = max(longest, time.perf_counter() - now - 0.001)
+    result.send(longest)
+
+
+class Turns:
+    """The longest turn that the server has logged since this was made, in milliseconds."""
+
+    def __init__(self):
+        self.start = os.path.getsize(LOG) if LOG else 0
+
+    def longest(self):
+        if not LOG:
+            return 0.0
+        with open(LOG, errors="replace") as log:
+            log.seek(self.start)
+            return max((int(found) for line in log for found in re.findall(r"turn_us\W+(\d+)", ANSI.sub("", line))), default=0) / 1000
+
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
 def received(pipe, seconds):
     if not pipe.poll(seconds):
         raise TimeoutError(f"no answer in {seconds} s")
     return pipe.recv()
 
 
+Measured = collections.namedtuple("Measured", "outcome kill peak late turn")
+
+
 def measure(statement, attackers, seconds):
     reset_peak()
     begun = multiprocessing.Event()
-    (results, from_victims), (kills, from_attackers) = multiprocessing.Pipe(duplex=False), multiprocessing.Pipe(duplex=False)
+    (results, from_victims), (kills, from_attackers), (late, from_sleeper) = (multiprocessing.Pipe(duplex=False) for _ in range(3))
+    turns = Turns()
     victims = multiprocessing.Process(target=look_up, args=(seconds, begun, from_victims))
     victims.start()
     begun.wait(WAIT_LIMIT)
-    attack_process = multiprocessing.Process(target=attack, args=(statement, attackers, seconds, from_attackers)) if attackers else None
-    if attack_process:
-        attack_process.start()
+    sleeper = multiprocessing.Process(target=oversleep, args=(seconds, from_sleeper))
+    sleeper.start()
+    attacking = []
+    if attackers:
+        attacking.append(multiprocessing.Process(target=attack_and_kill, args=(statement, seconds, from_attackers)))
+        attacking += [multiprocessing.Process(target=attack, args=(statement, range(first, attackers, ATTACKING_PROCESSES)))
+                      for first in range(1, min(attackers, 1 + ATTACKING_PROCESSES))]
+    for process in attacking:
+        process.start()
     try:
         outcome = received(results, seconds + 2 * WAIT_LIMIT)
-        kill = received(kills, 120) if attack_process else (None, 0, 0, None)
-        return outcome, kill, memory("VmHWM:")
+        kill = received(kills, 120) if attacking else (None, 0, 0, None)
+        return Measured(outcome, kill, memory("VmHWM:"), received(late, seconds + WAIT_LIMIT) * 1000, turns.longest())
     finally:
-        for process in [victims] + ([attack_process] if attack_process else []):
+        for process in [victims, sleeper] + attacking:
             process.kill()
             process.join()
 
@@ -280,21 +333,23 @@ def main():
     parser.add_argument("--table")
     parser.add_argument("--wait-max", type=float, default=20)
     parser.add_argument("--kill-max", type=float, default=100)
+    parser.add_argument("--turn-max", type=float, default=10, help="of processor time, without giving way")
     parser.add_argument("--resident-max", type=int, default=0)
     options = parser.parse_args()
     prepare(options.rows)
-    alone, _, resident = measure(None, 0, min(options.seconds, 3))
-    lines = [f"Alone: longest wait {alone[1] * 1000:.1f} ms of {alone[2]} look-ups; {resident} MiB resident.", ""]
-    print(lines[0], flush=True)
-    header = "| statement | attackers | longest wait of others, ms | KILL to end, ms | peak resident, MiB | look-ups | ended with |"
-    lines += [header, "|---|---|---|---|---|---|---|"]
+    header = ("| statement | attackers | longest wait of others, ms | KILL to end, ms | peak resident, MiB | longest turn, ms of processor | "
+              "a sleeper's delay, ms | look-ups | ended with |")
+    lines = [header, "|---|---|---|---|---|---|---|---|---|"]
+    alone = measure(None, 0, options.seconds)
+    lines.append(f"| nobody attacks | 0 | {alone.outcome[1] * 1000:.1f} | | {alone.peak} | {alone.turn:.1f} | {alone.late:.1f} | {alone.outcome[2]} | |")
+    print("\n".join(lines), flush=True)
     passed = failed = 0
     for statement in statements():
         if options.only not in statement.name or options.without_known and statement.is_known:
             continue
         for attackers in options.attackers:
             try:
-                outcome, (kill, rounds, errors, last), peak = measure(statement, attackers, options.seconds)
+                outcome, (kill, rounds, errors, last), peak, late, turn = measure(statement, attackers, options.seconds)
             except Exception as error:
                 print(f"FAILED {statement.name}: {error!r}", flush=True)
                 failed += 1
@@ -303,9 +358,11 @@ def main():
             looked = outcome[2] if outcome[0] == "longest" else outcome[1]
             kill_text = f"{kill * 1000:.0f}" if isinstance(kill, float) else str(kill)
             note = (last or "").split(":")[0] if errors else ""
-            lines.append(f"| {statement.name} | {attackers} | {wait:.1f} | {kill_text} | {peak} | {looked} | {note} |")
+            lines.append(f"| {statement.name} | {attackers} | {wait:.1f} | {kill_text} | {peak} | {turn:.1f} | {late:.1f} | {looked} | {note} |")
             print(lines[-1], last or "", flush=True)
-            good = wait <= options.wait_max * (2.5 if attackers > 2 else 1)
+            # What a process that only sleeps has to wait is not the server's doing.
+            good = wait <= options.wait_max * (2.5 if attackers > 2 else 1) + late
+            good = good and turn <= options.turn_max
             good = good and (not isinstance(kill, float) or kill * 1000 <= options.kill_max)
             good = good and isinstance(kill, float)
             good = good and (not options.resident_max or peak <= options.resident_max)

@@ -12,6 +12,8 @@ use crate::test::{Context, Server, build_server, with_address};
 
 const ADDRESS_SPACE_KIB: &str = "12000000";
 const MEMORY_LIMIT_MIB: u32 = 512;
+/// Shorter turns are not worth a line of the log.
+const REPORTED_TURN_MS: &str = "2";
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -21,6 +23,9 @@ pub struct Options {
     /// How long each is run
     #[arg(long, default_value_t = 5)]
     seconds: u32,
+    /// How many attack at a time, one run for each; 2 and 50 by default
+    #[arg(long, num_args = 1..)]
+    attackers: Vec<u32>,
     /// Rows of the large table
     #[arg(long, default_value_t = 500_000)]
     rows: u32,
@@ -30,7 +35,8 @@ pub fn run(options: &Options) -> Result<()> {
     let context = Context::optimised()?;
     build_server(&context)?;
     let limit = format!("{MEMORY_LIMIT_MIB}MiB");
-    let server = Server::start_within(&context, "robustness", &["--memory-limit", &limit], ADDRESS_SPACE_KIB)?;
+    let flags = ["--memory-limit", &limit, "--report-turns", REPORTED_TURN_MS];
+    let server = Server::start_within(&context, "robustness", &flags, ADDRESS_SPACE_KIB)?;
     let table = context.target("robustness.md");
     let mut suite = with_address(Command::new("python3"), server.address());
     suite
@@ -40,13 +46,21 @@ pub fn run(options: &Options) -> Result<()> {
         .args(["--rows", &options.rows.to_string()])
         .args(["--resident-max", &(MEMORY_LIMIT_MIB * 5 / 4).to_string()])
         .arg("--table")
-        .arg(&table);
+        .arg(&table)
+        .env("DB_LOG", server.log());
+    if !options.attackers.is_empty() {
+        suite
+            .arg("--attackers")
+            .args(options.attackers.iter().map(u32::to_string));
+    }
     let status = suite.status()?;
     let measured = std::fs::read_to_string(&table)?;
     let document = format!(
         "# Robustness\n\nWritten by `cargo xtask robustness`: six connections look up single rows while attackers run one statement each, \
          for {} s. `memory_limit` is {limit}, the large table has {} rows. The wait counts from the sending of a look-up to its \
-         answer in the client, which shares the machine. The statements are those of `tests/robustness/statements.py`.\n\n{measured}",
+         answer in the client, which shares the machine with the server and the attackers; beside it stands by how much a process that \
+         only sleeps woke up too late meanwhile. A turn is what a thread of the server computes without giving way, in its own processor \
+         time; shorter ones than {REPORTED_TURN_MS} ms are 0. The statements are those of `tests/robustness/statements.py`.\n\n{measured}",
         options.seconds, options.rows
     );
     if options.only.is_empty() {

@@ -2,6 +2,7 @@
 //! disk failed or was full.
 
 mod damage;
+mod definitions;
 mod disk;
 mod kill;
 mod ledger;
@@ -44,6 +45,12 @@ enum Test {
         #[arg(long, default_value_t = 50)]
         times: u32,
     },
+    /// Random definitions and changes by several clients, with failures, panics and kills (a server built with faults)
+    Definitions {
+        /// Statements
+        #[arg(long, default_value_t = 2000)]
+        steps: u64,
+    },
     /// Tear the log at every byte of its last record
     Tear,
     /// Flip single bits of the log
@@ -63,6 +70,9 @@ enum Test {
         kills: u32,
         #[arg(long, default_value_t = 25)]
         flips: u32,
+        /// Statements of the random definitions
+        #[arg(long, default_value_t = 2000)]
+        steps: u64,
     },
 }
 
@@ -92,13 +102,15 @@ fn run(arguments: &Arguments) -> Result<()> {
     let kill = |times| kill::run(&setup, times, seed);
     match arguments.test {
         Test::Kill { times } => kill(times),
+        Test::Definitions { steps } => definitions::run(&setup, steps, seed),
         Test::Tear => damage::tear(&setup),
         Test::Flip { times } => damage::flip(&setup, times, seed),
         Test::Sync => disk::sync(&setup),
         Test::Full => full(arguments),
         Test::FullInside => disk::full_inside(&setup),
-        Test::All { kills, flips } => all(&[
+        Test::All { kills, flips, steps } => all(&[
             ("kill", &|| kill(kills)),
+            ("definitions", &|| definitions::run(&setup, steps, seed)),
             ("tear", &|| damage::tear(&setup)),
             ("flip", &|| damage::flip(&setup, flips, seed)),
             ("sync", &|| disk::sync(&setup)),

@@ -152,6 +152,15 @@ impl Server {
         }
     }
 
+    /// `kill -9` for a server that others still talk to; it is gone when they notice. It may have died by itself.
+    pub fn interrupt(&self) -> Result<()> {
+        let kill = Command::new("kill")
+            .args(["-9", &self.pid().to_string()])
+            .stderr(Stdio::null())
+            .status();
+        kill.context("kill").map(drop)
+    }
+
     /// `kill -9`.
     pub fn kill(mut self) -> Result<()> {
         self.check_panics()?;

@@ -1,5 +1,6 @@
 //! One value of a row, as text or in binary.
 
+use governor::bulk;
 use mysql_wire::put;
 use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::value::{BinaryDateTime, BinaryTime};
@@ -18,10 +19,32 @@ pub fn write_text(row: &mut TextRow, value: ValueRef, ty: &SqlType, results: Opt
         ValueRef::Null => row.null(),
         ValueRef::Int(n) if !ty.zerofill => row.int(n),
         ValueRef::UInt(n) if !ty.zerofill => row.uint(n),
-        ValueRef::Str(text) => row.bytes(&results.unwrap_or(ty.charset()).encode(text)),
-        ValueRef::Bytes(bytes) => row.bytes(bytes),
+        ValueRef::Str(text) => text_bytes(row, &results.unwrap_or(ty.charset()).encode(text)),
+        ValueRef::Bytes(bytes) => text_bytes(row, bytes),
+        value if is_long(value) => row.long_with(|out| append_text(out, value, ty, results)),
         value => row.text_with(|out| append_text(out, value, ty, results)),
     }
+}
+
+#[inline]
+fn text_bytes(row: &mut TextRow, bytes: &[u8]) {
+    match bytes.len() <= bulk::PIECE {
+        true => row.bytes(bytes),
+        false => row.long_with(|out| bulk::append(out, bytes)),
+    }
+}
+
+#[inline]
+fn binary_bytes(row: &mut BinaryRow, bytes: &[u8]) {
+    match bytes.len() <= bulk::PIECE {
+        true => row.bytes(bytes),
+        false => row.long_with(|out| bulk::append(out, bytes)),
+    }
+}
+
+/// Whether the text of a value that is not text itself is long.
+fn is_long(value: ValueRef) -> bool {
+    matches!(value, ValueRef::Json(document) if document.as_bytes().len() > bulk::PIECE)
 }
 
 /// Appends a value to a binary row, in the form of its column's type: whatever the value, the row stays readable.
@@ -44,8 +67,9 @@ pub fn write_binary(row: &mut BinaryRow, value: ValueRef, ty: &SqlType, results:
         TypeKind::Time => row.time(to_time(value)),
         TypeKind::Null => row.null(),
         _ => match value {
-            ValueRef::Str(text) => row.bytes(&results.unwrap_or(ty.charset()).encode(text)),
-            ValueRef::Bytes(bytes) => row.bytes(bytes),
+            ValueRef::Str(text) => binary_bytes(row, &results.unwrap_or(ty.charset()).encode(text)),
+            ValueRef::Bytes(bytes) => binary_bytes(row, bytes),
+            value if is_long(value) => row.long_with(|out| append_text(out, value, ty, results)),
             value => row.text_with(|out| append_text(out, value, ty, results)),
         },
     }

@@ -1,10 +1,12 @@
 //! What each command does: the client's packet to the session, the session's answer to the send buffer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use mysql_wire::command::{Command, SetOption, refresh};
 use mysql_wire::statement::{Execute, Prepared};
+use sql_api::host::Host;
 use sql_api::result::{Done, ResultEnd, ServerStatus};
 use sql_api::session::{Fetch, Session};
 use types::{ErrorKind, SqlError, SqlResult, Value};
@@ -71,6 +73,34 @@ impl Dialog {
         match next {
             Next::Command if self.session.ends() => Next::Close,
             next => next,
+        }
+    }
+
+    /// After a panic inside a command: answers 1105, and the session goes on without its transaction.
+    pub fn recover(&mut self, host: &FiberHost) -> Next {
+        self.answer.output.drop_begun();
+        host.set_deadline(None);
+        let session = catch_unwind(AssertUnwindSafe(|| self.session.recover()));
+        let (_, mut sink) = self.sink(Protocol::Text);
+        sink.skip_rest_of_file(host);
+        let is_broken = sink.broken;
+        let (message, next) = match session {
+            Ok(()) => (
+                "The statement ran into an internal error; its transaction was rolled back",
+                Next::Command,
+            ),
+            Err(_) => (
+                "The statement ran into an internal error; the connection is closed",
+                Next::Close,
+            ),
+        };
+        let error = SqlError::with_message(ErrorKind::UnknownError, message);
+        self.answer.error(&error);
+        self.shared.registry.count_error(error.code());
+        self.handle.end();
+        match is_broken {
+            true => Next::Broken,
+            false => next,
         }
     }
 
@@ -170,10 +200,10 @@ impl Dialog {
         if !self.shared.registry.take_statement(limit) {
             return Err(SqlError::new(ErrorKind::MaxPreparedStmtCountReached, &[&limit]));
         }
-        let info = self
-            .session
-            .prepare(text, host)
-            .inspect_err(|_| self.shared.registry.return_statements(1))?;
+        let place = Place(&self.shared);
+        let info = self.session.prepare(text, host)?;
+        // From here on it is given back with the statement.
+        std::mem::forget(place);
         self.statements.insert(info.id, text, info.parameters);
         let shape = info.columns.filter(|shape| !shape.columns.is_empty());
         let packet = Prepared {
@@ -268,6 +298,15 @@ impl Dialog {
             &mut *self.session,
             Sink::new(&mut self.answer, &self.socket, protocol, collation, &self.shared.config),
         )
+    }
+}
+
+/// The place of a statement among all prepared ones, given back where none comes to be.
+struct Place<'a>(&'a Shared);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.registry.return_statements(1);
     }
 }
 

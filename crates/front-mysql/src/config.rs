@@ -32,6 +32,8 @@ pub struct Config {
     pub read_timeout: Duration,
     /// The time after which a client that takes no answer is cut (`net_write_timeout`).
     pub write_timeout: Duration,
+    /// Turns that take longer are logged.
+    pub report_turns: Option<Duration>,
 }
 
 /// The password plugins of the protocol.
@@ -55,6 +57,7 @@ impl Config {
             login_bytes_max: 64 << 10,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
+            report_turns: None,
         }
     }
 }

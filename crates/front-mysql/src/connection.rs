@@ -217,7 +217,7 @@ impl Connection {
                     return Next::Close;
                 }
             };
-            let packet = frames.payload(self.input.pending_mut());
+            let packet = frames.payload_in_pieces(self.input.pending_mut(), governor::pause);
             self.dialog.answer.output.set_sequence(frames.next_sequence);
             match catch_unwind(AssertUnwindSafe(|| self.dialog.run(packet, host))) {
                 Ok(Next::Command) => {}
@@ -226,14 +226,11 @@ impl Connection {
                     return next;
                 }
                 Err(panic) if is_unwinding() => resume_unwind(panic),
-                Err(_) => {
-                    self.dialog.answer.output.drop_begun();
-                    let message = "The statement ran into an internal error; the connection is closed";
-                    self.dialog
-                        .answer
-                        .error(&SqlError::with_message(ErrorKind::UnknownError, message));
-                    return Next::Close;
-                }
+                // It ends the statement and its transaction; the stack below is whole.
+                Err(_) => match self.dialog.recover(host) {
+                    Next::Command => {}
+                    next => return next,
+                },
             }
             self.input.consume(frames.len);
             // Many small commands in one piece are long work, too.

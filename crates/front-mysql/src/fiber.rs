@@ -98,7 +98,9 @@ impl Suspender<'_> {
     /// Runs the event loop until `future` is done.
     pub fn wait<T>(&self, mut future: Pin<&mut dyn Future<Output = T>>) -> T {
         loop {
-            let polled = future.as_mut().poll(&mut Context::from_waker(&self.waker.borrow()));
+            // Not borrowed meanwhile: what the future does may take turns, and so come back here.
+            let waker = self.waker.borrow().clone();
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
             match polled {
                 Poll::Ready(value) => return value,
                 Poll::Pending => {

@@ -12,7 +12,7 @@
 //! 3. [`fiber`] and [`host`]: how synchronous code waits; [`socket`], [`stream`], [`input`]: bytes in and out; [`deadline`];
 //!    [`transport`], [`tls`], [`certificate`].
 //! 4. [`sink`], [`columns`], [`cells`]: answers straight into the send buffer; [`prepared`]: parameters.
-//! 5. [`registry`]: all connections, the process list, KILL.
+//! 5. [`registry`]: all connections, the process list, KILL; [`turns`]: who takes too long.
 //! 6. [`backend`]: what the front needs of the SQL layer.
 
 mod authentication;
@@ -45,6 +45,7 @@ mod stream;
 mod throttle;
 mod tls;
 mod transport;
+mod turns;
 
 pub use config::{Config, Plugin};
 pub use logins::Logins;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use governor::bulk;
 use mysql_wire::Malformed;
 use mysql_wire::column::ColumnType;
 use mysql_wire::statement::{Execute, ParameterType};
@@ -95,12 +96,8 @@ impl Statements {
             return;
         }
         self.long_data_len += data.len();
-        statement
-            .long_data
-            .values
-            .entry(parameter)
-            .or_default()
-            .extend_from_slice(data);
+        let value = statement.long_data.values.entry(parameter).or_default();
+        bulk::append(value, data);
     }
 
     /// The parameters of an execution, into `values`. `charset` is the one that the client's text is in.

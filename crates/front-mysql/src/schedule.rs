@@ -28,21 +28,38 @@ thread_local! {
     static QUEUE: RefCell<VecDeque<Waiting>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Waits at the end of this core's queue. Whoever `is_interrupted` goes on at once, once its task is woken.
+/// Where a statement stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Nowhere,
+    Back,
+    Front,
+}
+
+/// Waits at the end of this core's queue. Whoever `is_interrupted` goes to its front, once its task is woken: there is little left to
+/// do for it, but what is left may be a long copy, which gives way like any other.
 pub async fn turn(is_interrupted: impl Fn() -> bool) {
     let may_go_on = Rc::new(Cell::new(false));
-    let mut in_queue = false;
+    let mut place = Place::Nowhere;
     poll_fn(|context| {
-        if may_go_on.get() || is_interrupted() {
+        if may_go_on.get() {
             return Poll::Ready(());
         }
-        if !in_queue {
-            in_queue = true;
+        let wanted = match is_interrupted() {
+            true => Place::Front,
+            false => Place::Back,
+        };
+        if place == Place::Nowhere || (place, wanted) == (Place::Back, Place::Front) {
+            place = wanted;
             let waiting = Waiting {
                 may_go_on: may_go_on.clone(),
                 waker: context.waker().clone(),
             };
-            QUEUE.with_borrow_mut(|queue| queue.push_back(waiting));
+            QUEUE.with_borrow_mut(|queue| match wanted {
+                // Its place at the back is nobody's by the time that it is reached.
+                Place::Front => queue.push_front(waiting),
+                _ => queue.push_back(waiting),
+            });
         }
         Poll::Pending
     })
@@ -57,7 +74,7 @@ pub fn is_waiting() -> bool {
 /// Wakes the statement that has waited longest.
 pub fn wake_next() {
     while let Some(waiting) = QUEUE.with_borrow_mut(VecDeque::pop_front) {
-        if Rc::strong_count(&waiting.may_go_on) > 1 {
+        if Rc::strong_count(&waiting.may_go_on) > 1 && !waiting.may_go_on.get() {
             waiting.may_go_on.set(true);
             return waiting.waker.wake();
         }
@@ -90,19 +107,27 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_statement_does_not_wait_and_does_not_cost_a_turn() {
+    fn an_interrupted_statement_is_next_and_costs_one_turn() {
         let mut context = Context::from_waker(Waker::noop());
         let killed = Cell::new(false);
-        let mut after = pin!(turn(|| false));
+        let mut first = pin!(turn(|| false));
+        let mut last = pin!(turn(|| false));
+        assert!(first.as_mut().poll(&mut context).is_pending());
         {
-            let mut before = pin!(turn(|| killed.get()));
-            assert!(before.as_mut().poll(&mut context).is_pending());
-            assert!(after.as_mut().poll(&mut context).is_pending());
+            let mut interrupted = pin!(turn(|| killed.get()));
+            assert!(interrupted.as_mut().poll(&mut context).is_pending());
+            assert!(last.as_mut().poll(&mut context).is_pending());
             killed.set(true);
-            assert!(before.as_mut().poll(&mut context).is_ready());
+            assert!(interrupted.as_mut().poll(&mut context).is_pending());
+            wake_next();
+            assert!(first.as_mut().poll(&mut context).is_pending());
+            assert!(interrupted.as_mut().poll(&mut context).is_ready());
         }
-        // `pin!` keeps the future to the end of its block; by now it is gone.
+        // `pin!` keeps the future to the end of its block; by now it is gone, and with it its place at the back.
         wake_next();
-        assert!(after.as_mut().poll(&mut context).is_ready());
+        assert!(first.as_mut().poll(&mut context).is_ready());
+        wake_next();
+        assert!(last.as_mut().poll(&mut context).is_ready());
+        assert!(!is_waiting());
     }
 }

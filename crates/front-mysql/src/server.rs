@@ -33,6 +33,7 @@ use crate::peer::Peer;
 use crate::registry::{Handle, Registry};
 use crate::schedule;
 use crate::transport;
+use crate::turns;
 
 /// How long accepting rests when the system has no more descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -225,10 +226,15 @@ async fn take_connections(
             continue;
         };
         let shared = shared.clone();
-        tokio::task::spawn_local(async move {
+        let (id, report_turns) = (connection.handle.id, shared.config.report_turns);
+        let served = async move {
             let connection = connection;
             connection::serve(stream, shared, connection.handle.clone()).await;
-        });
+        };
+        match report_turns {
+            None => tokio::task::spawn_local(served),
+            Some(bound) => tokio::task::spawn_local(turns::watched(bound, id, served)),
+        };
     }
 }
 

@@ -42,8 +42,6 @@ pub struct Sink<'a> {
     /// A cursor was opened: its rows come with other commands.
     is_cursor: bool,
     config: &'a Config,
-    /// What the client sends of a file that nobody wants any more.
-    rest_of_file: Option<Input>,
     /// The client cannot be reached any more.
     pub broken: bool,
 }
@@ -52,6 +50,9 @@ pub struct Sink<'a> {
 pub struct Answer {
     pub output: Output,
     pub capabilities: Capabilities,
+    /// What the client sends of a file, where the statement that wants it may end before the file does, and the bytes of its first
+    /// packet if that has been used.
+    rest_of_file: Option<(Input, usize)>,
 }
 
 impl Answer {
@@ -59,6 +60,7 @@ impl Answer {
         Answer {
             output: Output::default(),
             capabilities,
+            rest_of_file: None,
         }
     }
 
@@ -148,7 +150,6 @@ impl<'a> Sink<'a> {
             shape,
             is_cursor,
             config,
-            rest_of_file: None,
             broken,
         }
     }
@@ -184,8 +185,9 @@ impl<'a> Sink<'a> {
                 }
             }
         }
-        self.answer.output.end(packet);
-        Ok(())
+        self.answer.output.end_in_pieces(packet, governor::pause);
+        // A long document may have been cut short.
+        governor::check().map_err(SqlError::from)
     }
 }
 
@@ -221,9 +223,10 @@ impl Sink<'_> {
     /// Reads what the client still sends of a file whose statement has ended: it listens to the answer behind that. The statement does
     /// not wait for it, and holds nothing meanwhile.
     pub fn skip_rest_of_file(&mut self, host: &dyn Host) {
-        let Some(mut input) = self.rest_of_file.take() else {
+        let Some((mut input, used)) = self.answer.rest_of_file.take() else {
             return;
         };
+        input.consume(used);
         let mut end = Ok(());
         host.wait(pin!(async {
             end = loop {
@@ -325,14 +328,21 @@ impl ResultSink for Sink<'_> {
                 }
                 (_, Ok(None)) => return Ok(()),
                 (_, Ok(Some(frames))) => {
-                    let taken = take(frames.payload(input.pending_mut()));
-                    input.consume(frames.len);
+                    // It stays here if the statement panics.
+                    let kept = (std::mem::take(&mut input), frames.len);
+                    let (kept, used) = self.answer.rest_of_file.insert(kept);
+                    let taken = take(frames.payload_in_pieces(kept.pending_mut(), governor::pause));
+                    kept.consume(std::mem::take(used));
                     taken
                 }
             };
-            if let Err(error) = taken {
-                self.rest_of_file = Some(input);
-                return Err(error);
+            let rest = self.answer.rest_of_file.take();
+            if taken.is_err() {
+                self.answer.rest_of_file = Some(rest.unwrap_or((input, 0)));
+                return taken;
+            }
+            if let Some((rest, _)) = rest {
+                input = rest;
             }
         }
     }

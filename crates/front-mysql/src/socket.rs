@@ -20,9 +20,15 @@ use crate::deadline::Deadline;
 use crate::input::Input;
 use crate::pool;
 use crate::registry::Handle;
+use crate::schedule;
 use crate::stream::Stream;
 use crate::tls::{self, Tls};
 use crate::transport::Transport;
+
+/// Bytes that one system call copies: some ten microseconds.
+const AT_ONCE: usize = 128 << 10;
+/// Bytes that a connection sends or takes in before others have their turn.
+const BYTES_PER_TURN: usize = 1 << 20;
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -94,6 +100,7 @@ impl Socket {
     pub async fn read_packet(&self, input: &mut Input, sequence: u8, patience: Patience) -> Result<(), SocketEnd> {
         // The bytes that were there when the deadline was last set.
         let mut granted_at = None;
+        let mut turn_end = input.pending().len() + BYTES_PER_TURN;
         loop {
             let held = input.pending().len();
             let missing =
@@ -119,6 +126,10 @@ impl Socket {
                 ReadAhead::Forbidden => missing,
             };
             poll_fn(|context| self.poll_fill(context, input, read_max)).await?;
+            if input.pending().len() >= turn_end {
+                turn_end += BYTES_PER_TURN;
+                self.give_way().await;
+            }
         }
     }
 
@@ -156,7 +167,8 @@ impl Socket {
 
     fn poll_read(&self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         let mut stream = self.stream.borrow_mut();
-        pin!(stream.read_buf(buffer)).poll(context)
+        let mut piece = (&mut *stream).take(AT_ONCE as u64);
+        pin!(piece.read_buf(buffer)).poll(context)
     }
 
     fn poll_read_at_most(
@@ -184,14 +196,33 @@ impl Socket {
             sent: 0,
             handle: &self.handle,
         };
+        while !self.send_some(&mut sending, timeout).await? {
+            // A client that reads as fast as we write is not the only one.
+            self.give_way().await;
+        }
+        Ok(())
+    }
+
+    /// Lets others have their turn. Boxed, as it is rare and an idle connection should be small.
+    fn give_way(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(schedule::turn(|| self.end_of_connection().is_some()))
+    }
+
+    /// Sends as much as goes into a turn; whether that was all.
+    async fn send_some(&self, sending: &mut Sending<'_>, timeout: Duration) -> Result<bool, SocketEnd> {
         let mut waiting = false;
+        let turn_end = sending.sent + BYTES_PER_TURN;
         poll_fn(|context| {
             loop {
-                match self.poll_send(context, &sending.output.as_slice()[sending.sent..]) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
+                let unsent = &sending.output.as_slice()[sending.sent..];
+                match self.poll_send(context, &unsent[..unsent.len().min(AT_ONCE)]) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Ok(true)),
                     Poll::Ready(Ok(len)) => {
                         sending.sent += len;
                         waiting = false;
+                        if sending.sent >= turn_end {
+                            return Poll::Ready(Ok(false));
+                        }
                     }
                     Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Closed)),
                     Poll::Pending => {
@@ -202,7 +233,7 @@ impl Socket {
                             self.deadline.set(timeout);
                             waiting = true;
                         }
-                        return self.poll_deadline(context, true);
+                        return self.poll_deadline(context, true).map(|end| end.map(|()| true));
                     }
                 }
             }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{TestServer, wait_until};
+use crate::support::{CAPABILITIES, Client, TestServer, wait_until};
+use mysql_wire::Capabilities;
 use mysql_wire::command::Command;
 use sql_api::processes::Processes;
 
@@ -107,14 +108,41 @@ fn a_session_may_end_its_connection() {
 }
 
 #[test]
-fn a_panic_ends_its_connection_only() {
+fn a_panic_ends_its_statement_only() {
     let server = TestServer::with(|config, _| config.threads = 1);
     let mut bystander = server.connect();
     let mut client = server.connect();
-    client.command(Command::Query(b"rows 2 2; panic"));
-    client.read_answer().rows();
-    client.expect_end(1105);
+    for _ in 0..3 {
+        client.command(Command::Query(b"rows 2 2; panic"));
+        client.read_answer().rows();
+        assert_eq!(client.read_answer().error().0, 1105);
+        client.expect_alive();
+    }
     bystander.expect_alive();
+}
+
+/// The client sends all of the file before it listens.
+#[test]
+fn a_panic_amid_a_file_is_answered_behind_it() {
+    let server = TestServer::start();
+    let mut client = Client::with(server.addr(), CAPABILITIES.with(Capabilities::LOCAL_FILES, true));
+    for at in [1, 2, 3] {
+        client.command(Command::Query(format!("load {at}").as_bytes()));
+        assert_eq!(client.read_packet().unwrap()[0], 0xfb);
+        for piece in ["one", "two", "three", ""] {
+            client.write_packet(piece.as_bytes());
+        }
+        assert_eq!(client.read_answer().error().0, 1105);
+        client.expect_alive();
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_rolled_back_ends() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.command(Command::Query(b"panic twice"));
+    client.expect_end(1105);
 }
 
 #[test]

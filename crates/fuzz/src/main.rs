@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use env::SeededRandom;
 
-use fuzz::mutation::{Chance, mutated};
+use fuzz::mutation::mutated;
 use fuzz::targets::{TARGETS, Target, find};
 
 #[derive(Parser)]
@@ -81,10 +82,10 @@ fn attack(target: &Target, seed: u64, share: Duration) -> bool {
     for bytes in &corpus {
         (target.body)(bytes);
     }
-    let mut chance = Chance::new(seed);
+    let random = SeededRandom::new(seed);
     let (started, mut inputs) = (Instant::now(), 0u64);
     while started.elapsed() < share {
-        let bytes = mutated(&mut chance, &corpus);
+        let bytes = mutated(&random, &corpus);
         inputs += 1;
         if catch_unwind(AssertUnwindSafe(|| (target.body)(&bytes))).is_err() {
             println!("FAILED {} (seed {seed}, input {inputs}): {bytes:?}", target.name);

@@ -29,6 +29,7 @@ use mysql_wire::row::{binary_values, text_values};
 use sql::exec::dml::load::format::{FileFormat, Records};
 use store::{IndexSpec, KeyColumn, TableSpec, WriteSet, WriteSetError};
 use types::row::RowLayout;
+use types::row::generation::{ColumnChange, ColumnSource, Generations};
 use types::{CollationId, Labels, SqlType, TypeKind, Value};
 
 /// Something that takes bytes.
@@ -263,7 +264,19 @@ fn layouts() -> Vec<RowLayout> {
     ];
     let mut turned = all.clone();
     turned.reverse();
+    let change = ColumnChange {
+        columns: turned.clone(),
+        sources: (1..all.len() as u16)
+            .rev()
+            .map(ColumnSource::Stored)
+            .chain([ColumnSource::Added(None)])
+            .collect(),
+    };
+    let generations = change
+        .apply(&all, Some(&Generations::default()))
+        .expect("the columns fit");
     vec![
+        RowLayout::of_generations(&turned, generations.as_ref()),
         RowLayout::new(&all),
         RowLayout::new(&turned),
         RowLayout::new(&all[..1]),
@@ -323,6 +336,7 @@ fn write_set(input: &[u8]) {
 fn write_sets() -> Vec<Vec<u8>> {
     let mut set = WriteSet::new();
     let spec = TableSpec {
+        generations: None,
         id: types::TableId(77),
         columns: vec![SqlType::int(), SqlType::varchar(20, CollationId::UTF8MB4_GENERAL_CI)],
         primary: Some(vec![KeyColumn::ascending(0)]),

@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::current;
+use crate::{current, large};
 
 /// A thread tells the total after this many bytes.
 const STEP: u64 = 64 << 10;
@@ -27,12 +27,12 @@ pub(crate) fn counted() -> i64 {
     COUNTED.get()
 }
 
-/// What all threads have allocated more than freed, up to a step of each.
+/// What all threads have allocated more than freed, up to a step of each, and what is not unmapped yet.
 pub(crate) fn total() -> i64 {
-    TOTAL.load(Relaxed)
+    TOTAL.load(Relaxed) + large::waiting()
 }
 
-/// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<MiMalloc> = Counting(MiMalloc);`
+/// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<LargeApart<MiMalloc>> = …`
 pub struct Counting<A>(pub A);
 
 #[inline]
@@ -56,9 +56,12 @@ fn size(layout: Layout) -> i64 {
     rounded(layout.size()) as i64
 }
 
-/// What an allocation takes in mimalloc's size classes: four per doubling.
+/// What an allocation takes: whole pages, or one of mimalloc's size classes, four per doubling.
 #[inline]
 fn rounded(size: usize) -> usize {
+    if size >= large::LARGE {
+        return large::mapped_len(size);
+    }
     if size <= 64 {
         return (size + 15) & !15;
     }

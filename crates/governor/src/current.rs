@@ -229,10 +229,19 @@ pub fn charge_elsewhere(bytes: i64) {
 
 /// Runs `work`, whose allocations other threads will free: they are not the session's.
 pub fn given_away<R>(work: impl FnOnce() -> R) -> R {
-    let before = alloc::counted();
+    // What others allocate while `work` gives way is not in it.
+    let held = || with(|governor| governor.held()).unwrap_or(0);
+    let before = held();
     let result = work();
-    disown(alloc::counted() - before);
+    disown(held() - before);
     result
+}
+
+/// Runs `work`, and tells by how many bytes the session holds more after it.
+pub fn measured<R>(work: impl FnOnce() -> R) -> (R, u64) {
+    let before = held();
+    let result = work();
+    (result, held().saturating_sub(before))
 }
 
 /// Counts `bytes` of what the statement allocated as somebody else's from now on (negative: as its own again): what goes to a

@@ -16,9 +16,9 @@
 //! * [`current`]: the governor of the running statement;
 //! * [`turn`]: how a statement learns that its time is up;
 //! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
-//! * [`alloc`]: the allocator that counts;
+//! * [`alloc`]: the allocator that counts, and [`large`]: large blocks, which grow without being copied and are unmapped aside;
 //! * [`stack`]: how much of it is left;
-//! * [`bulk`]: long strings in pieces;
+//! * [`bulk`]: long strings in pieces; [`stepwise`]: large collections in steps;
 //! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
 
 #![deny(unsafe_code)]
@@ -26,13 +26,15 @@
 pub mod alloc;
 pub mod bulk;
 pub mod current;
+pub mod large;
 pub mod memory;
 pub mod probe;
 pub mod stack;
+pub mod stepwise;
 mod stop;
 pub mod turn;
 
-pub use current::{Governor, Runner, aside, begin_statement, disown, given_away, held, without_yield};
+pub use current::{Governor, Runner, aside, begin_statement, disown, given_away, measured, without_yield};
 pub use stack::descend;
 pub use stop::{Interrupt, MemoryStop, StackStop, Stop};
 

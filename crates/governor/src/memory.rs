@@ -10,8 +10,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::alloc;
 use crate::stop::MemoryStop;
+use crate::{alloc, large};
 
 /// An account is large from here on, and no session's share is less.
 pub const SMALL: i64 = 1 << 20;
@@ -89,6 +89,11 @@ pub fn allocated() -> u64 {
 pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
     let limit = NODE_LIMIT.load(Relaxed);
     let ceiling = limit - limit / HEADROOM_PART;
+    if alloc::total().saturating_add(more) <= ceiling {
+        return None;
+    }
+    // What is only waiting to be unmapped is no reason to end anybody.
+    large::help();
     let total = alloc::total();
     if total.saturating_add(more) <= ceiling {
         return None;

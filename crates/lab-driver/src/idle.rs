@@ -28,7 +28,7 @@ const LOOK_UP_AFTER: Timespec = Timespec {
 };
 /// An answer to a ping may take so long.
 const PATIENCE: Duration = Duration::from_secs(10);
-const EVENTS_MOST: usize = 256;
+const EVENTS_MAX: usize = 256;
 const BUFFER_LEN: usize = 64 << 10;
 
 /// Keeps them until it is finished or dropped.
@@ -183,7 +183,7 @@ impl Keeping {
     fn keep(mut self, stop: &Stop) -> Kept {
         let begun = Instant::now();
         let mut pinged: u64 = 0;
-        let mut events = Vec::with_capacity(EVENTS_MOST);
+        let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             let is_last = stop.is_requested();
             // One after the other, evenly over the time that each may be silent.

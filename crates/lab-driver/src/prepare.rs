@@ -17,7 +17,7 @@ const INSERT_LEN_MAX: usize = 512 << 10;
 /// Errors after which an INSERT is sent again: deadlock, row changed, lock wait, and from a cluster's other nodes no such table (not
 /// yet) and not ready.
 const SENT_AGAIN: [u16; 5] = [1213, 1020, 1205, 1146, 1047];
-const SENT_AGAIN_MOST: u32 = 200;
+const SENT_AGAIN_MAX: u32 = 200;
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(20);
 const PROGRESS_AFTER: Duration = Duration::from_millis(500);
 const LOOK_UP_AFTER: Duration = Duration::from_millis(5);
@@ -213,7 +213,7 @@ fn send_insert(control: &mut Control, sql: &[u8]) -> Result<(), DriverError> {
     let mut sent = 0;
     loop {
         match control.execute(sql) {
-            Err(DriverError::Server { code, .. }) if SENT_AGAIN.contains(&code) && sent < SENT_AGAIN_MOST => {
+            Err(DriverError::Server { code, .. }) if SENT_AGAIN.contains(&code) && sent < SENT_AGAIN_MAX => {
                 sent += 1;
                 thread::sleep(SENT_AGAIN_AFTER);
             }

@@ -239,7 +239,7 @@ pub fn run_from(
         }
         drop((messages, jobs));
         if spec.survive.is_some() {
-            for number in 0..CONNECTORS_MOST.min(share.connections as usize) {
+            for number in 0..CONNECTORS_MAX.min(share.connections as usize) {
                 let (shared, job_queue, opened) = (&shared, job_queue.clone(), opened_by_worker.clone());
                 spawn(scope, format!("connect-{number}"), move || {
                     connect_again(shared, &job_queue, &opened);
@@ -276,9 +276,9 @@ pub fn run_from(
 }
 
 /// Threads that open lost connections again.
-const CONNECTORS_MOST: usize = 8;
+const CONNECTORS_MAX: usize = 8;
 /// More transactions a second than a machine could begin.
-const RATE_MOST: f64 = 1e7;
+const RATE_MAX: f64 = 1e7;
 /// How often a wish to stop is looked for.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
 
@@ -317,12 +317,12 @@ fn size(spec: &RungSpec) -> Result<(Share, usize), DriverError> {
         let rates = profile.iter().flat_map(|profile| &profile.phases);
         let least = rates.clone().flat_map(|phase| [phase.from_per_s, phase.to_per_s]);
         let wrong = std::iter::once(*rate_per_s)
-            .filter(|rate| !(*rate > 0.0 && *rate <= RATE_MOST))
-            .chain(least.filter(|rate| !(*rate >= 0.0 && *rate <= RATE_MOST)))
+            .filter(|rate| !(*rate > 0.0 && *rate <= RATE_MAX))
+            .chain(least.filter(|rate| !(*rate >= 0.0 && *rate <= RATE_MAX)))
             .next();
         if let Some(rate) = wrong {
             return Err(DriverError::Spec(format!(
-                "a rate of {rate} per second: give one above 0, up to {RATE_MOST:.0}"
+                "a rate of {rate} per second: give one above 0, up to {RATE_MAX:.0}"
             )));
         }
         if rates

@@ -43,11 +43,11 @@ const LOOK_UP_AFTER: i64 = SECOND / 10;
 /// While connections are being opened again, their coming is looked for this often.
 const LOOK_FOR_CONNECTIONS: i64 = SECOND / 500;
 /// How long transactions may go on when the interval is over.
-const DRAIN_MOST: i64 = 5 * SECOND;
+const DRAIN_MAX: i64 = 5 * SECOND;
 /// A server none of whose connections has had an answer for so long is looked at: it may be busy, or it may hang.
 const HANGING_AFTER: i64 = 30 * SECOND;
 const BUFFER_LEN: usize = 256 << 10;
-const EVENTS_MOST: usize = 256;
+const EVENTS_MAX: usize = 256;
 /// The timer's number among the events; connections have theirs.
 const TIMER: u64 = u64::MAX;
 
@@ -58,7 +58,7 @@ const LOOK_HOME_AFTER: i64 = SECOND / 10;
 /// cluster (Galera's 1047), read only (1290, 1836).
 const CONNECTION_IS_LOST: [u16; 9] = [1053, 2006, 2013, 1927, 1080, 1152, 1047, 1290, 1836];
 /// A transaction that fails so often in a row, by errors that are not ignored, is tried on a new connection.
-const FAILURES_MOST: u32 = 10;
+const FAILURES_MAX: u32 = 10;
 const CANNOT_CONNECT: u16 = 2003;
 const GONE: u16 = 2006;
 const LOST: u16 = 2013;
@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
                 self.begin(slot, now, now);
             }
         }
-        let mut events = Vec::with_capacity(EVENTS_MOST);
+        let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut drained_by = i64::MAX;
         let mut looked_for_silence = now;
         let mut look_for_hanging_at = now + HANGING_AFTER;
@@ -310,12 +310,12 @@ impl<'a> Worker<'a> {
                 self.over_the_edge(now);
             }
             if !self.recording {
-                drained_by = drained_by.min(now + DRAIN_MOST);
+                drained_by = drained_by.min(now + DRAIN_MAX);
                 if self.busy == 0 || self.failed {
                     break;
                 }
                 if now >= drained_by {
-                    self.look_for_hanging(now, DRAIN_MOST);
+                    self.look_for_hanging(now, DRAIN_MAX);
                     break;
                 }
             } else if self.arrivals.is_some() {
@@ -593,7 +593,7 @@ impl<'a> Worker<'a> {
         }
         let slot = &mut self.slots[index];
         slot.failures += 1;
-        if CONNECTION_IS_LOST.contains(&refusal.code) || slot.failures > FAILURES_MOST && spec.survive.is_some() {
+        if CONNECTION_IS_LOST.contains(&refusal.code) || slot.failures > FAILURES_MAX && spec.survive.is_some() {
             return self.lost(index, refusal);
         }
         self.count_error(index, &refusal);

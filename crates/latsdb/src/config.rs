@@ -9,6 +9,7 @@ mod sources;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use size::{format_bytes, parse_bytes};
 pub use sources::{Layer, given_flags, layers};
@@ -122,6 +123,12 @@ pub const SETTINGS: &[Setting] = &[
         "How much is logged: error, warn, info, debug or trace",
     ),
     setting("log_format", "FORMAT", "text", "How it is logged: text or json"),
+    setting(
+        "report_turns",
+        "MS",
+        "0",
+        "Log who keeps a thread busy for longer than so many milliseconds at once; 0: nobody",
+    ),
 ];
 
 /// Settings of `serve`, read and checked.
@@ -136,6 +143,7 @@ pub struct Config {
     pub durability: Durability,
     pub log_level: tracing::Level,
     pub log_format: LogFormat,
+    pub report_turns: Option<Duration>,
 }
 
 /// What an acknowledged commit has survived. This version has the default only.
@@ -212,6 +220,9 @@ impl Config {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
+            report_turns: given
+                .read("report_turns", "a number of milliseconds", |text| text.parse().ok())
+                .map(|ms| (ms > 0).then(|| Duration::from_millis(ms)))?,
         })
     }
 }

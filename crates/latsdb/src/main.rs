@@ -17,8 +17,12 @@ mod table;
 
 use std::process::ExitCode;
 
+use governor::alloc::Counting;
+use governor::large::LargeApart;
+use mimalloc::MiMalloc;
+
 #[global_allocator]
-static ALLOCATOR: governor::alloc::Counting<mimalloc::MiMalloc> = governor::alloc::Counting(mimalloc::MiMalloc);
+static ALLOCATOR: Counting<LargeApart<MiMalloc>> = Counting(LargeApart(MiMalloc));
 
 fn main() -> ExitCode {
     match cli::run() {

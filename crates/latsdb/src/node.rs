@@ -62,6 +62,7 @@ impl Parts {
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         governor::memory::set_node_limit(config.memory_limit_bytes);
+        governor::large::start_reaper()?;
         let schema = Schema::new();
         let shard = Arc::new(Shard::open(shard::Config {
             observer: Some(schema.clone()),

@@ -1,6 +1,6 @@
 //! Panics: each one is a defect, so each is logged with its place and counted.
 //!
-//! A panic inside a statement ends that statement's connection and nothing else; one of the shard's threads ends its
+//! A panic inside a statement ends that statement and its transaction, and nothing else; one of the shard's threads ends its
 //! commits. Both can be told apart from an ordinary error by the log and by `latsdb_panics_total` alone, which is what tests
 //! look at when they are done.
 

@@ -83,6 +83,7 @@ async fn serve(mut config: Config) -> Result<()> {
         socket: socket_of(&config)?,
         secret: tls.secret(),
         tls: Some(tls),
+        report_turns: config.report_turns,
         ..front_mysql::Config::new(config.mysql_addr)
     };
     let logins = Logins::start(mysql.secret, registry.clone(), backend.clone()).context("cannot start a thread")?;

@@ -13,6 +13,14 @@ const SCHEMA: &[&str] = &[
     "CREATE VIEW shop.z AS SELECT name FROM shop.parent",
     "CREATE VIEW shop.a AS SELECT * FROM shop.z",
     "INSERT INTO shop.parent (name) VALUES ('one'), ('it''s \\\\ two'), (NULL)",
+    "CREATE USER buyer@localhost IDENTIFIED BY 'one & two' PASSWORD EXPIRE INTERVAL 90 DAY",
+    "CREATE USER 'old'@'10.%' IDENTIFIED WITH mysql_native_password BY 'three' ACCOUNT LOCK",
+    "CREATE ROLE seller",
+    "GRANT INSERT, UPDATE (name) ON shop.parent TO seller",
+    "GRANT SELECT ON shop.* TO buyer@localhost WITH GRANT OPTION",
+    "GRANT PROCESS, CONNECTION_ADMIN ON *.* TO 'old'@'10.%'",
+    "GRANT seller TO buyer@localhost",
+    "SET DEFAULT ROLE seller TO buyer@localhost",
     "INSERT INTO shop.child (id, parent, note, price) VALUES (1, 1, 0x00FF27, 1.50), (2, NULL, '', -7)",
 ];
 
@@ -62,6 +70,13 @@ fn a_whole_directory_is_in_order_and_its_dump_loads() {
             "SELECT * FROM shop.a ORDER BY 1",
             "SHOW CREATE TABLE shop.child",
             "SHOW CREATE TABLE shop.parent",
+            "SHOW CREATE USER buyer@localhost",
+            "SHOW CREATE USER 'old'@'10.%'",
+            "SHOW GRANTS FOR buyer@localhost",
+            "SHOW GRANTS FOR 'old'@'10.%'",
+            "SHOW GRANTS FOR seller",
+            "SHOW GRANTS FOR root@localhost",
+            "SELECT User, HEX(authentication_string) FROM mysql.user ORDER BY User",
         ] {
             assert_eq!(copy.rows(query), original.rows(query), "{query}");
         }

@@ -34,10 +34,96 @@ fn a_directory_whose_log_names_a_table_twice_opens() {
     }
 }
 
+/// Temporary tables were tables of the shard once. What a node that was killed, or stopped, has left of them is dropped.
+#[test]
+fn temporary_tables_of_an_older_version_are_dropped() {
+    let left = [
+        ("temporary-in-log", "1 one,2 two,3 three"),
+        ("temporary-in-checkpoint", "1 one,2 two"),
+    ];
+    for (name, items) in left {
+        let data = fixture(name);
+        for start in 1..3 {
+            let node = Running::start(&data);
+            assert_eq!(
+                node.rows("SELECT * FROM shop.item ORDER BY 1").join(","),
+                items,
+                "{name}, start {start}"
+            );
+            assert_eq!(node.rows("SHOW TABLES FROM shop"), ["item"], "{name}, start {start}");
+            let mut client = node.client();
+            // An id that those had.
+            rows(
+                &mut client,
+                "CREATE TEMPORARY TABLE shop.item (a INT PRIMARY KEY) SELECT 5 AS a",
+            );
+            assert_eq!(rows(&mut client, "SELECT * FROM shop.item"), ["5"]);
+            let kept = items.split(',').count();
+            let figures = node.get("/metrics");
+            let counted = figures.lines().find_map(|line| line.strip_prefix("latsdb_rows "));
+            let counted: usize = counted.unwrap().parse().unwrap();
+            assert!(counted < kept + 30, "the catalog's rows and {kept}, not {counted}");
+            node.stop();
+            let (found, is_whole) = verify(&data);
+            assert!(
+                is_whole && found.contains(&format!("is in order: 1 tables, {kept} rows")),
+                "{found}"
+            );
+        }
+    }
+}
+
+/// What is a session's own never enters the log, is charged, and is gone with the session.
+#[test]
+fn temporary_tables_leave_no_trace_in_the_log() {
+    let data = directory("temporary");
+    let node = Running::start(&data);
+    let logged = || {
+        let figures = node.get("/metrics");
+        let written = figures
+            .lines()
+            .find(|line| line.starts_with("latsdb_log_written_bytes"));
+        written.unwrap().to_owned()
+    };
+    let charged = || {
+        let sum = "SELECT CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_global_by_event_name \
+                   WHERE EVENT_NAME = 'memory/latsdb/temporary'";
+        node.rows(sum)[0].parse::<u64>().unwrap()
+    };
+    let mut admin = node.client();
+    rows(&mut admin, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT)");
+    rows(&mut admin, "INSERT INTO test.t VALUES (1, 1), (2, 2)");
+    rows(&mut admin, "SET GLOBAL super_read_only = ON");
+    let before = logged();
+    let mut client = node.client();
+    rows(
+        &mut client,
+        "CREATE TEMPORARY TABLE test.own (a INT PRIMARY KEY, b INT, KEY (b))",
+    );
+    rows(&mut client, "INSERT INTO test.own SELECT * FROM test.t");
+    rows(&mut client, "INSERT INTO test.own SELECT a + 2, b FROM test.own");
+    rows(&mut client, "BEGIN");
+    rows(&mut client, "UPDATE test.own JOIN test.t USING (a) SET own.b = 7");
+    rows(&mut client, "COMMIT");
+    rows(&mut client, "ALTER TABLE test.own ADD c INT DEFAULT 5");
+    assert_eq!(
+        rows(&mut client, "SELECT COUNT(*), SUM(b), SUM(c) FROM test.own"),
+        ["4 17 20"]
+    );
+    assert!(charged() > 0);
+    assert_eq!(rows(&mut admin, "SHOW TABLES FROM test"), ["t"]);
+    drop(client);
+    while charged() > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(logged(), before);
+    node.stop();
+}
+
 const ADD_COLUMN: &str = "ALTER TABLE test.t ADD COLUMN made INT DEFAULT (a + 1)";
 
-/// A panic inside a statement, at any step, ends the connection with 1105 and leaves nothing behind: no lock, no open
-/// transaction, no half-made table.
+/// A panic inside a statement, at any step, is answered with 1105 and leaves nothing behind: no lock, no open transaction, no half-made
+/// table, no temporary table. The connection goes on, with its variables and its prepared statements.
 #[test]
 fn a_panic_inside_a_statement_leaves_nothing_behind() {
     let data = directory("panics");
@@ -61,6 +147,15 @@ fn a_panic_inside_a_statement_leaves_nothing_behind() {
     for (at, (step, statement)) in steps.into_iter().enumerate() {
         let mut victim = node.client();
         rows(&mut victim, "SELECT GET_LOCK('lock', 1)");
+        rows(
+            &mut victim,
+            "SET @kept = 7, SESSION max_execution_time = 60000, sql_select_limit = 5",
+        );
+        rows(&mut victim, "PREPARE kept FROM 'SELECT a + ? FROM test.t ORDER BY 1'");
+        rows(
+            &mut victim,
+            "CREATE TEMPORARY TABLE test.own (a INT PRIMARY KEY) SELECT 1 AS a",
+        );
         rows(&mut victim, "BEGIN");
         rows(&mut victim, "UPDATE test.t SET b = 77 WHERE a = 1");
         if statement.contains("TABLE") {
@@ -70,7 +165,14 @@ fn a_panic_inside_a_statement_leaves_nothing_behind() {
         rows(&mut admin, &format!("SET GLOBAL debug = '{step}=panic@1'"));
         let answer = victim.query(statement).unwrap();
         assert!(matches!(answer, Answer::Error { code: 1105, .. }), "{step}: {answer:?}");
-        assert!(victim.query("DO 1").is_err(), "{step}: the connection is closed");
+        assert_eq!(
+            rows(&mut victim, "SELECT @kept, @@sql_select_limit, IS_FREE_LOCK('lock')"),
+            ["7 5 1"],
+            "{step}"
+        );
+        assert_eq!(rows(&mut victim, "EXECUTE kept USING @kept"), ["8", "9"], "{step}");
+        let own = victim.query("SELECT * FROM test.own").unwrap();
+        assert!(matches!(own, Answer::Error { code: 1146, .. }), "{step}: {own:?}");
         let metrics = node.get("/metrics");
         assert!(metrics.contains(&format!("latsdb_panics_total {}\n", at + 1)), "{step}");
         // Nobody else is kept waiting, by rows, tables, the catalog or names.

@@ -15,6 +15,8 @@ pub const FRAME_PAYLOAD_MAX: usize = 0xff_ff_ff;
 
 pub const HEADER_LEN: usize = 4;
 
+use crate::output::MOVED_AT_ONCE;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     #[error("packet number {got} in place of {expected}")]
@@ -87,12 +89,24 @@ impl Frames {
     /// together in place, over its inner headers.
     #[inline]
     pub fn payload(self, input: &mut [u8]) -> &[u8] {
+        self.payload_in_pieces(input, || ())
+    }
+
+    /// As [`payload`](Self::payload); calls `between` now and then where much has to be moved.
+    #[inline]
+    pub fn payload_in_pieces(self, input: &mut [u8], mut between: impl FnMut()) -> &[u8] {
         let packet = &mut input[..self.len];
         if self.payload_len >= FRAME_PAYLOAD_MAX {
             let (mut from, mut to) = (HEADER_LEN, HEADER_LEN);
             while to < HEADER_LEN + self.payload_len {
                 let len = FRAME_PAYLOAD_MAX.min(self.len - from);
-                packet.copy_within(from..from + len, to);
+                let mut done = if from == to { len } else { 0 };
+                while done < len {
+                    let piece = MOVED_AT_ONCE.min(len - done);
+                    packet.copy_within(from + done..from + done + piece, to + done);
+                    done += piece;
+                    between();
+                }
                 (from, to) = (from + len + HEADER_LEN, to + len);
             }
         }

@@ -2,10 +2,15 @@
 
 use crate::frame::{FRAME_PAYLOAD_MAX, HEADER_LEN};
 
+/// Bytes of a long payload that are moved in one go.
+pub(crate) const MOVED_AT_ONCE: usize = 64 << 10;
+
 /// Collects the packets of one or more answers in a single buffer.
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
+    /// What is before this was sent.
+    start: usize,
     /// Where the packets that were ended end.
     packets_end: usize,
     sequence: u8,
@@ -22,38 +27,44 @@ impl Output {
     pub fn new(buffer: Vec<u8>) -> Self {
         Output {
             packets_end: buffer.len(),
+            start: 0,
             buffer,
             sequence: 0,
         }
     }
 
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.buffer.drain(..self.start);
         self.buffer
     }
 
     /// The frames collected so far.
     pub fn as_slice(&self) -> &[u8] {
-        &self.buffer
+        &self.buffer[self.start..]
     }
 
     pub fn len(&self) -> usize {
-        self.buffer.len()
+        self.buffer.len() - self.start
     }
 
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.len() == 0
     }
 
     /// Forgets what was collected (because it was sent); numbering goes on.
     pub fn clear(&mut self) {
         self.buffer.clear();
+        self.start = 0;
         self.packets_end = 0;
     }
 
-    /// Forgets the first `len` bytes because they were sent.
+    /// Forgets the first `len` bytes because they were sent. What is behind them stays where it is.
     pub fn drop_front(&mut self, len: usize) {
-        self.buffer.drain(..len);
-        self.packets_end -= len;
+        self.start += len;
+        debug_assert!(self.start <= self.buffer.len());
+        if self.start == self.buffer.len() {
+            self.clear();
+        }
     }
 
     /// Forgets the packet that was begun and not ended, if there is one.
@@ -99,12 +110,18 @@ impl Output {
 
     #[inline]
     pub fn end(&mut self, packet: Packet) {
+        self.end_in_pieces(packet, || ());
+    }
+
+    /// As [`end`](Self::end); calls `between` now and then where much has to be moved.
+    #[inline]
+    pub fn end_in_pieces(&mut self, packet: Packet, between: impl FnMut()) {
         let len = self.buffer.len() - packet.at - HEADER_LEN;
         if len < FRAME_PAYLOAD_MAX {
             self.buffer[packet.at..packet.at + HEADER_LEN].copy_from_slice(&header(len, self.sequence));
             self.sequence = self.sequence.wrapping_add(1);
         } else {
-            self.split(packet.at, len);
+            self.split(packet.at, len, between);
         }
         self.packets_end = self.buffer.len();
     }
@@ -130,14 +147,20 @@ impl Output {
 
     /// Puts the inner headers into a payload of `len` bytes that does not fit one frame, moving it from the end.
     #[cold]
-    fn split(&mut self, at: usize, len: usize) {
+    fn split(&mut self, at: usize, len: usize, mut between: impl FnMut()) {
         let frames = len / FRAME_PAYLOAD_MAX + 1;
         self.buffer.resize(self.buffer.len() + (frames - 1) * HEADER_LEN, 0);
         for frame in (0..frames).rev() {
             let payload_len = FRAME_PAYLOAD_MAX.min(len - frame * FRAME_PAYLOAD_MAX);
             let from = at + HEADER_LEN + frame * FRAME_PAYLOAD_MAX;
             let to = from + frame * HEADER_LEN;
-            self.buffer.copy_within(from..from + payload_len, to);
+            let mut left = if frame == 0 { 0 } else { payload_len };
+            while left > 0 {
+                let moved = left.min(MOVED_AT_ONCE);
+                left -= moved;
+                self.buffer.copy_within(from + left..from + left + moved, to + left);
+                between();
+            }
             let number = self.sequence.wrapping_add(frame as u8);
             self.buffer[to - HEADER_LEN..to].copy_from_slice(&header(payload_len, number));
         }

@@ -54,6 +54,16 @@ pub fn lenenc_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
+/// As [`lenenc_with`] for what will be long: nothing moves afterwards, as the length takes all of its nine bytes.
+pub fn long_lenenc_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    out.push(0xfe);
+    let at = out.len();
+    u64(out, 0);
+    write(out);
+    let len = (out.len() - at - 8) as u64;
+    out[at..at + 8].copy_from_slice(&len.to_le_bytes());
+}
+
 /// Makes room for a length that needs more than the one byte reserved at `at`.
 #[cold]
 fn widen_length(out: &mut Vec<u8>, at: usize, len: usize) {
@@ -80,6 +90,16 @@ mod tests {
             let mut out = Vec::new();
             lenenc_int(&mut out, n);
             assert_eq!(Reader::new(&out).lenenc_int("n"), Ok(n));
+        }
+    }
+
+    #[test]
+    fn a_long_value_reads_back_whatever_its_length() {
+        for len in [0, 1, 300, 70_000] {
+            let mut out = vec![1];
+            long_lenenc_with(&mut out, |out| out.resize(out.len() + len, b'x'));
+            let mut reader = Reader::new(&out[1..]);
+            assert_eq!(reader.lenenc_bytes("value").unwrap().len(), len);
         }
     }
 

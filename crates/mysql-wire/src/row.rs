@@ -46,6 +46,11 @@ impl<'a> TextRow<'a> {
     pub fn text_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         put::lenenc_with(self.out, write);
     }
+
+    /// A long value, which is not moved after `write` has appended it.
+    pub fn long_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        put::long_lenenc_with(self.out, write);
+    }
 }
 
 /// Writes a row of the binary protocol. Values come in the order of the columns, each once.
@@ -119,6 +124,12 @@ impl<'a> BinaryRow<'a> {
     #[inline]
     pub fn text_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         put::lenenc_with(self.out, write);
+        self.column += 1;
+    }
+
+    /// A long value, which is not moved after `write` has appended it.
+    pub fn long_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        put::long_lenenc_with(self.out, write);
         self.column += 1;
     }
 }

@@ -89,7 +89,7 @@ impl Scan<'_> {
         let (mut before, mut last) = (Tok::Eof, Tok::Eof);
         // `run..end` is text to be kept as it is, not copied yet.
         let (mut run, mut end) = (0, 0);
-        let mut kinds = [0; MOST];
+        let mut kinds = [0; COUNT_MAX];
         loop {
             let token = lexer.next();
             let start = token.start as usize;
@@ -191,7 +191,7 @@ impl Scan<'_> {
 }
 
 /// More literals than this are a bulk statement.
-const MOST: usize = 256;
+const COUNT_MAX: usize = 256;
 
 fn letter(kind: Tok) -> u8 {
     match kind {

@@ -59,6 +59,7 @@ fn open(dir: &std::path::Path) -> Shard {
 fn spec(table: u32) -> TableSpec {
     let text = |length| SqlType::char(length, CollationId::UTF8MB4_0900_AI_CI).not_null();
     TableSpec {
+        generations: None,
         id: TableId(table),
         columns: vec![
             SqlType::int().not_null(),

@@ -96,6 +96,8 @@ pub trait Session {
     fn close_statement(&mut self, id: u32);
     fn use_database(&mut self, name: &str) -> SqlResult<()>;
     fn reset(&mut self);
+    /// After a panic inside a command: rolls back, lets go of all locks and temporary tables. Variables and prepared statements stay.
+    fn recover(&mut self);
     fn field_list(&mut self, table: &str, pattern: &str) -> SqlResult<Arc<ResultShape>>;
     fn status(&self) -> ServerStatus;
     /// COM_SET_OPTION: whether one COM_QUERY may hold several statements.

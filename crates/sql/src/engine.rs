@@ -1,7 +1,7 @@
 //! What all sessions of a node share: the schema, the rows, global variables, cached plans.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use catalog::{
@@ -42,9 +42,7 @@ pub struct Engine {
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
     prepared_statements: AtomicI64,
-    write_locks: AtomicI64,
-    temporary_tables: AtomicU32,
-    /// Temporary tables of sessions that have ended.
+    /// Copies of tables that have lost their owner.
     abandoned: Mutex<Vec<TableId>>,
     has_abandoned: AtomicBool,
     table_ids: TableIds,
@@ -87,8 +85,6 @@ impl Engine {
             rights: RightsCache::default(),
             processes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
-            write_locks: AtomicI64::new(0),
-            temporary_tables: AtomicU32::new(0),
             abandoned: Mutex::default(),
             has_abandoned: AtomicBool::new(false),
             started_at_micros,
@@ -156,7 +152,7 @@ impl Engine {
         {
             return Some(table.clone());
         }
-        let rows = self.participant.store().table(def.id)?;
+        let rows = self.participant.store().table_as_of(def.id, def.visible_from)?;
         let table = Arc::new(Table::new(def.clone(), rows));
         self.tables.write().insert(def.id, table.clone());
         Some(table)
@@ -208,18 +204,11 @@ impl Engine {
         self.prepared_statements.fetch_add(change, Ordering::Relaxed);
     }
 
-    /// Whether a session has locked tables against reading (`LOCK TABLES … WRITE`): then readers have to ask for a lock.
-    pub(crate) fn has_write_locked_tables(&self) -> bool {
-        self.write_locks.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn count_write_locks(&self, change: i64) {
-        self.write_locks.fetch_add(change, Ordering::AcqRel);
-    }
-
-    /// A number for a temporary table, which none before had.
-    pub(crate) fn next_temporary(&self) -> u32 {
-        self.temporary_tables.fetch_add(1, Ordering::Relaxed)
+    /// Whether somebody has a table's definition for himself, or waits for it: `LOCK TABLES … WRITE`, a change of the schema. Then readers
+    /// outside of transactions have to ask for it, too.
+    #[inline]
+    pub(crate) fn is_definition_wanted(&self, table: TableId) -> bool {
+        self.participant.store().locks().is_definition_wanted(table)
     }
 
     /// Keeps tables that nobody uses any more until a statement can drop them.

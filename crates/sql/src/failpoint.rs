@@ -6,7 +6,8 @@
 //! | `statement.ran` | it has run, its transaction is still open |
 //! | `commit.proposing` | a transaction is about to go into the log |
 //! | `commit.answered` | it has been committed, nobody has been told |
-//! | `ddl.locked` | a change of the schema holds the catalog |
+//! | `ddl.locked` | a change of the schema holds what it is about |
+//! | `ddl.catalog` | it holds the catalog, too; nothing is left to wait for |
 //! | `ddl.prepared` | its work is done, the catalog's rows are not yet written |
 //! | `ddl.committing` | it is about to be committed |
 //! | `ddl.committed` | it is committed |

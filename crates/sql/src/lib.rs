@@ -8,7 +8,7 @@
 //!
 //! * [`session`]: one client's state, and which module runs which statement;
 //! * [`plan`]: from the tree to a plan: names, index choice;
-//! * [`expr`]: expressions, bound once and evaluated by everybody;
+//! * [`expr`]: expressions, bound once and evaluated by everybody (the crate `sql-expr`);
 //! * [`exec`]: running plans: straight reads, queries, changes;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
@@ -16,14 +16,14 @@
 //! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
-mod accounts;
+pub mod accounts;
 pub mod ddl;
 pub mod engine;
 mod errors;
 pub mod exec;
-pub mod expr;
 mod failpoint;
 pub use sql_api::{host, processes};
+pub use sql_expr as expr;
 pub mod information_schema;
 mod named_locks;
 mod names;
@@ -35,7 +35,6 @@ pub mod result;
 pub mod schema;
 pub mod session;
 pub mod show;
-pub mod sql_mode;
 mod statement_class;
 pub mod statistics;
 pub mod table;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use types::{ErrorKind, SqlError, SqlResult};
 
-use crate::exec::runtime::interrupted;
+use crate::errors::interrupted;
 use crate::host::{Host, WaitEnd};
 
 /// Longest name, in characters.

@@ -11,8 +11,8 @@ use parking_lot::RwLock;
 use types::SqlType;
 
 use crate::accounts::access::PlanOwner;
-use crate::plan::Plan;
-use crate::sql_mode::SqlMode;
+use crate::expr::sql_mode::SqlMode;
+use crate::plan::Planned;
 
 /// When a shard holds this many plans, it is emptied: a simple bound, and rarely reached.
 const PLANS_PER_SHARD: usize = 1024;
@@ -85,7 +85,7 @@ impl ParameterType {
 #[derive(Debug, Clone)]
 pub struct CachedPlan {
     pub catalog_version: u64,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<Planned>,
 }
 
 /// The shared plans of a node.
@@ -96,7 +96,7 @@ pub struct PlanCache {
 
 impl PlanCache {
     /// A plan made for this version of the catalog.
-    pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<Arc<Plan>> {
+    pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<Arc<Planned>> {
         let shard = self.shard(key).read();
         shard
             .get(key)

@@ -96,6 +96,7 @@ impl Observer for Schema {
 /// What the store knows of the system table: a name and a JSON document.
 pub(crate) fn system_table_spec() -> TableSpec {
     TableSpec {
+        generations: None,
         id: SYSTEM_TABLE,
         columns: vec![
             SqlType::varbinary(1024).not_null(),

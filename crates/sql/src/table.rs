@@ -5,8 +5,6 @@ use std::sync::Arc;
 use catalog::{IndexDef, IndexKind, TableDef};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
-pub use crate::temporary::is_temporary;
-
 /// A table's definition with the store's table behind it.
 pub struct Table {
     pub def: Arc<TableDef>,
@@ -80,6 +78,7 @@ pub fn store_spec(def: &TableDef) -> store::TableSpec {
         parts.collect::<Vec<_>>()
     };
     store::TableSpec {
+        generations: Some(types::row::generation::Generations::default()),
         id: def.id,
         columns: def.columns.iter().map(|column| column.ty.clone()).collect(),
         primary: def.primary().map(key),

@@ -5,21 +5,24 @@
 //! node that fills it, in the transaction that makes the table. It goes with the transaction that finishes or drops the copy;
 //! what is left of it without an owner is dropped, at the start or by the next statement.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{CatalogEdit, CopyJob, LAST_SYSTEM_TABLE, SYSTEM_TABLE};
 use parking_lot::Mutex;
-use store::Table;
+use store::{LockKey, LockMode, Table};
 use transaction::{Options, Progress, Transaction};
 use types::{SqlError, SqlResult, TableId};
 
 use crate::engine::Engine;
+use crate::exec::Runtime;
 use crate::failpoint;
 use crate::host::Host;
 use crate::schema::system_row;
 use crate::session::wait_for_commit;
-use crate::temporary::is_temporary;
 
+/// Who has it may lease ids.
+const LEASES: LockKey<'static> = LockKey::Name(b"table ids");
 /// Ids leased at a time.
 const LEASE: u32 = 64;
 
@@ -41,9 +44,17 @@ impl TableIds {
 }
 
 impl Engine {
-    /// An id that no table had before. Its caller holds the lock of the catalog, so leases come one after another.
-    pub(crate) fn allocate_table_id(&self, host: &dyn Host) -> SqlResult<TableId> {
+    /// An id that no table had before.
+    pub(crate) fn allocate_table_id(&self, runtime: &Runtime<'_>) -> SqlResult<TableId> {
         loop {
+            if let Some(id) = self.table_ids().take() {
+                return Ok(id);
+            }
+            let lease = RefCell::new(self.begin());
+            // Leases come one after another; what the one before has left may be enough.
+            runtime
+                .with_transaction(&lease)
+                .lock_definition(LEASES, LockMode::Exclusive)?;
             if let Some(id) = self.table_ids().take() {
                 return Ok(id);
             }
@@ -51,11 +62,11 @@ impl Engine {
             let mut edit = CatalogEdit::new(self.catalog());
             let first = self.catalog().next_table_id();
             edit.set_next_table_id(first + LEASE);
-            let mut lease = self.begin();
+            let mut lease = lease.into_inner();
             write_rows(&mut lease, &edit)?;
-            wait_for_commit(lease.commit(), host)?;
+            let leased = |_| *self.table_ids().left.lock() = (first, first + LEASE);
+            wait_for_commit(lease.commit_then(leased), runtime.host)?;
             failpoint::hit("ids.leased")?;
-            *self.table_ids().left.lock() = (first, first + LEASE);
         }
     }
 
@@ -115,7 +126,7 @@ impl Engine {
         match catalog.is_of_older_format() {
             // Nothing says what copies there were: they are what nothing names.
             true => ids.extend(in_store.filter(|id| *id > LAST_SYSTEM_TABLE && catalog.table_by_id(*id).is_none())),
-            false => ids.extend(in_store.filter(|id| is_temporary(*id))),
+            false => ids.extend(in_store.filter(|id| id.is_local())),
         }
         ids
     }
@@ -124,7 +135,7 @@ impl Engine {
     pub(crate) fn upgrade(&self) -> CatalogEdit {
         let mut edit = CatalogEdit::new(self.catalog());
         let stored = self.participant().store().tables();
-        let named = stored.iter().map(|table| table.id()).filter(|id| !is_temporary(*id));
+        let named = stored.iter().map(|table| table.id()).filter(|id| !id.is_local());
         let newest = named.max().unwrap_or(LAST_SYSTEM_TABLE);
         let next = edit.catalog().next_table_id().max(newest.0 + 1);
         edit.set_next_table_id(next);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::TestSession;
+use sql::expr::sql_mode::SqlMode;
 use sql::expr::{Binder, NoColumns, Settings, StatementContext};
-use sql::sql_mode::SqlMode;
 use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlError};
 

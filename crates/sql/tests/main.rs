@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
+mod columns;
 mod common;
 mod expressions;
 mod foreign_keys;

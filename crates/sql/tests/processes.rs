@@ -118,3 +118,79 @@ fn status_variables_count_statements_and_traffic() {
     }
     assert_eq!(root.error("SHOW ENGINE InnoDB MUTEX"), 1235);
 }
+
+/// A connection that makes an account, as any list of connections shows it.
+struct MakesAccount;
+
+impl Processes for MakesAccount {
+    fn list(&self) -> Vec<Process> {
+        vec![Process {
+            id: 7,
+            user: "root".to_owned(),
+            host: "localhost:1".to_owned(),
+            database: None,
+            attributes: Vec::new(),
+            command: "Query",
+            seconds: 1,
+            state: "",
+            statement: Some("CREATE USER n IDENTIFIED BY 'S3CRET' COMMENT 'told'".to_owned()),
+            memory_bytes: 0,
+            memory_bytes_max: 0,
+        }]
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    fn kill(&self, _connection_id: u32, _what: Kill) -> bool {
+        false
+    }
+}
+
+#[test]
+fn the_process_list_shows_no_password() {
+    let mut database = Database::open();
+    database.engine.set_processes(Arc::new(MakesAccount));
+    let mut root = database.session();
+    for list in [
+        "SHOW FULL PROCESSLIST",
+        "SELECT INFO FROM information_schema.processlist",
+    ] {
+        let lines = root.run(list).join("\n");
+        assert!(lines.contains("told") && !lines.contains("S3CRET"), "{list}: {lines}");
+    }
+}
+
+#[test]
+fn the_columns_of_a_table_are_listed_for_those_alone_who_have_rights_on_them() {
+    let mut database = Database::open();
+    let mut root = database.session();
+    root.run("CREATE TABLE t (a INT, b INT)");
+    root.run("CREATE USER blind@localhost, seeing@localhost, narrow@localhost");
+    root.run("CREATE DATABASE other");
+    root.run("GRANT SELECT ON other.* TO blind@localhost");
+    root.run("GRANT SELECT ON test.t TO seeing@localhost");
+    root.run("GRANT SELECT (b) ON test.t TO narrow@localhost");
+    let listed = |database: &mut Database, user: &str| {
+        let mut client = database.session_as(user);
+        client.session.use_database("test").map_err(|error| error.code())?;
+        let shape = client.session.field_list("t", "%").map_err(|error| error.code())?;
+        Ok(shape
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect::<Vec<_>>())
+    };
+    assert_eq!(listed(&mut database, "blind"), Err(1044));
+    assert_eq!(
+        listed(&mut database, "seeing"),
+        Ok(vec!["a".to_owned(), "b".to_owned()])
+    );
+    assert_eq!(listed(&mut database, "narrow"), Ok(vec!["b".to_owned()]));
+    root.run("CREATE TABLE hidden (a INT)");
+    let mut seeing = database.session_as("seeing");
+    seeing.session.use_database("test").expect("a right on a table of it");
+    let refused = seeing.session.field_list("hidden", "%").expect_err("no right");
+    assert_eq!(refused.code(), 1142);
+}

@@ -38,9 +38,10 @@ impl<'a> Scope<'a> {
         if kind == Kind::Int && rng.chance(8) && !self.scalars.is_empty() {
             return rng.pick(self.scalars).clone();
         }
+        let has_documents = self.names.iter().any(|name| name.kind == Kind::Json);
         let fitting: Vec<&str> = FUNCTIONS
             .iter()
-            .filter(|(_, yields)| *yields == kind)
+            .filter(|(template, yields)| *yields == kind && (has_documents || !template.contains("{jc}")))
             .map(|(template, _)| *template)
             .collect();
         if fitting.is_empty() {
@@ -105,6 +106,14 @@ impl<'a> Scope<'a> {
             }
             "t" => self.expression(rng, Kind::Time, depth),
             "j" => self.expression(rng, Kind::Json, depth),
+            // The operators take a column, and nothing else.
+            "jc" => {
+                let columns: Vec<&Name> = self.names.iter().filter(|name| name.kind == Kind::Json).collect();
+                match columns.is_empty() {
+                    true => "NULL".to_owned(),
+                    false => rng.pick(&columns).sql.clone(),
+                }
+            }
             "b" => self.condition(rng, depth),
             "k" => rng.between(0, 9).to_string(),
             "p" => fixed(rng, &["'$'", "'$.a'", "'$.b'", "'$[0]'", "'$.b[1].c'", "'$[1]'"]),
@@ -140,7 +149,7 @@ mod tests {
 
     #[test]
     fn templates_name_known_placeholders() {
-        let known = ["i", "n", "s", "d", "t", "j", "b", "k", "p", "r", "u", "f", "*"];
+        let known = ["i", "n", "s", "d", "t", "j", "b", "k", "p", "r", "u", "f", "*", "jc"];
         let templates = FUNCTIONS.iter().map(|(template, _)| *template);
         let all = templates
             .chain(CONDITIONS.iter().copied())

@@ -50,7 +50,7 @@ impl Episode {
                 0..=24 => self.waiting.extend(change::change(&mut self.rng, &self.schema)),
                 25..=28 => self.waiting.extend(self.schema.change(&mut self.rng)),
                 29 if self.schema.tables.len() < 8 => {
-                    let query = Generator::new(&mut self.rng, &self.schema).select(1, &[]);
+                    let query = Generator::new(&mut self.rng, &self.schema).inner_select(1);
                     let name = self.schema.add_view(&query.kinds);
                     self.waiting.push_back(format!("CREATE VIEW {name} AS {}", query.sql));
                 }

@@ -29,6 +29,9 @@ pub struct Generator<'a> {
     counter: usize,
     /// How deep expressions go.
     depth: usize,
+    /// Whether the query stands in a FROM clause. There MySQL takes constants for constants of the whole, also where an outer join
+    /// makes them NULL, so that answers differ for no good reason; every column is one of the tables.
+    is_inner: bool,
 }
 
 impl<'a> Generator<'a> {
@@ -39,6 +42,7 @@ impl<'a> Generator<'a> {
             schema,
             counter: 0,
             depth,
+            is_inner: false,
         }
     }
 
@@ -85,7 +89,7 @@ impl<'a> Generator<'a> {
         if budget == 0 || self.rng.chance(80) {
             return self.one_table();
         }
-        let inner = self.select(budget - 1, &[]);
+        let inner = self.inner_select(budget - 1);
         let alias = self.alias();
         From {
             sql: format!("({}) {alias}", inner.sql),
@@ -171,6 +175,23 @@ impl<'a> Generator<'a> {
         (scalars, conditions)
     }
 
+    /// A SELECT for a FROM clause or a view.
+    pub fn inner_select(&mut self, budget: usize) -> Query {
+        let outside = std::mem::replace(&mut self.is_inner, true);
+        let query = self.select(budget, &[]);
+        self.is_inner = outside;
+        query
+    }
+
+    /// The item, or a column in its place where it must have one.
+    fn with_column(&mut self, item: (String, Kind), names: &[Name]) -> (String, Kind) {
+        if !self.is_inner || names.is_empty() || names.iter().any(|name| item.0.contains(&name.sql)) {
+            return item;
+        }
+        let name = self.rng.pick(names);
+        (name.sql.clone(), name.kind)
+    }
+
     /// A SELECT without ORDER BY: its rows are a multiset.
     pub fn select(&mut self, budget: usize, more: &[From]) -> Query {
         let from = match more.is_empty() || self.rng.chance(30) {
@@ -216,7 +237,8 @@ impl<'a> Generator<'a> {
     fn items(&mut self, scope: &Scope<'_>) -> (String, Vec<Kind>) {
         let (mut items, mut kinds) = (Vec::new(), Vec::new());
         for at in 0..self.rng.between(1, 4) {
-            let (item, kind) = scope.any(self.rng, self.depth);
+            let item = scope.any(self.rng, self.depth);
+            let (item, kind) = self.with_column(item, scope.names);
             items.push(format!("{item} AS x{at}"));
             kinds.push(kind);
         }
@@ -243,7 +265,10 @@ impl<'a> Generator<'a> {
             }
         }
         for _ in 0..self.rng.between(1, 3) {
-            let (aggregate, kind) = plain.aggregate(self.rng, 1);
+            let (mut aggregate, mut kind) = plain.aggregate(self.rng, 1);
+            if self.is_inner && !scope.names.iter().any(|name| aggregate.contains(&name.sql)) {
+                (aggregate, kind) = ("COUNT(*)".to_owned(), Kind::Int);
+            }
             items.push(format!("{aggregate} AS x{}", items.len()));
             kinds.push(kind);
         }
@@ -349,7 +374,7 @@ impl<'a> Generator<'a> {
     }
 
     fn with(&mut self) -> Query {
-        let inner = self.select(1, &[]);
+        let inner = self.inner_select(1);
         let name = self.alias();
         let given = From {
             sql: name.clone(),

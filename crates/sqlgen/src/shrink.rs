@@ -9,12 +9,49 @@ pub trait Shows {
 
 /// The smallest script that `found` still accepts; the last statement is the one that shows it.
 pub fn shrink(script: Vec<String>, found: &mut impl Shows) -> Vec<String> {
-    let mut script = fewer(script, found);
-    // The last statement first: what it no longer names need not be made.
+    let mut script = concerned(script, found);
+    // The last statement first: a query is tried again and again on the same rows, and what it no longer names need not be made.
+    if let Some(last) = script.len().checked_sub(1) {
+        script = shorter(script, last, found);
+    }
+    script = concerned(script, found);
+    script = fewer(script, found);
     for at in (0..script.len()).rev() {
         script = shorter(script, at, found);
     }
     fewer(script, found)
+}
+
+/// Leaves out what names none of the tables that the last statement is about.
+fn concerned(script: Vec<String>, found: &mut impl Shows) -> Vec<String> {
+    let Some((last, before)) = script.split_last() else {
+        return script;
+    };
+    let tables = |sql: &str| -> Vec<String> {
+        let words = sql.split(|c: char| !c.is_ascii_alphanumeric());
+        let is_table = |word: &&str| {
+            word.len() > 1 && word.starts_with(['t', 'v']) && word[1..].chars().all(|c| c.is_ascii_digit())
+        };
+        words.filter(is_table).map(str::to_owned).collect()
+    };
+    let mut known = tables(last);
+    // A view or a child is made of others, which come before it.
+    for sql in before.iter().rev().filter(|sql| sql.starts_with("CREATE ")) {
+        let named = tables(sql);
+        if named.first().is_some_and(|name| known.contains(name)) {
+            known.extend(named);
+        }
+    }
+    let mut without: Vec<String> = before
+        .iter()
+        .filter(|sql| tables(sql).first().is_some_and(|name| known.contains(name)))
+        .cloned()
+        .collect();
+    without.push(last.clone());
+    match without.len() < script.len() && found.may_try() && found.shows(&without) {
+        true => without,
+        false => script,
+    }
 }
 
 /// Leaves out runs of statements, halves first.

@@ -32,6 +32,7 @@ const ROWS: u64 = 1_000_000;
 fn spec() -> TableSpec {
     let text = |chars| SqlType::char(chars, CollationId::DEFAULT).not_null();
     TableSpec {
+        generations: None,
         id: TABLE,
         columns: vec![
             SqlType::int().not_null(),

@@ -31,7 +31,8 @@ pub mod write_set;
 pub mod writer;
 
 pub use lock::{
-    LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockWait, TransactionLocks,
+    LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget, LockWait,
+    TransactionLocks,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
 pub use range::{Cursor, Direction, KeyRange};
@@ -42,4 +43,6 @@ pub use store::Store;
 pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
 pub use write_set::{WriteOp, WriteOps, WriteSet, WriteSetError};
-pub use writer::{ApplyError, CheckError, Fitting, LoadError, LoadedTable, TableLoader, TablePiece, Writer};
+pub use writer::{
+    ApplyError, CheckError, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece, Writer,
+};

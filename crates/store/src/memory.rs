@@ -26,15 +26,18 @@ pub enum MemoryUse {
     Transactions,
     /// Sorts, hash tables, result buffers.
     Queries,
+    /// Rows and indexes of the sessions' own tables.
+    Temporary,
 }
 
 impl MemoryUse {
-    pub const ALL: [MemoryUse; 5] = [
+    pub const ALL: [MemoryUse; 6] = [
         MemoryUse::Rows,
         MemoryUse::Indexes,
         MemoryUse::Locks,
         MemoryUse::Transactions,
         MemoryUse::Queries,
+        MemoryUse::Temporary,
     ];
 
     pub fn name(self) -> &'static str {
@@ -44,6 +47,7 @@ impl MemoryUse {
             MemoryUse::Locks => "locks",
             MemoryUse::Transactions => "transactions",
             MemoryUse::Queries => "queries",
+            MemoryUse::Temporary => "temporary",
         }
     }
 }
@@ -175,6 +179,17 @@ impl Reservation {
         self.bytes += bytes;
         if self.purpose == MemoryUse::Transactions {
             governor::current::charge_elsewhere(bytes as i64);
+        }
+    }
+
+    /// Hands `bytes` of it, at most what is held, to a reservation of its own.
+    pub fn split_off(&mut self, bytes: u64) -> Reservation {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Reservation {
+            budget: Arc::clone(&self.budget),
+            purpose: self.purpose,
+            bytes,
         }
     }
 

@@ -28,6 +28,7 @@ const PENDING: u64 = u64::MAX - 1;
 const SEGMENT_SLOTS: usize = 64;
 #[cfg(loom)]
 const SEGMENT_SLOTS: usize = 2;
+/// A power of two.
 const SEGMENTS: usize = 4096;
 /// Threads start their search this far apart, so that they do not share cache lines.
 const SLOTS_PER_LINE: usize = 8;
@@ -44,10 +45,19 @@ pub struct Snapshots {
 
 impl Snapshots {
     pub(crate) fn new() -> Arc<Snapshots> {
+        Snapshots::with_segments(SEGMENTS)
+    }
+
+    /// For the few snapshots that one session has at a time.
+    pub(crate) fn of_one_session() -> Arc<Snapshots> {
+        Snapshots::with_segments(1)
+    }
+
+    fn with_segments(segments: usize) -> Arc<Snapshots> {
         Arc::new(Snapshots {
             published: AtomicU64::new(0),
             used_slots: AtomicUsize::new(0),
-            segments: (0..SEGMENTS).map(|_| OnceLock::new()).collect(),
+            segments: (0..segments).map(|_| OnceLock::new()).collect(),
         })
     }
 
@@ -101,8 +111,10 @@ impl Snapshots {
     /// Finds a free slot and leaves it PENDING.
     fn claim_slot(&self) -> usize {
         let start = preferred_slot();
-        for distance in 0..SEGMENTS * SEGMENT_SLOTS {
-            let slot = (start + distance) % (SEGMENTS * SEGMENT_SLOTS);
+        let slots = self.segments.len() * SEGMENT_SLOTS;
+        for distance in 0..slots {
+            // The number of slots is a power of two.
+            let slot = (start + distance) & (slots - 1);
             if self
                 .slot(slot)
                 .compare_exchange(FREE, PENDING, Ordering::SeqCst, Ordering::Relaxed)
@@ -114,7 +126,7 @@ impl Snapshots {
                 return slot;
             }
         }
-        unreachable!("more open snapshots than slots ({})", SEGMENTS * SEGMENT_SLOTS)
+        unreachable!("more open snapshots than slots ({slots})")
     }
 
     fn slot(&self, index: usize) -> &AtomicU64 {

@@ -2,6 +2,7 @@
 //! checkpoints, as JSON: definitions are few, and fields can be added.
 
 use serde::{Deserialize, Serialize};
+use types::row::generation::{ColumnChange, Generations};
 use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId};
 
 /// A table as the store sees it; names, defaults and constraints belong to the catalog.
@@ -13,6 +14,9 @@ pub struct TableSpec {
     /// `None`: rows are stored under a hidden row id, 8 bytes big-endian, chosen by the transaction.
     pub primary: Option<Vec<KeyColumn>>,
     pub indexes: Vec<IndexSpec>,
+    /// What columns there were before; `None` for a table whose rows do not say of which generation they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generations: Option<Generations>,
 }
 
 /// A secondary index.
@@ -51,7 +55,7 @@ impl KeyColumn {
 
 impl TableSpec {
     pub fn row_layout(&self) -> RowLayout {
-        RowLayout::new(&self.columns)
+        RowLayout::of_generations(&self.columns, self.generations.as_ref())
     }
 
     pub fn primary_layout(&self) -> Option<KeyLayout> {
@@ -86,8 +90,38 @@ impl TableSpec {
         serde_json::from_slice(bytes).map_err(|_| "unreadable table specification")
     }
 
+    /// The table with other columns over the same rows, if these and the keys can stay as they are.
+    pub fn with_columns(&self, change: &ColumnChange) -> Result<TableSpec, &'static str> {
+        let generations = change.apply(&self.columns, self.generations.as_ref())?;
+        let moved = |key: &[KeyColumn]| {
+            let part = |part: &KeyColumn| {
+                change
+                    .moved(part.column)
+                    .map(|column| KeyColumn { column, ..part.clone() })
+            };
+            let parts: Option<Vec<_>> = key.iter().map(part).collect();
+            parts.ok_or("an index over a column that is dropped")
+        };
+        let index = |index: &IndexSpec| -> Result<IndexSpec, &'static str> {
+            Ok(IndexSpec {
+                key: moved(&index.key)?,
+                ..index.clone()
+            })
+        };
+        Ok(TableSpec {
+            id: self.id,
+            columns: change.columns.clone(),
+            primary: self.primary.as_deref().map(moved).transpose()?,
+            indexes: self.indexes.iter().map(index).collect::<Result<_, _>>()?,
+            generations,
+        })
+    }
+
     /// Whether the indexes are over columns that there are, and have ids of their own.
     pub fn check(&self) -> Result<(), &'static str> {
+        if let Some(generations) = &self.generations {
+            generations.check(&self.columns)?;
+        }
         let keys = self.primary.iter().chain(self.indexes.iter().map(|index| &index.key));
         for key in keys {
             self.check_key(key)?;

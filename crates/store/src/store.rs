@@ -1,7 +1,7 @@
 //! The directory of a shard's tables.
 
 use crate::lock::LockTable;
-use crate::memory::MemoryBudget;
+use crate::memory::{MemoryBudget, MemoryUse};
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::table::Table;
 use crate::writer::Writer;
@@ -15,6 +15,8 @@ pub struct Store {
     pub(crate) tables: RwLock<HashMap<TableId, Arc<Table>>>,
     pub(crate) snapshots: Arc<Snapshots>,
     memory: Arc<MemoryBudget>,
+    /// What the rows and the indexes are charged as.
+    pub(crate) charges: (MemoryUse, MemoryUse),
     locks: Arc<LockTable>,
 }
 
@@ -25,7 +27,21 @@ impl Store {
             tables: RwLock::default(),
             snapshots: Snapshots::new(),
             locks: LockTable::new(Arc::clone(&memory)),
+            charges: (MemoryUse::Rows, MemoryUse::Indexes),
             memory,
+        });
+        let writer = Writer::new(Arc::clone(&store));
+        (store, writer)
+    }
+
+    /// An empty store for one session's own tables, under the same budget.
+    pub fn for_session(&self) -> (Arc<Store>, Writer) {
+        let store = Arc::new(Store {
+            tables: RwLock::default(),
+            snapshots: Snapshots::of_one_session(),
+            locks: Arc::clone(&self.locks),
+            charges: (MemoryUse::Temporary, MemoryUse::Temporary),
+            memory: Arc::clone(&self.memory),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -34,6 +50,16 @@ impl Store {
     /// The table as it is now. Keep the handle for a statement; after a DDL on the table, ask again.
     pub fn table(&self, id: TableId) -> Option<Arc<Table>> {
         self.tables.read().get(&id).cloned()
+    }
+
+    /// As [`table`](Self::table), with the columns that a definition of `as_of` says: the newest ones may be known to the store already,
+    /// and not yet to whoever asks. `None` where that has been too long ago.
+    pub fn table_as_of(&self, id: TableId, as_of: Timestamp) -> Option<Arc<Table>> {
+        let table = self.table(id)?;
+        match &table.before {
+            Some(before) if table.created_at > as_of => (before.created_at <= as_of).then(|| before.clone()),
+            _ => Some(table),
+        }
     }
 
     /// All tables, by id.

@@ -30,6 +30,11 @@ pub struct Table {
     /// In the order of [`TableSpec::indexes`].
     pub(crate) indexes: Vec<Arc<Index>>,
     pub(crate) snapshots: Arc<Snapshots>,
+    /// The timestamp that gave the rows other columns, from which on they must be read through another handle. Shared by all
+    /// handles with the same columns.
+    pub(crate) readable_until: Arc<AtomicU64>,
+    /// The handle with the columns before, for whoever comes with a definition from before.
+    pub(crate) before: Option<Arc<Table>>,
 }
 
 /// A definition with its layouts.
@@ -56,7 +61,7 @@ pub(crate) struct Index {
     pub(crate) created_at: Timestamp,
     pub(crate) tree: Arc<Tree>,
     /// No longer kept up: its entries may refer to rows that are gone.
-    pub(crate) is_dropped: AtomicBool,
+    pub(crate) is_dropped: Arc<AtomicBool>,
     statistics: Statistics,
 }
 
@@ -155,11 +160,22 @@ impl Table {
             indexes: spec.indexes.iter().map(index).collect(),
             snapshots,
             shape: Shape::new(spec),
+            readable_until: Table::readable_for_ever(),
+            before: None,
         }
+    }
+
+    pub(crate) fn readable_for_ever() -> Arc<AtomicU64> {
+        Arc::new(AtomicU64::new(u64::MAX))
     }
 
     pub fn id(&self) -> TableId {
         self.shape.spec.id
+    }
+
+    /// A snapshot of the store that the table is in.
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshots.take()
     }
 
     pub fn spec(&self) -> &TableSpec {
@@ -185,12 +201,18 @@ impl Table {
         self.created_at
     }
 
-    /// Since when the index ([`IndexId::PRIMARY`]: the table) can be read. Snapshots before that must not use it.
-    pub fn readable_since(&self, index: IndexId) -> Option<Timestamp> {
-        match index {
-            IndexId::PRIMARY => Some(self.created_at),
-            _ => self.index(index).map(|index| index.created_at),
+    /// Whether a snapshot may read the index ([`IndexId::PRIMARY`]: the table) through this handle: not where it is older than what
+    /// it would read, and not where it shows rows with columns that this handle does not know. Of a local table nobody has an
+    /// older snapshot.
+    pub fn is_readable_at(&self, index: IndexId, snapshot: Timestamp) -> bool {
+        if self.id().is_local() {
+            return true;
         }
+        let since = match index {
+            IndexId::PRIMARY => Some(self.created_at),
+            _ => self.index(index).map(|index| index.created_at.max(self.created_at)),
+        };
+        since.is_some_and(|since| since <= snapshot) && snapshot.0 < self.readable_until.load(Ordering::Acquire)
     }
 
     /// Appends the entry key that the row has in a secondary index, primary key included. Returns whether one of the index's
@@ -409,6 +431,46 @@ impl Table {
 
     // --- inside ---
 
+    /// A handle with other indexes over the same rows.
+    pub(crate) fn redefined(&self, spec: TableSpec, indexes: Vec<Arc<Index>>) -> Table {
+        Table {
+            shape: Shape::new(spec),
+            created_at: self.created_at,
+            counters: Arc::clone(&self.counters),
+            primary: Arc::clone(&self.primary),
+            indexes,
+            snapshots: Arc::clone(&self.snapshots),
+            readable_until: Arc::clone(&self.readable_until),
+            before: self.before.clone(),
+        }
+    }
+
+    /// A handle with wider columns over the same rows, or with others, through which alone snapshots from `ts` on read.
+    pub(crate) fn with_columns(&self, spec: TableSpec, ts: Timestamp) -> Table {
+        self.readable_until.store(ts.0, Ordering::Release);
+        let layouts = spec.indexes.iter().map(|index| spec.index_layout(index));
+        let indexes = self.indexes.iter().zip(layouts);
+        let wider = Table {
+            readable_until: Table::readable_for_ever(),
+            indexes: indexes
+                .map(|(index, layout)| Arc::new(index.with_layout(layout)))
+                .collect(),
+            ..self.redefined(spec, Vec::new())
+        };
+        if wider.spec().generations == self.spec().generations {
+            return wider;
+        }
+        let before = Table {
+            before: None,
+            ..self.redefined(self.spec().clone(), self.indexes.clone())
+        };
+        Table {
+            created_at: ts,
+            before: Some(Arc::new(before)),
+            ..wider
+        }
+    }
+
     /// A snapshot of another store would protect nothing here.
     #[inline]
     fn check(&self, snapshot: &Snapshot) {
@@ -439,8 +501,16 @@ impl Index {
             layout,
             created_at,
             tree,
-            is_dropped: AtomicBool::new(false),
+            is_dropped: Arc::default(),
             statistics: Statistics::default(),
+        }
+    }
+
+    /// The same entries, in a table whose columns have moved.
+    pub(crate) fn with_layout(&self, layout: KeyLayout) -> Index {
+        Index {
+            is_dropped: Arc::clone(&self.is_dropped),
+            ..Index::new(self.id, layout, self.created_at, Arc::clone(&self.tree))
         }
     }
 }

@@ -4,6 +4,7 @@
 //! and on every replica, so decoding is strict: bytes that the encoder would not have written are an error.
 
 use crate::spec::{IndexSpec, TableSpec};
+use types::row::generation::ColumnChange;
 use types::{IndexId, TableId};
 
 /// One change. Keys and rows are in the encodings of `types`; secondary index keys are derived from the row.
@@ -38,6 +39,11 @@ pub enum WriteOp<'a> {
         table: TableId,
         index: IndexId,
     },
+    /// Other columns over the same rows.
+    ChangeColumns {
+        table: TableId,
+        change: Box<ColumnChange>,
+    },
 }
 
 /// Bytes that are not a write set.
@@ -58,6 +64,7 @@ const CREATE_TABLE: u8 = 4;
 const DROP_TABLE: u8 = 5;
 const CREATE_INDEX: u8 = 6;
 const DROP_INDEX: u8 = 7;
+const CHANGE_COLUMNS: u8 = 8;
 
 /// An encoded write set under construction, or complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +138,12 @@ impl WriteSet {
         write_varint(&mut self.bytes, u64::from(index.0));
     }
 
+    pub fn change_columns(&mut self, table: TableId, change: &ColumnChange) {
+        self.begin(CHANGE_COLUMNS, table);
+        let bytes = serde_json::to_vec(change).expect("a change of columns has no map keys that JSON lacks");
+        self.blob(&bytes);
+    }
+
     pub fn push(&mut self, op: &WriteOp<'_>) {
         match op {
             WriteOp::Put { table, key, row } => self.put(*table, key, row),
@@ -140,6 +153,7 @@ impl WriteSet {
             WriteOp::DropTable { table } => self.drop_table(*table),
             WriteOp::CreateIndex { table, index } => self.create_index(*table, index),
             WriteOp::DropIndex { table, index } => self.drop_index(*table, *index),
+            WriteOp::ChangeColumns { table, change } => self.change_columns(*table, change),
         }
     }
 
@@ -171,9 +185,12 @@ impl<'a> WriteOps<'a> {
         }
     }
 
-    /// Whether all of it can be read.
+    /// Whether all of it can be read. Gives way, however long it is.
     pub fn check(bytes: &'a [u8]) -> Result<(), WriteSetError> {
-        WriteOps::decode(bytes)?.try_for_each(|op| op.map(drop))
+        WriteOps::decode(bytes)?.try_for_each(|op| {
+            governor::pause();
+            op.map(drop)
+        })
     }
 
     /// All operations, or the first error.
@@ -227,6 +244,11 @@ impl<'a> WriteOps<'a> {
                     table,
                     index: IndexId(index),
                 }
+            }
+            CHANGE_COLUMNS => {
+                let change = serde_json::from_slice(self.blob()?);
+                let change = change.map_err(|_| self.malformed("unreadable change of columns", start))?;
+                WriteOp::ChangeColumns { table, change }
             }
             _ => return Err(self.malformed("unknown operation", start)),
         })

@@ -13,6 +13,7 @@ use store::{
     ApplyError, CheckError, Cursor, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Store, TableSpec,
     WriteOps, WriteSet, Writer,
 };
+use types::row::generation::{ColumnChange, ColumnSource, Generations};
 use types::{IndexId, SqlType, TableId, Timestamp, Value};
 
 /// A step of a transaction; numbers are taken modulo what there is.
@@ -50,6 +51,11 @@ enum Step {
         table: u32,
         index: u16,
     },
+    /// Other columns: by the number that says which.
+    Columns {
+        table: u32,
+        change: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -62,6 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (table.clone(), 0..20_i64).prop_map(|(table, id)| Step::Delete { table, id }),
         1 => (table.clone(), 0..1000_u64).prop_map(|(table, next)| Step::Advance { table, next }),
         2 => (table.clone(), 0..4_u16, 0..4_u16).prop_map(|(table, index, column)| Step::Index { table, index, column }),
+        2 => (table.clone(), 0..5_usize).prop_map(|(table, change)| Step::Columns { table, change }),
         1 => (table, 0..4_u16).prop_map(|(table, index)| Step::Unindex { table, index }),
     ]
 }
@@ -76,11 +83,33 @@ fn spec(id: TableId, shape: usize) -> TableSpec {
         ],
     };
     TableSpec {
+        generations: (shape == 0).then(Generations::default),
         id,
         columns,
         primary: Some(vec![KeyColumn::ascending(0)]),
         indexes: Vec::new(),
     }
+}
+
+/// Wider, one more, in another order, one less; and one that never fits.
+fn column_change(change: usize) -> ColumnChange {
+    let (id, text) = (SqlType::bigint().not_null(), SqlType::varbinary(20_000));
+    let added = SqlType::varbinary(10);
+    let value = ColumnSource::added(&added, &Value::bytes(b"added"));
+    let (columns, sources) = match change {
+        0 => (
+            vec![id, SqlType::varbinary(30_000)],
+            vec![ColumnSource::Stored(0), ColumnSource::Stored(1)],
+        ),
+        1 => (
+            vec![id, text, added],
+            vec![ColumnSource::Stored(0), ColumnSource::Stored(1), value],
+        ),
+        2 => (vec![text, id], vec![ColumnSource::Stored(1), ColumnSource::Stored(0)]),
+        3 => (vec![id], vec![ColumnSource::Stored(0)]),
+        _ => (vec![id, text], vec![ColumnSource::Stored(0), ColumnSource::Stored(7)]),
+    };
+    ColumnChange { columns, sources }
 }
 
 fn encode(steps: &[Step]) -> WriteSet {
@@ -131,6 +160,7 @@ fn encode(steps: &[Step]) -> WriteSet {
                 },
             ),
             Step::Unindex { table, index } => set.drop_index(TableId(table), IndexId(index)),
+            Step::Columns { table, change } => set.change_columns(TableId(table), &column_change(change)),
         }
     }
     set
@@ -148,6 +178,7 @@ fn contents(store: &Arc<Store>) -> Contents {
             let mut cursor = Cursor::forward(KeyRange::all());
             while !cursor.is_finished() {
                 table.scan(index, &mut cursor, &snapshot, 100, |entry| {
+                    table.row_layout().decode(entry.row());
                     found.push((entry.key().to_vec(), entry.row().to_vec()));
                     ControlFlow::Continue(())
                 });

@@ -19,6 +19,7 @@ const TABLE: TableId = TableId(1);
 fn spec() -> TableSpec {
     let text = SqlType::varchar(20, CollationId::DEFAULT);
     TableSpec {
+        generations: None,
         id: TABLE,
         columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), text],
         primary: Some(vec![KeyColumn::ascending(0)]),
@@ -154,7 +155,7 @@ impl Tested {
         }
         let indexes = table.spec().indexes.iter().map(|index| index.id);
         for index in indexes.chain([IndexId::PRIMARY]) {
-            if table.readable_since(index).unwrap() > snapshot.timestamp() {
+            if !table.is_readable_at(index, snapshot.timestamp()) {
                 continue;
             }
             let mut expected: Vec<_> = rows

@@ -24,6 +24,7 @@ struct Bank {
 impl Bank {
     fn spec() -> TableSpec {
         TableSpec {
+            generations: None,
             id: TABLE,
             columns: vec![SqlType::bigint().not_null(), SqlType::bigint().not_null()],
             primary: Some(vec![KeyColumn::ascending(0)]),

@@ -24,6 +24,7 @@
 //!   then read as newly as possible: strict two-phase locking.
 
 mod commit;
+mod local;
 mod lock;
 mod overlay;
 mod read;
@@ -31,6 +32,7 @@ mod settle;
 mod write;
 
 pub use commit::Participant;
+pub use local::LocalChanges;
 pub use settle::{Settled, StatementScope};
 
 use env::failpoints;
@@ -137,6 +139,8 @@ pub struct Transaction {
     participant: Arc<dyn Participant>,
     options: Options,
     snapshot: RefCell<Option<Snapshot>>,
+    /// Of the session's own tables, which nobody else changes.
+    local_snapshot: RefCell<Option<Snapshot>>,
     /// The next read takes a new snapshot.
     is_snapshot_old: Cell<bool>,
     /// Of the running statement, where it may run again.
@@ -159,6 +163,7 @@ impl Transaction {
             participant,
             options,
             snapshot: RefCell::new(None),
+            local_snapshot: RefCell::new(None),
             is_snapshot_old: Cell::new(false),
             settling: None,
             set_aside: None,
@@ -187,7 +192,7 @@ impl Transaction {
         self.locks.count()
     }
 
-    /// Whether a commit would change anything.
+    /// Whether a commit would change anything; of local tables see [`has_local_changes`](Self::has_local_changes).
     pub fn has_writes(&self) -> bool {
         !self.overlay.is_empty()
     }
@@ -238,9 +243,18 @@ impl Transaction {
 
     /// Refuses a table or an index that is newer than the snapshot, and so lacks what the snapshot would have to see.
     pub fn check_readable(&self, table: &Table, index: IndexId) -> Result<(), TransactionError> {
-        match table.readable_since(index) {
-            Some(since) if since <= self.snapshot() => Ok(()),
-            _ => Err(TransactionError::DefinitionChanged(table.id())),
+        match table.is_readable_at(index, self.snapshot()) {
+            true => Ok(()),
+            false => Err(TransactionError::DefinitionChanged(table.id())),
+        }
+    }
+
+    /// What a read of the table reads at.
+    #[inline]
+    fn reading(&self, table: &Table) -> Ref<'_, Snapshot> {
+        match table.id().is_local() {
+            true => self.reading_local(table),
+            false => self.reading_at(),
         }
     }
 

@@ -9,9 +9,8 @@ use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Tabl
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
 
 impl Transaction {
-    /// Locks a table. Every statement takes [`LockMode::IntentionShared`] on the tables it reads and
-    /// [`LockMode::IntentionExclusive`] on those it changes, which keeps DDL ([`LockMode::Exclusive`]) out until the
-    /// transaction ends.
+    /// Locks the rows of a table. Who changes some of them takes [`LockMode::IntentionExclusive`] before, so that others can keep them as
+    /// they are with one lock.
     pub fn lock_table(
         &mut self,
         table: TableId,
@@ -19,6 +18,17 @@ impl Transaction {
         policy: LockPolicy,
     ) -> Result<Progress, TransactionError> {
         self.lock(LockKey::Table(table), mode, policy)
+    }
+
+    /// Locks what a table, or a name, means. Every statement of a transaction takes [`LockMode::IntentionShared`] on the definitions of the
+    /// tables it reads and [`LockMode::IntentionExclusive`] of those it changes, which keeps DDL ([`LockMode::Exclusive`]) out until the
+    /// transaction ends. It is taken before the statement looks at a row, and says nothing of rows: no snapshot gets too old by it.
+    pub fn lock_definition(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Progress, TransactionError> {
+        match self.locks.lock(key, mode) {
+            LockOutcome::Granted => Ok(Progress::Done),
+            LockOutcome::Wait(wait) => Ok(Progress::Wait(wait)),
+            LockOutcome::Deadlock => Err(TransactionError::Deadlock),
+        }
     }
 
     /// Locks a row for a locking read (FOR SHARE, FOR UPDATE), found by a scan or known by its key (an absent one too), and checks that
@@ -64,6 +74,7 @@ impl Transaction {
     pub fn lock_found(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
         let progress = self.lock_row(table, key, LockMode::Exclusive, LockPolicy::Wait)?;
         if let Progress::Done = progress
+            && !table.id().is_local()
             && self.overlay.row(table.id(), key).is_none()
             && self.found_at().is_some_and(|snapshot| is_newer(table, key, snapshot))
             && !self.note_newer(table.id())
@@ -98,7 +109,7 @@ impl Transaction {
     /// Whether somebody else has changed the locked row since the snapshot, and that matters.
     fn has_changed(&self, table: &Table, key: &[u8]) -> bool {
         // What the transaction has changed itself has been locked, and checked, since.
-        if !self.must_be_unchanged() || self.overlay.row(table.id(), key).is_some() {
+        if !self.is_held_to_snapshot(table) || self.overlay.row(table.id(), key).is_some() {
             return false;
         }
         let snapshot = self.snapshot.borrow();
@@ -110,12 +121,20 @@ impl Transaction {
         self.options.isolation == Isolation::RepeatableRead && self.options.write_rule == WriteRule::FirstCommitterWins
     }
 
+    /// As [`must_be_unchanged`](Self::must_be_unchanged), of one table. Nobody else changes a local one.
+    pub(super) fn is_held_to_snapshot(&self, table: &Table) -> bool {
+        self.must_be_unchanged() && !table.id().is_local()
+    }
+
     pub(super) fn lock(
         &mut self,
         key: LockKey<'_>,
         mode: LockMode,
         policy: LockPolicy,
     ) -> Result<Progress, TransactionError> {
+        if key.table().is_some_and(TableId::is_local) {
+            return Ok(Progress::Done);
+        }
         if self.locks.count() % LOCKS_PER_MEMORY_CHECK == LOCKS_PER_MEMORY_CHECK - 1 {
             self.check_memory()?;
         }

@@ -8,7 +8,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+
+use governor::stepwise::Stepwise;
 use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, WriteSet};
+use types::row::generation::ColumnChange;
 
 /// A row as the transaction left it; `None`: deleted.
 pub(super) type OwnRow = Option<Box<[u8]>>;
@@ -25,7 +28,7 @@ pub(super) struct Overlay {
     tables: Vec<TableChanges>,
     definitions: Vec<Definition>,
     auto_increments: Vec<(TableId, u64)>,
-    history: Vec<Undo>,
+    history: Stepwise<Vec<Undo>>,
     /// What this takes, and what the store will grow by.
     bytes: usize,
 }
@@ -36,6 +39,7 @@ enum Definition {
     DropTable(TableId),
     CreateIndex(TableId, Box<IndexSpec>),
     DropIndex(TableId, IndexId),
+    ChangeColumns(TableId, Box<ColumnChange>),
     AdvanceAutoIncrement(TableId, u64),
 }
 
@@ -54,20 +58,35 @@ enum Undo {
 /// What a transaction has changed in one table.
 pub(super) struct TableChanges {
     id: TableId,
-    rows: BTreeMap<Box<[u8]>, OwnRow>,
+    rows: Stepwise<BTreeMap<Box<[u8]>, OwnRow>>,
     /// For the indexes in use: the entries of the changed rows. The value is the primary key.
     entries: RefCell<Vec<(IndexId, Arc<Entries>)>>,
+    /// Its part of the overlay's.
+    bytes: usize,
 }
 
-pub(super) type Entries = BTreeMap<Box<[u8]>, Box<[u8]>>;
+/// What a transaction has changed in a local table, out of its overlay.
+pub(super) struct LocalTable {
+    pub(super) id: TableId,
+    pub(super) rows: Stepwise<BTreeMap<Box<[u8]>, OwnRow>>,
+    pub(super) bytes: usize,
+}
+
+pub(super) type Entries = Stepwise<BTreeMap<Box<[u8]>, Box<[u8]>>>;
 
 impl Overlay {
     pub(super) fn is_empty(&self) -> bool {
         self.changed_rows() == 0 && self.definitions.is_empty()
     }
 
+    /// Of local tables there are none.
     pub(super) fn changed_rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows.len()).sum()
+        self.shard_tables().map(|table| table.rows.len()).sum()
+    }
+
+    /// The tables whose changes the log gets.
+    fn shard_tables(&self) -> impl Iterator<Item = &TableChanges> {
+        self.tables.iter().filter(|table| !table.id.is_local())
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -104,6 +123,7 @@ impl Overlay {
                 self.tables.push(TableChanges::new(table.id()));
                 self.tables.len() - 1
             });
+        self.tables[at].bytes += bytes;
         let before = self.tables[at].set(Some(table), key, Some(row.map(Box::from)));
         if keeps_history {
             self.history.push(Undo::Row {
@@ -133,6 +153,10 @@ impl Overlay {
         self.define(Definition::DropIndex(table, index));
     }
 
+    pub(super) fn change_columns(&mut self, table: TableId, change: ColumnChange) {
+        self.define(Definition::ChangeColumns(table, Box::new(change)));
+    }
+
     pub(super) fn set_auto_increment(&mut self, table: TableId, next: u64) {
         self.define(Definition::AdvanceAutoIncrement(table, next));
     }
@@ -158,11 +182,12 @@ impl Overlay {
     }
 
     pub(super) fn forget_history(&mut self) {
-        self.history = Vec::new();
+        self.history = Stepwise::default();
     }
 
     pub(super) fn undo_to(&mut self, place: usize) {
         while self.history.len() > place {
+            governor::pause();
             match self.history.pop().expect("longer than the place") {
                 Undo::Row {
                     table,
@@ -171,6 +196,7 @@ impl Overlay {
                     bytes,
                 } => {
                     self.tables[table].set(None, &key, before);
+                    self.tables[table].bytes -= bytes;
                     self.bytes -= bytes;
                 }
                 Undo::Definition => {
@@ -180,10 +206,38 @@ impl Overlay {
         }
     }
 
-    /// All changes as the log has them: definitions first, then rows in key order.
+    // --- local tables ---
+
+    pub(super) fn has_local_rows(&self) -> bool {
+        self.tables
+            .iter()
+            .any(|table| table.id.is_local() && !table.rows.is_empty())
+    }
+
+    /// Takes the changes of local tables out. Nothing can be undone after that.
+    pub(super) fn take_local(&mut self) -> Vec<LocalTable> {
+        self.forget_history();
+        let tables = std::mem::take(&mut self.tables).into_iter();
+        let local: Vec<TableChanges>;
+        (local, self.tables) = tables.partition(|table| table.id.is_local());
+        self.bytes -= local.iter().map(|table| table.bytes).sum::<usize>();
+        local
+            .into_iter()
+            .map(|table| LocalTable {
+                id: table.id,
+                rows: table.rows,
+                bytes: table.bytes,
+            })
+            .collect()
+    }
+
+    /// All changes as the log has them, local tables aside: definitions first, then rows in key order. Gives way, however many they are.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let rows = self.tables.iter().flat_map(|table| table.rows.iter());
-        let bytes = rows.map(|(key, row)| 16 + key.len() + row.as_ref().map_or(0, |row| row.len()));
+        let rows = self.shard_tables().flat_map(|table| table.rows.iter());
+        let bytes = rows.map(|(key, row)| {
+            governor::pause();
+            16 + key.len() + row.as_ref().map_or(0, |row| row.len())
+        });
         let mut set = WriteSet::with_capacity(bytes.sum());
         for definition in &self.definitions {
             match definition {
@@ -191,11 +245,13 @@ impl Overlay {
                 Definition::DropTable(table) => set.drop_table(*table),
                 Definition::CreateIndex(table, index) => set.create_index(*table, index),
                 Definition::DropIndex(table, index) => set.drop_index(*table, *index),
+                Definition::ChangeColumns(table, change) => set.change_columns(*table, change),
                 Definition::AdvanceAutoIncrement(table, next) => set.advance_auto_increment(*table, *next),
             }
         }
-        for table in &self.tables {
-            for (key, row) in &table.rows {
+        for table in self.shard_tables() {
+            for (key, row) in table.rows.iter() {
+                governor::pause();
                 if failpoints::goes_wrong("commit.row") {
                     continue;
                 }
@@ -216,8 +272,9 @@ impl TableChanges {
     fn new(id: TableId) -> TableChanges {
         TableChanges {
             id,
-            rows: BTreeMap::new(),
+            rows: Stepwise::default(),
             entries: RefCell::default(),
+            bytes: 0,
         }
     }
 
@@ -283,12 +340,14 @@ impl TableChanges {
 
     fn make_entries(&self, table: &Table, index: IndexId) -> Entries {
         let rows = self.rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
-        rows.map(|(key, row)| {
-            let mut entry_key = Vec::new();
-            table.index_key(index, row, key, &mut entry_key);
-            (entry_key.into(), key.clone())
-        })
-        .collect()
+        let entries: BTreeMap<_, _> = rows
+            .map(|(key, row)| {
+                let mut entry_key = Vec::new();
+                table.index_key(index, row, key, &mut entry_key);
+                (entry_key.into(), key.clone())
+            })
+            .collect();
+        entries.into()
     }
 }
 

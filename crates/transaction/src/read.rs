@@ -13,7 +13,7 @@ impl Transaction {
     #[inline]
     pub fn get<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
         // The first read fixes the snapshot, also if it finds what the transaction has written itself.
-        let snapshot = self.reading_at();
+        let snapshot = self.reading(table);
         match self.overlay.row(table.id(), key) {
             Some(own) if !failpoints::goes_wrong("overlay") => own.as_deref().map(read),
             _ => table.get(key, &snapshot, read),
@@ -22,7 +22,7 @@ impl Transaction {
 
     /// The row as the snapshot shows it, where locking reads are held against a snapshot that may be out of date for this table.
     pub fn get_superseded<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        if !self.must_be_unchanged() || self.overlay.row(table.id(), key).is_some() {
+        if !self.is_held_to_snapshot(table) || self.overlay.row(table.id(), key).is_some() {
             return None;
         }
         let snapshot = self.snapshot.borrow();
@@ -55,7 +55,7 @@ impl Transaction {
         if failpoints::goes_wrong("snapshot.statement") {
             self.is_snapshot_old.set(true);
         }
-        self.scan_at(&self.reading_at(), table, index, cursor, most, visit);
+        self.scan_at(&self.reading(table), table, index, cursor, most, visit);
     }
 
     /// As [`scan`](Self::scan), of the newest committed rows. Nothing keeps these from changing before they are locked: then look at
@@ -68,7 +68,7 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
-        self.scan_at(&self.store().snapshot(), table, index, cursor, most, visit);
+        self.scan_at(&table.snapshot(), table, index, cursor, most, visit);
     }
 
     /// As [`scan`](Self::scan), how locking reads and writes find the rows to lock. Where they are held against the snapshot, it shows
@@ -82,7 +82,7 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
-        if !self.must_be_unchanged() {
+        if !self.is_held_to_snapshot(table) {
             return self.scan_newest(table, index, cursor, most, visit);
         }
         let snapshot = self.reading_at();
@@ -183,7 +183,7 @@ impl Transaction {
     /// [`scan`](Self::scan).
     pub fn count(&self, table: &Table, index: IndexId, cursor: &mut Cursor, most: usize) -> usize {
         if self.overlay.table(table.id()).is_none() {
-            return table.count(index, cursor, &self.reading_at(), most);
+            return table.count(index, cursor, &self.reading(table), most);
         }
         let mut count = 0;
         self.scan(table, index, cursor, most, |_| {

@@ -130,6 +130,7 @@ impl Transaction {
         if let Some(settling) = &mut self.settling
             && settling.scope == StatementScope::InTransaction
             && settling.sets_snapshot
+            && !table.id().is_local()
             && !settling.read.iter().any(|known| known.id() == table.id())
         {
             settling.read.push(Arc::clone(table));
@@ -210,7 +211,7 @@ impl Transaction {
             && self.snapshot.get_mut().is_some()
         {
             settling.has_late_lock = true;
-            settling.note_table(table_of(key));
+            key.table().into_iter().for_each(|table| settling.note_table(table));
         }
     }
 
@@ -223,7 +224,7 @@ impl Transaction {
         };
         if has_read {
             settling.is_stale = true;
-            settling.note_table(table_of(key));
+            key.table().into_iter().for_each(|table| settling.note_table(table));
         }
     }
 
@@ -263,11 +264,5 @@ impl Settling {
             read: Vec::new(),
             locked: Vec::new(),
         }
-    }
-}
-
-fn table_of(key: LockKey<'_>) -> TableId {
-    match key {
-        LockKey::Table(table) | LockKey::Key(table, ..) => table,
     }
 }

@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
 };
+use types::row::generation::ColumnChange;
 
 /// How many entries under one unique key are looked at in one go; all but one of them are dead.
 const CHUNK: usize = 64;
@@ -92,7 +93,7 @@ impl Transaction {
     /// the last.
     pub fn take_auto_increments(&mut self, table: &Table, count: u64, step: u64, offset: u64) -> Range<u64> {
         let (first, end) = table.take_auto_increments(count, step, offset);
-        self.overlay.advance_auto_increment(table.id(), end);
+        self.note_taken(table, end);
         first..end
     }
 
@@ -102,7 +103,14 @@ impl Transaction {
         if next > table.next_auto_increment() {
             table.raise_auto_increment(next);
         }
-        self.overlay.advance_auto_increment(table.id(), next);
+        self.note_taken(table, next);
+    }
+
+    /// The log has to know, so that a restart goes on behind them.
+    fn note_taken(&mut self, table: &Table, next: u64) {
+        if !table.id().is_local() {
+            self.overlay.advance_auto_increment(table.id(), next);
+        }
     }
 
     /// `ALTER TABLE … AUTO_INCREMENT = n`, and the counter of a rebuilt table: the next id is at least `next`.
@@ -134,6 +142,11 @@ impl Transaction {
 
     pub fn drop_index(&mut self, table: TableId, index: IndexId) {
         self.overlay.drop_index(table, index);
+    }
+
+    /// Gives the table other columns at commit, over the same rows.
+    pub fn change_columns(&mut self, table: TableId, change: ColumnChange) {
+        self.overlay.change_columns(table, change);
     }
 
     // --- inside ---
@@ -227,7 +240,7 @@ impl Transaction {
                 return Some(existing.to_vec());
             }
         }
-        let newest = self.store().snapshot();
+        let newest = table.snapshot();
         let mut existing = None;
         let mut cursor = Cursor::forward(range);
         while !cursor.is_finished() && existing.is_none() {

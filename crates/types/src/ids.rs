@@ -39,6 +39,16 @@ id!(
     ShardId(u32)
 );
 
+impl TableId {
+    /// Ids from here on are of local tables; those of the catalog do not come so far.
+    pub const FIRST_LOCAL: TableId = TableId(1 << 31);
+
+    /// Whether the table is a session's own, and so never in a log.
+    pub fn is_local(self) -> bool {
+        self >= TableId::FIRST_LOCAL
+    }
+}
+
 impl IndexId {
     pub const PRIMARY: IndexId = IndexId(0);
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::sync::mpsc;
@@ -126,6 +126,11 @@ impl Server {
 
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// What it writes to its standard error.
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     /// SIGTERM, and its end with success within the limit.

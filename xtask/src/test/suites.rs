@@ -76,13 +76,7 @@ pub const SUITES: &[Suite] = &[
         with_server: true,
         server_flags: &[],
         time_limit: minutes(5),
-        command: |context| {
-            // The address is known to the suite's environment only once the server runs.
-            let mut command = Command::new("sh");
-            command.args(["-c", SQL]);
-            command.arg(env!("CARGO")).current_dir(&context.root);
-            Ok(command)
-        },
+        command: |context| Ok(shell_suite(context, SQL)),
     },
     Suite {
         name: "schedules",
@@ -91,10 +85,19 @@ pub const SUITES: &[Suite] = &[
         with_server: true,
         server_flags: &[],
         time_limit: minutes(5),
+        command: |context| Ok(shell_suite(context, SCHEDULES)),
+    },
+    Suite {
+        name: "rights",
+        about: "a statement of every kind under every privilege and scope, held to MySQL's recorded answers (tests/rights)",
+        needs: &[],
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(30),
         command: |context| {
             // The address is known to the suite's environment only once the server runs.
             let mut command = Command::new("sh");
-            command.args(["-c", SCHEDULES]);
+            command.args(["-c", RIGHTS]);
             command.arg(env!("CARGO")).current_dir(&context.root);
             Ok(command)
         },
@@ -253,10 +256,8 @@ pub const SUITES: &[Suite] = &[
         time_limit: minutes(10),
         command: |context| {
             // The example is the lab as a process of its own. The nodes, which watch the processor, have the machine to themselves.
-            let mut lab = Command::new("sh");
-            lab.args(["-c", LAB]).arg(env!("CARGO"));
-            lab.env("LAB_TEST_LATSDB", context.server_binary())
-                .current_dir(&context.root);
+            let mut lab = shell_suite(context, LAB);
+            lab.env("LAB_TEST_LATSDB", context.server_binary());
             Ok(lab)
         },
     },
@@ -360,6 +361,9 @@ const SQL: &str = "
 const SCHEDULES: &str =
     "exec \"$0\" run --quiet --package schedules -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\"";
 
+const RIGHTS: &str =
+    "exec \"$0\" run --quiet --package sqltest --bin rights -- --addr \"$DB_HOST:$DB_PORT\" --user \"$DB_USER\"";
+
 const HISTORIES: &str = "\"$0\" \"$@\" planted && exec \"$0\" \"$@\" run --round 250 --transactions \"$TRANSACTIONS\" --seconds \"$SECONDS_MAX\"";
 
 const LAB: &str = "
@@ -368,6 +372,13 @@ const LAB: &str = "
     \"$0\" test --quiet --package lab-host --test five_nodes -- --ignored
     five_nodes=$?
     exit $((end_to_end | five_nodes))";
+
+/// The script finds cargo in `$0`, and the server's address in the suite's environment, where it stands once the server runs.
+fn shell_suite(context: &Context, script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO")]).current_dir(&context.root);
+    command
+}
 
 fn python_suite(context: &Context, file: &str) -> Result<Command> {
     let mut python = tools::python(context)?;

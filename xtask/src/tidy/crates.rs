@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
     &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
     &["catalog", "transaction", "sql-api", "lab"],
+    &["sql-expr"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],

@@ -1,7 +1,7 @@
 //! A backend without a database: what the front needs to show everything it does, and nothing more.
 //!
 //! Statements are words: `rows N LEN` answers N rows with a text of LEN bytes, `sleep MS` waits interruptibly, `commit MS`
-//! waits uninterruptibly, `busy MS` works in chunks, `limited MS` sleeps until a time limit, `release` ends the session, `fail`, `fail_after N`, `panic`, `types`. What begins with `select`
+//! waits uninterruptibly, `busy MS` works in chunks, `limited MS` sleeps until a time limit, `release` ends the session, `fail`, `fail_after N`, `panic`, `panic twice`, `load N`, `types`. What begins with `select`
 //! answers like sysbench's tables; anything else is OK. Prepared statements echo their parameters if they say `echo`.
 
 use std::sync::Arc;
@@ -119,6 +119,7 @@ impl Backend for Canned {
             statements: Vec::new(),
             cursor_left: 0,
             ends: false,
+            recovers: true,
             registry: self.registry.clone(),
             wait_timeout_seconds: self.wait_timeout_seconds,
             max_allowed_packet: self.max_allowed_packet,
@@ -133,6 +134,7 @@ struct CannedSession {
     statements: Vec<String>,
     cursor_left: usize,
     ends: bool,
+    recovers: bool,
     registry: Arc<Registry>,
     wait_timeout_seconds: u64,
     max_allowed_packet: u64,
@@ -209,7 +211,19 @@ impl CannedSession {
             }
             Some("release") => self.ends = true,
             Some("fail") => return Err(ErrorKind::DivisionByZero.into()),
-            Some("panic") => panic!("asked to"),
+            Some("panic") => {
+                self.recovers = words.get(1) != Some(&"twice");
+                panic!("asked to")
+            }
+            // A panic at the n-th packet of a file.
+            Some("load") => {
+                let mut left = number(1);
+                sink.receive_file("file", host, &mut |_| {
+                    left -= 1;
+                    assert!(left > 0, "asked to");
+                    Ok(())
+                })?;
+            }
             Some("kill") => {
                 let (what, id) = if words[1] == "query" {
                     (Kill::Query, number(2))
@@ -385,6 +399,10 @@ impl Session for CannedSession {
         }
         self.database = Some(name.into());
         Ok(())
+    }
+
+    fn recover(&mut self) {
+        assert!(self.recovers, "asked to");
     }
 
     fn reset(&mut self) {

@@ -2,9 +2,9 @@
 
 use env::SeededRandom;
 
-use super::{Findings, Workload, below, numbers, once_in};
+use super::{Findings, Workload, below, mostly_commit, numbers, once_in};
 use crate::Level;
-use crate::session::{End, Outcome, Session, Stop};
+use crate::session::{Outcome, Session, Stop};
 
 const ACCOUNTS: u32 = 6;
 const OPENING: i64 = 100;
@@ -108,11 +108,7 @@ impl Workload for Bank {
                     session.change("ROLLBACK TO SAVEPOINT s")?;
                 }
             }
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })
     }
 

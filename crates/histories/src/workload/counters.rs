@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use env::SeededRandom;
 
-use super::{Workload, below, locked, once_in};
-use crate::session::{End, Outcome, Session, Stop};
+use super::{Workload, below, locked, mostly_commit, once_in};
+use crate::session::{Outcome, Session, Stop};
 
 const COUNTERS: u32 = 3;
 
@@ -39,11 +39,7 @@ impl Workload for Counters {
             let next = session.number(&read)?.unwrap_or_default() + 1;
             number = Some(next);
             session.change(&format!("UPDATE counters SET n = {next} WHERE {column} = {id}"))?;
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })?;
         if let Some(number) = number {
             locked(&self.taken).entry(id).or_default().push((number, outcome));

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use env::SeededRandom;
 
-use super::{Workload, below, locked, once_in};
+use super::{Workload, below, locked, mostly_commit, once_in};
 use crate::history::{History, Objects, Op, Read, Transaction};
-use crate::session::{End, Outcome, Rows, Session, Stop};
+use crate::session::{Outcome, Rows, Session, Stop};
 
 /// Keys in use at a time.
 const WINDOW: u32 = 5;
@@ -172,11 +172,7 @@ impl Workload for Items {
                     _ => self.try_and_undo(session, random)?,
                 }
             }
-            Ok(if once_in(random, 12) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         });
         let outcome = ended.clone().unwrap_or(Outcome::Unknown);
         let end = match outcome {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use env::SeededRandom;
 
-use super::{Findings, Workload, below, locked, numbers, once_in};
+use super::{Findings, Workload, below, locked, mostly_commit, numbers, once_in};
 use crate::session::{End, Outcome, Session, Stop};
 
 /// Few names, so that they meet.
@@ -17,6 +17,14 @@ pub struct UniqueKeys {
     last_id: AtomicU32,
     /// By id: how its insertion has ended. Rows with an odd id are never removed.
     inserted: Mutex<HashMap<u32, Outcome>>,
+}
+
+impl UniqueKeys {
+    /// An id that nobody else gets, of a row that may be removed.
+    fn next_even_id(&self) -> u32 {
+        let first = 1 + self.last_id.fetch_add(2, Relaxed);
+        first + first % 2
+    }
 }
 
 impl Workload for UniqueKeys {
@@ -50,7 +58,7 @@ impl Workload for UniqueKeys {
                     5 => session.change(&format!("DELETE FROM named WHERE name = {name}")),
                     6 => session.change(&format!(
                         "INSERT INTO named VALUES ({}, {name}, {k}) ON DUPLICATE KEY UPDATE k = {k}",
-                        2 + 2 * self.last_id.fetch_add(2, Relaxed).div_ceil(2)
+                        self.next_even_id()
                     )),
                     _ => session.change(&format!("DELETE FROM named WHERE id = {id} AND id % 2 = 0")),
                 };
@@ -60,11 +68,7 @@ impl Workload for UniqueKeys {
                     other => drop(other?),
                 }
             }
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })?;
         locked(&self.inserted).extend(ids.into_iter().map(|id| (id, outcome)));
         Ok(outcome)
@@ -177,11 +181,7 @@ impl Workload for ForeignKeys {
                     other => drop(other?),
                 }
             }
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use env::SeededRandom;
 
-use crate::session::{Outcome, Rows, Session, Stop};
+use crate::session::{End, Outcome, Rows, Session, Stop};
 
 pub use bank::Bank;
 pub use counters::Counters;
@@ -53,6 +53,14 @@ pub const WORKLOADS: [(&str, Make); 10] = [
 /// A random number from 0 to below the limit.
 fn below(random: &SeededRandom, limit: u32) -> u32 {
     random.below(u64::from(limit)) as u32
+}
+
+/// How a transaction ends: one in ten takes everything back.
+fn mostly_commit(random: &SeededRandom) -> End {
+    match once_in(random, 10) {
+        true => End::RollBack,
+        false => End::Commit,
+    }
 }
 
 /// True once in so many times.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use env::SeededRandom;
 
-use super::{Findings, Workload, below, numbers, once_in};
+use super::{Findings, Workload, below, mostly_commit, numbers, once_in};
 use crate::Level;
 use crate::session::{End, Outcome, Session, Stop};
 
@@ -97,11 +97,7 @@ impl Workload for Pairs {
                 true => self.look(session, random)?,
                 false => self.change(session, random)?,
             }
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use env::SeededRandom;
 
-use super::{Workload, locked, numbers, once_in};
+use super::{Workload, locked, mostly_commit, numbers, once_in};
 use crate::session::{End, Outcome, Session, Stop};
 
 #[derive(Default)]
@@ -25,11 +25,7 @@ impl Queue {
         let rows: Vec<String> = jobs.iter().map(|job| format!("({job}, 0)")).collect();
         let outcome = session.transact(|session| {
             session.change(&format!("INSERT INTO jobs (job, state) VALUES {}", rows.join(", ")))?;
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })?;
         locked(&self.added).extend(jobs.into_iter().map(|job| (job, outcome)));
         Ok(outcome)
@@ -50,11 +46,7 @@ impl Queue {
                 false => format!("UPDATE jobs SET state = 1 WHERE id = {id}"),
             })?;
             session.change(&format!("INSERT INTO done VALUES ({found})"))?;
-            Ok(if once_in(random, 10) {
-                End::RollBack
-            } else {
-                End::Commit
-            })
+            Ok(mostly_commit(random))
         })?;
         if let Some(job) = job {
             locked(&self.taken).entry(job).or_default().push(outcome);

@@ -16,7 +16,7 @@ use crate::error::{DriverError, Refusal};
 use crate::target::resolve;
 
 /// The longest stay elsewhere, in multiples of the first: a server may take connections and be of no use.
-const STAY_MOST: i64 = 32;
+const STAY_MAX: i64 = 32;
 
 /// When a connection looks for its replacement first: connections take turns.
 pub(super) fn first_replacement(shared: &Shared, connection: usize) -> i64 {
@@ -53,7 +53,7 @@ impl Worker<'_> {
             .is_ok_and(|home| home == server)
         {
             let first = nanos(survive.spread_after);
-            slot.stay = (slot.stay * 2).clamp(first, first * STAY_MOST);
+            slot.stay = (slot.stay * 2).clamp(first, first * STAY_MAX);
             slot.replace_at = now + slot.stay;
         }
         let transaction = slot.state != State::Idle;

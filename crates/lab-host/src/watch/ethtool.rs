@@ -19,7 +19,7 @@ const GET_SET_SIZE: u32 = 0x37;
 const STATISTICS_SET: u32 = 1;
 const NAME_BYTES: usize = 32;
 /// Drivers have hundreds; one that claims more is not believed.
-const MOST: usize = 16_384;
+const COUNT_MAX: usize = 16_384;
 
 /// The counters of allowances, per interface their places in the driver's list.
 #[derive(Debug, Default)]
@@ -111,7 +111,7 @@ fn count(socket: &UdpSocket, interface: &str) -> io::Result<usize> {
     } else {
         first_u32(buffer[2]) as usize
     };
-    if count > MOST {
+    if count > COUNT_MAX {
         return Err(io::ErrorKind::InvalidData.into());
     }
     Ok(count)

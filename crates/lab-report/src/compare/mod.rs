@@ -26,7 +26,7 @@ pub enum Unlike {
 }
 
 /// More series than letters would be.
-const MOST: usize = 26;
+const COUNT_MAX: usize = 26;
 /// Columns of a terminal.
 const WIDTH: usize = 110;
 
@@ -58,9 +58,9 @@ pub fn compare(folders: &[&Path], unlike: Unlike) -> Result<Comparison, ReportEr
     if folders.is_empty() {
         return Err(ReportError::TooFew("no folder was given".into()));
     }
-    if folders.len() > MOST {
+    if folders.len() > COUNT_MAX {
         return Err(ReportError::TooFew(format!(
-            "{} folders are more than the {MOST} that fit side by side",
+            "{} folders are more than the {COUNT_MAX} that fit side by side",
             folders.len()
         )));
     }

@@ -50,7 +50,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_READINGS: usize = 20;
 /// Whoever pressed Ctrl-C waits no longer for a server that does not answer.
-const PATIENCE_MOST: Duration = Duration::from_secs(10);
+const PATIENCE_MAX: Duration = Duration::from_secs(10);
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
@@ -355,7 +355,7 @@ impl Drill<'_> {
             let limit = self.settings.recovery_limit.0;
             begun.elapsed()
                 > if self.interrupt.asked() {
-                    limit.min(PATIENCE_MOST)
+                    limit.min(PATIENCE_MAX)
                 } else {
                     limit
                 }

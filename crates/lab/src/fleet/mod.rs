@@ -82,10 +82,10 @@ const LEAD: Duration = Duration::from_millis(300);
 /// What a node says may wait to be heard: so many values of all nodes. More hold up the lines they come over.
 const MOST_UNHEARD: usize = 1024;
 /// After so many rungs in a row that a node could not take part in, it is given up.
-const FAILURES_MOST: u32 = 3;
+const FAILURES_MAX: u32 = 3;
 /// A node cannot be heard to begin before its time, nor long after, unless its clock was set meanwhile.
-const EARLY_MOST: Duration = Duration::from_millis(100);
-const LATE_MOST: Duration = Duration::from_secs(1);
+const EARLY_MAX: Duration = Duration::from_millis(100);
+const LATE_MAX: Duration = Duration::from_secs(1);
 /// Later than this is worth telling: its machine kept it waiting.
 const LATE_TOLD: Duration = Duration::from_millis(100);
 
@@ -174,7 +174,7 @@ impl Fleet {
 
     /// The node that could not take part in a few rungs in a row.
     pub fn given_up(&self) -> Option<&str> {
-        let node = self.nodes.iter().find(|node| node.failures >= FAILURES_MOST)?;
+        let node = self.nodes.iter().find(|node| node.failures >= FAILURES_MAX)?;
         Some(&node.name)
     }
 
@@ -551,10 +551,10 @@ impl Rung<'_> {
             );
             self.gathering.event(clock::now(), what);
         }
-        if early <= EARLY_MOST && behind <= LATE_MOST + self.round_trip {
+        if early <= EARLY_MAX && behind <= LATE_MAX + self.round_trip {
             return Vec::new();
         }
-        let (by, which) = if early > EARLY_MOST {
+        let (by, which) = if early > EARLY_MAX {
             (early, "before")
         } else {
             (behind, "after")

@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const BUSY_PATIENCE: Duration = Duration::from_secs(10);
 /// A start that comes later than it should by more than this would not be a common one; one that is further away is a clock gone
 /// wrong.
-const LATE_MOST: Duration = Duration::from_millis(250);
-const AHEAD_MOST: Duration = Duration::from_secs(60);
+const LATE_MAX: Duration = Duration::from_millis(250);
+const AHEAD_MAX: Duration = Duration::from_secs(60);
 
 /// Drives load for whoever speaks to the agent; for one at a time.
 pub struct LoadService {
@@ -247,13 +247,13 @@ fn moment(at: u64, now: u64) -> Result<Instant, String> {
         Duration::from_micros(at.saturating_sub(now)),
         Duration::from_micros(now.saturating_sub(at)),
     );
-    if ahead > AHEAD_MOST {
+    if ahead > AHEAD_MAX {
         return Err(format!(
             "by its clock it should begin in {} s: its clock was set back meanwhile; let NTP or chrony hold it",
             ahead.as_secs()
         ));
     }
-    let early_enough = (late <= LATE_MOST)
+    let early_enough = (late <= LATE_MAX)
         .then(|| (Instant::now() + ahead).checked_sub(late))
         .flatten();
     early_enough.ok_or_else(|| {

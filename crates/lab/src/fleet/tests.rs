@@ -359,7 +359,7 @@ fn a_node_that_stays_away_is_given_up() {
     let two = there("two", wire.address);
     let mut fleet = fleet(&[&two]);
     wire.set(SHUT);
-    for _ in 0..FAILURES_MOST {
+    for _ in 0..FAILURES_MAX {
         assert_eq!(fleet.given_up(), None);
         let error = run(&mut fleet, &[&two], &server.address, &closed(1, 300)).unwrap_err();
         fleet.gave_up_a_rung(&error);

@@ -1,4 +1,4 @@
-//! A directory as SQL: databases, tables, rows, views, in an order in which they load.
+//! A directory as SQL: databases, tables, rows, views, accounts, in an order in which they load.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -51,6 +51,7 @@ pub fn dump(dir: &Path, to: &mut dyn Write) -> Result<Vec<String>> {
     for view in in_order(&catalog) {
         dump.view(view)?;
     }
+    dump.accounts(&catalog)?;
     dump.nameless(&catalog)?;
     dump.line("\nSET SESSION foreign_key_checks = 1, unique_checks = 1;")?;
     dump.to.flush().context("cannot write the dump")?;
@@ -132,13 +133,25 @@ impl Dump<'_> {
         }
     }
 
+    /// Accounts with the hashes of their passwords; what was granted names tables, so it comes after them.
+    fn accounts(&mut self, catalog: &Catalog) -> Result<()> {
+        self.line("")?;
+        if catalog.accounts().any(|account| !account.restrictions.is_empty()) {
+            self.line("SET GLOBAL partial_revokes = ON;")?;
+        }
+        for statement in sql::accounts::show::statements_for_accounts(catalog) {
+            self.line(&format!("{statement};"))?;
+        }
+        Ok(())
+    }
+
     /// Rows whose definition is lost.
     fn nameless(&mut self, catalog: &Catalog) -> Result<()> {
         let is_known = |id: TableId| {
             id <= LAST_SYSTEM_TABLE
                 || catalog.table_by_id(id).is_some()
                 || catalog.copies().any(|copy| copy.table == id)
-                || sql::table::is_temporary(id)
+                || id.is_local()
         };
         for table in self.store.tables().iter().filter(|table| !is_known(table.id())) {
             let rows = table.estimated_rows();

@@ -13,7 +13,7 @@ use catalog::{Catalog, ForeignKeyDef, LAST_SYSTEM_TABLE, TableDef};
 use env::Env;
 use shard::Shard;
 use sql::schema::Schema;
-use sql::table::{is_temporary, store_spec};
+use sql::table::store_spec;
 use store::{Cursor, KeyRange, Snapshot, Store, Table};
 use types::{IndexId, Value};
 
@@ -118,7 +118,7 @@ impl Check<'_> {
         for table in self.store.tables() {
             let id = table.id();
             let is_known = id <= LAST_SYSTEM_TABLE
-                || is_temporary(id)
+                || id.is_local()
                 || self.catalog.table_by_id(id).is_some()
                 || self.catalog.copies().any(|copy| copy.table == id)
                 // The next start drops what an older version left.
@@ -126,7 +126,7 @@ impl Check<'_> {
             if !is_known {
                 self.problem(&format!("table {id}"), || "no entry of the catalog names it".to_owned());
             }
-            if !is_temporary(id)
+            if !id.is_local()
                 && id > LAST_SYSTEM_TABLE
                 && id.0 >= self.catalog.next_table_id()
                 && !self.catalog.is_of_older_format()
@@ -250,10 +250,12 @@ impl Check<'_> {
     }
 }
 
-/// Whether the store's table is the definition's. The order in which indexes were added may differ.
+/// Whether the store's table is the definition's. The order in which indexes were added may differ, and the definition knows nothing of
+/// columns that were.
 fn is_same(rows: &Table, def: &TableDef) -> bool {
     let (found, mut expected) = (rows.spec().clone(), store_spec(def));
     let mut found = found;
+    expected.generations = found.generations.clone();
     found.indexes.sort_by_key(|index| index.id);
     expected.indexes.sort_by_key(|index| index.id);
     found == expected

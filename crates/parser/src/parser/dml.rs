@@ -1,5 +1,7 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD DATA, CALL, DO, HANDLER.
 
+use governor::stepwise::Stepwise;
+
 use super::{PResult, Parser};
 use crate::ast::*;
 use crate::keywords::Kw;
@@ -92,12 +94,12 @@ impl Parser<'_> {
 
     /// `(..), (..)`
     fn value_rows(&mut self) -> PResult<Vec<Vec<Expr>>> {
-        let mut rows = vec![self.value_row()?];
+        let mut rows = Stepwise::from(vec![self.value_row()?]);
         while self.eat_tok(Tok::Comma) {
             let width = rows.last().map_or(0, Vec::len);
             rows.push(self.value_row_of(width)?);
         }
-        Ok(rows)
+        Ok(std::mem::take(&mut *rows))
     }
 
     pub(super) fn value_row(&mut self) -> PResult<Vec<Expr>> {
@@ -110,7 +112,7 @@ impl Parser<'_> {
         if self.eat_tok(Tok::RParen) {
             return Ok(Vec::new());
         }
-        let mut values = Vec::with_capacity(width);
+        let mut values = Stepwise::from(Vec::with_capacity(width));
         loop {
             values.push(self.value()?);
             if !self.eat_tok(Tok::Comma) {
@@ -118,7 +120,7 @@ impl Parser<'_> {
             }
         }
         self.expect_tok(Tok::RParen)?;
-        Ok(values)
+        Ok(std::mem::take(&mut *values))
     }
 
     /// An expression or DEFAULT.

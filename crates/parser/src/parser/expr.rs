@@ -18,6 +18,8 @@
 //! highest  unary - + ~ !  BINARY, COLLATE
 //! ```
 
+use governor::stepwise::Stepwise;
+
 use super::{PResult, Parser};
 use crate::UserVariables;
 use crate::ast::*;
@@ -182,13 +184,13 @@ impl Parser<'_> {
 
     /// `left op a op b ...` as one flat list.
     fn chain(&mut self, left: Expr, power: u8, at_operator: fn(&Self) -> bool) -> PResult<Box<[Expr]>> {
-        let mut operands = Vec::with_capacity(2);
+        let mut operands = Stepwise::from(Vec::with_capacity(2));
         operands.push(left);
         while at_operator(self) {
             self.bump();
             operands.push(self.expr_at(power + 1)?);
         }
-        Ok(operands.into())
+        Ok(std::mem::take(&mut *operands).into())
     }
 
     /// The right side of a binary operator.

@@ -34,6 +34,8 @@ pub(crate) use expr::level;
 pub(crate) use function::is_plain_call;
 pub(crate) use literal::literal_value;
 
+use governor::stepwise::Stepwise;
+
 use crate::ast::*;
 use crate::error::{ParseError, ParseErrorKind};
 use crate::keywords::{Class, Kw};
@@ -387,11 +389,11 @@ impl<'a> Parser<'a> {
 
     /// One or more, separated by commas.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<Vec<T>> {
-        let mut items = vec![item(self)?];
+        let mut items = Stepwise::from(vec![item(self)?]);
         while self.eat_tok(Tok::Comma) {
             items.push(item(self)?);
         }
-        Ok(items)
+        Ok(std::mem::take(&mut *items))
     }
 
     /// `(a, b)`

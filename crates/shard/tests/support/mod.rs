@@ -33,6 +33,7 @@ impl Accounts {
         ];
         let primary = Some(vec![KeyColumn::ascending(0)]);
         let spec = TableSpec {
+            generations: None,
             id: ACCOUNTS,
             columns,
             primary,

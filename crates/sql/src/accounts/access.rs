@@ -214,6 +214,14 @@ impl Access {
         held.with(self.rights.on_column(database, table, column))
     }
 
+    /// What of the privileges that columns have is held on one; nobody sees a column on which he has none.
+    pub fn shown_on_column(&self, database: &str, table: &str, column: &str) -> Privileges {
+        match self.is_unlimited() {
+            true => Privileges::OF_COLUMNS,
+            false => self.on_column(database, table, column).common(Privileges::OF_COLUMNS),
+        }
+    }
+
     /// Whether a privilege is held on the table or on one of its columns.
     pub fn has_on_some_column(&self, database: &str, table: &str, wanted: Privileges) -> bool {
         let held = self.on_table(database, table);
@@ -261,6 +269,14 @@ impl Access {
         is_admin
             && (self.rights.has(DynamicPrivilege::SYSTEM_USER)
                 || !accounts.any(|account| is_system_user(catalog, account)))
+    }
+
+    /// 1227 where none of the privileges is held.
+    pub fn require_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege], named: &str) -> SqlResult<()> {
+        match self.has_any(privileges, dynamic) {
+            true => Ok(()),
+            false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&named])),
+        }
     }
 
     /// Whether one of the global or dynamic privileges is held.
@@ -366,10 +382,7 @@ impl Session {
         dynamic: &[DynamicPrivilege],
         named: &str,
     ) -> SqlResult<()> {
-        match self.access().has_any(privileges, dynamic) {
-            true => Ok(()),
-            false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&named])),
-        }
+        self.access().require_any(privileges, dynamic, named)
     }
 
     /// 1227 where an account that has SYSTEM_USER would be changed by one that has not.

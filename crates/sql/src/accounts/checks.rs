@@ -53,6 +53,13 @@ impl Session {
                     false => Err(access.table_denied(command, &name.name)),
                 }
             }
+            Need::SomethingOnAllOf(name, command) => {
+                let database = self.database_or_current(name.schema.as_ref())?;
+                match is_public(database) || self.temporary.get(database, &name.name).is_some() {
+                    true => Ok(()),
+                    false => access.check_table_for_any(database, &name.name, Privileges::OF_TABLES, command),
+                }
+            }
             Need::Routine(name, wanted, command) => {
                 let database = self.database_or_current(name.schema.as_ref())?;
                 match access.check_database(database, *wanted) {
@@ -98,9 +105,25 @@ impl Session {
                 _ => continue,
             };
             let database = self.database_or_current(parent.schema.as_ref().or(child.schema.as_ref()))?;
-            access.check_table_for_any(database, &parent.name, Privileges::REFERENCES, "REFERENCES")?;
+            let named = |_| access.table_denied("REFERENCES", &format!("{database}.{}", parent.name.as_str()));
+            let wanted = Privileges::REFERENCES;
+            access
+                .check_table_for_any(database, &parent.name, wanted, "REFERENCES")
+                .map_err(named)?;
         }
         Ok(())
+    }
+
+    /// Who sets `mandatory_roles` grants them to everybody.
+    fn check_grants_by(&mut self, variable: &str) -> SqlResult<()> {
+        match variable.eq_ignore_ascii_case("mandatory_roles") {
+            true => self.require_any(
+                Privileges::NONE,
+                &[DynamicPrivilege::ROLE_ADMIN],
+                "SYSTEM_VARIABLES_ADMIN or SUPER privileges, as well as the ROLE_ADMIN",
+            ),
+            false => Ok(()),
+        }
     }
 
     fn check_variable(&mut self, item: &ast::SetItem) -> SqlResult<()> {
@@ -108,14 +131,17 @@ impl Session {
             return Ok(());
         };
         match scope {
-            Some(VarScope::Global | VarScope::Persist) => self.check_need(&GLOBAL_VARIABLES),
+            Some(VarScope::Global | VarScope::Persist) => {
+                self.check_need(&GLOBAL_VARIABLES)?;
+                self.check_grants_by(name)
+            }
             Some(VarScope::PersistOnly) => {
                 let rights = self.access();
                 let has = |privilege| rights.rights().has(privilege);
                 let both =
                     has(DynamicPrivilege::SYSTEM_VARIABLES_ADMIN) && has(DynamicPrivilege::PERSIST_RO_VARIABLES_ADMIN);
                 match both {
-                    true => Ok(()),
+                    true => self.check_grants_by(name),
                     false => {
                         let named = "SYSTEM_VARIABLES_ADMIN and PERSIST_RO_VARIABLES_ADMIN";
                         Err(SqlError::new(ErrorKind::PersistOnlyAccessDenied, &[&named]))

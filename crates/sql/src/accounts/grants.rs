@@ -178,7 +178,7 @@ impl Session {
         self.check_may_give(wanted)?;
         let names = self.account_names(accounts)?;
         self.check_may_change(&names)?;
-        self.change_schema(host, |change| {
+        self.change_accounts(host, |change| {
             check_target(&change.before, wanted)?;
             for name in &names {
                 let account = change.edit.catalog().account(&name.0, &name.1);
@@ -201,7 +201,7 @@ impl Session {
         let names = self.account_names(&revoke.accounts)?;
         self.check_may_change(&names)?;
         let database_names = self.engine.database_names();
-        let passed_over = self.change_schema(host, |change| {
+        let passed_over = self.change_accounts(host, |change| {
             let mut passed_over = Vec::new();
             for name in &names {
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
@@ -228,7 +228,7 @@ impl Session {
         self.require_any(Privileges::CREATE_USER, &[], "CREATE USER")?;
         let names = self.account_names(&revoke.accounts)?;
         self.check_may_change(&names)?;
-        let unknown = self.change_schema(host, |change| {
+        let unknown = self.change_accounts(host, |change| {
             let mut unknown = Vec::new();
             for (user, host) in &names {
                 let Some(account) = change.edit.catalog().account(user, host) else {

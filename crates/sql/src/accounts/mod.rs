@@ -19,7 +19,7 @@ pub mod password_policy;
 mod passwords;
 pub mod rights;
 pub(crate) mod roles;
-mod show;
+pub mod show;
 
 use catalog::{AccountDef, CatalogEdit, Privileges};
 use parser::ast::{self, Account, AuthFactor, AuthSecret, Statement, UserAction};
@@ -124,7 +124,7 @@ impl Session {
             self.check_may_pass_on(&roles)?;
         }
         let if_not_exists = create.if_not_exists;
-        let existing = self.change_schema(host, |change| {
+        let existing = self.change_accounts(host, |change| {
             if let Some(role) = roles
                 .iter()
                 .find(|role| change.before.account(&role.0, &role.1).is_none())
@@ -183,7 +183,7 @@ impl Session {
             names.push(name);
             prepared.push(credentials);
         }
-        let missing = self.change_schema(host, |change| {
+        let missing = self.change_accounts(host, |change| {
             let mut missing = Vec::new();
             for ((spec, name), credentials) in alter.users.iter().zip(&names).zip(&prepared) {
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
@@ -236,7 +236,7 @@ impl Session {
             by: self.changed_by(&name),
         };
         let credentials = self.new_credentials(account, &factor, &change)?;
-        self.change_schema(host, |change| {
+        self.change_accounts(host, |change| {
             let account = change.before.account(&name.0, &name.1);
             let mut account = AccountDef::clone(account.ok_or(ErrorKind::PasswordNoMatch)?);
             account.policy.password.expired = false;
@@ -296,7 +296,7 @@ impl Session {
             names.push((self.account_name(from)?, self.account_name(to)?));
         }
         let mandatory = self.mandatory_roles();
-        self.change_schema(host, |change| {
+        self.change_accounts(host, |change| {
             for (from, to) in &names {
                 let is_from = |role: &catalog::GrantedRole| role.user == from.0 && role.host == from.1;
                 let has_it = |account: &std::sync::Arc<AccountDef>| account.roles.iter().any(is_from);
@@ -332,12 +332,7 @@ impl Session {
             true => String::new(),
             false => format!(" DEFAULT ROLE {}", list_of(&account.default_roles)),
         };
-        let text = format!(
-            "CREATE USER {} IDENTIFIED WITH '{}'{secret}{roles} {}",
-            identifier(&name),
-            account.plugin.name(),
-            options::print(&account.policy, account.locked),
-        );
+        let text = show::create_user(account, &secret, &roles);
         let column = crate::show::text_column(&format!("CREATE USER for {}@{}", name.0, name.1));
         crate::show::send(vec![column], vec![vec![Value::from(text)]], status, sink)
     }

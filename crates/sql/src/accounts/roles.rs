@@ -18,7 +18,7 @@ impl Session {
         if names.iter().any(|(user, _)| user.is_empty()) {
             return Err(failed("CREATE ROLE", &names));
         }
-        let existing = self.change_schema(host, |change| {
+        let existing = self.change_accounts(host, |change| {
             let exists = |name: &&AccountName| change.before.account(&name.0, &name.1).is_some();
             let existing: Vec<AccountName> = names.iter().filter(exists).cloned().collect();
             if !existing.is_empty() && !create.if_not_exists {
@@ -59,7 +59,7 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<()> {
         self.check_not_mandatory(names)?;
-        let missing = self.change_schema(host, |change| {
+        let missing = self.change_accounts(host, |change| {
             let is_missing = |name: &&AccountName| change.before.account(&name.0, &name.1).is_none();
             let missing: Vec<AccountName> = names.iter().filter(is_missing).cloned().collect();
             if !missing.is_empty() && !if_exists {
@@ -113,7 +113,7 @@ impl Session {
         // Whoever gets a role with SYSTEM_USER, or has it already, is out of reach for others.
         self.check_may_change(&roles)?;
         self.check_may_change(&names)?;
-        self.change_schema(host, |change| {
+        self.change_accounts(host, |change| {
             for (user, host) in roles.iter().chain(&names) {
                 if change.before.account(user, host).is_none() {
                     return Err(SqlError::new(ErrorKind::UnknownAuthid, &[user, host]));
@@ -155,7 +155,7 @@ impl Session {
         self.check_may_pass_on(&roles)?;
         self.check_may_change(&names)?;
         self.check_not_mandatory(&roles)?;
-        let passed_over = self.change_schema(host, |change| {
+        let passed_over = self.change_accounts(host, |change| {
             let mut passed_over = Vec::new();
             let mut known = Vec::new();
             for role in &roles {
@@ -320,7 +320,7 @@ impl Session {
             };
             chosen.push(roles);
         }
-        self.change_schema(host, |change| {
+        self.change_accounts(host, |change| {
             for ((user, host), roles) in names.iter().zip(&chosen) {
                 let unknown = || SqlError::new(ErrorKind::UnknownAuthid, &[user, host]);
                 let account = change.edit.catalog().account(user, host).ok_or_else(unknown)?;

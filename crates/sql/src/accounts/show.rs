@@ -6,7 +6,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::grants::Level;
 use super::rights::{AccountName, all_roles};
-use super::{identifier, list_of, roles};
+use super::{identifier, list_of, options, roles};
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
@@ -42,6 +42,46 @@ impl Session {
         let rows = lines.into_iter().map(|line| vec![Value::from(line)]).collect();
         crate::show::send(vec![column], rows, status, sink)
     }
+}
+
+/// `CREATE USER …`, with the parts that say the password and the default roles.
+pub(super) fn create_user(account: &AccountDef, secret: &str, roles: &str) -> String {
+    format!(
+        "CREATE USER {} IDENTIFIED WITH '{}'{secret}{roles} {}",
+        identifier(&(account.user.clone(), account.host.clone())),
+        account.plugin.name(),
+        options::print(&account.policy, account.locked),
+    )
+}
+
+/// The statements that make all accounts anew: first the accounts, then what was granted to them and among them. Passwords stay hashes,
+/// in hexadecimal digits: salts are bytes.
+pub fn statements_for_accounts(catalog: &Catalog) -> Vec<String> {
+    let mut statements = Vec::new();
+    for account in catalog.accounts() {
+        let digits: String = account
+            .authentication
+            .iter()
+            .map(|byte| format!("{byte:02X}"))
+            .collect();
+        let secret = match digits.is_empty() {
+            true => String::new(),
+            false => format!(" AS 0x{digits}"),
+        };
+        let made = create_user(account, &secret, "");
+        statements.push(made.replacen("CREATE USER", "CREATE USER IF NOT EXISTS", 1));
+    }
+    for account in catalog.accounts() {
+        statements.extend(grants_of(catalog, account, &[], &[]));
+    }
+    for account in catalog.accounts().filter(|account| !account.default_roles.is_empty()) {
+        let name = identifier(&(account.user.clone(), account.host.clone()));
+        statements.push(format!(
+            "SET DEFAULT ROLE {} TO {name}",
+            list_of(&account.default_roles)
+        ));
+    }
+    statements
 }
 
 /// The lines of SHOW GRANTS: what the account has, and what the roles add.

@@ -1,9 +1,9 @@
 //! ALTER TABLE.
 //!
-//! The actions are applied to a copy of the definition first; what differs afterwards decides how the change is made. Names,
-//! comments, defaults and visibility concern the catalog alone; indexes are built or dropped in place; everything else (columns,
-//! types, the primary key) builds a new table beside the old one, which is read-only meanwhile, and exchanges the
-//! two in one commit.
+//! The actions are applied to a copy of the definition first; what differs afterwards decides how the change is made
+//! ([`super::online`]). Names, comments, defaults and visibility concern the catalog alone; indexes are built or dropped in place;
+//! columns are added, dropped, moved and widened over the rows as they are ([`types::row::generation`]); everything else
+//! (types, the primary key) builds a new table beside the old one, which is read-only meanwhile, and exchanges the two in one commit.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,9 +12,12 @@ use catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
 use parser::ast::{self, AlterAction, ColumnPosition};
 use store::{Cursor, KeyRange};
 use transaction::{Options, Transaction, TransactionError};
-use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
+use types::row::generation::{ColumnChange, ColumnSource};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, Value};
 
-use super::{SchemaChange, TableBuilder, lock, no_such_table, unknown_database};
+use super::online::{self, OnlineChange, Rows, Way, Wishes};
+use super::{ObjectLocks, SchemaChange, TableBuilder, no_such_table, unknown_database};
+use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, note_given_id};
@@ -23,9 +26,10 @@ use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
 use crate::failpoint;
 use crate::host::Host;
-use crate::plan::OpenViews;
+use crate::plan::{OpenViews, Planner};
 use crate::session::{Answer, DefinitionServices, Session, TableLocks, wait_for_commit};
 use crate::table::{Table, store_spec};
+use crate::table_ids::CopyGuard;
 
 /// Rows of a rebuild that are committed together.
 const ROWS_PER_COMMIT: usize = 8192;
@@ -49,6 +53,21 @@ pub(super) struct Outcome {
     pub sources: Vec<Option<usize>>,
     pub auto_increment: Option<u64>,
     rebuild: bool,
+}
+
+/// An ALTER TABLE that only has to be written into the catalog.
+enum Prepared {
+    /// The rows stay; so many were looked at.
+    InPlace(u64),
+    Copied(Copy),
+}
+
+/// A table that is to take another one's place.
+struct Copy {
+    table: Arc<Table>,
+    job: CopyGuard,
+    /// How many there are.
+    rows: u64,
 }
 
 impl Session {
@@ -94,13 +113,15 @@ impl Session {
     }
 
     /// Answers with the rows that were copied, as far as MySQL copies rows for such a change.
-    pub(crate) fn alter_table(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<Answer> {
-        if let Some(table) = self.temporary_table(&alter.table).cloned() {
-            return self.alter_temporary(alter, &table, host);
-        }
+    pub(super) fn alter_table(
+        &mut self,
+        alter: &ast::AlterTable,
+        locks: ObjectLocks,
+        host: &dyn Host,
+    ) -> SqlResult<Answer> {
         let table = self.table(&alter.table)?;
         let Outcome {
-            mut def,
+            def,
             sources,
             auto_increment,
             rebuild,
@@ -113,17 +134,14 @@ impl Session {
                 .any(|key| table.def.foreign_key(&key.name).is_none());
         // A key of the table to itself is checked where the indexes are, old and new.
         let adds_own_key = adds_key && def.foreign_keys_to(&def.database, &def.name).next().is_some();
-        let must_rebuild = copies || adds_own_key || rebuild || needs_rebuild(&table.def, &def, &sources);
-        let needs_copy = reason_to_copy(&table.def, &def, &sources);
-        let algorithm = match alter.online.algorithm {
-            Some(ast::AlterAlgorithm::Instant) => Some("ALGORITHM=INSTANT"),
-            Some(ast::AlterAlgorithm::InPlace) => Some("ALGORITHM=INPLACE"),
-            _ => None,
+        let wishes = Wishes {
+            copy: copies || rebuild,
+            adds_key,
+            adds_own_key,
         };
-        if let (Some(algorithm), Some(reason)) = (algorithm, needs_copy) {
-            let names: [&dyn std::fmt::Display; 3] = [&algorithm, &reason, &"ALGORITHM=COPY"];
-            return Err(SqlError::new(ErrorKind::AlterOperationNotSupportedReason, &names));
-        }
+        let rows_of = online::rows_of(&table, &def, &sources, wishes);
+        let change = OnlineChange::new(&table.def, &def, &sources, &alter.actions, wishes);
+        change.check(alter.online)?;
         let ordered = alter
             .actions
             .iter()
@@ -136,43 +154,54 @@ impl Session {
                 SqlError::new(ErrorKind::UnknownError, &[&ignored]),
             );
         }
-        let counts = copies || ordered || adds_key || needs_copy.is_some();
+        let counts = copies || ordered || matches!(change.way, Way::Copy(_));
         let (copied, warnings) = {
             let (engine, settings) = (self.engine.clone(), self.variables.settings.expressions.clone());
             let mut warnings = types::Warnings::default();
-            let copied = self.change_schema(host, |change| {
-                let current = change
-                    .before
-                    .table_by_id(table.id())
-                    .ok_or_else(|| no_such_table(&table.def))?;
-                if !Arc::ptr_eq(current, &table.def) {
-                    return Err(ErrorKind::TableDefChanged.into());
-                }
-                if change.before.database(&def.database).is_none() {
-                    return Err(unknown_database(&def.database));
-                }
-                let moved = (&def.database, &def.name) != (&table.def.database, &table.def.name);
-                if moved && change.before.is_taken(&def.database, &def.name) {
-                    return Err(SqlError::new(ErrorKind::TableExists, &[&def.name]));
-                }
-                lock(&change.runtime, table.id())?;
+            let prepare = |change: &mut SchemaChange<'_>| {
+                change.check_place(&table.def, &def)?;
+                let mut def = def.clone();
                 change.alter_foreign_keys(&table.def, &mut def, &sources)?;
-                if !must_rebuild {
-                    change.alter_in_place(&table.def, &def)?;
-                    let altered = Table::new(Arc::new(def.clone()), table.rows.clone());
-                    let rows = change.check_new_keys(&table.def, &Arc::new(altered))?;
-                    if let Some(next) = auto_increment {
-                        change.runtime.transaction_mut().set_auto_increment(def.id, next);
+                let prepared = if rows_of == Rows::Copied {
+                    let copy;
+                    (copy, warnings) = with_conversions(&engine, &settings, |ctx| {
+                        change.copy_table(&table, def, &sources, ctx, host)
+                    });
+                    Prepared::Copied(copy?)
+                } else {
+                    let there = table.rows.estimated_rows();
+                    let altered = Arc::new(Table::new(Arc::new(def), table.rows.clone()));
+                    change.alter_in_place(&table.def, &altered.def)?;
+                    if rows_of == Rows::ReadAnew {
+                        let changed;
+                        (changed, warnings) = with_conversions(&engine, &settings, |ctx| {
+                            change.change_columns(&table, &altered, &sources, ctx)
+                        });
+                        changed?;
                     }
-                    change.edit.put_table(def.clone());
-                    return Ok(rows);
+                    let checked = change.check_new_keys(&table.def, &altered)?;
+                    Prepared::InPlace(if adds_key { checked } else { there })
+                };
+                change.take_altered(table.id())?;
+                Ok(prepared)
+            };
+            let work = |change: &mut SchemaChange<'_>, prepared| {
+                // Other tables may have been changed meanwhile, as far as this one has nothing to do with them.
+                change.check_place(&table.def, &def)?;
+                let mut def = def.clone();
+                change.alter_foreign_keys(&table.def, &mut def, &sources)?;
+                match prepared {
+                    Prepared::Copied(copy) => Ok(change.replace(&table, copy, def, auto_increment)),
+                    Prepared::InPlace(rows) => {
+                        if let Some(next) = auto_increment {
+                            change.runtime.transaction_mut().set_auto_increment(def.id, next);
+                        }
+                        change.edit.put_table(def);
+                        Ok(rows)
+                    }
                 }
-                let copied;
-                (copied, warnings) = with_conversions(&engine, &settings, |ctx| {
-                    change.rebuild(&table, def.clone(), &sources, auto_increment, ctx, host)
-                });
-                copied
-            })?;
+            };
+            let copied = self.prepare_and_change(locks, host, prepare, work)?;
             (copied, warnings)
         };
         self.warnings.append(warnings);
@@ -209,54 +238,6 @@ pub(super) fn with_conversions<R>(
         StatementContext::new(settings, &services, types::UnixTime { micros, fsp: 6 }).with_strictness(strictness);
     let result = work(&ctx);
     (result, ctx.take_warnings())
-}
-
-/// Whether rows have to be written anew.
-fn needs_rebuild(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
-    let same_columns = new.columns.len() == old.columns.len()
-        && sources.iter().enumerate().all(|(at, source)| *source == Some(at))
-        && new.columns.iter().zip(&old.columns).all(|(new, old)| {
-            // Where to count on from is known once all rows were seen.
-            let counts = new.auto_increment && !old.auto_increment;
-            new.ty == old.ty && new.generated == old.generated && !counts
-        });
-    let same_key = new.primary().map(|key| &key.parts) == old.primary().map(|key| &key.parts);
-    let checks = new
-        .checks
-        .iter()
-        .any(|check| check.enforced && !old.checks.contains(check));
-    !same_columns || !same_key || checks
-}
-
-/// Why MySQL would copy the rows, and count them, if it would. Other changes it makes in place, whatever happens here.
-fn reason_to_copy(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> Option<&'static str> {
-    let kept = new.columns.iter().zip(sources);
-    let mut kept = kept.filter_map(|(new, source)| source.map(|at| (&old.columns[at].ty, &new.ty)));
-    if kept.any(|(old, new)| changes_type(old, new)) {
-        return Some("Cannot change column type INPLACE");
-    }
-    match (old.primary(), new.primary()) {
-        (Some(_), None) => Some("Dropping a primary key is not allowed without also adding a new primary key"),
-        _ => None,
-    }
-}
-
-/// Whether values have to be written anew; whether they may be NULL is another question.
-pub(super) fn changes_type(old: &SqlType, new: &SqlType) -> bool {
-    let same = new.kind == old.kind
-        && new.unsigned == old.unsigned
-        && new.decimals == old.decimals
-        && new.labels == old.labels
-        && new.collation == old.collation;
-    !(same && (new.length == old.length || grows_in_place(old, new)))
-}
-
-/// Whether a VARCHAR gets longer without needing one byte more for its length.
-fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
-    let length_bytes = |ty: &SqlType| 1 + u8::from(ty.length * ty.charset().max_bytes_per_char() > 255);
-    matches!(old.kind, TypeKind::VarChar | TypeKind::VarBinary)
-        && new.length > old.length
-        && length_bytes(new) == length_bytes(old)
 }
 
 impl Altered {
@@ -536,24 +517,90 @@ impl SchemaChange<'_> {
         Ok(())
     }
 
-    /// Copies all rows into a new table and puts it in the old one's place. Returns how many there were.
-    fn rebuild(
+    /// Whether the table is the one that the new definition was made for, and the new one's place is free.
+    fn check_place(&self, old: &Arc<TableDef>, new: &TableDef) -> SqlResult<()> {
+        let current = self.before.table_by_id(old.id).ok_or_else(|| no_such_table(old))?;
+        if !Arc::ptr_eq(current, old) {
+            return Err(ErrorKind::TableDefChanged.into());
+        }
+        if self.before.database(&new.database).is_none() {
+            return Err(unknown_database(&new.database));
+        }
+        let moves = (&new.database, &new.name) != (&old.database, &old.name);
+        match moves && self.before.is_taken(&new.database, &new.name) {
+            true => Err(SqlError::new(ErrorKind::TableExists, &[&new.name])),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the rows there are the new columns, and the added ones their values.
+    fn change_columns(
+        &mut self,
+        old: &Table,
+        new: &Arc<Table>,
+        sources: &[Option<usize>],
+        ctx: &StatementContext<'_>,
+    ) -> SqlResult<()> {
+        let (access, table_locks) = (Access::of_the_server(), TableLocks::default());
+        let plan = self.planner(ctx, &access, &table_locks);
+        let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
+        let added = crate::plan::added_values(&plan, new, sources)?;
+        let eval = ctx.eval();
+        let changer = RowChanger::new(new, &rules, &self.runtime, &eval, false);
+        let source = |column: usize| match online::stored(sources[column]) {
+            Some(stored) => Ok(stored),
+            None => {
+                let value = added[column].added_value(&[], &self.runtime, new, &eval)?;
+                let value = self.converted(&changer, column, value, old, None)?;
+                Ok(ColumnSource::added(&new.def.columns[column].ty, &value))
+            }
+        };
+        let sources = (0..sources.len()).map(source).collect::<SqlResult<_>>()?;
+        let columns = new.column_types().cloned().collect();
+        let change = ColumnChange { columns, sources };
+        self.runtime.transaction_mut().change_columns(old.id(), change);
+        Ok(())
+    }
+
+    fn planner<'p>(
+        &'p self,
+        ctx: &'p StatementContext<'_>,
+        access: &'p Access,
+        table_locks: &'p TableLocks,
+    ) -> Planner<'p> {
+        Planner {
+            engine: self.engine,
+            catalog: &self.before,
+            database: None,
+            ctx: ctx.eval(),
+            params: &[],
+            access,
+            table_locks,
+            temporary: None,
+            views: OpenViews::default(),
+            locked: RefCell::default(),
+            uses: RefCell::default(),
+        }
+    }
+
+    /// Copies all rows into a new table.
+    fn copy_table(
         &mut self,
         old: &Arc<Table>,
         def: TableDef,
         sources: &[Option<usize>],
-        auto_increment: Option<u64>,
         ctx: &StatementContext<'_>,
         host: &dyn Host,
-    ) -> SqlResult<u64> {
-        let id = self.engine.allocate_table_id(host)?;
+    ) -> SqlResult<Copy> {
+        let id = self.engine.allocate_table_id(&self.runtime)?;
         let def = TableDef { id, ..def };
         let (job, rows) = self.engine.begin_copy(store_spec(&def), host)?;
-        let new = Arc::new(Table::new(Arc::new(def.clone()), rows));
+        let table = Arc::new(Table::new(Arc::new(def), rows));
         failpoint::hit("alter.copy_made")?;
-        let copied = self.copy_rows(old, &new, sources, ctx, host);
-        let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &new).map(|_| copied));
-        let copied = match copied {
+        let mut commit = |part: Transaction| wait_for_commit(part.commit(), host);
+        let copied = self.copy_rows(old, &table, sources, ctx, &mut commit);
+        let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &table).map(|_| copied));
+        let rows = match copied {
             Ok(copied) => copied,
             Err(error) => {
                 if let Some(removal) = self.engine.removal(&[id])? {
@@ -563,18 +610,24 @@ impl SchemaChange<'_> {
                 return Err(error);
             }
         };
-        let seen = old.rows.next_auto_increment().max(new.rows.next_auto_increment());
-        let next = auto_increment.unwrap_or(0).max(seen);
         failpoint::hit("alter.copied")?;
+        Ok(Copy { table, job, rows })
+    }
+
+    /// Puts a copy in the old table's place. Returns how many rows there are.
+    fn replace(&mut self, old: &Table, copy: Copy, def: TableDef, auto_increment: Option<u64>) -> u64 {
+        let id = copy.table.id();
+        let rows = (&old.rows, &copy.table.rows);
+        let seen = rows.0.next_auto_increment().max(rows.1.next_auto_increment());
         let mut transaction = self.runtime.transaction_mut();
-        transaction.set_auto_increment(id, next);
+        transaction.set_auto_increment(id, auto_increment.unwrap_or(0).max(seen));
         transaction.drop_table(old.id());
         drop(transaction);
         self.edit.remove_table(old.id());
-        self.edit.put_table(def);
+        self.edit.put_table(TableDef { id, ..def });
         self.edit.remove_copy(id);
-        self.copies.push(job);
-        Ok(copied)
+        self.copies.push(copy.job);
+        copy.rows
     }
 
     /// A transaction beside the change's own, for what need not be seen at once.
@@ -589,20 +642,10 @@ impl SchemaChange<'_> {
         new: &Arc<Table>,
         sources: &[Option<usize>],
         ctx: &StatementContext<'_>,
-        host: &dyn Host,
+        commit: &mut dyn FnMut(Transaction) -> SqlResult<()>,
     ) -> SqlResult<u64> {
-        let plan = crate::plan::Planner {
-            engine: self.engine,
-            catalog: &self.before,
-            database: None,
-            ctx: ctx.eval(),
-            params: &[],
-            access: &crate::accounts::access::Access::of_the_server(),
-            table_locks: &TableLocks::default(),
-            temporary: None,
-            views: OpenViews::default(),
-            locked: RefCell::default(),
-        };
+        let (access, table_locks) = (Access::of_the_server(), TableLocks::default());
+        let plan = self.planner(ctx, &access, &table_locks);
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
         // Expressions see the other columns of the row: literals and kept values come first.
@@ -640,7 +683,7 @@ impl SchemaChange<'_> {
                     note_given_id(&runtime, new, &values[column]);
                 }
             }
-            wait_for_commit(transaction.into_inner().commit(), host)?;
+            commit(transaction.into_inner())?;
             failpoint::hit("alter.copied_some")?;
             governor::tick()?;
         }
@@ -696,7 +739,7 @@ pub(super) fn index_error(
     runtime: &Runtime<'_>,
 ) -> SqlError {
     let TransactionError::DuplicateKey { existing, .. } = error else {
-        return crate::exec::runtime::transaction_error(error, &def.name);
+        return crate::errors::transaction_error(error, &def.name);
     };
     let table = Table::new(Arc::new(def.clone()), rows.clone());
     let values = runtime

@@ -5,15 +5,19 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, ColumnDef, ColumnDefault, TableDef, same_name};
+use catalog::{Catalog, CatalogEdit, ColumnDef, ColumnDefault, TableDef, same_name};
 use parser::ast::{self, InsertSource, InsertVerb, OnDuplicateRow, Statement, TableElement};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
-use super::{TableBuilder, check_name, table_def, unknown_database};
+use super::locks::runtime;
+use super::temporary::UNFINISHED;
+use super::{ObjectLocks, SchemaChange, TableBuilder, check_name, table_def, unknown_database};
 use crate::host::Host;
 use crate::result::{ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Session, wait_for_commit};
+use crate::table::{Table, store_spec};
+use crate::table_ids::CopyGuard;
 
 /// Where the rows come from.
 pub(super) struct Source {
@@ -22,13 +26,14 @@ pub(super) struct Source {
 }
 
 impl Session {
-    /// Creates the table, then puts in the rows in one transaction; without them the table is gone again. The
-    /// answer is that of INSERT … SELECT.
+    /// Makes a table without a name, as ALTER TABLE does for a copy, puts in the rows, and gives it its name: others see all
+    /// of it or nothing. The answer is that of INSERT … SELECT.
     pub(super) fn create_table_as(
         &mut self,
         name: &ast::TableName,
         definition: &ast::TableDefinition,
         collation: CollationId,
+        locks: ObjectLocks,
         host: &dyn Host,
     ) -> SqlResult<Answer> {
         let (database, table) = self.qualified(name)?;
@@ -45,36 +50,63 @@ impl Session {
         }
         self.check_expressions(&def, host)?;
         def.created_at = self.engine.clock_micros() / 1_000_000;
-        let id = self.change_schema(host, |change| {
+        let (job, new) = self.nameless_table(def, auto_increment, &locks, host)?;
+        crate::failpoint::hit("create_as.made")?;
+        // By this name the session alone finds it, as it does its temporary tables.
+        drop(self.temporary.put(&database, UNFINISHED, new.clone()));
+        let unfinished = ast::TableName::new(Some(&database), UNFINISHED);
+        let insert = insert_of(&unfinished, definition.duplicates, &shape, query);
+        let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
+        let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
+        // Without a name in the catalog, its rows go with the job.
+        drop(self.temporary.remove(&database, UNFINISHED));
+        if filled.is_err() {
+            self.transaction.rollback();
+        }
+        let answer = filled?;
+        crate::failpoint::hit("create_as.filled")?;
+        self.change_schema(locks, host, |change| {
             if change.before.database(&database).is_none() {
                 return Err(unknown_database(&database));
             }
             if change.before.is_taken(&database, &table) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
             }
-            change.check_foreign_keys(&def)?;
-            let id = change.engine.allocate_table_id(host)?;
-            change.create_table(TableDef { id, ..def }, auto_increment);
-            Ok(id)
+            change.check_foreign_keys(&new.def)?;
+            change.edit.put_table(TableDef::clone(&new.def));
+            change.edit.remove_copy(new.id());
+            change.copies.push(job);
+            Ok(())
         })?;
-        let insert = insert_of(name, definition.duplicates, &shape, query);
-        crate::failpoint::hit("create_as.made")?;
-        let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
-        let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
-        match filled {
-            Ok(answer) => Ok(answer),
-            Err(error) => {
-                self.transaction.rollback();
-                self.change_schema(host, |change| {
-                    if let Some(table) = change.before.table_by_id(id).cloned() {
-                        change.drop_table(&table)?;
-                        change.edit.remove_table(id);
-                    }
-                    Ok(())
-                })?;
-                Err(error)
-            }
+        Ok(answer)
+    }
+
+    /// A table that nothing names, for a definition that may be made.
+    fn nameless_table(
+        &self,
+        def: TableDef,
+        auto_increment: Option<u64>,
+        locks: &ObjectLocks,
+        host: &dyn Host,
+    ) -> SqlResult<(CopyGuard, Arc<Table>)> {
+        let before = self.engine.catalog();
+        let change = SchemaChange {
+            engine: &self.engine,
+            runtime: runtime(&self.engine, host, &locks.0, &self.variables.settings),
+            edit: CatalogEdit::new(before.clone()),
+            before,
+            copies: Vec::new(),
+        };
+        change.check_foreign_keys(&def)?;
+        let id = self.engine.allocate_table_id(&change.runtime)?;
+        let def = TableDef { id, ..def };
+        let (job, rows) = self.engine.begin_copy(store_spec(&def), host)?;
+        if let Some(next) = auto_increment {
+            let mut counting = self.engine.begin();
+            counting.set_auto_increment(id, next);
+            wait_for_commit(counting.commit(), host)?;
         }
+        Ok((job, Arc::new(Table::new(Arc::new(def), rows))))
     }
 
     /// The query of the definition, and its columns.

@@ -10,7 +10,7 @@ use crate::expr::plain_literal;
 
 /// The dates that a default may be under a session's mode, as MySQL takes them: zero dates are refused only where they would be in a
 /// row. Everything else has to fit the column, whatever the mode.
-pub fn rules_of_defaults(session: crate::sql_mode::SqlMode) -> SqlMode {
+pub fn rules_of_defaults(session: crate::expr::sql_mode::SqlMode) -> SqlMode {
     let session = session.for_casts();
     SqlMode {
         strict: true,

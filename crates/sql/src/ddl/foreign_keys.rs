@@ -1,15 +1,14 @@
 //! Foreign keys in the schema: what a definition may say, and what a change of one table means for its parents and children.
 //!
 //! A definition names its parent, so the parent may come later where `foreign_key_checks` is 0; whoever makes or renames a
-//! table checks it against the keys that wait for its name. Statements that add a key lock the parent shared: nobody is changing
+//! table checks it against the keys that wait for its name. Statements that add a key lock the parent shared ([`super::locks`]): nobody is changing
 //! its rows meanwhile, and who comes later plans with the key in mind.
 
 use std::sync::Arc;
 
 use catalog::{ForeignKeyDef, GeneratedKind, IndexKind, IndexPart, ReferenceAction, TableDef, same_name};
 use parser::ast::{self, TableElement};
-use store::{Cursor, KeyRange, LockMode};
-use transaction::LockPolicy;
+use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
 use super::table_def::check_constraint_name;
@@ -272,7 +271,7 @@ impl SchemaChange<'_> {
         }
     }
 
-    /// Locks the parent of a new key and checks that it has what the key refers to.
+    /// Whether the parent of a new key has what the key refers to.
     fn check_parent(&self, child: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
         if key.refers_to(&child.database, &child.name) {
             return check_parent_key(child, key, child);
@@ -283,9 +282,6 @@ impl SchemaChange<'_> {
                 false => Ok(()),
             };
         };
-        self.runtime
-            .with_locks(|transaction| transaction.lock_table(parent.id, LockMode::Shared, LockPolicy::Wait))
-            .map_err(|error| error.into_sql_named("table"))?;
         check_parent_key(child, key, parent)
     }
 
@@ -434,7 +430,7 @@ impl SchemaChange<'_> {
             let refused = match after.map(|at| &new.columns[at]) {
                 None => refusal(Kept::Dropped, name),
                 Some(after)
-                    if super::alter::changes_type(&before.ty, &after.ty) || before.nullable && !after.nullable =>
+                    if super::online::changes_type(&before.ty, &after.ty) || before.nullable && !after.nullable =>
                 {
                     refusal(Kept::Changed, name)
                 }

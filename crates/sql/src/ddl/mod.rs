@@ -1,8 +1,8 @@
 //! Statements that change the schema.
 //!
 //! Each one is a transaction of its own in the log: the catalog's rows and what the store has to do are committed together, so
-//! a crash leaves the whole change or nothing. The tables concerned are locked exclusively until the change is applied,
-//! and with it the new catalog installed; whoever waited for them finds it and plans again.
+//! a crash leaves the whole change or nothing. What it is about is locked ([`locks`]) until the change is applied,
+//! and with it the new catalog installed; whoever waited finds it and plans again.
 
 mod alter;
 mod column_type;
@@ -10,17 +10,17 @@ mod create_as;
 mod default_value;
 mod expressions;
 mod foreign_keys;
+mod locks;
+mod online;
 mod table_def;
 mod temporary;
 pub(crate) mod views;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
 use parser::ast::{self, DatabaseOption, Statement};
-use store::LockMode;
-use transaction::{LockPolicy, Options, Transaction, WriteRule};
+use store::{LockKey, LockMode};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
@@ -34,6 +34,8 @@ use crate::schema::system_row;
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
 use crate::table_ids::CopyGuard;
+
+pub(crate) use locks::{CATALOG, EVERYTHING, ObjectLocks, name_key};
 
 pub use column_type::column_type;
 pub use default_value::constant_default;
@@ -51,36 +53,59 @@ pub struct SchemaChange<'a> {
 }
 
 impl Session {
-    /// Runs a change of the schema: ends the open transaction, keeps other changes out, and commits what `work` prepares.
-    pub(crate) fn change_schema<R>(
+    /// Runs a change of accounts: ends the open transaction, and commits what `work` prepares.
+    pub(crate) fn change_accounts<R>(
         &mut self,
         host: &dyn Host,
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
+        self.begin_definition(host)?;
+        let locks = locks::lock_nothing(&self.engine, host, &self.variables.settings)?;
+        self.change_schema(locks, host, work)
+    }
+
+    /// What every change of the schema begins with: it ends the open transaction, and has to be allowed.
+    fn begin_definition(&mut self, host: &dyn Host) -> SqlResult<()> {
         self.table_locks.check_schema_change()?;
         self.transaction.commit(host)?;
         self.check_server_writable()?;
-        self.transaction.check_writable(&self.variables.settings)?;
+        self.transaction.check_writable(&self.variables.settings)
+    }
+
+    /// Commits what `work` prepares.
+    pub(crate) fn change_schema<R>(
+        &mut self,
+        locks: ObjectLocks,
+        host: &dyn Host,
+        work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
+        self.prepare_and_change(locks, host, |_| Ok(()), |change, ()| work(change))
+    }
+
+    /// Commits what `work` makes of what `prepare` has prepared. Only `work` has the catalog for itself: it sees the newest one, and must
+    /// neither wait nor take long. Of what the change has locked both see the same.
+    fn prepare_and_change<P, R>(
+        &mut self,
+        locks: ObjectLocks,
+        host: &dyn Host,
+        prepare: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<P>,
+        work: impl FnOnce(&mut SchemaChange<'_>, P) -> SqlResult<R>,
+    ) -> SqlResult<R> {
         let engine = self.engine.clone();
-        // It holds the locks of what it changes; parts of it that have been committed beside it are no conflict.
-        let options = Options {
-            write_rule: WriteRule::NewestCommitted,
-            ..Options::default()
-        };
-        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), options));
-        let runtime = Runtime::new(&engine, host, &transaction, &self.variables.settings, false)
-            .waiting(self.variables.settings.metadata_lock_wait_timeout);
-        lock(&runtime, SYSTEM_TABLE)?;
-        failpoint::hit("ddl.locked")?;
+        let ObjectLocks(transaction) = locks;
         let before = engine.catalog();
         let mut change = SchemaChange {
             engine: &engine,
-            runtime,
+            runtime: locks::runtime(&engine, host, &transaction, &self.variables.settings),
             edit: CatalogEdit::new(before.clone()),
             before,
             copies: Vec::new(),
         };
-        let result = work(&mut change)?;
+        failpoint::hit("ddl.locked")?;
+        let prepared = prepare(&mut change)?;
+        change.lock_catalog()?;
+        failpoint::hit("ddl.catalog")?;
+        let result = work(&mut change, prepared)?;
         failpoint::hit("ddl.prepared")?;
         let copies = change.finish()?;
         failpoint::hit("ddl.committing")?;
@@ -100,39 +125,47 @@ impl Session {
         self.define_locked(statement, host, |session| session.define(statement, host))
     }
 
+    /// Everything that is looked at is locked before, so that it stays as it was found.
     fn define(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
+        self.begin_definition(host)?;
+        let locks = self.lock_objects(statement, host)?;
         match statement {
             Statement::CreateDatabase(create) => {
                 return self
-                    .create_database(create, host)
+                    .create_database(create, locks, host)
                     .map(|made| Answer::affected(u64::from(made)));
             }
             Statement::AlterDatabase(alter) => {
-                self.alter_database(alter, host)?;
+                self.alter_database(alter, locks, host)?;
                 return Ok(Answer::affected(1));
             }
             Statement::DropDatabase(drop) => {
-                return self.drop_database(drop, host).map(Answer::affected);
+                return self.drop_database(drop, locks, host).map(Answer::affected);
             }
             Statement::CreateTable(create) => {
-                return self.create_table(create, host);
+                return self.create_table(create, locks, host);
             }
-            Statement::DropTable(drop) => self.drop_table(drop, host)?,
-            Statement::CreateView(create) => self.create_view(create, host)?,
-            Statement::DropView(drop) => self.drop_views(drop, host)?,
-            Statement::DropObject(drop) => self.drop_object(drop, host)?,
-            Statement::RenameTable(renames) => self.rename_tables(renames, host)?,
-            Statement::Truncate(name) => self.truncate(name, host)?,
-            Statement::CreateIndex(create) => return self.create_index(create, host),
-            Statement::DropIndex(drop) => return self.drop_index(drop, host),
-            Statement::AlterTable(alter) => return self.alter_table(alter, host),
+            Statement::DropTable(drop) => self.drop_table(drop, locks, host)?,
+            Statement::CreateView(create) => self.create_view(create, locks, host)?,
+            Statement::DropView(drop) => self.drop_views(drop, locks, host)?,
+            Statement::DropObject(drop) => self.drop_object(drop)?,
+            Statement::RenameTable(renames) => self.rename_tables(renames, locks, host)?,
+            Statement::Truncate(name) => self.truncate(name, locks, host)?,
+            Statement::CreateIndex(create) => return self.alter_table(&adding_index(create), locks, host),
+            Statement::DropIndex(drop) => return self.alter_table(&dropping_index(drop), locks, host),
+            Statement::AlterTable(alter) => return self.alter_table(alter, locks, host),
             other => return Err(crate::session::of_another_runner(other)),
         }
         Ok(Answer::done())
     }
 
     /// Whether it was made; not if it was there already.
-    fn create_database(&mut self, create: &ast::CreateDatabase, host: &dyn Host) -> SqlResult<bool> {
+    fn create_database(
+        &mut self,
+        create: &ast::CreateDatabase,
+        locks: ObjectLocks,
+        host: &dyn Host,
+    ) -> SqlResult<bool> {
         let name = create.name.as_str().to_owned();
         check_name(&name, ErrorKind::WrongDbName)?;
         if self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name) {
@@ -144,7 +177,7 @@ impl Session {
             return Err(exists);
         }
         let (collation, read_only) = database_options(&create.options, self.variables.server_collation())?;
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             change.edit.put_database(DatabaseDef {
                 name,
                 collation,
@@ -154,12 +187,12 @@ impl Session {
         })
     }
 
-    fn alter_database(&mut self, alter: &ast::AlterDatabase, host: &dyn Host) -> SqlResult<()> {
+    fn alter_database(&mut self, alter: &ast::AlterDatabase, locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let name = match &alter.name {
             Some(name) => name.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             let database = change
                 .before
                 .database(&name)
@@ -176,7 +209,7 @@ impl Session {
     }
 
     /// Returns how many tables and views went with it.
-    fn drop_database(&mut self, drop: &ast::DropDatabase, host: &dyn Host) -> SqlResult<u64> {
+    fn drop_database(&mut self, drop: &ast::DropDatabase, locks: ObjectLocks, host: &dyn Host) -> SqlResult<u64> {
         let name = drop.name.as_str().to_owned();
         if information_schema::is_virtual_database(&name) {
             return Err(SqlError::new(
@@ -192,14 +225,14 @@ impl Session {
             }
             return Err(missing);
         }
-        let dropped = self.change_schema(host, |change| {
+        let dropped = self.change_schema(locks, host, |change| {
             let Some(database) = change.before.database(&name).cloned() else {
                 return Ok(0);
             };
             let all: Vec<TableId> = database.tables.values().map(|table| table.id).collect();
             for table in database.tables.values() {
                 change.check_droppable(table, &all)?;
-                change.drop_table(table)?;
+                change.drop_table(table);
             }
             change.edit.remove_database(&name);
             Ok((database.tables.len() + database.views.len()) as u64)
@@ -210,7 +243,7 @@ impl Session {
         Ok(dropped)
     }
 
-    fn create_table(&mut self, create: &ast::CreateTable, host: &dyn Host) -> SqlResult<Answer> {
+    fn create_table(&mut self, create: &ast::CreateTable, locks: ObjectLocks, host: &dyn Host) -> SqlResult<Answer> {
         let (database, name) = self.qualified(&create.name)?;
         if self.engine.catalog().is_taken(&database, &name) {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
@@ -234,7 +267,7 @@ impl Session {
                 (def, TableOptions::default())
             }
             ast::CreateTableBody::Definition(definition) if definition.query.is_some() => {
-                return self.create_table_as(&create.name, definition, in_database.def.collation, host);
+                return self.create_table_as(&create.name, definition, in_database.def.collation, locks, host);
             }
             ast::CreateTableBody::Definition(definition) => table_def(
                 &database,
@@ -249,7 +282,7 @@ impl Session {
         }
         self.check_expressions(&def, host)?;
         def.created_at = self.engine.clock_micros() / 1_000_000;
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             if change.before.database(&database).is_none() {
                 return Err(unknown_database(&database));
             }
@@ -257,14 +290,14 @@ impl Session {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
             change.check_foreign_keys(&def)?;
-            def.id = change.engine.allocate_table_id(host)?;
+            def.id = change.engine.allocate_table_id(&change.runtime)?;
             change.create_table(def, options.auto_increment);
             Ok(())
         })?;
         Ok(Answer::done())
     }
 
-    fn drop_table(&mut self, drop: &ast::DropTable, host: &dyn Host) -> SqlResult<()> {
+    fn drop_table(&mut self, drop: &ast::DropTable, locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let mut names = Vec::with_capacity(drop.names.len());
         for name in &drop.names {
             let named = self.qualified(name)?;
@@ -287,9 +320,9 @@ impl Session {
             self.warnings.note(SqlError::new(ErrorKind::BadTable, &[name]));
         }
         if absent.len() == names.len() {
-            return self.transaction.commit(host);
+            return Ok(());
         }
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             let named = names
                 .iter()
                 .filter_map(|(database, name)| change.before.table(database, name));
@@ -297,7 +330,7 @@ impl Session {
             let all: Vec<TableId> = tables.iter().map(|table| table.id).collect();
             for table in &tables {
                 change.check_droppable(table, &all)?;
-                change.drop_table(table)?;
+                change.drop_table(table);
                 change.edit.remove_table(table.id);
             }
             Ok(())
@@ -305,7 +338,7 @@ impl Session {
     }
 
     /// There are no triggers, routines and events: what is to be dropped does not exist.
-    fn drop_object(&mut self, drop: &ast::DropObject, host: &dyn Host) -> SqlResult<()> {
+    fn drop_object(&mut self, drop: &ast::DropObject) -> SqlResult<()> {
         let (database, name) = self.qualified(&drop.name)?;
         let routine = |kind: &str| SqlError::new(ErrorKind::SpDoesNotExist, &[&kind, &format!("{database}.{name}")]);
         let absent = match drop.kind {
@@ -317,17 +350,16 @@ impl Session {
         if !drop.if_exists {
             return Err(absent);
         }
-        self.transaction.commit(host)?;
         self.warnings.note(absent);
         Ok(())
     }
 
-    fn rename_tables(&mut self, renames: &[ast::RenameTable], host: &dyn Host) -> SqlResult<()> {
+    fn rename_tables(&mut self, renames: &[ast::RenameTable], locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let mut names = Vec::with_capacity(renames.len());
         for rename in renames {
             names.push((self.qualified(&rename.from)?, self.qualified(&rename.to)?));
         }
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             for ((from_database, from), (to_database, to)) in &names {
                 let table = change.edit.catalog().table(from_database, from).cloned();
                 let view = change.edit.catalog().view(from_database, from).cloned();
@@ -345,7 +377,6 @@ impl Session {
                     change.rename_view(&view, to_database, to)?;
                 }
                 if let Some(table) = table {
-                    lock(&change.runtime, table.id)?;
                     change.rename_table(&table, to_database, to)?;
                 }
             }
@@ -354,15 +385,15 @@ impl Session {
     }
 
     /// TRUNCATE: a new, empty table under the same name; automatic ids start again.
-    fn truncate(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<()> {
+    fn truncate(&mut self, name: &ast::TableName, locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let table = self.table(name)?;
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             let current = change.before.table_by_id(table.id()).cloned();
             let current = current.ok_or_else(|| no_such_table(&table.def))?;
             change.check_truncatable(&current)?;
-            change.drop_table(&current)?;
+            change.drop_table(&current);
             change.edit.remove_table(current.id);
-            let id = change.engine.allocate_table_id(host)?;
+            let id = change.engine.allocate_table_id(&change.runtime)?;
             change.create_table(
                 TableDef {
                     id,
@@ -372,31 +403,6 @@ impl Session {
             );
             Ok(())
         })
-    }
-
-    fn create_index(&mut self, create: &ast::CreateIndex, host: &dyn Host) -> SqlResult<Answer> {
-        let action = ast::AlterAction::AddConstraint(ast::TableElement::Key(Box::new(create.key.clone())));
-        let alter = ast::AlterTable {
-            table: create.table.clone(),
-            actions: vec![action],
-            online: create.online,
-            validation: None,
-        };
-        self.alter_table(&alter, host)
-    }
-
-    fn drop_index(&mut self, drop: &ast::DropIndex, host: &dyn Host) -> SqlResult<Answer> {
-        let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
-            true => ast::AlterAction::DropPrimaryKey,
-            false => ast::AlterAction::DropIndex(drop.name.clone()),
-        };
-        let alter = ast::AlterTable {
-            table: drop.table.clone(),
-            actions: vec![action],
-            online: drop.online,
-            validation: None,
-        };
-        self.alter_table(&alter, host)
     }
 
     /// Database and name of a table that may not exist.
@@ -427,10 +433,22 @@ impl SchemaChange<'_> {
         self.edit.put_table(def);
     }
 
-    /// Waits for those who change the table, and removes its rows. The catalog is the caller's.
-    pub fn drop_table(&mut self, table: &TableDef) -> SqlResult<()> {
-        lock(&self.runtime, table.id)?;
+    /// Removes the table's rows. The catalog is the caller's.
+    pub fn drop_table(&mut self, table: &TableDef) {
         self.runtime.transaction_mut().drop_table(table.id);
+    }
+
+    /// From now on the table can no longer be read, either.
+    fn take_altered(&self, table: TableId) -> SqlResult<()> {
+        self.runtime
+            .lock_definition(LockKey::Definition(table), LockMode::Exclusive)
+    }
+
+    /// Keeps other changes out until this one is committed, and starts from the newest catalog.
+    fn lock_catalog(&mut self) -> SqlResult<()> {
+        self.runtime.lock_definition(locks::CATALOG, LockMode::Exclusive)?;
+        self.before = self.engine.catalog();
+        self.edit = CatalogEdit::new(self.before.clone());
         Ok(())
     }
 
@@ -455,7 +473,7 @@ impl SchemaChange<'_> {
                 catalog::check_row(name, document).map_err(SqlError::internal)?;
             }
             let (key, row) = system_row(name, document);
-            let locked = |error| crate::exec::runtime::transaction_error(&error, "system table");
+            let locked = |error| crate::errors::transaction_error(&error, "system table");
             self.runtime
                 .with_locks(|transaction| transaction.lock_for_write(&table, &key))
                 .map_err(|error| error.into_sql_named("system table"))?;
@@ -472,12 +490,29 @@ impl SchemaChange<'_> {
     }
 }
 
-/// Waits until nobody changes the table.
-pub(crate) fn lock(runtime: &Runtime<'_>, table: TableId) -> SqlResult<()> {
-    runtime
-        .with_locks(|transaction| transaction.lock_table(table, LockMode::Exclusive, LockPolicy::Wait))
-        .map_err(|error| error.into_sql_named("table"))?;
-    Ok(())
+/// `CREATE INDEX` as an ALTER TABLE.
+fn adding_index(create: &ast::CreateIndex) -> ast::AlterTable {
+    let action = ast::AlterAction::AddConstraint(ast::TableElement::Key(Box::new(create.key.clone())));
+    ast::AlterTable {
+        table: create.table.clone(),
+        actions: vec![action],
+        online: create.online,
+        validation: None,
+    }
+}
+
+/// `DROP INDEX` as an ALTER TABLE.
+fn dropping_index(drop: &ast::DropIndex) -> ast::AlterTable {
+    let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
+        true => ast::AlterAction::DropPrimaryKey,
+        false => ast::AlterAction::DropIndex(drop.name.clone()),
+    };
+    ast::AlterTable {
+        table: drop.table.clone(),
+        actions: vec![action],
+        online: drop.online,
+        validation: None,
+    }
 }
 
 fn database_options(options: &[DatabaseOption], default: CollationId) -> SqlResult<(CollationId, bool)> {

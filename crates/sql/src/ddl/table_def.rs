@@ -14,8 +14,8 @@ use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp
 use super::column_type::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
+use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::sql_mode::SqlMode;
 
 /// Longest name of a database, table, column or index, in characters.
 pub const MAX_NAME_CHARS: usize = 64;

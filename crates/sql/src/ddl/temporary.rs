@@ -6,21 +6,20 @@ use std::sync::Arc;
 use catalog::{CatalogEdit, TableDef};
 use parser::ast::{self, CreateTableBody, Statement};
 use transaction::{Options, Transaction};
-use types::{ErrorKind, SqlError, SqlResult, TableId};
+use types::{ErrorKind, SqlError, SqlResult};
 
 use super::alter::{Outcome, with_conversions};
 use super::create_as::{NoAnswer, insert_of};
-use super::{SchemaChange, table_def, unknown_database};
-use crate::engine::Engine;
+use super::{SchemaChange, adding_index, dropping_index, table_def, unknown_database};
 use crate::exec::Runtime;
 use crate::host::Host;
 use crate::result::ServerStatus;
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{Table, store_spec};
-use crate::temporary::temporary_id;
+use crate::temporary::free_rows;
 
-/// The name that a table has while CREATE TEMPORARY TABLE ... SELECT fills it: its query may read one of the final name.
-const UNFINISHED: &str = "#unfinished";
+/// The name that a table has while CREATE TABLE ... SELECT fills it: its query may read one of the final name.
+pub(super) const UNFINISHED: &str = "#unfinished";
 
 impl Session {
     /// Runs a definition that concerns temporary tables alone; `None` for every other statement.
@@ -32,32 +31,27 @@ impl Session {
                 let (database, name) = self.qualified(name)?;
                 if let Some(old) = self.temporary.get(&database, &name).cloned() {
                     let table = self.make_temporary(TableDef::clone(&old.def), None, host)?;
-                    self.temporary.put(&database, &name, table);
-                    self.drop_nameless_tables(host)?;
+                    self.name_temporary(&database, &name, table);
                 }
                 Ok(Some(Answer::done()))
             }
-            Statement::AlterTable(alter) if self.temporary_table(&alter.table).is_some() => {
-                self.alter_table(alter, host).map(Some)
-            }
-            Statement::CreateIndex(create) if self.temporary_table(&create.table).is_some() => {
-                self.create_index(create, host).map(Some)
-            }
-            Statement::DropIndex(drop) if self.temporary_table(&drop.table).is_some() => {
-                self.drop_index(drop, host).map(Some)
-            }
+            Statement::AlterTable(alter) => self.alter_if_temporary(alter, host),
+            Statement::CreateIndex(create) => self.alter_if_temporary(&adding_index(create), host),
+            Statement::DropIndex(drop) => self.alter_if_temporary(&dropping_index(drop), host),
             _ => Ok(None),
         }
     }
 
     /// ALTER TABLE, and with it CREATE INDEX and DROP INDEX: a new table takes the rows. Other than CREATE and DROP of a temporary
     /// table they end the open transaction, as in MySQL.
-    pub(super) fn alter_temporary(
-        &mut self,
-        alter: &ast::AlterTable,
-        table: &Arc<Table>,
-        host: &dyn Host,
-    ) -> SqlResult<Answer> {
+    fn alter_if_temporary(&mut self, alter: &ast::AlterTable, host: &dyn Host) -> SqlResult<Option<Answer>> {
+        match self.temporary_table(&alter.table).cloned() {
+            Some(table) => self.alter_temporary(alter, &table, host).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn alter_temporary(&mut self, alter: &ast::AlterTable, table: &Arc<Table>, host: &dyn Host) -> SqlResult<Answer> {
         let Outcome {
             def,
             sources,
@@ -76,13 +70,13 @@ impl Session {
         let copied = match copied {
             Ok(copied) => copied,
             Err(error) => {
-                drop_rows(&self.engine, &[new.id()], host)?;
+                self.free_temporary(Some(new));
                 return Err(error);
             }
         };
-        self.temporary.remove(&table.def.database, &table.def.name);
-        self.temporary.put(&database, &name, new);
-        self.drop_nameless_tables(host)?;
+        let old = self.temporary.remove(&table.def.database, &table.def.name);
+        self.free_temporary(old);
+        self.name_temporary(&database, &name, new);
         if matches!(alter.actions[..], [ast::AlterAction::RenameTable(_)]) {
             return Ok(Answer::done());
         }
@@ -107,8 +101,14 @@ impl Session {
             before,
             copies: Vec::new(),
         };
-        let (copied, warnings) =
-            with_conversions(&engine, &settings, |ctx| change.copy_rows(old, new, sources, ctx, host));
+        let store = self.transaction.local_store(&engine);
+        let mut commit = |mut part: Transaction| {
+            part.take_local().apply(store);
+            Ok(())
+        };
+        let (copied, warnings) = with_conversions(&engine, &settings, |ctx| {
+            change.copy_rows(old, new, sources, ctx, &mut commit)
+        });
         drop(change);
         self.warnings.append(warnings);
         copied
@@ -162,8 +162,14 @@ impl Session {
             }
         };
         let table = self.make_temporary(def, auto_increment, host)?;
-        self.temporary.put(&database, &name, table);
+        self.name_temporary(&database, &name, table);
+        self.transaction.note_created();
         Ok(Answer::done())
+    }
+
+    fn name_temporary(&mut self, database: &str, name: &str, table: Arc<Table>) {
+        let old = self.temporary.put(database, name, table);
+        self.free_temporary(old);
     }
 
     /// The rows come in by the session's transaction.
@@ -178,18 +184,20 @@ impl Session {
         let (def, auto_increment) =
             self.definition_with_columns(database, name, definition, collation, &source.shape)?;
         let table = self.make_temporary(def, auto_increment, host)?;
-        self.temporary.put(database, UNFINISHED, table);
+        self.name_temporary(database, UNFINISHED, table);
         let unfinished = ast::TableName::new(Some(database), UNFINISHED);
         let insert = insert_of(&unfinished, definition.duplicates, &source.shape, source.query);
         let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
-        match filled {
-            Ok(answer) => {
-                self.temporary.rename(database, UNFINISHED, name);
+        let unfinished = self.temporary.remove(database, UNFINISHED);
+        match (filled, unfinished) {
+            (Ok(answer), Some(table)) => {
+                self.transaction.note_created();
+                self.name_temporary(database, name, table);
                 Ok(answer)
             }
-            Err(error) => {
-                self.temporary.remove(database, UNFINISHED);
-                self.drop_nameless_tables(host)?;
+            (Ok(_), None) => Err(SqlError::internal("a table that was just filled is missing")),
+            (Err(error), unfinished) => {
+                self.free_temporary(unfinished);
                 Err(error)
             }
         }
@@ -206,17 +214,14 @@ impl Session {
             return Err(ErrorKind::CannotAddForeign.into());
         }
         self.check_expressions(&def, host)?;
-        def.id = temporary_id(self.engine.next_temporary());
+        def.id = self.temporary.next_id();
         def.created_at = self.engine.clock_micros() / 1_000_000;
-        let mut transaction = Transaction::begin(self.engine.participant().clone(), Options::default());
-        transaction.create_table(store_spec(&def));
+        let store = self.transaction.local_store(&self.engine);
+        let rows = store.create(store_spec(&def)).map_err(SqlError::internal)?;
         if let Some(next) = auto_increment {
-            transaction.set_auto_increment(def.id, next);
+            rows.raise_auto_increment(next);
         }
-        wait_for_commit(transaction.commit(), host)?;
         crate::failpoint::hit("temporary.made")?;
-        let rows = self.engine.participant().store().table(def.id);
-        let rows = rows.ok_or_else(|| SqlError::internal("a table that was just made is missing"))?;
         Ok(Arc::new(Table::new(Arc::new(def), rows)))
     }
 
@@ -249,40 +254,33 @@ impl Session {
         }
         for name in &own {
             let (database, name) = self.qualified(name)?;
-            self.temporary.remove(&database, &name);
+            let table = self.temporary.remove(&database, &name);
+            self.free_temporary(table);
+            self.transaction.note_dropped();
         }
-        self.drop_nameless_tables(host)?;
         Ok(Some(Answer::done()))
     }
 
-    /// Drops what this session and those that have ended have left behind; an error leaves it to the next start.
-    pub(crate) fn drop_unused_tables(&mut self, host: &dyn Host) {
-        if !self.temporary.has_nameless() && !self.engine.has_abandoned_tables() {
+    /// Frees the rows of a table that has lost its name. Uncommitted changes of it go nowhere.
+    fn free_temporary(&mut self, table: Option<Arc<Table>>) {
+        let Some(table) = table else { return };
+        let rows = self.transaction.local_store(&self.engine).remove(table.id());
+        let estimated = rows.as_ref().map_or(0, |rows| rows.estimated_rows());
+        free_rows(estimated, (rows, table));
+    }
+
+    /// Drops copies of tables that panics and ended sessions have left behind; an error leaves them to the next start.
+    pub(crate) fn drop_abandoned_copies(&mut self, host: &dyn Host) {
+        if !self.engine.has_abandoned_tables() {
             return;
         }
-        let dropped = self.drop_nameless_tables(host);
-        let abandoned = drop_rows(&self.engine, &self.engine.take_abandoned_tables(), host);
-        if let Err(error) = dropped.and(abandoned) {
-            tracing::warn!(%error, "the rows of temporary tables stay until the next start");
+        let removal = self.engine.removal(&self.engine.take_abandoned_tables());
+        let removed = removal.and_then(|removal| match removal {
+            Some(removal) => wait_for_commit(removal.commit(), host),
+            None => Ok(()),
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%error, "copies of tables stay until the next start");
         }
-    }
-
-    /// Drops the rows of temporary tables that have no name any more, unless the open transaction may have changed them.
-    fn drop_nameless_tables(&mut self, host: &dyn Host) -> SqlResult<()> {
-        if self.transaction.current().is_some() {
-            return Ok(());
-        }
-        drop_rows(&self.engine, &self.temporary.take_nameless(), host)
-    }
-}
-
-/// Drops tables of the store that nobody uses.
-fn drop_rows(engine: &Engine, ids: &[TableId], host: &dyn Host) -> SqlResult<()> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    match engine.removal(ids)? {
-        Some(removal) => wait_for_commit(removal.commit(), host),
-        None => Ok(()),
     }
 }

@@ -10,7 +10,6 @@ pub mod dml;
 pub mod query;
 pub mod rows;
 pub mod runtime;
-pub mod sort;
 pub mod straight;
 
 pub use runtime::Runtime;

@@ -6,16 +6,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
+use store::{LockKey, LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
 use transaction::{LockPolicy, Progress, Transaction, TransactionError};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use types::{ErrorKind, SqlError, SqlResult};
 
+use crate::accounts::access::Access;
+use crate::ddl::{CATALOG, EVERYTHING};
 use crate::engine::Engine;
-use crate::exec::query::{HashTable, KeptRows};
-use crate::host::{Host, Interrupt, WaitEnd};
+use crate::errors::{StatementError, interrupted};
+use crate::exec::query::{HashTable, KeptRows, Rows};
+use crate::host::{Host, WaitEnd};
 use crate::plan::access::{AccessPath, KeyRanges};
-use crate::session::TableLocks;
+use crate::session::{Encryption, TableLocks};
 use crate::table::Table;
+use crate::temporary::TemporaryTables;
 use crate::variables::Settings;
 
 /// One statement's access to the world. Expressions, subqueries and operators share it, so the transaction is borrowed for
@@ -39,10 +43,20 @@ pub struct Runtime<'a> {
     pub select_limit: u64,
     transaction: &'a RefCell<Transaction>,
     lock_wait_timeout: Duration,
+    metadata_lock_wait_timeout: Duration,
     locks_reads: bool,
     /// Tables that the session has locked already.
     table_locks: Option<&'a TableLocks>,
+    session: Option<SessionView<'a>>,
     kept: Kept,
+}
+
+/// What a statement can show of its session (`information_schema`).
+#[derive(Clone, Copy)]
+pub struct SessionView<'a> {
+    pub access: &'a Access,
+    pub temporary: &'a TemporaryTables,
+    pub encryption: Option<&'a Encryption>,
 }
 
 /// What the statement has computed once and reads often, by the place in the plan that it belongs to.
@@ -81,8 +95,10 @@ impl<'a> Runtime<'a> {
             select_limit: settings.select_limit,
             transaction,
             lock_wait_timeout: settings.lock_wait_timeout,
+            metadata_lock_wait_timeout: settings.metadata_lock_wait_timeout,
             locks_reads: false,
             table_locks: None,
+            session: None,
             kept: Kept::default(),
         }
     }
@@ -105,12 +121,14 @@ impl<'a> Runtime<'a> {
         }
     }
 
-    /// With another limit on waits for locks than `innodb_lock_wait_timeout`.
-    pub fn waiting(self, lock_wait_timeout: Duration) -> Runtime<'a> {
-        Runtime {
-            lock_wait_timeout,
-            ..self
-        }
+    /// For a statement that shows something of its session.
+    pub fn shown(self, session: Option<SessionView<'a>>) -> Runtime<'a> {
+        Runtime { session, ..self }
+    }
+
+    /// None where no session runs the statement.
+    pub fn session(&self) -> Option<SessionView<'a>> {
+        self.session
     }
 
     /// Whether LOCK TABLES has locked the table for this session.
@@ -119,11 +137,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// The rows of a derived table or subquery, computed at the first use.
-    pub fn kept_rows(
-        &self,
-        place: usize,
-        compute: impl FnOnce() -> SqlResult<Vec<Vec<Value>>>,
-    ) -> SqlResult<Rc<KeptRows>> {
+    pub fn kept_rows(&self, place: usize, compute: impl FnOnce() -> SqlResult<Rows>) -> SqlResult<Rc<KeptRows>> {
         if let Some(kept) = self.kept.rows.borrow().get(&place) {
             return Ok(kept.clone());
         }
@@ -148,7 +162,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// Sets them for one round; returns those of before.
-    pub fn set_working_rows(&self, number: usize, rows: Vec<Vec<Value>>) -> Option<Rc<KeptRows>> {
+    pub fn set_working_rows(&self, number: usize, rows: Rows) -> Option<Rc<KeptRows>> {
         self.kept
             .working
             .borrow_mut()
@@ -165,8 +179,8 @@ impl<'a> Runtime<'a> {
 
     /// Forgets what was kept: it belonged to another outer row, or to another round of a recursion.
     pub fn forget_kept(&self) {
-        self.kept.rows.borrow_mut().clear();
-        self.kept.tables.borrow_mut().clear();
+        self.kept.rows.take();
+        self.kept.tables.take();
     }
 
     /// The same statement's work in another transaction.
@@ -183,8 +197,10 @@ impl<'a> Runtime<'a> {
             select_limit: self.select_limit,
             transaction,
             lock_wait_timeout: self.lock_wait_timeout,
+            metadata_lock_wait_timeout: self.metadata_lock_wait_timeout,
             locks_reads: self.locks_reads,
             table_locks: self.table_locks,
+            session: self.session,
             kept: Kept::default(),
         }
     }
@@ -212,7 +228,30 @@ impl<'a> Runtime<'a> {
     /// deadlock's victim, 1317 when interrupted.
     pub fn with_locks(
         &self,
+        operation: impl FnMut(&mut Transaction) -> Result<Progress, TransactionError>,
+    ) -> Result<Locked, StatementError> {
+        self.wait_for(operation, "Waiting for lock", self.lock_wait_timeout)
+    }
+
+    /// Locks what a table or a name means until the transaction ends: 1205 after `lock_wait_timeout`.
+    pub fn lock_definition(&self, key: LockKey<'_>, mode: LockMode) -> SqlResult<()> {
+        let state = match key {
+            EVERYTHING => "Waiting for global read lock",
+            CATALOG => "Waiting for other changes of the catalog",
+            _ => "Waiting for table metadata lock",
+        };
+        let lock = |transaction: &mut Transaction| transaction.lock_definition(key, mode);
+        match self.wait_for(lock, state, self.metadata_lock_wait_timeout) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into_sql_named("table")),
+        }
+    }
+
+    fn wait_for(
+        &self,
         mut operation: impl FnMut(&mut Transaction) -> Result<Progress, TransactionError>,
+        state: &'static str,
+        timeout: Duration,
     ) -> Result<Locked, StatementError> {
         loop {
             // The borrow ends here: other statements of this thread run while we wait.
@@ -222,10 +261,8 @@ impl<'a> Runtime<'a> {
                 Progress::Skipped => return Ok(Locked::Skipped),
                 Progress::Wait(wait) => wait,
             };
-            self.host.show_state("Waiting for lock");
-            let end = self
-                .host
-                .wait_interruptible(std::pin::pin!(wait), Some(self.lock_wait_timeout));
+            self.host.show_state(state);
+            let end = self.host.wait_interruptible(std::pin::pin!(wait), Some(timeout));
             self.host.show_state("");
             match end {
                 WaitEnd::Done => {}
@@ -249,11 +286,12 @@ impl<'a> Runtime<'a> {
     /// As [`begin_read`](Self::begin_read), of rows that are locked before they are looked at. Takes a snapshot only where it is needed to
     /// find them, so that a snapshot taken later shows what the locks protect.
     pub fn begin_locking_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        if path.table.id().is_local() {
+            return Ok(());
+        }
+        // A key is locked by the read itself. A shared lock before would be in the way of who does the same.
         if path.primary_keys(keys).is_none() {
             self.lock_before_read(path, keys, policy)?;
-        } else if self.engine.has_write_locked_tables() && !self.holds(&path.table) {
-            // The key is locked by the read itself. A shared lock before would be in the way of who does the same.
-            self.lock_table_for_read(path, keys, false, policy)?;
         }
         if !self.transaction().must_be_unchanged() {
             return Ok(());
@@ -268,13 +306,19 @@ impl<'a> Runtime<'a> {
     }
 
     fn lock_before_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        if path.table.id().is_local() {
+            return Ok(());
+        }
         let shares = self.locks_reads
             && policy != LockPolicy::SkipLocked
             && !(path.primary_keys(keys).is_none() && env::failpoints::goes_wrong("serializable.range"));
-        if (shares || self.engine.has_write_locked_tables()) && !self.holds(&path.table) {
-            self.lock_table_for_read(path, keys, shares, policy)?;
+        if !shares {
+            return Ok(());
         }
-        if shares && let Some(keys) = path.primary_keys(keys) {
+        if !self.holds(&path.table) {
+            self.lock_table_for_read(path, keys, policy)?;
+        }
+        if let Some(keys) = path.primary_keys(keys) {
             // Single keys can be locked whether they exist or not.
             self.lock_keys_for_read(&path.table, keys, policy)?;
         }
@@ -290,26 +334,19 @@ impl<'a> Runtime<'a> {
     }
 }
 
-/// Refuses a table, or an index of it, that is newer than the snapshot.
+/// Refuses a table, or an index of it, that is newer than the snapshot, or has got other columns before it.
 fn check_readable(path: &AccessPath, snapshot: Timestamp) -> SqlResult<()> {
-    match path.table.rows.readable_since(path.index) {
-        Some(since) if since <= snapshot => Ok(()),
-        _ => Err(ErrorKind::TableDefChanged.into()),
+    match path.table.rows.is_readable_at(path.index, snapshot) {
+        true => Ok(()),
+        false => Err(ErrorKind::TableDefChanged.into()),
     }
 }
 
 impl Runtime<'_> {
-    /// Waits for whoever has locked the table, and with `shares` keeps others from changing what a read sees: all of the
-    /// table, where rows could come into a range.
-    fn lock_table_for_read(
-        &self,
-        path: &AccessPath,
-        keys: &KeyRanges,
-        shares: bool,
-        policy: LockPolicy,
-    ) -> SqlResult<()> {
+    /// Keeps others from changing what a read sees: all of the table, where rows could come into a range.
+    fn lock_table_for_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
         let table = &*path.table;
-        let mode = match shares && path.primary_keys(keys).is_none() {
+        let mode = match path.primary_keys(keys).is_none() {
             true => LockMode::Shared,
             false => LockMode::IntentionShared,
         };
@@ -319,11 +356,7 @@ impl Runtime<'_> {
         };
         self.with_locks(|transaction| transaction.lock_table(table.id(), mode, policy))
             .map_err(|error| error.into_sql(table))?;
-        let current = self.engine.catalog();
-        match current.table_by_id(table.id()) {
-            Some(def) if Arc::ptr_eq(def, &table.def) => Ok(()),
-            _ => Err(ErrorKind::TableDefChanged.into()),
-        }
+        Ok(())
     }
 
     fn lock_keys_for_read<'k>(
@@ -337,58 +370,6 @@ impl Runtime<'_> {
                 .map_err(|error| error.into_sql(table))?;
         }
         Ok(())
-    }
-}
-
-/// An error of a statement before it has MySQL's number: a duplicate key is still told by its index, because INSERT
-/// may have an answer to it.
-#[derive(Debug)]
-pub enum StatementError {
-    Sql(SqlError),
-    Transaction(TransactionError),
-}
-
-impl From<SqlError> for StatementError {
-    fn from(error: SqlError) -> StatementError {
-        StatementError::Sql(error)
-    }
-}
-
-impl From<ErrorKind> for StatementError {
-    fn from(kind: ErrorKind) -> StatementError {
-        StatementError::Sql(kind.into())
-    }
-}
-
-impl From<governor::Stop> for StatementError {
-    fn from(stop: governor::Stop) -> StatementError {
-        StatementError::Sql(stop.into())
-    }
-}
-
-impl From<TransactionError> for StatementError {
-    fn from(error: TransactionError) -> StatementError {
-        StatementError::Transaction(error)
-    }
-}
-
-impl StatementError {
-    /// MySQL's error, with what it says of the table.
-    pub fn into_sql(self, table: &Table) -> SqlError {
-        match self {
-            StatementError::Sql(error) => error,
-            StatementError::Transaction(error) => transaction_error(&error, &table.def.name),
-        }
-    }
-}
-
-impl StatementError {
-    /// MySQL's error, where no table's definition is at hand.
-    pub fn into_sql_named(self, table: &str) -> SqlError {
-        match self {
-            StatementError::Sql(error) => error,
-            StatementError::Transaction(error) => transaction_error(&error, table),
-        }
     }
 }
 
@@ -421,32 +402,4 @@ impl QueryMemory {
         self.unclaimed += step - bytes;
         Ok(())
     }
-}
-
-/// MySQL's error for a failed operation on the table `table`. A duplicate key is told without its values; the callers
-/// that know the row say more.
-pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
-    match error {
-        TransactionError::DuplicateKey { index, .. } => {
-            SqlError::new(ErrorKind::DupEntry, &[&"?", &format_args!("{table}.{index}")])
-        }
-        TransactionError::WriteConflict(_) => {
-            let text = SqlError::from(ErrorKind::LockDeadlock);
-            let what = format!(
-                "{}; a row of table '{table}' has changed since the transaction's snapshot",
-                text.message()
-            );
-            SqlError::with_message(ErrorKind::LockDeadlock, what)
-        }
-        TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
-        TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
-        TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
-        TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
-        TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
-    }
-}
-
-/// MySQL's error for an interrupted statement.
-pub fn interrupted(interrupt: Interrupt) -> SqlError {
-    governor::Stop::Interrupt(interrupt).into()
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use governor::stepwise::Stepwise;
 use store::Cursor;
 use transaction::LockPolicy;
 use types::decimal::Decimal;
@@ -10,8 +11,8 @@ use types::{RowLayout, SqlResult, Value, ValueRef};
 
 use super::rows::read_columns;
 use super::runtime::Runtime;
-use super::sort::{compare_values, sort_by};
 use crate::expr::EvalContext;
+use crate::expr::sort::{compare_values, sort_by};
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::limit_value;
@@ -115,8 +116,12 @@ fn rows_sorted(
     // One value per row is by far the most frequent: no list for it.
     if let [(column, descending)] = plan.sort.as_slice() {
         let collation = layout.columns()[*column].collation;
-        let mut keyed: Vec<_> = rows.iter().map(|row| (value(row, *column), row)).collect();
-        keyed = sort_by(keyed, |(a, _), (b, _)| {
+        let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
+        for row in &rows {
+            governor::tick()?;
+            keyed.push((value(row, *column), row));
+        }
+        let mut keyed = sort_by(keyed, |(a, _), (b, _)| {
             let order = compare_values(*a, *b, collation);
             if *descending { order.reverse() } else { order }
         })?;
@@ -126,19 +131,13 @@ fn rows_sorted(
         let sorted = keyed.into_iter().map(|(_, row)| &bytes[row.clone()]);
         return send(sorted, layout, columns, window, runtime, sink);
     }
-    let mut keyed: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            (
-                plan.sort
-                    .iter()
-                    .map(|(column, _)| value(row, *column))
-                    .collect::<Vec<_>>(),
-                row,
-            )
-        })
-        .collect();
-    keyed = sort_by(keyed, |(a, _), (b, _)| compare(a, b))?;
+    let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
+    for row in &rows {
+        governor::tick()?;
+        let values: Vec<_> = plan.sort.iter().map(|(column, _)| value(row, *column)).collect();
+        keyed.push((values, row));
+    }
+    let mut keyed = sort_by(keyed, |(a, _), (b, _)| compare(a, b))?;
     if plan.distinct {
         keyed.dedup_by(|(a, _), (b, _)| compare(a, b).is_eq());
     }

@@ -16,7 +16,7 @@ fn grantee(account: &AccountDef) -> Value {
 
 fn accounts_seen(source: &Source<'_>) -> Vec<Arc<AccountDef>> {
     let catalog = source.runtime.engine.catalog();
-    let seen = |account: &&Arc<AccountDef>| source.access.sees_account(account);
+    let seen = |account: &&Arc<AccountDef>| source.session.access.sees_account(account);
     catalog.accounts().filter(seen).cloned().collect()
 }
 
@@ -26,22 +26,32 @@ fn privilege_names(privileges: Privileges) -> Vec<&'static str> {
     if names.is_empty() { vec!["USAGE"] } else { names }
 }
 
+/// A row for each of the names: who holds it, on what object, and whether it may be passed on.
+fn add_rows<'n>(
+    rows: &mut Vec<Vec<Value>>,
+    account: &AccountDef,
+    object: &[&str],
+    names: impl IntoIterator<Item = &'n str>,
+    is_grantable: bool,
+) {
+    for name in names {
+        let mut row = vec![grantee(account), text(CATALOG)];
+        row.extend(object.iter().map(|part| text(*part)));
+        row.extend([text(name), yes_no(is_grantable)]);
+        rows.push(row);
+    }
+}
+
 pub fn user_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for account in accounts_seen(source) {
-        let grantable = yes_no(account.privileges.contains(Privileges::GRANT_OPTION));
-        for name in privilege_names(account.privileges) {
-            rows.push(vec![grantee(&account), text(CATALOG), text(name), grantable.clone()]);
-        }
+        let privileges = account.privileges;
+        let is_grantable = privileges.contains(Privileges::GRANT_OPTION);
+        add_rows(&mut rows, &account, &[], privilege_names(privileges), is_grantable);
         let dynamic = account.dynamic();
         for privilege in dynamic.iter() {
-            let grantable = yes_no(dynamic.may_grant(privilege));
-            rows.push(vec![
-                grantee(&account),
-                text(CATALOG),
-                text(privilege.name()),
-                grantable,
-            ]);
+            let is_grantable = dynamic.may_grant(privilege);
+            add_rows(&mut rows, &account, &[], [privilege.name()], is_grantable);
         }
     }
     rows
@@ -51,16 +61,9 @@ pub fn schema_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for account in accounts_seen(source) {
         for (database, privileges) in &account.database_privileges {
-            let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
-            for name in privilege_names(*privileges) {
-                rows.push(vec![
-                    grantee(&account),
-                    text(CATALOG),
-                    text(database),
-                    text(name),
-                    grantable.clone(),
-                ]);
-            }
+            let is_grantable = privileges.contains(Privileges::GRANT_OPTION);
+            let names = privilege_names(*privileges);
+            add_rows(&mut rows, &account, &[database], names, is_grantable);
         }
     }
     rows
@@ -70,17 +73,9 @@ pub fn table_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for account in accounts_seen(source) {
         for (database, table, privileges) in &account.table_privileges {
-            let grantable = yes_no(privileges.contains(Privileges::GRANT_OPTION));
-            for name in privilege_names(*privileges) {
-                rows.push(vec![
-                    grantee(&account),
-                    text(CATALOG),
-                    text(database),
-                    text(table),
-                    text(name),
-                    grantable.clone(),
-                ]);
-            }
+            let is_grantable = privileges.contains(Privileges::GRANT_OPTION);
+            let names = privilege_names(*privileges);
+            add_rows(&mut rows, &account, &[database, table], names, is_grantable);
         }
     }
     rows
@@ -89,19 +84,10 @@ pub fn table_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
 pub fn column_privileges(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for account in accounts_seen(source) {
-        for column in &account.column_privileges {
-            let grantable = yes_no(on_table(&account, column).contains(Privileges::GRANT_OPTION));
-            for name in column.privileges.names() {
-                rows.push(vec![
-                    grantee(&account),
-                    text(CATALOG),
-                    text(&column.database),
-                    text(&column.table),
-                    text(&column.column),
-                    text(name),
-                    grantable.clone(),
-                ]);
-            }
+        for held in &account.column_privileges {
+            let is_grantable = on_table(&account, held).contains(Privileges::GRANT_OPTION);
+            let object = [&*held.database, &*held.table, &*held.column];
+            add_rows(&mut rows, &account, &object, held.privileges.names(), is_grantable);
         }
     }
     rows
@@ -124,7 +110,7 @@ pub fn administrable_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 fn role_rows(source: &Source<'_>, wanted: impl Fn(bool) -> bool) -> Vec<Vec<Value>> {
-    let Some(own) = source.access.account() else {
+    let Some(own) = source.session.access.account() else {
         return Vec::new();
     };
     let engine = source.runtime.engine;
@@ -161,14 +147,14 @@ pub fn enabled_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
     let engine = source.runtime.engine;
     let catalog = engine.catalog();
     let mandatory = engine.mandatory_roles();
-    let own = source.access.account();
+    let own = source.session.access.account();
     let own = own.and_then(|(user, host)| catalog.account(&user, &host).cloned());
     let is_default = |name: &AccountName| own.as_ref().is_some_and(|own| own.default_roles.contains(name));
-    let active = all_roles(&catalog, source.access.active_roles());
+    let active = all_roles(&catalog, source.session.access.active_roles());
     // Roles of active roles are active, but only those that were named are listed.
     let active = active
         .into_iter()
-        .filter(|name| source.access.active_roles().contains(name));
+        .filter(|name| source.session.access.active_roles().contains(name));
     active
         .map(|name| {
             vec![
@@ -184,7 +170,7 @@ pub fn enabled_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
 /// The accounts that are active roles, and their roles.
 fn active(source: &Source<'_>) -> Vec<Arc<AccountDef>> {
     let catalog = source.runtime.engine.catalog();
-    let names = all_roles(&catalog, source.access.active_roles());
+    let names = all_roles(&catalog, source.session.access.active_roles());
     let roles = names
         .iter()
         .filter_map(|(user, host)| catalog.account(user, host).cloned());

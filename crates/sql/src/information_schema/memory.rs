@@ -38,7 +38,7 @@ pub fn by_thread(source: &Source<'_>) -> Vec<Vec<Value>> {
     let seen = processes
         .list()
         .into_iter()
-        .filter(|process| source.access.sees_session_of(&process.user));
+        .filter(|process| source.session.access.sees_session_of(&process.user));
     seen.map(|process| {
         let mut row = vec![number(u64::from(process.id))];
         row.extend(summary(

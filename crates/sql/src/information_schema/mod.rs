@@ -20,8 +20,7 @@ pub use schema::default_text;
 use parser::ast;
 use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
-use crate::accounts::access::Access;
-use crate::exec::Runtime;
+use crate::exec::runtime::{Runtime, SessionView};
 use crate::expr::{CompareOp, Comparison, EvalContext, Expr, ExprKind};
 use crate::plan::Planner;
 use crate::result::ResultColumn;
@@ -81,7 +80,7 @@ pub struct Source<'a> {
     pub runtime: &'a Runtime<'a>,
     pub ctx: &'a EvalContext<'a>,
     /// Who reads: rows tell nobody of what he may not touch.
-    pub access: &'a Access,
+    pub session: SessionView<'a>,
     pub wanted: Wanted,
 }
 
@@ -145,8 +144,7 @@ impl Wanted {
 impl Source<'_> {
     /// The session's own tables.
     fn temporary_tables(&self) -> impl Iterator<Item = &Table> {
-        let own = self.ctx.statement.services.temporary_tables();
-        own.into_iter().flat_map(|tables| tables.iter()).map(|table| &**table)
+        self.session.temporary.iter().map(|table| &**table)
     }
 }
 
@@ -186,16 +184,14 @@ impl VirtualTable {
         offset: usize,
         conditions: &[Expr],
     ) -> SqlResult<Vec<Vec<Value>>> {
-        let access = ctx
-            .statement
-            .services
-            .access()
+        let session = runtime
+            .session()
             .ok_or_else(|| SqlError::not_supported("information_schema in a table's definition"))?;
         let wanted = Wanted::of(self, offset, conditions, ctx)?;
         let rows = (self.rows)(&Source {
             runtime,
             ctx,
-            access,
+            session,
             wanted,
         });
         debug_assert!(

@@ -31,7 +31,7 @@ pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows.extend(
         catalog
             .databases()
-            .filter(|database| source.access.sees_database(&database.def.name))
+            .filter(|database| source.session.access.sees_database(&database.def.name))
             .map(|database| row(&database.def.name, database.def.collation)),
     );
     rows.sort_by(|a, b| a[1].to_string().cmp(&b[1].to_string()));
@@ -57,8 +57,9 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         rows.push(row);
     }
     for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
-        let seen =
-            |def: &&Arc<TableDef>| source.wanted.table(&def.name) && source.access.sees_table(&def.database, &def.name);
+        let seen = |def: &&Arc<TableDef>| {
+            source.wanted.table(&def.name) && source.session.access.sees_table(&def.database, &def.name)
+        };
         for def in database.tables.values().filter(seen) {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
@@ -90,7 +91,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 text(&def.comment),
             ]);
         }
-        let seen = |view: &&Arc<ViewDef>| source.access.sees_table(&view.database, &view.name);
+        let seen = |view: &&Arc<ViewDef>| source.session.access.sees_table(&view.database, &view.name);
         for view in database.views.values().filter(seen) {
             let mut row = vec![text(CATALOG), text(&view.database), text(&view.name), text("VIEW")];
             row.extend(std::iter::repeat_n(Value::Null, 16));
@@ -118,8 +119,9 @@ fn wanted_virtual(source: &Source<'_>) -> impl Iterator<Item = &'static VirtualT
 fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
     let catalog = source.runtime.engine.catalog();
     for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
-        let seen =
-            |def: &&Arc<TableDef>| source.wanted.table(&def.name) && source.access.sees_table(&def.database, &def.name);
+        let seen = |def: &&Arc<TableDef>| {
+            source.wanted.table(&def.name) && source.session.access.sees_table(&def.database, &def.name)
+        };
         database.tables.values().filter(seen).for_each(|table| visit(table));
     }
 }
@@ -136,25 +138,31 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
                 &column.ty,
                 None,
                 "",
+                Privileges::SELECT,
             ));
         }
     }
+    let access = &source.session.access;
     each_table(source, &mut |table| {
-        let shown = table.columns.iter().map(|column| {
-            let held = source.access.on_column(&table.database, &table.name, &column.name);
-            source.access.is_unlimited() || held.meets(Privileges::OF_TABLES)
-        });
-        rows.extend(
-            columns_of(table)
-                .zip(shown)
-                .filter(|(_, shown)| *shown)
-                .map(|(row, _)| row),
-        );
+        let held = |name: &str| access.shown_on_column(&table.database, &table.name, name);
+        rows.extend(columns_of(table, &held));
     });
     super::views::each_view(source, &mut |view, shape| {
         for (at, column) in shape.columns.iter().enumerate() {
             let (database, table) = (&view.database, &view.name);
-            rows.push(column_row(database, table, at, &column.name, &column.ty, None, ""));
+            let held = access.shown_on_column(database, table, &column.name);
+            if !held.is_empty() {
+                rows.push(column_row(
+                    database,
+                    table,
+                    at,
+                    &column.name,
+                    &column.ty,
+                    None,
+                    "",
+                    held,
+                ));
+            }
         }
     });
     rows
@@ -163,25 +171,25 @@ pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
 pub fn temporary_columns(source: &Source<'_>) -> Vec<Vec<Value>> {
     source
         .temporary_tables()
-        .flat_map(|table| columns_of(&table.def).collect::<Vec<_>>())
+        .flat_map(|table| columns_of(&table.def, &|_| Privileges::OF_COLUMNS))
         .collect()
 }
 
-fn columns_of(table: &TableDef) -> impl Iterator<Item = Vec<Value>> {
-    table.columns.iter().enumerate().map(|(at, column)| {
-        let (key, definition) = (column_key(table, at), Some(column));
-        column_row(
-            &table.database,
-            &table.name,
-            at,
-            &column.name,
-            &column.ty,
-            definition,
-            key,
-        )
-    })
+/// The columns on which something is held.
+fn columns_of(table: &TableDef, held: &dyn Fn(&str) -> Privileges) -> Vec<Vec<Value>> {
+    let columns = table.columns.iter().enumerate();
+    let shown = columns.map(|(at, column)| (at, column, held(&column.name)));
+    shown
+        .filter(|(_, _, held)| !held.is_empty())
+        .map(|(at, column, held)| {
+            let (database, name) = (&table.database, &table.name);
+            let (key, definition) = (column_key(table, at), Some(column));
+            column_row(database, name, at, &column.name, &column.ty, definition, key, held)
+        })
+        .collect()
 }
 
+#[expect(clippy::too_many_arguments, reason = "a row of as many parts")]
 fn column_row(
     database: &str,
     table: &str,
@@ -190,6 +198,7 @@ fn column_row(
     ty: &SqlType,
     definition: Option<&ColumnDef>,
     key: &str,
+    held: Privileges,
 ) -> Vec<Value> {
     let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     let is_string = is_text || ty.kind.is_binary();
@@ -226,7 +235,7 @@ fn column_row(
         text(ty.to_string()),
         text(key),
         text(definition.map(extra).unwrap_or_default()),
-        text("select,insert,update,references"),
+        text(held.names().collect::<Vec<_>>().join(",").to_lowercase()),
         text(definition.map_or("", |definition| &definition.comment)),
         text(
             definition
@@ -427,9 +436,15 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
 
 pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
+    let access = &source.session.access;
     each_table(source, &mut |table| {
+        let is_shown = |column: &str| {
+            let held = access.shown_on_column(&table.database, &table.name, column);
+            !held.is_empty()
+        };
         for index in table.indexes.iter().filter(|index| index.is_unique()) {
-            for (at, part) in index.parts.iter().enumerate() {
+            let parts = index.parts.iter().enumerate();
+            for (at, part) in parts.filter(|(_, part)| is_shown(&table.columns[part.column].name)) {
                 let mut row = vec![text(CATALOG), text(&table.database), text(&index.name), text(CATALOG)];
                 row.extend([
                     text(&table.database),
@@ -442,7 +457,8 @@ pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
             }
         }
         for key in &table.foreign_keys {
-            for (at, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+            let pairs = key.columns.iter().zip(&key.parent_columns).enumerate();
+            for (at, (column, parent)) in pairs.filter(|(_, (column, _))| is_shown(column)) {
                 let position = at as u64 + 1;
                 rows.push(vec![
                     text(CATALOG),

@@ -79,13 +79,13 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
             number(process.memory_bytes_max),
         ]
     };
-    let seen = |process: &Process| source.access.sees_session_of(&process.user);
+    let seen = |process: &Process| source.session.access.sees_session_of(&process.user);
     processes.list().into_iter().filter(seen).map(row).collect()
 }
 
 /// `performance_schema.session_connect_attrs`: of the sessions that may be seen.
 pub fn connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
-    attributes_of(source, |process| source.access.sees_session_of(&process.user))
+    attributes_of(source, |process| source.session.access.sees_session_of(&process.user))
 }
 
 /// `performance_schema.session_account_connect_attrs`: of the user's own sessions.
@@ -195,7 +195,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .iter()
         .map(|(name, value)| vec![text(name), text(value.to_string())])
         .collect();
-    let encryption = source.ctx.statement.services.encryption();
+    let encryption = source.session.encryption;
     let (cipher, version) = encryption.map_or(("", ""), |used| (&used.cipher, &used.version));
     rows.push(vec![text("Ssl_cipher"), text(cipher)]);
     rows.push(vec![text("Ssl_version"), text(version)]);

@@ -9,31 +9,10 @@ use types::{Json, Value};
 use super::schema::moment;
 use super::{Source, number, text};
 
-/// The privileges in the order of their columns, up to the one before the grant option, and after it.
-const BEFORE_GRANT_OPTION: [&str; 10] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "RELOAD", "SHUTDOWN", "PROCESS", "FILE",
-];
-const AFTER_GRANT_OPTION: [&str; 18] = [
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
-    "SHOW DATABASES",
-    "SUPER",
-    "CREATE TEMPORARY TABLES",
-    "LOCK TABLES",
-    "EXECUTE",
-    "REPLICATION SLAVE",
-    "REPLICATION CLIENT",
-    "CREATE VIEW",
-    "SHOW VIEW",
-    "CREATE ROUTINE",
-    "ALTER ROUTINE",
-    "CREATE USER",
-    "EVENT",
-    "TRIGGER",
-    "CREATE TABLESPACE",
-];
-const OF_ROLES: [&str; 2] = ["CREATE ROLE", "DROP ROLE"];
+/// How many privileges have their columns before that of the grant option.
+const BEFORE_GRANT_OPTION: usize = 10;
+/// Those of roles have theirs farther back.
+const BEFORE_ROLES: usize = 28;
 
 fn flag(on: bool) -> Value {
     text(if on { "Y" } else { "N" })
@@ -46,6 +25,8 @@ pub fn users(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 fn user(account: &Arc<AccountDef>, source: &Source<'_>) -> Vec<Value> {
+    let (older, of_roles) = Privileges::NAMES.split_at(BEFORE_ROLES);
+    let (before, after) = older.split_at(BEFORE_GRANT_OPTION);
     let has = |name: &&str| {
         let privilege = Privileges::by_name(name);
         flag(privilege.is_some_and(|privilege| account.privileges.contains(privilege)))
@@ -53,9 +34,9 @@ fn user(account: &Arc<AccountDef>, source: &Source<'_>) -> Vec<Value> {
     let policy = &account.policy;
     let (password, limits) = (&policy.password, policy.limits);
     let mut row = vec![text(&account.host), text(&account.user)];
-    row.extend(BEFORE_GRANT_OPTION.iter().map(has));
+    row.extend(before.iter().map(has));
     row.push(flag(account.privileges.contains(Privileges::GRANT_OPTION)));
-    row.extend(AFTER_GRANT_OPTION.iter().map(has));
+    row.extend(after.iter().map(has));
     row.extend(tls(&policy.tls));
     let limits = [
         limits.queries_per_hour,
@@ -74,7 +55,7 @@ fn user(account: &Arc<AccountDef>, source: &Source<'_>) -> Vec<Value> {
     let optional = |value: Option<u16>| value.map_or(Value::Null, |value| number(u64::from(value)));
     row.push(optional(password.lifetime_days));
     row.push(flag(account.locked));
-    row.extend(OF_ROLES.iter().map(has));
+    row.extend(of_roles.iter().map(has));
     row.push(optional(password.history));
     row.push(optional(password.reuse_days));
     row.push(password.require_current.map_or(Value::Null, flag));
@@ -133,7 +114,9 @@ fn user_attributes(account: &AccountDef) -> Option<String> {
 /// `information_schema.USER_ATTRIBUTES`
 pub fn attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = source.runtime.engine.catalog();
-    let seen = catalog.accounts().filter(|account| source.access.sees_account(account));
+    let seen = catalog
+        .accounts()
+        .filter(|account| source.session.access.sees_account(account));
     let row = |account: &Arc<AccountDef>| {
         let attribute = account.policy.attribute.as_deref();
         vec![

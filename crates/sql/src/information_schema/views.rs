@@ -17,7 +17,7 @@ use crate::session::TableLocks;
 fn seen(source: &Source<'_>) -> Vec<Arc<ViewDef>> {
     let catalog = source.runtime.engine.catalog();
     let views = catalog.databases().flat_map(|database| database.views.values());
-    let seen = |view: &&Arc<ViewDef>| source.access.sees_table(&view.database, &view.name);
+    let seen = |view: &&Arc<ViewDef>| source.session.access.sees_table(&view.database, &view.name);
     views.filter(seen).cloned().collect()
 }
 
@@ -35,6 +35,7 @@ fn planned(source: &Source<'_>, view: &Arc<ViewDef>) -> Option<QueryPlan> {
         temporary: None,
         views: OpenViews::default(),
         locked: RefCell::default(),
+        uses: RefCell::default(),
     };
     let _open = planner.open_view(view).ok()?;
     let query = crate::plan::view_query(view).ok()?;
@@ -74,10 +75,9 @@ pub fn views(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// Whether the view's text is told, and the tables that it reads.
 fn shows_text(source: &Source<'_>, view: &ViewDef) -> bool {
-    let shown = source
-        .access
-        .check_table(&view.database, &view.name, Privileges::SHOW_VIEW);
-    shown.is_ok()
+    let wanted = Privileges::SHOW_VIEW.with(Privileges::SELECT);
+    let access = &source.session.access;
+    access.check_table(&view.database, &view.name, wanted).is_ok()
 }
 
 /// The tables that each view reads.
@@ -89,6 +89,7 @@ pub fn table_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
             .read_tables()
             .iter()
             .map(|table| (table.def.database.clone(), table.def.name.clone()))
+            .filter(|(database, table)| source.session.access.sees_table(database, table))
             .collect();
         tables.sort_unstable();
         tables.dedup();

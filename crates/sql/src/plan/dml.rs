@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, Privileges, ViewDef, same_name};
+use catalog::{ColumnDefault, Privileges};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -13,10 +13,9 @@ use crate::ddl::constant_default;
 use crate::exec::dml::{
     Assignment, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
 };
-use crate::exec::sort::SortKey;
+use crate::expr::sort::SortKey;
 use crate::expr::{Binder, Clause, Expr};
 use crate::table::Table;
-use crate::temporary::is_temporary;
 
 /// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
 pub fn is_single_table(planner: &Planner<'_>, tables: &[TableRef]) -> bool {
@@ -32,15 +31,17 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertVerb::Insert if insert.on_duplicate.is_empty() => Privileges::INSERT,
         InsertVerb::Insert => Privileges::INSERT.with(Privileges::UPDATE),
     };
-    let (table, columns) = match planner.view(&insert.table) {
-        Some(view) => insert_into_view(planner, &view, insert, privileges)?,
-        None => {
-            let table = planner.table_for(&insert.table, None, privileges)?;
-            let columns = insert_columns(&table, insert)?;
-            check_columns(planner, &table, &columns, Privileges::INSERT, names_columns(insert))?;
-            (table, columns)
+    let (table, through) = match planner.view(&insert.table) {
+        Some(view) => {
+            let (table, through) = super::query::insert_target(planner, &view, privileges)?;
+            (table, Some(through))
         }
+        None => (planner.table_for(&insert.table, None, privileges)?, None),
     };
+    let through = through.as_ref();
+    let names = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList).through(through);
+    let columns = insert_columns(&names, insert)?;
+    check_columns(planner, &names, &columns, Privileges::INSERT, names_columns(insert))?;
     let mut defaults = Vec::new();
     for (position, _) in table
         .def
@@ -52,13 +53,13 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         defaults.push((position, default_value(planner, &table, position)?));
     }
     let source = match &insert.source {
-        InsertSource::Values(rows) => value_rows(planner, &table, &columns, insert, rows)?,
+        InsertSource::Values(rows) => value_rows(&names, &columns, insert, rows)?,
         InsertSource::Set(assignments) => {
             let row: Vec<_> = assignments.iter().map(|assignment| assignment.value.clone()).collect();
-            Source::Values(vec![insert_row(planner, &table, &columns, &row)?])
+            Source::Values(vec![insert_row(&names, &columns, &row)?])
         }
         InsertSource::Query(query) if let Some(rows) = bare_values(query) => {
-            value_rows(planner, &table, &columns, insert, rows)?
+            value_rows(&names, &columns, insert, rows)?
         }
         InsertSource::Query(query) => {
             Source::Query(super::query::plan_insert_source(planner, query, columns.len(), &table)?)
@@ -78,7 +79,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     let on_duplicate = match insert.verb {
         InsertVerb::Replace => OnDuplicate::Replace,
         InsertVerb::Insert if insert.on_duplicate.is_empty() => OnDuplicate::Fail,
-        InsertVerb::Insert => OnDuplicate::Update(duplicate_assignments(planner, &table, insert, &columns)?),
+        InsertVerb::Insert => OnDuplicate::Update(duplicate_assignments(&names, insert, &columns)?),
     };
     let change = match &on_duplicate {
         OnDuplicate::Fail => RowChange::Insert,
@@ -86,7 +87,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     };
     let mut locked = planner.locked.take();
     if let Source::Query(source) = &source {
-        locked.extend(source.plan().locked.iter().cloned());
+        locked.extend(source.plan.locked.iter().cloned());
     }
     Ok(InsertPlan {
         rules: write_rules(planner, &table)?,
@@ -102,58 +103,25 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     })
 }
 
-/// The table below a view that takes its rows, and the columns that the INSERT gives values for.
-fn insert_into_view(
-    planner: &Planner<'_>,
-    view: &Arc<ViewDef>,
-    insert: &ast::Insert,
-    privileges: Privileges,
-) -> SqlResult<(Arc<Table>, Vec<usize>)> {
-    let into = super::query::insert_target(planner, view, privileges)?;
-    let find = |name: &str| {
-        let mut names = view.columns.iter();
-        Some(into.columns[names.position(|known| same_name(known, name))?])
-    };
-    let is_renamed = |(name, column): (&String, &usize)| !same_name(name, &into.table.def.columns[*column].name);
-    if !insert.on_duplicate.is_empty() && view.columns.iter().zip(&into.columns).any(is_renamed) {
-        return Err(SqlError::not_supported(
-            "ON DUPLICATE KEY UPDATE through a view that names columns anew",
-        ));
-    }
-    let columns = listed_columns(&into.table, &view.name, insert, into.columns.clone(), &find)?;
-    Ok((into.table, columns))
-}
-
 /// The columns that the INSERT gives values for, in its order.
-fn insert_columns(table: &Table, insert: &ast::Insert) -> SqlResult<Vec<usize>> {
-    let columns = table.def.columns.iter().enumerate();
-    let visible = columns.filter(|(_, column)| !column.invisible);
-    let all = visible.map(|(position, _)| position).collect();
-    listed_columns(table, &table.def.name, insert, all, &|name| table.def.column(name))
-}
-
-/// The same by `find`, which knows names, for a target called `target` whose columns are `all`.
-fn listed_columns(
-    table: &Table,
-    target: &str,
-    insert: &ast::Insert,
-    all: Vec<usize>,
-    find: &dyn Fn(&str) -> Option<usize>,
-) -> SqlResult<Vec<usize>> {
+fn insert_columns(target: &TableScope<'_>, insert: &ast::Insert) -> SqlResult<Vec<usize>> {
     let names: Vec<&ast::ColumnName> = match (&insert.source, &insert.columns) {
         (InsertSource::Set(assignments), _) => assignments.iter().map(|assignment| &assignment.column).collect(),
         (_, Some(names)) => names.iter().collect(),
-        (_, None) => return Ok(all),
+        (_, None) => return Ok(target.all_columns()),
     };
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        let named = name.table.as_ref().is_none_or(|qualifier| qualifier.as_str() == target);
-        let column = find(&name.name).filter(|_| named);
+        let named = name
+            .table
+            .as_ref()
+            .is_none_or(|qualifier| qualifier.as_str() == target.alias);
+        let column = target.column_named(&name.name).filter(|_| named);
         let column = column.ok_or_else(|| crate::expr::scope::unknown_column(name, Clause::FieldList))?;
         if columns.contains(&column) {
             return Err(SqlError::new(
                 ErrorKind::FieldSpecifiedTwice,
-                &[&table.def.columns[column].name],
+                &[&target.table.def.columns[column].name],
             ));
         }
         columns.push(column);
@@ -171,8 +139,7 @@ fn bare_values(query: &ast::Query) -> Option<&[Vec<ast::Expr>]> {
 }
 
 fn value_rows(
-    planner: &Planner<'_>,
-    table: &Arc<Table>,
+    target: &TableScope<'_>,
     columns: &[usize],
     insert: &ast::Insert,
     rows: &[Vec<ast::Expr>],
@@ -186,26 +153,22 @@ fn value_rows(
         if row.len() != columns.len() {
             return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
         }
-        bound.push(insert_row(planner, table, columns, row)?);
+        bound.push(insert_row(target, columns, row)?);
     }
     Ok(Source::Values(bound))
 }
 
 /// One row of a VALUES list.
-fn insert_row(
-    planner: &Planner<'_>,
-    table: &Arc<Table>,
-    columns: &[usize],
-    row: &[ast::Expr],
-) -> SqlResult<Vec<InsertValue>> {
+fn insert_row(target: &TableScope<'_>, columns: &[usize], row: &[ast::Expr]) -> SqlResult<Vec<InsertValue>> {
     let mut values = Vec::with_capacity(row.len());
     for (column, value) in columns.iter().zip(row) {
-        values.push(insert_value(planner, table, *column, value)?);
+        values.push(insert_value(target, *column, value)?);
     }
     Ok(values)
 }
 
-fn insert_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize, value: &ast::Expr) -> SqlResult<InsertValue> {
+fn insert_value(target: &TableScope<'_>, column: usize, value: &ast::Expr) -> SqlResult<InsertValue> {
+    let (planner, table) = (target.planner, &target.table);
     let definition = &table.def.columns[column];
     if definition.generated.is_some() && !matches!(value, ast::Expr::Default) {
         let names: [&dyn std::fmt::Display; 2] = [&definition.name, &table.def.name];
@@ -222,7 +185,9 @@ fn insert_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize, value:
         ast::Expr::Default => return default_value(planner, table, column),
         _ => {}
     }
-    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::Values);
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::Values)
+        .through(target.through)
+        .read_by(planner.access());
     let expr = Binder::new(&mut scope, planner.ctx, planner.options()).bind(value)?;
     let expr = as_column_wants(expr, table, column);
     Ok(match expr.as_literal() {
@@ -295,16 +260,14 @@ pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<Write
 }
 
 fn duplicate_assignments(
-    planner: &Planner<'_>,
-    table: &Arc<Table>,
+    target: &TableScope<'_>,
     insert: &ast::Insert,
     columns: &[usize],
 ) -> SqlResult<Vec<Assignment>> {
-    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList);
-    // What is below a view was asked for where the view was met.
-    if planner.view(&insert.table).is_none() {
-        scope = scope.read_by(planner.access());
-    }
+    let (planner, table) = (target.planner, &target.table);
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList)
+        .through(target.through)
+        .read_by(planner.access());
     let alias = insert.row_alias.as_ref();
     scope.new_row = Some(NewRow {
         alias: alias.map(|alias| alias.name.as_str()),
@@ -320,10 +283,8 @@ fn duplicate_assignments(
             .unwrap_or_default(),
     });
     let assignments = bind_assignments(planner, &mut scope, &insert.on_duplicate)?;
-    if scope.reader.is_some() {
-        let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
-        check_columns(planner, table, &changed, Privileges::UPDATE, Columns::Named)?;
-    }
+    let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+    check_columns(planner, target, &changed, Privileges::UPDATE, Columns::Named)?;
     Ok(assignments)
 }
 
@@ -336,28 +297,32 @@ enum Columns {
 
 fn names_columns(insert: &ast::Insert) -> Columns {
     match (&insert.source, &insert.columns) {
-        (InsertSource::Set(_), _) | (_, Some(_)) => Columns::Named,
-        (_, None) => Columns::All,
+        (InsertSource::Set(_), _) => Columns::Named,
+        (_, Some(names)) if !names.is_empty() => Columns::Named,
+        // `() VALUES ()` gives every column its default.
+        (_, _) => Columns::All,
     }
 }
 
 /// 1143 where a privilege on a changed column is missing; 1142 where the statement names none.
 fn check_columns(
     planner: &Planner<'_>,
-    table: &Table,
+    target: &TableScope<'_>,
     columns: &[usize],
     privilege: Privileges,
     named: Columns,
 ) -> SqlResult<()> {
-    if is_temporary(table.id()) {
-        return Ok(());
-    }
-    let def = &table.def;
-    let mut names = columns.iter().map(|column| &def.columns[*column].name);
-    let checked = names.try_for_each(|name| planner.check_column(&def.database, &def.name, name, privilege));
+    let (database, name) = match target.through {
+        Some(through) => (&through.view.database, &through.view.name),
+        None if target.table.id().is_local() => return Ok(()),
+        None => (&target.table.def.database, &target.table.def.name),
+    };
+    let mut names = columns.iter().map(|column| target.name_of(*column));
+    let checked = names.try_for_each(|column| planner.check_column(database, name, column, privilege));
     match named {
         Columns::Named => checked,
-        Columns::All => checked.or_else(|_| planner.check_table(&def.database, &def.name, privilege)),
+        Columns::All if columns.is_empty() => planner.check_table(database, name, privilege),
+        Columns::All => checked.or_else(|_| planner.check_table(database, name, privilege)),
     }
 }
 
@@ -371,7 +336,7 @@ pub fn bind_assignments(
     for assignment in written {
         let name = &assignment.column;
         let qualified = name.table.as_ref().is_none_or(|table| table.as_str() == scope.alias);
-        let column = scope.table.def.column(&name.name).filter(|_| qualified);
+        let column = scope.column_named(&name.name).filter(|_| qualified);
         let column = column.ok_or_else(|| crate::expr::scope::unknown_column(name, Clause::FieldList))?;
         let definition = &scope.table.def.columns[column];
         let value = match &assignment.value {
@@ -413,7 +378,7 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList).read_by(planner.access());
     let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
     let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
-    check_columns(planner, &table, &changed, Privileges::UPDATE, Columns::Named)?;
+    check_columns(planner, &scope, &changed, Privileges::UPDATE, Columns::Named)?;
     let target = target(
         planner,
         table.clone(),
@@ -426,7 +391,7 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     let columns: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
     Ok(UpdatePlan {
         target,
-        rules: write_rules(planner, &table)?,
+        rules: write_rules(planner, &table)?.of_update(&table.def, &columns),
         foreign_keys: foreign_keys(planner, &table, RowChange::Update(&columns))?,
         assignments,
         ignore: update.ignore,

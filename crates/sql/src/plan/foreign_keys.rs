@@ -10,7 +10,6 @@ use types::{SqlError, SqlResult};
 use super::Planner;
 use crate::exec::dml::{ForeignKeys, ParentKey, Reference, TableKeys};
 use crate::table::Table;
-use crate::temporary::is_temporary;
 
 /// What a statement does with the rows of its table.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +56,7 @@ pub fn foreign_keys(
     table: &Arc<Table>,
     change: RowChange<'_>,
 ) -> SqlResult<Option<Arc<ForeignKeys>>> {
-    if is_temporary(table.id()) {
+    if table.id().is_local() {
         return Ok(None);
     }
     let def = &table.def;

@@ -54,7 +54,8 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
         names.extend(visible.map(|column| ast::ColumnName::bare(column.name.as_str())));
         targets.extend((0..names.len()).map(LoadTarget::Place));
     }
-    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList);
+    let mut scope =
+        TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList).read_by(planner.access());
     let mut assignments = Vec::new();
     for assignment in bind_assignments(planner, &mut scope, &load.assignments)? {
         let name = &table.def.columns[assignment.column].name;

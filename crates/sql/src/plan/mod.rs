@@ -16,7 +16,7 @@ mod views;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{Catalog, Privileges};
+use catalog::{Catalog, Privileges, ViewDef};
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
@@ -27,7 +27,7 @@ use crate::expr::{BindOptions, EvalContext, Expr};
 use crate::result::ResultShape;
 use crate::session::TableLocks;
 use crate::table::Table;
-use crate::temporary::{TemporaryTables, is_temporary};
+use crate::temporary::TemporaryTables;
 
 pub use dml::{added_values, write_rules};
 pub use foreign_keys::{RowChange, foreign_keys};
@@ -48,6 +48,42 @@ pub enum Plan {
     Delete(DeletePlan),
     /// UPDATE or DELETE over several tables.
     Multi(query::MultiTableChange),
+}
+
+/// A plan, and what its statement names: whoever changes one of these makes another plan of it.
+#[derive(Debug)]
+pub struct Planned {
+    pub plan: Plan,
+    pub uses: Uses,
+}
+
+impl std::ops::Deref for Planned {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// The tables and views that a statement names, and those that the views name.
+#[derive(Debug, Default)]
+pub struct Uses {
+    pub tables: Vec<Arc<Table>>,
+    pub views: Vec<Arc<ViewDef>>,
+}
+
+impl Uses {
+    fn add_table(&mut self, table: &Arc<Table>) {
+        if self.tables.iter().all(|known| known.id() != table.id()) {
+            self.tables.push(table.clone());
+        }
+    }
+
+    fn add_view(&mut self, view: &Arc<ViewDef>) {
+        if self.views.iter().all(|known| !Arc::ptr_eq(known, view)) {
+            self.views.push(view.clone());
+        }
+    }
 }
 
 impl Plan {
@@ -190,6 +226,8 @@ pub struct Planner<'a> {
     pub views: OpenViews,
     /// Tables that locking reads have been planned for.
     pub locked: RefCell<Vec<Arc<Table>>>,
+    /// What has been planned by now.
+    pub uses: RefCell<Uses>,
 }
 
 impl<'a> Planner<'a> {
@@ -229,7 +267,7 @@ impl<'a> Planner<'a> {
 
     /// 1143 where a column may not be read.
     pub fn check_read(&self, table: &Table, column: &str) -> SqlResult<()> {
-        match is_temporary(table.id()) {
+        match table.id().is_local() {
             true => Ok(()),
             false => self.check_column(&table.def.database, &table.def.name, column, Privileges::SELECT),
         }
@@ -238,7 +276,7 @@ impl<'a> Planner<'a> {
     /// Whether every column of the table may be read.
     pub fn reads_all_of(&self, table: &Table) -> bool {
         let wanted = Privileges::SELECT;
-        is_temporary(table.id()) || self.check_table(&table.def.database, &table.def.name, wanted).is_ok()
+        table.id().is_local() || self.check_table(&table.def.database, &table.def.name, wanted).is_ok()
     }
 
     /// A table for which these privileges are needed, on all of it or on some of its columns.
@@ -265,7 +303,9 @@ impl<'a> Planner<'a> {
         }
         let missing = || crate::names::missing_table(self.catalog, database, &name.name);
         let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
-        self.engine.table(def).ok_or_else(missing)
+        let table = self.engine.table(def).ok_or_else(missing)?;
+        self.uses.borrow_mut().add_table(&table);
+        Ok(table)
     }
 }
 

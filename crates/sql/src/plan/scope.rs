@@ -10,8 +10,7 @@ use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column};
 use crate::expr::{Clause, Expr, Resolved, Scope, Subquery};
 use crate::table::Table;
-use crate::temporary::is_temporary;
-use catalog::{Privileges, same_name};
+use catalog::{Privileges, ViewDef, same_name};
 
 /// The columns of one table, in slots from 0; for ON DUPLICATE KEY UPDATE also those of the new row, behind them.
 pub struct TableScope<'a> {
@@ -26,6 +25,28 @@ pub struct TableScope<'a> {
     pub used: Vec<usize>,
     /// Who must be allowed to read the columns; nobody for what belongs to the table's definition.
     pub reader: Option<Arc<Access>>,
+    /// The view that the statement names instead of the table.
+    pub through: Option<&'a Through>,
+}
+
+/// A view in front of a table: its columns are all that has a name, and whoever reads or changes them is asked for privileges on it.
+pub struct Through {
+    pub view: Arc<ViewDef>,
+    /// For each column of the view the column of the table.
+    pub columns: Vec<usize>,
+}
+
+impl Through {
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let mut names = self.view.columns.iter();
+        Some(self.columns[names.position(|known| same_name(known, name))?])
+    }
+
+    /// What the view calls a column of the table.
+    pub fn name_of(&self, column: usize) -> Option<&str> {
+        let at = self.columns.iter().position(|known| *known == column)?;
+        Some(&self.view.columns[at])
+    }
 }
 
 /// The new row of an INSERT as ON DUPLICATE KEY UPDATE can name it.
@@ -45,7 +66,14 @@ impl<'a> TableScope<'a> {
             clause,
             used: Vec::new(),
             reader: None,
+            through: None,
         }
+    }
+
+    /// The same for a statement that names this view.
+    pub fn through(self, through: Option<&'a Through>) -> TableScope<'a> {
+        let alias = through.map_or(self.alias, |through| through.view.name.as_str());
+        TableScope { alias, through, ..self }
     }
 
     /// The same for expressions of a statement that whoever has this access runs.
@@ -58,26 +86,53 @@ impl<'a> TableScope<'a> {
 
     fn check_read(&self, column: usize) -> SqlResult<()> {
         let def = &self.table.def;
-        match &self.reader {
-            Some(reader) if !is_temporary(self.table.id()) => {
-                let name = &def.columns[column].name;
-                reader.check_column(&def.database, &def.name, name, Privileges::SELECT)
+        match (&self.reader, self.through) {
+            // What is below the view was asked for where the view was met.
+            (Some(reader), Some(Through { view, .. })) => {
+                let name = self.name_of(column);
+                reader.check_column(&view.database, &view.name, name, Privileges::SELECT)
+            }
+            (Some(reader), None) if !self.table.id().is_local() => {
+                reader.check_column(&def.database, &def.name, self.name_of(column), Privileges::SELECT)
             }
             _ => Ok(()),
         }
     }
 
-    fn own_column(&self, name: &ast::ColumnName) -> Option<usize> {
-        let database = name
-            .schema
-            .as_ref()
-            .is_none_or(|schema| schema.as_str() == self.table.def.database);
-        let table = name.table.as_ref().is_none_or(|table| table.as_str() == self.alias);
-        if database && table {
-            self.table.def.column(&name.name)
-        } else {
-            None
+    /// What the statement calls a column.
+    pub fn name_of(&self, column: usize) -> &str {
+        let viewed = self.through.and_then(|through| through.name_of(column));
+        viewed.unwrap_or(&self.table.def.columns[column].name)
+    }
+
+    /// What a statement means that names no columns.
+    pub fn all_columns(&self) -> Vec<usize> {
+        match self.through {
+            Some(through) => through.columns.clone(),
+            None => {
+                let columns = self.table.def.columns.iter().enumerate();
+                let visible = columns.filter(|(_, column)| !column.invisible);
+                visible.map(|(position, _)| position).collect()
+            }
         }
+    }
+
+    /// The column that the statement calls so.
+    pub fn column_named(&self, name: &str) -> Option<usize> {
+        match self.through {
+            Some(through) => through.column(name),
+            None => self.table.def.column(name),
+        }
+    }
+
+    fn own_column(&self, name: &ast::ColumnName) -> Option<usize> {
+        let named = match self.through {
+            Some(through) => &through.view.database,
+            None => &self.table.def.database,
+        };
+        let database = name.schema.as_ref().is_none_or(|schema| schema.as_str() == named);
+        let table = name.table.as_ref().is_none_or(|table| table.as_str() == self.alias);
+        self.column_named(&name.name).filter(|_| database && table)
     }
 
     fn new_column(&self, name: &ast::ColumnName) -> Option<usize> {
@@ -87,7 +142,7 @@ impl<'a> TableScope<'a> {
             return None;
         }
         if new_row.columns.is_empty() {
-            return self.table.def.column(&name.name);
+            return self.column_named(&name.name);
         }
         new_row
             .columns
@@ -111,6 +166,7 @@ impl Scope for TableScope<'_> {
                 column
             }
             (None, Some(column)) => {
+                self.check_read(column)?;
                 return Ok(Resolved::Expr(Box::new(
                     self.column_expr(column, self.table.def.columns.len()),
                 )));
@@ -134,6 +190,7 @@ impl Scope for TableScope<'_> {
 
     fn insert_value(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
         let column = self.own_column(name).ok_or_else(|| unknown_column(name, self.clause))?;
+        self.check_read(column)?;
         match self.new_row {
             Some(_) => Ok(self.column_expr(column, self.table.def.columns.len())),
             None => Ok(Expr::literal(Value::Null, self.table.def.columns[column].ty.clone())),
@@ -142,6 +199,7 @@ impl Scope for TableScope<'_> {
 
     fn default_of(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
         let column = self.own_column(name).ok_or_else(|| unknown_column(name, self.clause))?;
+        self.check_read(column)?;
         let definition = &self.table.def.columns[column];
         match crate::ddl::constant_default(definition) {
             Some(value) => Ok(Expr::literal(value, definition.ty.clone())),

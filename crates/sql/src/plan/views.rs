@@ -93,6 +93,7 @@ impl Planner<'_> {
                 Arc::new(Access::of_definer(self.catalog, account.ok_or_else(missing)?, names))
             }
         };
+        self.uses.borrow_mut().add_view(def);
         let def = def.clone();
         self.views.stack.borrow_mut().push(OpenView { def, access });
         Ok(ViewGuard { views: &self.views })

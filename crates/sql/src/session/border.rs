@@ -49,6 +49,10 @@ impl sql_api::session::Session for Session {
         self.reset();
     }
 
+    fn recover(&mut self) {
+        self.recover();
+    }
+
     fn field_list(&mut self, table: &str, pattern: &str) -> SqlResult<Arc<ResultShape>> {
         self.field_list(table, pattern)
     }

@@ -37,7 +37,7 @@ use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
 use crate::variables::SessionVariables;
 
 use self::transaction::SessionTransaction;
-use crate::temporary::TemporaryTables;
+use crate::temporary::{TemporaryTables, free_rows};
 use prepared::PreparedStatements;
 use services::SessionState;
 
@@ -88,7 +88,7 @@ impl Session {
             active_roles: Vec::new(),
             account_use: engine.statement_counters(&options.account),
             table_locks: TableLocks::default(),
-            temporary: TemporaryTables::new(engine.clone()),
+            temporary: TemporaryTables::default(),
             ends: false,
             options,
             engine,
@@ -107,7 +107,8 @@ impl Session {
         loop {
             self.begin_statement();
             governor::tick()?;
-            let parsed = match self.parse(rest) {
+            let (parsed, bytes) = governor::measured(|| self.parse(rest));
+            let parsed = match parsed {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
                     self.warnings.clear();
                     return sink.ok(Done {
@@ -130,7 +131,10 @@ impl Session {
                 ServerStatus::MORE_RESULTS
             };
             self.state.user_variables_use.set(parsed.user_variables);
-            self.run(&Arc::new(parsed.statement), &[], more, host, sink)?;
+            let statement = Arc::new(parsed.statement);
+            let ran = self.run(&statement, &[], more, host, sink);
+            drop_shared(statement, bytes);
+            ran?;
             if parsed.last {
                 return Ok(());
             }
@@ -195,9 +199,9 @@ impl Session {
 
     /// `COM_RESET_CONNECTION`: rolls back, forgets variables, prepared statements, locks; keeps the database and the user.
     pub fn reset(&mut self) {
+        self.forget_temporary_tables();
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
-        self.temporary = TemporaryTables::new(self.engine.clone());
         self.engine.named_locks().release_all(self.options.connection_id);
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
@@ -205,6 +209,28 @@ impl Session {
         self.activate_login_roles();
         self.close_all_statements();
         self.warnings.clear();
+    }
+
+    /// After a panic inside a statement, which may have left anything half done: rolls back, lets go of all locks and temporary tables.
+    /// Variables and prepared statements stay.
+    pub fn recover(&mut self) {
+        self.forget_temporary_tables();
+        self.transaction = SessionTransaction::default();
+        self.table_locks = TableLocks::default();
+        self.engine.named_locks().release_all(self.options.connection_id);
+        self.variables.renew_settings();
+        self.access = None;
+        self.warnings.clear();
+        self.state.row_count.set(-1);
+    }
+
+    /// Rolls back, and drops all temporary tables.
+    fn forget_temporary_tables(&mut self) {
+        self.temporary.clear();
+        if let Some(store) = self.transaction.take_local_store() {
+            let rows = store.estimated_rows();
+            free_rows(rows, store);
+        }
     }
 
     /// `COM_FIELD_LIST`: the columns of a table whose names match a LIKE pattern, with their defaults.
@@ -288,8 +314,16 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.forget_temporary_tables();
         self.engine.named_locks().release_all(self.options.connection_id);
         self.close_all_statements();
+    }
+}
+
+/// Drops what took `bytes`, unless somebody else holds it, too: where it is much, aside.
+pub(crate) fn drop_shared<T: Send + 'static>(shared: Arc<T>, bytes: u64) {
+    if let Some(last) = Arc::into_inner(shared) {
+        governor::large::drop_aside(last, bytes);
     }
 }
 

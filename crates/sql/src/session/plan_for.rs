@@ -12,7 +12,7 @@ use super::Session;
 use super::services::SessionServices;
 use crate::expr::StatementContext;
 use crate::host::Host;
-use crate::plan::{OpenViews, Plan, Planner, Purpose};
+use crate::plan::{OpenViews, Planned, Planner, Purpose};
 use crate::plan_cache::{CachedPlan, ParameterType, PlanKey, PlanText};
 use crate::table::Table;
 
@@ -24,7 +24,7 @@ impl Session {
         text: Option<&PlanText>,
         parameters: &[Value],
         host: &dyn Host,
-    ) -> SqlResult<Arc<Plan>> {
+    ) -> SqlResult<Arc<Planned>> {
         let access = self.access();
         // A shared plan knows no session's own tables, nor the types of its variables.
         let shares = self.table_locks.is_empty()
@@ -62,7 +62,7 @@ impl Session {
         statement: &Arc<Statement>,
         parameters: &[Value],
         host: &dyn Host,
-    ) -> SqlResult<Arc<Plan>> {
+    ) -> SqlResult<Arc<Planned>> {
         let collation = self.variables.settings.expressions.collation;
         let types = parameters
             .iter()
@@ -79,11 +79,10 @@ impl Session {
         host: &dyn Host,
         purpose: Purpose,
         key: Option<PlanKey>,
-    ) -> SqlResult<Arc<Plan>> {
+    ) -> SqlResult<Arc<Planned>> {
         let access = self.access();
         let catalog = self.engine.catalog();
-        let held = governor::held();
-        let plan = self.with_context(host, &[], |session, ctx| {
+        let plan_it = |session: &Session, ctx: &StatementContext<'_>| {
             let planner = Planner {
                 engine: &session.engine,
                 catalog: &catalog,
@@ -95,19 +94,24 @@ impl Session {
                 temporary: Some(&session.temporary),
                 views: OpenViews::to(purpose),
                 locked: RefCell::default(),
+                uses: RefCell::default(),
             };
-            planner.plan(statement)
-        })?;
-        let plan = Arc::new(plan.ok_or_else(|| SqlError::internal("a statement of another kind has no plan"))?);
+            let plan = planner.plan(statement)?;
+            let of_another_kind = || SqlError::internal("a statement of another kind has no plan");
+            Ok::<_, SqlError>(Arc::new(Planned {
+                plan: plan.ok_or_else(of_another_kind)?,
+                uses: planner.uses.take(),
+            }))
+        };
+        let (plan, bytes) = governor::measured(|| self.with_context(host, &[], plan_it));
+        let plan = plan?;
         governor::check()?;
         if let Some(key) = key {
             let cached = CachedPlan {
                 catalog_version: catalog.version(),
                 plan: plan.clone(),
             };
-            self.engine
-                .plans()
-                .put(key, cached, governor::held().saturating_sub(held));
+            self.engine.plans().put(key, cached, bytes);
         }
         Ok(plan)
     }
@@ -136,8 +140,6 @@ impl Session {
             host,
             variables: &self.variables,
             database: self.database.as_deref(),
-            access: self.access.as_ref().map(|(_, access)| access),
-            temporary: &self.temporary,
             without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
@@ -166,7 +168,7 @@ impl Session {
     }
 
     /// `SELECT * FROM view`, planned: whether the view still can be, and from what.
-    pub(crate) fn plan_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Arc<Plan>> {
+    pub(crate) fn plan_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Arc<Planned>> {
         let factor = ast::TableFactor::plain(name.clone());
         self.plan_for(&crate::plan::query::select_all_of(factor), None, &[], host)
     }

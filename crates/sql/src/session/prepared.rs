@@ -8,7 +8,7 @@ use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::answer::Answer;
-use super::{Fetch, PreparedInfo, Session};
+use super::{Fetch, PreparedInfo, Session, drop_shared};
 use crate::host::Host;
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};
@@ -32,6 +32,8 @@ struct Prepared {
     text: PlanText,
     parameters: usize,
     user_variables: UserVariables,
+    /// What the tree takes.
+    bytes: u64,
     cursor: Option<Cursor>,
 }
 
@@ -86,7 +88,8 @@ impl Session {
     }
 
     fn parse_prepared(&mut self, text: &[u8]) -> SqlResult<Prepared> {
-        let parsed = self.parse(text)?;
+        let (parsed, bytes) = governor::measured(|| self.parse(text));
+        let parsed = parsed?;
         if !parsed.last {
             return Err(self.remember(crate::errors::syntax_error_at(text, parsed.consumed)));
         }
@@ -101,6 +104,7 @@ impl Session {
             text: PlanText::new(text),
             parameters: parsed.params as usize,
             user_variables: parsed.user_variables,
+            bytes,
             cursor: None,
         })
     }
@@ -200,7 +204,8 @@ impl Session {
 
     /// `COM_STMT_CLOSE`. Unknown ids are ignored: the command has no answer.
     pub fn close_statement(&mut self, id: u32) {
-        if self.prepared.by_id.remove(&id).is_some() {
+        if let Some(prepared) = self.prepared.by_id.remove(&id) {
+            drop_shared(prepared.statement, prepared.bytes);
             self.engine.count_prepared(-1);
         }
     }
@@ -208,10 +213,13 @@ impl Session {
     /// Forgets all prepared statements.
     pub(crate) fn close_all_statements(&mut self) {
         self.engine.count_prepared(-(self.prepared.by_id.len() as i64));
-        self.prepared = PreparedStatements {
+        let closed = PreparedStatements {
             last_id: self.prepared.last_id,
             ..PreparedStatements::default()
         };
+        let closed = std::mem::replace(&mut self.prepared, closed);
+        let bytes = closed.by_id.values().map(|prepared| prepared.bytes).sum();
+        governor::large::drop_aside(closed, bytes);
     }
 
     /// `PREPARE name FROM …`

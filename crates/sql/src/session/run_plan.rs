@@ -1,7 +1,7 @@
 //! Runs a plan in the session's transaction: locks its tables, runs it, and once more on a newer snapshot where the first statement of a
 //! transaction met a newer row.
 
-use store::LockMode;
+use store::{LockKey, LockMode};
 use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
@@ -9,26 +9,30 @@ use super::Session;
 use super::answer::Answer;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
+use crate::ddl::name_key;
 use crate::exec::dml::{self, Changed};
+use crate::exec::runtime::SessionView;
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::Strictness;
 use crate::failpoint;
 use crate::host::Host;
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::result::{Done, ResultSink, ServerStatus};
+use crate::table::Table;
 
 impl Session {
     /// Runs a plan once, or again on a newer snapshot.
     pub(super) fn run_plan(
         &mut self,
-        plan: &Plan,
+        planned: &Planned,
         catalog_version: u64,
         parameters: &[Value],
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> Result<Answer, Failure> {
+        let plan = &planned.plan;
         self.transaction.for_statement(&self.engine, &self.variables.settings);
         let status = self.status().with(more);
         let services = SessionServices {
@@ -50,7 +54,12 @@ impl Session {
             && !env::failpoints::goes_wrong("serializable");
         let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
             .locking_reads(locks_reads)
-            .under(&self.table_locks);
+            .under(&self.table_locks)
+            .shown(self.access.as_ref().map(|(_, access)| SessionView {
+                access,
+                temporary: &self.temporary,
+                encryption: self.state.encryption.as_ref(),
+            }));
         let scope = match self.transaction.in_transaction() {
             true => StatementScope::InTransaction,
             false => StatementScope::Alone,
@@ -73,7 +82,7 @@ impl Session {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
                 .with_params(parameters)
                 .with_strictness(strictness)
-                .with_runtime(&runtime);
+                .with_runner(&runtime);
             runtime.first_automatic_id.set(None);
             // Rows that are sent cannot be taken back.
             let mut held = (retry.is_some() && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
@@ -81,7 +90,8 @@ impl Session {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
             };
-            let mut result = lock_tables(plan, &runtime, catalog_version, &self.engine)
+            let mut result = lock_definitions(planned, &runtime, scope, catalog_version)
+                .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
                 .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| {
@@ -160,13 +170,53 @@ fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
     Ok(())
 }
 
-/// Keeps DDL away from the tables that the plan changes or locks rows of, and those that foreign keys lead to, until the transaction ends.
-fn lock_tables(
-    plan: &Plan,
+/// Keeps DDL and LOCK TABLES away from what the statement uses until the transaction ends. A lone SELECT keeps nobody away, and only
+/// waits for whoever was there before it.
+fn lock_definitions(
+    planned: &Planned,
     runtime: &Runtime<'_>,
+    scope: StatementScope,
     catalog_version: u64,
-    engine: &crate::engine::Engine,
 ) -> Result<(), Failure> {
+    let changed = planned.changed_tables();
+    let is_alone = scope == StatementScope::Alone && changed.is_empty();
+    let mut has_locked = false;
+    let mut lock = |table: &Table, mode| {
+        let is_free = is_alone && !runtime.engine.is_definition_wanted(table.id());
+        if is_free || table.id().is_local() || runtime.holds(table) {
+            return Ok(());
+        }
+        has_locked = true;
+        runtime.lock_definition(LockKey::Definition(table.id()), mode)
+    };
+    let changes = changed.iter().chain(planned.locked_sources());
+    for table in changes {
+        lock(table, LockMode::IntentionExclusive).map_err(Failure::Error)?;
+    }
+    if runtime.foreign_key_checks {
+        for (table, mode) in planned.foreign_keys().iter().flat_map(|keys| &keys.locks) {
+            lock(table, *mode).map_err(Failure::Error)?;
+        }
+    }
+    for table in &planned.uses.tables {
+        lock(table, LockMode::IntentionShared).map_err(Failure::Error)?;
+    }
+    if scope == StatementScope::InTransaction {
+        for view in &planned.uses.views {
+            let key = name_key(&view.database, &view.name);
+            let locked = runtime.lock_definition(LockKey::Name(&key), LockMode::IntentionShared);
+            locked.map_err(Failure::Error)?;
+            has_locked = true;
+        }
+    }
+    match has_locked && runtime.engine.catalog_version() != catalog_version {
+        true => Err(Failure::SchemaChanged),
+        false => Ok(()),
+    }
+}
+
+/// Lets others know that some rows of these tables will be changed, or locked, until the transaction ends.
+fn lock_tables(plan: &Plan, runtime: &Runtime<'_>) -> SqlResult<()> {
     let mut tables = plan.changed_tables();
     tables.retain(|table| !runtime.holds(table));
     // What is looked through is locked as a whole at SERIALIZABLE. Done in two steps, two of a kind would stop each other in between.
@@ -177,15 +227,14 @@ fn lock_tables(
     for table in &tables {
         runtime
             .with_locks(|transaction| transaction.lock_table(table.id(), mode, LockPolicy::Wait))
-            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+            .map_err(|error| error.into_sql(table))?;
     }
     for table in plan.locked_sources().iter().filter(|table| !runtime.holds(table)) {
         runtime
             .with_locks(|transaction| {
                 transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait)
             })
-            .map_err(|error| Failure::Error(error.into_sql(table)))?;
-        tables.push(table.clone());
+            .map_err(|error| error.into_sql(table))?;
     }
     let keys = match runtime.foreign_key_checks {
         true => plan.foreign_keys(),
@@ -197,12 +246,9 @@ fn lock_tables(
         }
         runtime
             .with_locks(|transaction| transaction.lock_table(table.id(), *mode, LockPolicy::Wait))
-            .map_err(|error| Failure::Error(error.into_sql(table)))?;
+            .map_err(|error| error.into_sql(table))?;
     }
-    match (tables.is_empty() && keys.is_empty()) || engine.catalog_version() == catalog_version {
-        true => Ok(()),
-        false => Err(Failure::SchemaChanged),
-    }
+    Ok(())
 }
 
 fn run_once(

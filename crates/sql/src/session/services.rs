@@ -9,13 +9,11 @@ use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use super::{Encryption, SessionOptions};
-use crate::accounts::access::Access;
 use crate::engine::Engine;
-use crate::exec::runtime::interrupted;
+use crate::errors::interrupted;
 use crate::expr::Services;
 use crate::expr::context::{RandomState, UserVariable};
 use crate::host::{Host, Interrupt, WaitEnd};
-use crate::temporary::TemporaryTables;
 use crate::variables::{self, Scope, SessionVariables};
 
 /// The part of a session that expressions can change while a statement runs.
@@ -36,7 +34,7 @@ pub struct SessionState {
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     random: RandomState,
-    encryption: Option<Encryption>,
+    pub encryption: Option<Encryption>,
 }
 
 impl SessionState {
@@ -79,9 +77,6 @@ pub struct SessionServices<'a> {
     pub host: &'a dyn Host,
     pub variables: &'a SessionVariables,
     pub database: Option<&'a str>,
-    /// By the catalog that the statement was planned with.
-    pub access: Option<&'a Access>,
-    pub temporary: &'a TemporaryTables,
     /// Whether the statement reads no table, so that an interrupted SLEEP has a result instead of an error.
     pub without_tables: bool,
     /// Warnings and errors of the statement before, for `@@warning_count`.
@@ -108,18 +103,6 @@ impl Services for SessionServices<'_> {
 
     fn database(&self) -> Option<String> {
         self.database.map(str::to_owned)
-    }
-
-    fn access(&self) -> Option<&Access> {
-        self.access
-    }
-
-    fn temporary_tables(&self) -> Option<&TemporaryTables> {
-        Some(self.temporary)
-    }
-
-    fn encryption(&self) -> Option<&Encryption> {
-        self.state.encryption.as_ref()
     }
 
     fn version(&self) -> String {

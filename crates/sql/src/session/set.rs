@@ -6,9 +6,9 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 use super::Session;
 use crate::expr::Services;
 use crate::expr::context::UserVariable;
+use crate::expr::sql_mode::SqlMode;
 use crate::host::Host;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::sql_mode::SqlMode;
 use crate::variables::{self, Isolation, Scope, VariableId};
 
 /// One assignment whose value is known.

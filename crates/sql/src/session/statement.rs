@@ -26,7 +26,6 @@ use crate::plan_cache::PlanText;
 use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
-use crate::temporary::is_temporary;
 use crate::variables::{self, WriteBarrier};
 
 impl Session {
@@ -39,7 +38,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        self.drop_unused_tables(host);
+        self.drop_abandoned_copies(host);
         self.answer(statement, more, sink, |session, sink| {
             session.dispatch(statement, parameters, more, host, sink)
         })
@@ -55,7 +54,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let more = ServerStatus::default();
-        self.drop_unused_tables(host);
+        self.drop_abandoned_copies(host);
         self.answer(statement, more, sink, |session, sink| {
             match class_of(statement).runner {
                 Runner::Plan => session.query_or_change(statement, Some(text), parameters, more, host, sink),
@@ -128,7 +127,11 @@ impl Session {
                 self.transaction.savepoint(name, &self.engine, &self.variables.settings);
                 Ok(Answer::done())
             }
-            Statement::RollbackTo(name) => self.transaction.rollback_to(name).map(|()| Answer::done()),
+            Statement::RollbackTo(name) => {
+                self.transaction.rollback_to(name)?;
+                self.warn_of_what_stays();
+                Ok(Answer::done())
+            }
             Statement::ReleaseSavepoint(name) => self.transaction.release_savepoint(name).map(|()| Answer::done()),
             Statement::SetTransaction(set) => self.set_transaction(set).map(|()| Answer::done()),
             other => Err(of_another_runner(other)),
@@ -167,11 +170,26 @@ impl Session {
     }
 
     fn end_transaction(&mut self, end: &ast::EndTransaction, outcome: End, host: &dyn Host) -> SqlResult<Answer> {
+        if outcome == End::Rollback {
+            self.warn_of_what_stays();
+        }
         let releases = self
             .transaction
             .end(end, outcome, &self.engine, &self.variables.settings, host)?;
         self.ends |= releases;
         Ok(Answer::done())
+    }
+
+    /// Definitions of temporary tables outlive a rollback.
+    fn warn_of_what_stays(&mut self) {
+        let stays = self.transaction.stays();
+        let said = [
+            (stays.created, ErrorKind::NotRolledBackCreation),
+            (stays.dropped, ErrorKind::NotRolledBackDrop),
+        ];
+        for (_, kind) in said.into_iter().filter(|(stays, _)| *stays) {
+            self.warnings.push(types::Severity::Warning, kind.into());
+        }
     }
 
     fn do_expressions(&mut self, items: &[ast::SelectItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
@@ -252,7 +270,8 @@ impl Session {
     ) -> SqlResult<Answer> {
         loop {
             let catalog_version = self.engine.catalog_version();
-            let plan = match self.plan_for(statement, text, parameters, host) {
+            let (plan, bytes) = governor::measured(|| self.plan_for(statement, text, parameters, host));
+            let plan = match plan {
                 // Of a schema that has gone meanwhile, its tables may be gone, too.
                 Err(_) if self.engine.catalog_version() != catalog_version => continue,
                 plan => plan?,
@@ -261,7 +280,7 @@ impl Session {
             failpoint::hit("statement.planned")?;
             if plan.is_change() {
                 let mut changed = plan.changed_tables();
-                changed.retain(|table| !is_temporary(table.id()));
+                changed.retain(|table| !table.id().is_local());
                 if !changed.is_empty() {
                     self.check_server_writable()?;
                     self.transaction.check_writable(&self.variables.settings)?;
@@ -281,9 +300,10 @@ impl Session {
             if time_limit.is_some() {
                 host.set_deadline(None);
             }
-            if self.variables.settings.insert_id.is_some() && matches!(*plan, Plan::Insert(_)) {
+            if self.variables.settings.insert_id.is_some() && matches!(plan.plan, Plan::Insert(_)) {
                 self.variables.set(variables::find("insert_id")?, "0".into())?;
             }
+            super::drop_shared(plan, bytes);
             match outcome {
                 Ok(answer) => {
                     self.transaction.statement_succeeded(host)?;

@@ -1,24 +1,21 @@
 //! `LOCK TABLES`, `FLUSH TABLES WITH READ LOCK` and `UNLOCK TABLES`.
 //!
 //! The locks live until they are given up, however many transactions pass meanwhile. So a transaction of their own holds
-//! them, apart from those of the session's statements, which leave out the table locks that are held here. READ keeps other
-//! sessions' changes away. WRITE also makes their reads wait: these take no lock otherwise, and take one while the node counts
-//! a table locked for writing ([`Engine::has_write_locked_tables`]).
+//! them, apart from those of the session's statements, which leave out the locks that are held here. They are locks of
+//! definitions, which every statement has to share: READ keeps other sessions' changes away, WRITE their reads, too.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::SYSTEM_TABLE;
 use parser::ast::{self, Statement, TableLockMode};
-use store::LockMode;
-use transaction::{LockPolicy, Options, Transaction};
+use store::{LockKey, LockMode};
+use transaction::Transaction;
 use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use super::Session;
-use crate::engine::Engine;
+use crate::ddl::EVERYTHING;
 use crate::exec::Runtime;
 use crate::host::Host;
-use crate::plan::Plan;
 use crate::statement_class::{UnderLockTables, class_of};
 use crate::table::Table;
 
@@ -27,14 +24,13 @@ use crate::table::Table;
 pub struct TableLocks {
     tables: Option<LockedTables>,
     /// `FLUSH TABLES WITH READ LOCK`: nobody changes anything.
-    everything: Option<Transaction>,
+    everything: Option<[Transaction; 2]>,
 }
 
 struct LockedTables {
     list: Vec<LockedTable>,
     /// Holds the locks; dropping it gives them up.
     _holder: Transaction,
-    _count: WriteLockCount,
 }
 
 #[derive(Clone)]
@@ -45,26 +41,6 @@ struct LockedTable {
     alias: String,
     writes: bool,
     id: TableId,
-}
-
-/// Counts the session among those that make readers look for locks.
-struct WriteLockCount(Option<Arc<Engine>>);
-
-impl WriteLockCount {
-    fn new(engine: &Arc<Engine>, writes: bool) -> WriteLockCount {
-        if writes {
-            engine.count_write_locks(1);
-        }
-        WriteLockCount(writes.then(|| engine.clone()))
-    }
-}
-
-impl Drop for WriteLockCount {
-    fn drop(&mut self) {
-        if let Some(engine) = &self.0 {
-            engine.count_write_locks(-1);
-        }
-    }
 }
 
 impl TableLocks {
@@ -190,44 +166,29 @@ impl Session {
     /// The tables that a view reads, its views' tables with them.
     fn tables_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Vec<Arc<Table>>> {
         let plan = self.plan_of_view(name, host)?;
-        let mut tables = match &*plan {
-            Plan::Query(plan) => plan.read_tables(),
-            _ => Vec::new(),
-        };
-        tables.sort_by_key(|table| table.id());
-        tables.dedup_by_key(|table| table.id());
-        Ok(tables)
+        Ok(plan.uses.tables.clone())
     }
 
     /// Takes the locks in the order of the tables' ids, so that two such statements cannot wait for each other.
     fn locked(&self, list: Vec<LockedTable>, host: &dyn Host) -> SqlResult<LockedTables> {
-        // Counted before the locks are there: from now on, readers look.
-        let count = WriteLockCount::new(&self.engine, list.iter().any(|table| table.writes));
         let mut order: Vec<&LockedTable> = list.iter().collect();
         order.sort_by_key(|table| (table.id, !table.writes));
         order.dedup_by_key(|table| table.id);
-        let wanted = order.iter().map(|table| (table.id, table.writes)).collect::<Vec<_>>();
+        let wanted = order.iter().map(|table| match table.writes {
+            true => (LockKey::Definition(table.id), LockMode::Exclusive),
+            false => (LockKey::Definition(table.id), LockMode::Shared),
+        });
+        let wanted: Vec<_> = wanted.collect();
         let holder = self.hold(&wanted, host)?;
-        Ok(LockedTables {
-            list,
-            _holder: holder,
-            _count: count,
-        })
+        Ok(LockedTables { list, _holder: holder })
     }
 
     /// A transaction that does nothing but hold these locks.
-    fn hold(&self, wanted: &[(TableId, bool)], host: &dyn Host) -> SqlResult<Transaction> {
-        let holder = RefCell::new(Transaction::begin(
-            self.engine.participant().clone(),
-            Options::default(),
-        ));
-        let runtime = Runtime::new(&self.engine, host, &holder, &self.variables.settings, false)
-            .waiting(self.variables.settings.metadata_lock_wait_timeout);
-        for (table, writes) in wanted {
-            let mode = if *writes { LockMode::Exclusive } else { LockMode::Shared };
-            runtime
-                .with_locks(|transaction| transaction.lock_table(*table, mode, LockPolicy::Wait))
-                .map_err(|error| error.into_sql_named("table"))?;
+    fn hold(&self, wanted: &[(LockKey<'_>, LockMode)], host: &dyn Host) -> SqlResult<Transaction> {
+        let holder = RefCell::new(self.engine.begin());
+        let runtime = Runtime::new(&self.engine, host, &holder, &self.variables.settings, false);
+        for (key, mode) in wanted {
+            runtime.lock_definition(*key, *mode)?;
         }
         drop(runtime);
         Ok(holder.into_inner())
@@ -270,24 +231,15 @@ impl Session {
         }
         self.transaction.commit(host)?;
         self.table_locks.everything = None;
-        // The first lock keeps the list of tables as it is.
-        let mut holder = self.hold(&[(SYSTEM_TABLE, false)], host)?;
-        loop {
-            let catalog = self.engine.catalog();
-            let mut all: Vec<TableId> = catalog
-                .databases()
-                .flat_map(|database| database.tables.values().map(|table| table.id))
-                .collect();
-            all.push(SYSTEM_TABLE);
-            all.sort_unstable();
-            let wanted: Vec<_> = all.into_iter().map(|id| (id, false)).collect();
-            let complete = self.hold(&wanted, host)?;
-            drop(std::mem::replace(&mut holder, complete));
-            if Arc::ptr_eq(&catalog, &self.engine.catalog()) {
-                break;
-            }
-        }
-        self.table_locks.everything = Some(holder);
+        // While it is held, no table comes or goes.
+        let definitions = self.hold(&[(EVERYTHING, LockMode::Shared)], host)?;
+        let catalog = self.engine.catalog();
+        let tables = catalog.databases().flat_map(|database| database.tables.values());
+        let mut all: Vec<TableId> = tables.map(|table| table.id).collect();
+        all.sort_unstable();
+        let tables = all.into_iter().map(|id| (LockKey::Definition(id), LockMode::Shared));
+        let tables = self.hold(&tables.collect::<Vec<_>>(), host)?;
+        self.table_locks.everything = Some([definitions, tables]);
         Ok(())
     }
 

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 
 use parser::ast::{self, AccessMode, EndTransaction};
 use shard::ProposeError;
+use store::LocalStore;
 use transaction::{self, Options, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use crate::engine::Engine;
+use crate::errors::commit_error;
 use crate::failpoint;
 use crate::host::Host;
 use crate::variables::{Isolation, Settings};
@@ -18,6 +20,8 @@ pub struct SessionTransaction {
     open: Option<Open>,
     /// `SET TRANSACTION` without a scope: for the next transaction only.
     next: Characteristics,
+    /// Where the session's temporary tables are, once there was one.
+    local: Option<LocalStore>,
 }
 
 /// What `SET TRANSACTION` sets.
@@ -33,6 +37,15 @@ struct Open {
     explicit: bool,
     read_only: bool,
     savepoints: Vec<(String, Savepoint)>,
+    /// What a rollback cannot take back.
+    stays: Stays,
+}
+
+/// Definitions of temporary tables that a transaction has made or dropped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stays {
+    pub created: bool,
+    pub dropped: bool,
 }
 
 impl SessionTransaction {
@@ -44,6 +57,26 @@ impl SessionTransaction {
     /// The SERVER_STATUS_IN_TRANS_READONLY flag.
     pub fn is_read_only(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.explicit && open.read_only)
+    }
+
+    /// What a rollback of the open transaction would not take back.
+    pub fn stays(&self) -> Stays {
+        let open = self.open.as_ref().filter(|open| open.explicit);
+        open.map_or(Stays::default(), |open| open.stays)
+    }
+
+    /// A temporary table was made.
+    pub fn note_created(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.stays.created = true;
+        }
+    }
+
+    /// A temporary table was dropped.
+    pub fn note_dropped(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.stays.dropped = true;
+        }
     }
 
     /// The transaction for a statement; begins one if there is none.
@@ -95,6 +128,7 @@ impl SessionTransaction {
             explicit,
             read_only,
             savepoints: Vec::new(),
+            stays: Stays::default(),
         });
     }
 
@@ -146,15 +180,31 @@ impl SessionTransaction {
     /// Commits what is open; the outcome is known when this returns.
     pub fn commit(&mut self, host: &dyn Host) -> SqlResult<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let transaction = open.transaction.into_inner();
-        if !transaction.has_writes() {
-            return Ok(());
+        let mut transaction = open.transaction.into_inner();
+        let local = transaction.has_local_changes().then(|| transaction.take_local());
+        if transaction.has_writes() {
+            failpoint::hit("commit.proposing")?;
+            if env::failpoints::goes_wrong("commit") {
+                return Ok(());
+            }
+            wait_for_commit(transaction.commit(), host)?;
         }
-        failpoint::hit("commit.proposing")?;
-        if env::failpoints::goes_wrong("commit") {
-            return Ok(());
+        if let (Some(changes), Some(store)) = (local, &mut self.local) {
+            changes.apply(store);
         }
-        wait_for_commit(transaction.commit(), host)
+        Ok(())
+    }
+
+    /// Where the rows of temporary tables are.
+    pub fn local_store(&mut self, engine: &Engine) -> &mut LocalStore {
+        self.local
+            .get_or_insert_with(|| LocalStore::new(engine.participant().store()))
+    }
+
+    /// Rolls back, and takes the temporary tables away: to be freed.
+    pub fn take_local_store(&mut self) -> Option<LocalStore> {
+        self.rollback();
+        self.local.take()
     }
 
     pub fn rollback(&mut self) {
@@ -253,23 +303,5 @@ pub fn wait_for_commit<T>(commit: impl Future<Output = Result<T, ProposeError>>,
             Ok(())
         }
         Err(error) => Err(commit_error(&error)),
-    }
-}
-
-/// MySQL's error for a commit that did not happen, or whose outcome nobody knows.
-fn commit_error(error: &ProposeError) -> SqlError {
-    let during_commit = |what: &str| SqlError::new(ErrorKind::ErrorDuringCommit, &[&1, &what]);
-    match error {
-        ProposeError::DiskFull => SqlError::new(ErrorKind::DiskFull, &[&"log", &28, &"No space left on device"]),
-        ProposeError::TooLarge { bytes, limit } => during_commit(&format!(
-            "transaction of {bytes} bytes is larger than the limit of {limit}"
-        )),
-        ProposeError::Malformed(error) => during_commit(&error.to_string()),
-        ProposeError::NotLeader => during_commit("this node does not lead the shard"),
-        ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
-        ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
-        ProposeError::Unknown { reason } => {
-            during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
-        }
     }
 }

@@ -9,7 +9,6 @@ use catalog::{
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
-use crate::temporary::is_temporary;
 
 /// A name in backticks.
 pub fn name(name: &str) -> String {
@@ -55,7 +54,7 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         }
         lines.push(line);
     }
-    let temporary = if is_temporary(table.id) { "TEMPORARY " } else { "" };
+    let temporary = if table.id.is_local() { "TEMPORARY " } else { "" };
     let mut text = format!(
         "CREATE {temporary}TABLE {} (\n  {}\n) ENGINE=InnoDB",
         name(&table.name),

@@ -24,6 +24,8 @@ pub enum Need<'a> {
     SystemTable(&'static str, P),
     /// Some privilege on a table or a column of it: 1142, of the command named here.
     SomethingOn(&'a TableName, &'static str),
+    /// Some privilege on all of a table: 1142, of the command named here.
+    SomethingOnAllOf(&'a TableName, &'static str),
     /// On a stored routine: 1370.
     Routine(&'a TableName, P, &'static str),
     /// REFERENCES on the parents of these keys; parents without a database are in that of the child: 1142.
@@ -178,7 +180,13 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
             vec![Need::OneOf(P::NONE, &[D::RESOURCE_GROUP_ADMIN], "RESOURCE_GROUP_ADMIN")]
         }
 
-        Statement::CreateUser(_) => vec![CREATE_USER],
+        Statement::CreateUser(create) => {
+            let known = match create.if_not_exists {
+                true => create.users.iter().map(|user| &user.account).collect(),
+                false => Vec::new(),
+            };
+            vec![CREATE_USER, Need::ToChange(known)]
+        }
         Statement::AlterUser(alter) => {
             let accounts: Vec<_> = alter.users.iter().map(|user| &user.account).collect();
             let own = match is_of_everybody(alter) {
@@ -225,7 +233,7 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::Kill(_) => Vec::new(),
         Statement::Flush(flush) => of_flush(flush),
         Statement::Reset(_) => vec![RELOAD],
-        Statement::ResetPersist { .. } => Vec::new(),
+        Statement::ResetPersist { .. } => vec![GLOBAL_VARIABLES],
         Statement::Purge(_) => vec![Need::OneOf(P::SUPER, &[D::BINLOG_ADMIN], "SUPER or BINLOG_ADMIN")],
         Statement::CacheIndex(cache) => cache
             .tables
@@ -363,7 +371,7 @@ fn of_flush(flush: &ast::Flush) -> Vec<Need<'_>> {
 fn of_show(show: &ast::Show) -> Vec<Need<'_>> {
     use ast::Show as S;
     match show {
-        S::CreateTable(name) => vec![Need::SomethingOn(name, "SHOW")],
+        S::CreateTable(name) => vec![Need::SomethingOnAllOf(name, "SHOW")],
         // With SHOW VIEW, which is asked for when it is known that there is a view.
         S::CreateView(name) => vec![Need::Table(name, P::SELECT)],
         S::Columns { table, .. } | S::Indexes { table, .. } => vec![Need::SomethingOn(table, "SELECT")],

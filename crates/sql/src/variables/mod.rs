@@ -58,10 +58,18 @@ pub enum Kind {
 pub struct VariableId(usize);
 
 /// Variables of a session that not every account may set.
-const RESTRICTED: [&str; 6] = [
+const RESTRICTED: [&str; 14] = [
     "binlog_format",
+    "binlog_row_image",
+    "bulk_insert_buffer_size",
+    "character_set_database",
+    "character_set_filesystem",
     "gtid_next",
+    "histogram_generation_max_mem_size",
+    "internal_tmp_mem_storage_engine",
+    "pseudo_slave_mode",
     "pseudo_thread_id",
+    "sql_generate_invisible_primary_key",
     "sql_log_bin",
     "sql_log_off",
     "sql_require_primary_key",
@@ -361,6 +369,15 @@ impl SessionVariables {
             self.put(find(other)?, value);
         }
         Ok(())
+    }
+
+    /// Makes the settings what the variables say: a statement may have changed one for a while, and never have come to its end.
+    pub fn renew_settings(&mut self) {
+        for id in VariableId::all() {
+            let value = self.get(id);
+            // It was taken when it was set.
+            let _ = self.settings.note(id.definition().name, &value);
+        }
     }
 
     /// The collation of the handshake sets the client's character sets; an unknown one leaves the defaults.

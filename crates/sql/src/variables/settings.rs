@@ -7,8 +7,8 @@ use types::time::{Locale, TimeZone};
 use types::{CharsetId, ErrorKind, SqlError, SqlResult};
 
 use crate::expr;
+use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::sql_mode::SqlMode;
 
 /// The isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

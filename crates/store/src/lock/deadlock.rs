@@ -58,11 +58,11 @@ impl WaitGraph {
     }
 }
 
-/// Who gives up: the member with the fewest locks; among several, the requester, else the youngest.
+/// Who gives up: the member that loses least; among several, the requester, else the youngest.
 pub(super) fn victim(cycle: &[Arc<Owner>]) -> &Arc<Owner> {
     let requester = cycle[0].id;
     cycle
         .iter()
-        .min_by_key(|owner| (owner.locks(), owner.id != requester, std::cmp::Reverse(owner.id)))
+        .min_by_key(|owner| (owner.weight(), owner.id != requester, std::cmp::Reverse(owner.id)))
         .expect("a cycle has members")
 }

@@ -12,9 +12,13 @@
 //! Requests are granted in the order of their arrival, with one exception: a holder who asks for more (Shared, then Exclusive) goes
 //! before everybody who holds nothing yet, for they wait for it anyway.
 //!
-//! Who loses in a deadlock: the transaction of the cycle with the fewest locks, the requester if it is one of several.
+//! Who loses in a deadlock: the transaction of the cycle with the fewest locks, the requester if it is one of several. Who keeps others
+//! away from a definition loses to nobody else: its work cannot be repeated as cheaply.
+//!
+//! Locks of definitions are shared by everybody who uses a table, and seldom wanted by anybody else: see [`intent`].
 
 mod deadlock;
+mod intent;
 mod mode;
 mod queue;
 mod table;
@@ -24,15 +28,29 @@ mod tests;
 
 pub use mode::LockMode;
 pub use queue::LockWait;
-pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, TransactionLocks};
+pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, LockTarget, TransactionLocks};
 
 use types::{IndexId, TableId};
 
-/// What is locked: a whole table, or a key of one of its indexes (the primary key stands for the row).
+/// What is locked: a whole table, or a key of one of its indexes (the primary key stands for the row); beside the rows, what they mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockKey<'a> {
     Table(TableId),
     Key(TableId, IndexId, &'a [u8]),
+    /// The definition of a table. Whoever uses the table has it in an intention mode.
+    Definition(TableId),
+    /// A name, of something that may not exist, or not have a number.
+    Name(&'a [u8]),
+}
+
+impl LockKey<'_> {
+    /// The table that is locked, in part or as a whole.
+    pub fn table(&self) -> Option<TableId> {
+        match self {
+            LockKey::Table(table) | LockKey::Key(table, ..) | LockKey::Definition(table) => Some(*table),
+            LockKey::Name(_) => None,
+        }
+    }
 }
 
 /// What a request came to.

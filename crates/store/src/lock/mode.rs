@@ -15,6 +15,11 @@ pub enum LockMode {
 use LockMode::{Exclusive, IntentionExclusive, IntentionShared, Shared};
 
 impl LockMode {
+    /// Whether it excludes no other of its kind.
+    pub(super) fn is_intention(self) -> bool {
+        matches!(self, IntentionShared | IntentionExclusive)
+    }
+
     /// The modes of others that exclude this one.
     fn conflicting(self) -> u8 {
         match self {
@@ -47,6 +52,10 @@ impl Modes {
 
     pub(super) fn add(&mut self, mode: LockMode) {
         self.0 |= mode as u8;
+    }
+
+    pub(super) fn add_all(&mut self, modes: Modes) {
+        self.0 |= modes.0;
     }
 
     pub(super) fn conflict_with(self, mode: LockMode) -> bool {

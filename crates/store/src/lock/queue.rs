@@ -157,6 +157,18 @@ impl LockState {
         Grant::Now
     }
 
+    /// Held without asking: the owner has held it before, elsewhere.
+    pub(super) fn hold(&mut self, owner: &Arc<Owner>, modes: Modes) {
+        let mut holders = self.holders.as_mut_slice().iter_mut();
+        match holders.find(|holder| holder.owner.id == owner.id) {
+            Some(holder) => holder.modes.add_all(modes),
+            None => self.holders.push(Holder {
+                owner: Arc::clone(owner),
+                modes,
+            }),
+        }
+    }
+
     fn is_held_against(&self, owner: LockOwner, mode: LockMode) -> bool {
         self.holders()
             .iter()

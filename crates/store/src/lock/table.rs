@@ -1,6 +1,7 @@
 //! The table of locks, and a transaction's share of it.
 
 use super::deadlock::{WaitGraph, victim};
+use super::intent::{Gates, Note};
 use super::mode::{LockMode, Modes};
 use super::queue::{Grant, LockState, LockWait};
 use super::{LockKey, LockOutcome};
@@ -10,15 +11,19 @@ use hashbrown::hash_table::{Entry, HashTable};
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 use types::{IndexId, TableId};
 
 const SHARDS: usize = 256;
 /// A shard tells the memory budget when it has changed by this many bytes.
 const ACCOUNT_STEP: i64 = 16 << 10;
-/// Stands for "the whole table" where an index is.
+/// These stand where an index is: for the whole table, for its definition, and for a name, which belongs to no table.
 const WHOLE_TABLE: u16 = u16::MAX;
+const DEFINITION: u16 = u16::MAX - 1;
+const NAME: u16 = u16::MAX - 2;
+/// Counts for more than any number of locks.
+const DEFINES: usize = 1 << 40;
 
 /// A transaction as the lock table knows it; greater is younger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,11 +33,17 @@ pub struct LockOwner(pub u64);
 pub(super) struct Owner {
     pub(super) id: LockOwner,
     locks: AtomicUsize,
+    /// Keeps others away from a definition, or wants to.
+    defines: AtomicBool,
+    /// Held without a lock in the table; see [`super::intent`].
+    pub(super) notes: Mutex<Vec<Note>>,
 }
 
 impl Owner {
-    pub(super) fn locks(&self) -> usize {
-        self.locks.load(Ordering::Relaxed)
+    /// What is lost when it gives up.
+    pub(super) fn weight(&self) -> usize {
+        let defines = self.defines.load(Ordering::Relaxed);
+        self.locks.load(Ordering::Relaxed) + if defines { DEFINES } else { 0 }
     }
 }
 
@@ -51,6 +62,7 @@ impl Place {
 pub struct LockTable {
     shards: Box<[Shard]>,
     hashing: DefaultHashBuilder,
+    pub(super) gates: Gates,
     /// Locked before a shard, never after one.
     graph: Mutex<WaitGraph>,
     next_owner: AtomicU64,
@@ -127,12 +139,24 @@ impl Lock {
     fn is(&self, place: Place, (table, index, key): (TableId, u16, &[u8])) -> bool {
         self.place == place && self.table == table && self.index == index && self.key.as_slice() == key
     }
+
+    fn target(&self) -> LockTarget {
+        let key = || self.key.as_slice().to_vec();
+        match self.index {
+            WHOLE_TABLE => LockTarget::Table(self.table),
+            DEFINITION => LockTarget::Definition(self.table),
+            NAME => LockTarget::Name(key()),
+            index => LockTarget::Key(self.table, IndexId(index), key()),
+        }
+    }
 }
 
 fn parts(key: LockKey<'_>) -> (TableId, u16, &[u8]) {
     match key {
         LockKey::Table(table) => (table, WHOLE_TABLE, &[]),
         LockKey::Key(table, index, key) => (table, index.0, key),
+        LockKey::Definition(table) => (table, DEFINITION, &[]),
+        LockKey::Name(name) => (TableId(0), NAME, name),
     }
 }
 
@@ -155,12 +179,23 @@ impl ShardLocks {
         mode: LockMode,
         memory: &MemoryBudget,
     ) -> Grant {
+        self.with_made(place, key, memory, |lock| lock.request(owner, mode))
+    }
+
+    /// The lock of a key, made if there is none.
+    fn with_made<R>(
+        &mut self,
+        place: Place,
+        key: LockKey<'_>,
+        memory: &MemoryBudget,
+        act: impl FnOnce(&mut LockState) -> R,
+    ) -> R {
         let parts = parts(key);
         match self
             .locks
             .entry(place.0, |lock| lock.is(place, parts), |lock| lock.place.0)
         {
-            Entry::Occupied(mut lock) => lock.get_mut().state.request(owner, mode),
+            Entry::Occupied(mut lock) => act(&mut lock.get_mut().state),
             Entry::Vacant(vacant) => {
                 let (table, index, key) = parts;
                 let mut lock = Lock {
@@ -170,11 +205,11 @@ impl ShardLocks {
                     key: KeyBytes::new(key),
                     state: LockState::default(),
                 };
-                let grant = lock.state.request(owner, mode);
+                let result = act(&mut lock.state);
                 let bytes = lock.bytes();
                 vacant.insert(lock);
                 self.account(bytes, memory);
-                grant
+                result
             }
         }
     }
@@ -195,14 +230,20 @@ impl ShardLocks {
     }
 }
 
+/// What is locked, as seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockTarget {
+    Table(TableId),
+    Key(TableId, IndexId, Vec<u8>),
+    Definition(TableId),
+    Name(Vec<u8>),
+}
+
 /// One lock as seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
     pub owner: LockOwner,
-    pub table: TableId,
-    /// `None`: the whole table.
-    pub index: Option<IndexId>,
-    pub key: Vec<u8>,
+    pub target: LockTarget,
     pub mode: LockMode,
     pub is_waiting: bool,
 }
@@ -212,6 +253,7 @@ impl LockTable {
         Arc::new(LockTable {
             shards: (0..SHARDS).map(|_| Shard(Mutex::default())).collect(),
             hashing: DefaultHashBuilder::default(),
+            gates: Gates::default(),
             graph: Mutex::default(),
             next_owner: AtomicU64::new(1),
             waits: AtomicU64::new(0),
@@ -228,22 +270,33 @@ impl LockTable {
             owner: Arc::new(Owner {
                 id,
                 locks: AtomicUsize::new(0),
+                defines: AtomicBool::new(false),
+                notes: Mutex::default(),
             }),
             places: Vec::new(),
             tables: Vec::new(),
+            definitions: Vec::new(),
+            raised: Vec::new(),
+            is_listed: false,
         }
     }
 
     /// All locks held and waited for, shard by shard; not a picture of one moment.
     pub fn inspect(&self) -> Vec<LockInfo> {
         let mut all = Vec::new();
+        self.gates.for_each_note(|owner, table, modes| {
+            all.extend(modes.iter().map(|mode| LockInfo {
+                owner: owner.id,
+                target: LockTarget::Definition(table),
+                mode,
+                is_waiting: false,
+            }));
+        });
         for shard in &self.shards {
             for lock in shard.0.lock().locks.iter() {
                 let info = |owner, mode, is_waiting| LockInfo {
                     owner,
-                    table: lock.table,
-                    index: (lock.index != WHOLE_TABLE).then_some(IndexId(lock.index)),
-                    key: lock.key.as_slice().to_vec(),
+                    target: lock.target(),
                     mode,
                     is_waiting,
                 };
@@ -260,12 +313,19 @@ impl LockTable {
         all
     }
 
+    /// Whether somebody holds, or waits for, more of a definition than to use it; perhaps of another one that shares its gate.
+    #[inline]
+    pub fn is_definition_wanted(&self, table: TableId) -> bool {
+        self.gates.is_up(table)
+    }
+
     pub fn statistics(&self) -> LockStatistics {
         let mut statistics = LockStatistics {
             waits: self.waits.load(Ordering::Relaxed),
             deadlocks: self.deadlocks.load(Ordering::Relaxed),
             ..LockStatistics::default()
         };
+        self.gates.for_each_note(|_, _, _| statistics.held += 1);
         for shard in &self.shards {
             for lock in shard.0.lock().locks.iter() {
                 statistics.held += lock.state.holders().len() as u64;
@@ -328,6 +388,15 @@ impl LockTable {
         LockOutcome::Wait(wait)
     }
 
+    /// Moves a note into the table. Nobody holds the lock in a mode that excludes it: who wants one has to move all notes first.
+    pub(super) fn hold_noted(&self, owner: &Arc<Owner>, table: TableId, modes: Modes) -> Place {
+        let key = LockKey::Definition(table);
+        let place = self.place(key);
+        let mut shard = self.shard(place);
+        shard.with_made(place, key, &self.memory, |lock| lock.hold(owner, modes));
+        place
+    }
+
     pub(super) fn stop_waiting(&self, owner: LockOwner, place: Place) {
         let mut woken = Vec::new();
         let mut graph = self.graph.lock();
@@ -362,6 +431,11 @@ pub struct TransactionLocks {
     places: Vec<Place>,
     /// Table locks are asked for by every statement.
     tables: Vec<(TableId, Modes)>,
+    definitions: Vec<(TableId, Modes)>,
+    /// The definitions whose gates are up because of this transaction.
+    raised: Vec<TableId>,
+    /// Whether the gates know of this transaction.
+    is_listed: bool,
 }
 
 impl TransactionLocks {
@@ -374,6 +448,16 @@ impl TransactionLocks {
         if self.is_covered(key, mode) {
             return LockOutcome::Granted;
         }
+        if let LockKey::Definition(table) = key {
+            match mode.is_intention() {
+                true if self.note(table, mode) => return LockOutcome::Granted,
+                true => {}
+                false => self.raise_gate(table),
+            }
+        }
+        if matches!(key, LockKey::Name(_)) && !mode.is_intention() {
+            self.owner.defines.store(true, Ordering::Relaxed);
+        }
         let place = self.table.place(key);
         match self.request(place, key, mode) {
             Grant::No => {
@@ -384,7 +468,7 @@ impl TransactionLocks {
         }
     }
 
-    /// Takes a lock if it is free at once: NOWAIT and SKIP LOCKED.
+    /// Takes a lock on rows if it is free at once: NOWAIT and SKIP LOCKED.
     pub fn try_lock(&mut self, key: LockKey<'_>, mode: LockMode) -> bool {
         self.is_covered(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
     }
@@ -397,8 +481,10 @@ impl TransactionLocks {
     /// Gives everything back.
     pub fn release_all(&mut self) {
         self.tables.clear();
+        self.forget_notes();
         let mut woken = Vec::new();
         for place in self.places.drain(..) {
+            governor::pause();
             self.table.shard(place).with_lock(
                 place,
                 self.owner.id,
@@ -409,6 +495,55 @@ impl TransactionLocks {
         }
         self.places.shrink_to(1024);
         self.owner.locks.store(0, Ordering::Relaxed);
+        self.lower_gates();
+    }
+
+    /// Holds a definition in an intention mode by a note. False while its gate is up: then the lock table decides.
+    fn note(&mut self, table: TableId, mode: LockMode) -> bool {
+        if !self.is_listed {
+            self.table.gates.list(&self.owner);
+            self.is_listed = true;
+        }
+        let mut notes = self.owner.notes.lock();
+        if self.table.gates.is_up(table) {
+            // Whoever raised it may not have come by yet, and what is held has to be known where more is asked for.
+            Note::move_all(&mut notes, &self.owner, table, &self.table);
+            return false;
+        }
+        Note::add(&mut notes, table, mode);
+        drop(notes);
+        add_mode(&mut self.definitions, table, mode);
+        true
+    }
+
+    /// From now on nobody gets hold of the definition but by the lock table, and everybody who does is in it.
+    fn raise_gate(&mut self, table: TableId) {
+        self.owner.defines.store(true, Ordering::Relaxed);
+        if self.raised.contains(&table) {
+            return;
+        }
+        self.raised.push(table);
+        self.table.gates.raise(table);
+        self.table.gates.for_each_owner(|owner| {
+            Note::move_all(&mut owner.notes.lock(), owner, table, &self.table);
+        });
+    }
+
+    fn forget_notes(&mut self) {
+        self.definitions.clear();
+        if std::mem::take(&mut self.is_listed) {
+            self.table.gates.unlist(&self.owner);
+            let notes = std::mem::take(&mut *self.owner.notes.lock());
+            self.places.extend(notes.into_iter().filter_map(Note::place));
+        }
+    }
+
+    /// After the locks are gone, so that nobody goes past them.
+    fn lower_gates(&mut self) {
+        for table in self.raised.drain(..) {
+            self.table.gates.lower(table);
+        }
+        self.owner.defines.store(false, Ordering::Relaxed);
     }
 
     fn request(&mut self, place: Place, key: LockKey<'_>, mode: LockMode) -> Grant {
@@ -419,12 +554,11 @@ impl TransactionLocks {
         if grant == Grant::Now {
             self.add(place);
         }
-        if grant != Grant::No
-            && let LockKey::Table(table) = key
-        {
-            match self.tables.iter_mut().find(|(held, _)| *held == table) {
-                Some((_, modes)) => modes.add(mode),
-                None => self.tables.push((table, Modes::of(mode))),
+        if grant != Grant::No {
+            match key {
+                LockKey::Table(table) => add_mode(&mut self.tables, table, mode),
+                LockKey::Definition(table) => add_mode(&mut self.definitions, table, mode),
+                LockKey::Key(..) | LockKey::Name(_) => {}
             }
         }
         grant
@@ -432,15 +566,24 @@ impl TransactionLocks {
 
     /// Whether a lock on the table says it all: that very one, or one that includes all its keys.
     fn is_covered(&self, key: LockKey<'_>, mode: LockMode) -> bool {
-        let (LockKey::Table(table) | LockKey::Key(table, ..)) = key;
-        self.tables
-            .iter()
-            .any(|(held, modes)| *held == table && modes.cover(mode))
+        let (held, table) = match key {
+            LockKey::Table(table) | LockKey::Key(table, ..) => (&self.tables, table),
+            LockKey::Definition(table) => (&self.definitions, table),
+            LockKey::Name(_) => return false,
+        };
+        held.iter().any(|(held, modes)| *held == table && modes.cover(mode))
     }
 
     fn add(&mut self, place: Place) {
         self.places.push(place);
         self.owner.locks.store(self.places.len(), Ordering::Relaxed);
+    }
+}
+
+fn add_mode(held: &mut Vec<(TableId, Modes)>, table: TableId, mode: LockMode) {
+    match held.iter_mut().find(|(held, _)| *held == table) {
+        Some((_, modes)) => modes.add(mode),
+        None => held.push((table, Modes::of(mode))),
     }
 }
 

@@ -271,3 +271,128 @@ fn block_on(future: impl Future<Output = ()>) {
         std::thread::park();
     }
 }
+
+const DEFINITION: LockKey<'static> = LockKey::Definition(TableId(7));
+
+#[test]
+fn users_of_a_definition_meet_only_where_somebody_wants_it() {
+    let table = table();
+    let [mut a, mut b, mut ddl, mut c] = std::array::from_fn(|_| table.transaction());
+    granted(a.lock(DEFINITION, IntentionShared));
+    granted(b.lock(DEFINITION, IntentionExclusive));
+    assert_eq!((table.statistics().held, table.inspect().len()), (2, 2));
+    assert!(!table.is_definition_wanted(TableId(7)));
+    let mut ddl_waits = waits(ddl.lock(DEFINITION, Exclusive));
+    assert!(table.is_definition_wanted(TableId(7)));
+    // Who comes later stands behind; who is there already may go on, and ask for more.
+    let mut c_waits = waits(c.lock(DEFINITION, IntentionShared));
+    granted(a.lock(DEFINITION, IntentionShared));
+    granted(a.lock(DEFINITION, IntentionExclusive));
+    b.release_all();
+    assert!(!is_ready(&mut ddl_waits));
+    a.release_all();
+    assert!(is_ready(&mut ddl_waits) && !is_ready(&mut c_waits));
+    granted(ddl.lock(DEFINITION, Exclusive));
+    let mut d = table.transaction();
+    let mut d_waits = waits(d.lock(DEFINITION, IntentionExclusive));
+    ddl.release_all();
+    assert!(is_ready(&mut c_waits) && is_ready(&mut d_waits));
+    assert!(!table.is_definition_wanted(TableId(7)));
+    drop((ddl_waits, c_waits, d_waits, a, b, c, d, ddl));
+    assert_eq!(table.inspect(), []);
+}
+
+#[test]
+fn a_copy_lets_readers_in_and_then_waits_for_them() {
+    let table = table();
+    let [mut reader, mut writer, mut copy, mut late] = std::array::from_fn(|_| table.transaction());
+    granted(reader.lock(DEFINITION, IntentionShared));
+    granted(copy.lock(DEFINITION, Shared));
+    let mut writer_waits = waits(writer.lock(DEFINITION, IntentionExclusive));
+    let mut copy_waits = waits(copy.lock(DEFINITION, Exclusive));
+    let _late_waits = waits(late.lock(DEFINITION, IntentionShared));
+    reader.release_all();
+    assert!(is_ready(&mut copy_waits) && !is_ready(&mut writer_waits));
+}
+
+#[test]
+fn a_change_of_a_definition_outlives_a_deadlock() {
+    let table = table();
+    let (mut user, mut ddl) = (table.transaction(), table.transaction());
+    granted(user.lock(DEFINITION, IntentionShared));
+    granted(ddl.lock(DEFINITION, Shared));
+    for key in 0..10u8 {
+        granted(user.lock(row(&[key]), Exclusive));
+    }
+    let mut ddl_waits = waits(ddl.lock(DEFINITION, Exclusive));
+    assert!(matches!(
+        user.lock(DEFINITION, IntentionExclusive),
+        LockOutcome::Deadlock
+    ));
+    user.release_all();
+    assert!(is_ready(&mut ddl_waits));
+}
+
+#[test]
+fn names_are_locked_without_a_table() {
+    let table = table();
+    let (mut a, mut b) = (table.transaction(), table.transaction());
+    granted(a.lock(LockKey::Name(b"t"), Exclusive));
+    granted(b.lock(LockKey::Name(b"u"), Exclusive));
+    let mut b_waits = waits(b.lock(LockKey::Name(b"t"), Shared));
+    drop(a);
+    assert!(is_ready(&mut b_waits));
+}
+
+/// Waits as a thread of its own.
+fn lock_for_good(locks: &mut TransactionLocks, key: LockKey<'_>, mode: LockMode) -> bool {
+    loop {
+        match locks.lock(key, mode) {
+            LockOutcome::Granted => return true,
+            LockOutcome::Deadlock => return false,
+            LockOutcome::Wait(mut wait) => {
+                while !is_ready(&mut wait) {
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_uses_a_definition_that_another_thread_changes() {
+    use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+    let table = table();
+    let users = AtomicI64::new(0);
+    let changes = AtomicU64::new(0);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut locks = table.transaction();
+                    for mode in [IntentionShared, IntentionExclusive] {
+                        if lock_for_good(&mut locks, DEFINITION, mode) {
+                            assert!(users.fetch_add(1, Ordering::SeqCst) >= 0);
+                            users.fetch_sub(1, Ordering::SeqCst);
+                        }
+                    }
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while changes.load(Ordering::Relaxed) < 2000 {
+                    let mut locks = table.transaction();
+                    assert!(lock_for_good(&mut locks, DEFINITION, Exclusive));
+                    assert_eq!(users.swap(-1000, Ordering::SeqCst), 0);
+                    users.store(0, Ordering::SeqCst);
+                    changes.fetch_add(1, Ordering::Relaxed);
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(table.inspect(), []);
+    assert!(!table.is_definition_wanted(TableId(7)));
+}

@@ -1,6 +1,7 @@
 use super::*;
 use crate::spec::KeyColumn;
 use proptest::prelude::*;
+use types::row::generation::ColumnSource;
 use types::{CollationId, SqlType};
 
 /// An operation that owns its bytes.
@@ -44,6 +45,7 @@ fn index() -> impl Strategy<Value = IndexSpec> {
 
 fn spec() -> impl Strategy<Value = TableSpec> {
     (any::<u32>(), prop::option::of(0u16..3), prop::option::of(index())).prop_map(|(id, primary, index)| TableSpec {
+        generations: None,
         id: TableId(id),
         columns: vec![
             SqlType::int(),
@@ -67,6 +69,13 @@ fn op() -> impl Strategy<Value = Owned> {
         1 => table().prop_map(|table| Owned::Other(WriteOp::DropTable { table })),
         1 => (table(), index())
             .prop_map(|(table, index)| Owned::Other(WriteOp::CreateIndex { table, index: Box::new(index) })),
+        1 => (table(), prop::option::of(prop::collection::vec(any::<u8>(), 4))).prop_map(|(table, value)| {
+            let change = ColumnChange {
+                columns: vec![SqlType::int(), SqlType::int()],
+                sources: vec![ColumnSource::Stored(1), ColumnSource::Added(value)],
+            };
+            Owned::Other(WriteOp::ChangeColumns { table, change: Box::new(change) })
+        }),
         1 => (table(), 1u16..9)
             .prop_map(|(table, index)| Owned::Other(WriteOp::DropIndex { table, index: IndexId(index) })),
     ]
@@ -110,7 +119,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(read) = WriteOps::decode_all(&bytes)
-            && !read.iter().any(|op| matches!(op, WriteOp::CreateTable(_) | WriteOp::CreateIndex { .. }))
+            && !read.iter().any(|op| matches!(op, WriteOp::CreateTable(_) | WriteOp::CreateIndex { .. } | WriteOp::ChangeColumns { .. }))
         {
             let mut again = WriteSet::new();
             read.iter().for_each(|op| again.push(op));

@@ -79,6 +79,10 @@ impl Check<'_> {
                 spec.indexes.retain(|other| other.id != *index);
                 self.redefine(spec);
             }
+            WriteOp::ChangeColumns { table, change } => {
+                let spec = self.table(*table)?.spec().with_columns(change);
+                self.redefine(spec.map_err(|what| ApplyError::BadTable(*table, what))?);
+            }
         }
         Ok(())
     }

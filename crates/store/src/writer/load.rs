@@ -131,6 +131,8 @@ impl TableLoader {
             primary: Arc::new(primary),
             indexes,
             snapshots: Arc::clone(&self.store.snapshots),
+            readable_until: Table::readable_for_ever(),
+            before: None,
         };
         Ok(LoadedTable {
             table,

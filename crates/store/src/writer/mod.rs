@@ -10,22 +10,25 @@
 mod collect;
 mod fit;
 mod load;
+mod local;
 mod table;
 
 pub use fit::{CheckError, Fitting};
 pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
+pub use local::LocalStore;
 
 use crate::retired::Retired;
 use crate::snapshot::Active;
 use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
-use crate::table::{Shape, Table};
+use crate::table::Table;
 use crate::write_set::{WriteOp, WriteOps};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use table::TableWriter;
 use types::row::CorruptRow;
+use types::row::generation::ColumnChange;
 use types::{IndexId, TableId, Timestamp};
 
 /// Why a transaction of the log does not fit the rows. Nothing of it is applied, on every replica alike.
@@ -131,7 +134,7 @@ impl Writer {
     fn publish_trees(&mut self) {
         for id in self.changed.drain(..) {
             if let Some(table) = self.tables.get_mut(&id) {
-                table.publish(&mut self.retired, self.store.memory());
+                table.publish(&mut self.retired, &self.store);
             }
         }
         // SAFETY: all that was retired has been unlinked: versions and histories at once, nodes and records by the roots
@@ -155,6 +158,7 @@ impl Writer {
             WriteOp::DropTable { table } => self.drop_table(table)?,
             WriteOp::CreateIndex { table, index } => self.create_index(ts, table, *index)?,
             WriteOp::DropIndex { table, index } => self.drop_index(table, index)?,
+            WriteOp::ChangeColumns { table, change } => self.change_columns(ts, table, &change)?,
         }
         Ok(())
     }
@@ -187,11 +191,16 @@ impl Writer {
     }
 
     fn drop_table(&mut self, id: TableId) -> Result<(), ApplyError> {
-        let mut writer = self.tables.remove(&id).ok_or(ApplyError::NoTable(id))?;
-        writer.publish(&mut self.retired, self.store.memory());
-        writer.give_back_memory(self.store.memory());
-        self.dropped.extend(self.store.tables.write().remove(&id));
+        let table = self.take_table(id)?;
+        self.dropped.extend(table);
         Ok(())
+    }
+
+    fn take_table(&mut self, id: TableId) -> Result<Option<Arc<Table>>, ApplyError> {
+        let mut writer = self.tables.remove(&id).ok_or(ApplyError::NoTable(id))?;
+        writer.publish(&mut self.retired, &self.store);
+        writer.give_back_memory(&self.store);
+        Ok(self.store.tables.write().remove(&id))
     }
 
     fn create_index(&mut self, ts: Timestamp, id: TableId, index: IndexSpec) -> Result<(), ApplyError> {
@@ -225,21 +234,28 @@ impl Writer {
         Ok(())
     }
 
+    fn change_columns(&mut self, ts: Timestamp, id: TableId, change: &ColumnChange) -> Result<(), ApplyError> {
+        let old = self.table(id)?;
+        let spec = old.spec().with_columns(change);
+        let spec = spec.map_err(|what| ApplyError::BadTable(id, what))?;
+        let new = old.with_columns(spec, ts);
+        self.changing(id)?.set_indexes(&new.indexes);
+        self.install_handle(new);
+        Ok(())
+    }
+
     /// Puts a table with other indexes over the same rows in the directory.
     fn redefine(&mut self, old: &Table, spec: TableSpec, indexes: Vec<Arc<crate::table::Index>>) {
-        let table = Arc::new(Table {
-            created_at: old.created_at,
-            counters: Arc::clone(&old.counters),
-            primary: Arc::clone(&old.primary),
-            snapshots: Arc::clone(&old.snapshots),
-            shape: Shape::new(spec),
-            indexes,
-        });
+        self.install_handle(old.redefined(spec, indexes));
+    }
+
+    fn install_handle(&mut self, table: Table) {
+        let table = Arc::new(table);
         self.tables
-            .get_mut(&old.id())
+            .get_mut(&table.id())
             .expect("has just been changed")
             .set_table(Arc::clone(&table));
-        self.store.tables.write().insert(old.id(), table);
+        self.store.tables.write().insert(table.id(), table);
     }
 }
 

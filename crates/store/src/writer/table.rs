@@ -8,6 +8,7 @@ use crate::memory::{MemoryBudget, MemoryUse, allocated};
 use crate::record::{EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, VersionPtr, record_bytes, version_bytes};
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
+use crate::store::Store;
 use crate::table::{Index, Table};
 use std::ptr;
 use std::sync::Arc;
@@ -94,6 +95,13 @@ impl TableWriter {
         self.table = table;
     }
 
+    /// The same indexes, with other layouts for the same keys.
+    pub(super) fn set_indexes(&mut self, indexes: &[Arc<Index>]) {
+        for (writer, index) in self.indexes.iter_mut().zip(indexes) {
+            writer.index = Arc::clone(index);
+        }
+    }
+
     /// Bytes of the rows and indexes that the table came with.
     pub(super) fn inherit_memory(&mut self, row_bytes: i64, index_bytes: i64) {
         self.row_bytes.add(row_bytes);
@@ -101,7 +109,7 @@ impl TableWriter {
     }
 
     /// Makes the roots visible, and settles the account.
-    pub(super) fn publish(&mut self, retired: &mut Retired, memory: &MemoryBudget) {
+    pub(super) fn publish(&mut self, retired: &mut Retired, store: &Store) {
         self.is_changed = false;
         for tree in self
             .indexes
@@ -113,14 +121,16 @@ impl TableWriter {
             self.index_bytes.add(tree.take_node_bytes());
         }
         retired.append(&mut self.garbage);
-        self.row_bytes.settle(memory, MemoryUse::Rows);
-        self.index_bytes.settle(memory, MemoryUse::Indexes);
+        let (rows, indexes) = store.charges;
+        self.row_bytes.settle(store.memory(), rows);
+        self.index_bytes.settle(store.memory(), indexes);
     }
 
     /// The table is gone, and all it was charged for.
-    pub(super) fn give_back_memory(&self, memory: &MemoryBudget) {
-        memory.charge(MemoryUse::Rows, -self.row_bytes.total);
-        memory.charge(MemoryUse::Indexes, -self.index_bytes.total);
+    pub(super) fn give_back_memory(&self, store: &Store) {
+        let (rows, indexes) = store.charges;
+        store.memory().charge(rows, -self.row_bytes.total);
+        store.memory().charge(indexes, -self.index_bytes.total);
     }
 
     /// Inserts or replaces a row. False, and nothing done: the row or a key is too long.

@@ -1,6 +1,7 @@
 //! Transactions over a store whose log is a counter.
 
 mod anomalies;
+mod local;
 mod model;
 mod writes;
 
@@ -51,6 +52,7 @@ fn spec() -> TableSpec {
         unique,
     };
     TableSpec {
+        generations: None,
         id: TABLE,
         columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), SqlType::int()],
         primary: Some(vec![KeyColumn::ascending(0)]),

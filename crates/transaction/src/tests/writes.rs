@@ -192,6 +192,7 @@ fn hidden_row_ids_go_on_behind_the_last_row() {
     let f = Fixture::new(&[]);
     let mut t = f.begin(SNAPSHOT);
     let hidden = TableSpec {
+        generations: None,
         id: TableId(8),
         primary: None,
         indexes: Vec::new(),
@@ -292,4 +293,46 @@ fn a_commit_runs_its_follow_up_before_the_locks_are_gone() {
     assert!(committed.is_some() && held > 0);
     assert_eq!(f.local.store.locks().inspect(), []);
     assert_eq!(done(f.begin(SNAPSHOT).commit()).unwrap(), None);
+}
+
+/// How often `work` could have let another statement run.
+fn turns(work: impl FnOnce()) -> i64 {
+    struct Counter(std::cell::Cell<i64>);
+    impl governor::Runner for Counter {
+        fn yield_now(&self) {
+            self.0.set(self.0.get() + 1);
+        }
+
+        fn interrupted(&self) -> Option<governor::Interrupt> {
+            None
+        }
+    }
+    let counter = Counter(std::cell::Cell::new(0));
+    governor::probe::under(&counter, work);
+    counter.0.get()
+}
+
+#[test]
+fn a_long_transaction_gives_way_while_it_ends() {
+    const ROWS: i64 = 2000;
+    let f = Fixture::new(&[]);
+    let long = |first: i64| {
+        let mut t = f.begin(SNAPSHOT);
+        let statement = t.begin_statement();
+        for id in first..first + ROWS {
+            step(t.insert(&f.table, &f.key(id), &f.row((id, id, None)))).unwrap();
+        }
+        (t, statement)
+    };
+    // Each row is measured, then encoded; each has a lock at least.
+    let (t, _) = long(0);
+    assert!(
+        turns(|| {
+            done(t.commit()).unwrap();
+        }) >= 3 * ROWS
+    );
+    let (t, _) = long(ROWS);
+    assert!(turns(|| t.rollback()) >= ROWS);
+    let (mut t, statement) = long(ROWS);
+    assert!(turns(|| t.rollback_statement(statement)) >= ROWS);
 }

@@ -196,11 +196,17 @@ impl<'a, A: Alphabet> Matcher<'a, A> {
         let mut left = 0usize;
         let mut end = at;
         while end < self.text.len() {
+            if !governor::go_on() {
+                return None;
+            }
             end += self.alphabet.decode(self.text, end).1;
             left += 1;
         }
         let mut start = at;
         for _ in 0..left.checked_sub(chars)? {
+            if !governor::go_on() {
+                return None;
+            }
             start += self.alphabet.decode(self.text, start).1;
         }
         Some(start)

@@ -138,7 +138,7 @@ impl CollationId {
 
     /// The offset in bytes of the first place at or after `from` where `needle` stands in `haystack`.
     ///
-    /// As in MySQL, a place matches only when it takes as many bytes as the needle: `INSTR('é', 'e')` is 0 under every collation.
+    /// As in MySQL 9.7 it is enough that the weights begin alike: `INSTR('é', 'e')` is 1, also where accents count.
     pub fn find(self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         search::find(self, haystack, needle, from)
     }

@@ -1,12 +1,12 @@
 //! Finding a string in a string, in time in proportion to their lengths.
 //!
-//! A place in the haystack that matches takes as many bytes as the needle, in the collation's own character set.
+//! A place in the haystack that matches begins with the needle's weights; it may take more bytes than the needle, or fewer.
 
 use memchr::memmem;
 
 use super::CollationId;
 use super::rolling::Window;
-use super::weights::{Family, Unit};
+use super::weights::Family;
 
 /// A longer needle is looked for by fingerprint, which can pause anywhere.
 const LONG_NEEDLE: usize = 64 << 10;
@@ -22,10 +22,7 @@ pub(super) fn find(collation: CollationId, haystack: &[u8], needle: &[u8], from:
     }
     match collation.family() {
         Family::Bytes | Family::Utf8 => Finder::new(needle).find(haystack, from),
-        Family::Weights(weights) if collation.charset().max_bytes_per_char() > 1 => {
-            weights.find(haystack, needle, from, Unit::Bytes)
-        }
-        Family::Weights(weights) => weights.find(haystack, needle, from, Unit::Chars),
+        Family::Weights(weights) => weights.find(haystack, needle, from),
     }
 }
 

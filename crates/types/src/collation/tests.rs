@@ -193,12 +193,18 @@ fn prefixes_count_characters() {
 }
 
 #[test]
-fn finding_minds_the_collation_and_the_length() {
+fn finding_minds_the_collation() {
     let find = |collation: CollationId, haystack: &str, needle: &str| {
         collation.find(haystack.as_bytes(), needle.as_bytes(), 0)
     };
     assert_eq!(find(UTF8MB4_0900_AI_CI, "xÉy", "é"), Some(1));
-    assert_eq!(find(UTF8MB4_0900_AI_CI, "xéy", "e"), None);
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "xéy", "e"), Some(1));
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "aeb", "éb"), Some(1));
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "straße", "SS"), Some(4));
+    assert_eq!(find(UTF8MB4_0900_AS_CI, "xéy", "e"), Some(1));
+    assert_eq!(find(UTF8MB4_0900_AS_CI, "xéy", "ey"), None);
+    assert_eq!(find(UTF8MB4_0900_AS_CS, "xey", "é"), None);
+    assert_eq!(find(UTF8MB4_0900_AI_CI, "a", "\0"), Some(0));
     assert_eq!(find(UTF8MB4_UNICODE_CI, "aß", "ss"), Some(1));
     assert_eq!(find(UTF8MB4_GENERAL_CI, "foobar", "BAR"), Some(3));
     assert_eq!(find(UTF8MB4_BIN, "foobar", "BAR"), None);
@@ -384,24 +390,25 @@ fn finding_agrees_with_its_definition() {
     ];
     for collation in all {
         for (haystack, needle) in haystacks.iter().flat_map(|h| needles.map(|n| (*h, n))) {
-            let place = |at: usize| {
-                let rest = &haystack[at..];
-                let end = match collation.charset().max_bytes_per_char() {
-                    1 => rest
-                        .char_indices()
-                        .nth(needle.chars().count())
-                        .map_or(rest.len(), |(end, _)| end),
-                    _ => needle.len(),
+            // The weights of each level, which MySQL's WEIGHT_STRING separates by zeros.
+            let levels = |text: &str| -> Vec<Vec<u16>> {
+                let mut weights = Vec::new();
+                collation.weight_string(text.as_bytes(), &mut weights);
+                let units: Vec<u16> = match collation {
+                    UTF8MB4_BIN | LATIN1_SWEDISH_CI => weights.iter().map(|byte| u16::from(*byte) + 1).collect(),
+                    _ => weights
+                        .chunks(2)
+                        .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+                        .collect(),
                 };
-                let enough =
-                    collation.charset().max_bytes_per_char() > 1 || rest.chars().count() >= needle.chars().count();
-                enough
-                    && rest.get(..end).is_some_and(|part| {
-                        let unpadded = |text: &str| format!("{text}\u{1}x");
-                        collation == UTF8MB4_BIN && part == needle
-                            || collation != UTF8MB4_BIN
-                                && collation.equal(unpadded(part).as_bytes(), unpadded(needle).as_bytes())
-                    })
+                units.split(|unit| *unit == 0).map(<[u16]>::to_vec).collect()
+            };
+            let place = |at: usize| match collation {
+                UTF8MB4_BIN => haystack[at..].starts_with(needle),
+                _ => levels(&haystack[at..])
+                    .iter()
+                    .zip(levels(needle))
+                    .all(|(level, wanted)| level.starts_with(&wanted)),
             };
             assert_eq!(
                 collation.find(haystack.as_bytes(), needle.as_bytes(), 0),

@@ -1,6 +1,7 @@
 //! What the collations with weights have in common: comparison, keys and hashes over a sequence of weights.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use governor::bulk;
@@ -77,24 +78,18 @@ struct Expansion {
     len: usize,
 }
 
-/// What the length of a place in a text is counted in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    Bytes,
-    Chars,
-}
-
-impl Unit {
-    fn of(self, bytes: usize) -> usize {
-        match self {
-            Unit::Bytes => bytes,
-            Unit::Chars => 1,
-        }
-    }
-}
-
 /// A window over a text for each level.
 type Windows = [Window; 3];
+
+/// A level of a text that is searched: a window over its weights, as many as the needle has.
+struct SearchedLevel {
+    window: Window,
+    /// How many weights the window holds.
+    held: usize,
+    /// The next character to be read, and weights of the one before that have not entered.
+    next: usize,
+    waiting: VecDeque<u64>,
+}
 
 impl Weights {
     pub(super) const fn new(ascii: [AsciiWeights; 3], source: Source, levels: u8, pad: Pad) -> Weights {
@@ -111,22 +106,13 @@ impl Weights {
     }
 
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.compare_with(self.pad, a, b)
-    }
-
-    /// Compares as under NO PAD.
-    pub(super) fn compare_unpadded(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.compare_with(Pad::NoPad, a, b)
-    }
-
-    fn compare_with(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
         // Weights of a character do not depend on its neighbours, so a common beginning has no say at any level.
         let common = chars::common_prefix(a, b);
         let (a, b) = (&a[common..], &b[common..]);
         if a.is_empty() && b.is_empty() {
             return Ordering::Equal;
         }
-        let mut order = self.compare_primary(pad, a, b);
+        let mut order = self.compare_primary(self.pad, a, b);
         for level in 1..self.levels {
             order = order.then_with(|| compare_sequences(self.weights(a, level), self.weights(b, level)));
         }
@@ -283,48 +269,79 @@ impl Weights {
         }
     }
 
-    /// The first place at or after `from` that takes as much room as `needle` and has its weights. `needle` is not empty.
-    pub(super) fn find(&self, haystack: &[u8], needle: &[u8], from: usize, unit: Unit) -> Option<usize> {
+    /// The first place at or after `from` from which on the weights begin, at every level, with those of `needle`. So `é` begins
+    /// with `e` where accents are a level of their own, and a needle without weights stands everywhere.
+    pub(super) fn find(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         let mut expansion = Expansion::EMPTY;
         let mut wanted: Windows = std::array::from_fn(|_| Window::new());
-        let (mut at, mut room) = (0, 0);
+        let mut counts = [0; 3];
+        let mut at = 0;
         while at < needle.len() {
             if !governor::go_on() {
                 return None;
             }
-            let len = self.each_weight(needle, at, &mut expansion, |level, weight| wanted[level].enter(weight));
-            at += len;
-            room += unit.of(len);
+            at += self.each_weight(needle, at, &mut expansion, |level, weight| {
+                wanted[level].enter(weight);
+                counts[level] += 1;
+            });
         }
-        let mut windows: Windows = std::array::from_fn(|_| Window::new());
-        let (mut start, mut end, mut taken) = (from, from, 0);
-        loop {
+        let mut levels: [SearchedLevel; 3] = std::array::from_fn(|_| SearchedLevel {
+            window: Window::new(),
+            held: 0,
+            next: from,
+            waiting: VecDeque::new(),
+        });
+        let mut start = from;
+        while start < haystack.len() {
             if !governor::go_on() {
                 return None;
             }
-            while taken < room {
-                governor::pause();
-                if end >= haystack.len() {
-                    return None;
+            for (at, (level, &count)) in levels.iter_mut().zip(&counts).enumerate() {
+                level.next = level.next.max(start);
+                while level.held < count {
+                    governor::pause();
+                    if let Some(weight) = level.waiting.pop_front() {
+                        level.window.enter(weight);
+                        level.held += 1;
+                    } else if level.next < haystack.len() {
+                        let waiting = &mut level.waiting;
+                        level.next += self.each_weight(haystack, level.next, &mut expansion, |of, weight| {
+                            if of == at {
+                                waiting.push_back(weight);
+                            }
+                        });
+                    } else {
+                        // Every later place has fewer weights still.
+                        return None;
+                    }
                 }
-                let len = self.each_weight(haystack, end, &mut expansion, |level, weight| {
-                    windows[level].enter(weight)
-                });
-                end += len;
-                taken += unit.of(len);
             }
-            if taken == room
-                && windows.iter().zip(&wanted).all(|(window, wanted)| window.shows(wanted))
-                && self.compare_unpadded(&haystack[start..end], needle) == Ordering::Equal
-            {
+            let shown = levels
+                .iter()
+                .zip(&wanted)
+                .all(|(level, wanted)| level.window.shows(wanted));
+            if shown && self.begins_with(&haystack[start..], needle) {
                 return Some(start);
             }
-            let len = self.each_weight(haystack, start, &mut expansion, |level, weight| {
-                windows[level].leave(weight)
+            start += self.each_weight(haystack, start, &mut expansion, |of, weight| {
+                let level = &mut levels[of];
+                if level.held > 0 {
+                    level.window.leave(weight);
+                    level.held -= 1;
+                } else {
+                    level.waiting.pop_front();
+                }
             });
-            start += len;
-            taken -= unit.of(len);
         }
+        None
+    }
+
+    fn begins_with(&self, text: &[u8], needle: &[u8]) -> bool {
+        (0..self.levels).all(|level| {
+            let mut weights = self.weights(text, level);
+            self.weights(needle, level)
+                .all(|weight| governor::go_on() && weights.next() == Some(weight))
+        })
     }
 
     /// Shows all weights of the character at `at` with their levels, and gives its length in bytes.

@@ -372,6 +372,8 @@ errors! {
     DupIndex = 1831 "HY000" "Duplicate index '%' defined on the table '%.%'. This is deprecated and will be disallowed in a future release.";
     FkColumnCannotChange = 1832 "HY000" "Cannot change column '%': used in a foreign key constraint '%'";
     FkColumnCannotChangeChild = 1833 "HY000" "Cannot change column '%': used in a foreign key constraint '%' of table '%'";
+    NotRolledBackCreation = 1751 "HY000" "The creation of some temporary tables could not be rolled back.";
+    NotRolledBackDrop = 1752 "HY000" "Some temporary tables were dropped, but these operations could not be rolled back.";
     CantExecuteInReadOnlyTransaction = 1792 "25006" "Cannot execute statement in a READ ONLY transaction.";
     TooLongTableComment = 1628 "HY000" "Comment for table '%' is too long (max = %)";
     TooLongFieldComment = 1629 "HY000" "Comment for field '%' is too long (max = %)";

@@ -56,7 +56,7 @@ pub enum JsonView<'a> {
     Date(Date),
     Time(Time),
     DateTime(DateTime),
-    /// A binary string or BIT with the protocol's type byte, printed as `base64:type253:...`.
+    /// A binary string or BIT with the protocol's type byte, printed as `base64:type15:...`.
     Opaque(u8, &'a [u8]),
 }
 
@@ -172,8 +172,11 @@ impl<'a> JsonRef<'a> {
 
 /// MYSQL_TYPE_BIT.
 const BIT_TYPE: u8 = 16;
-/// MYSQL_TYPE_VAR_STRING, as binary strings have it.
-const BINARY_STRING_TYPE: u8 = 253;
+/// MYSQL_TYPE_VARCHAR, as binary strings have it.
+const BINARY_STRING_TYPE: u8 = 15;
+/// MYSQL_TYPE_BLOB and MYSQL_TYPE_STRING, for columns of these types.
+const BLOB_TYPE: u8 = 252;
+const BINARY_TYPE: u8 = 254;
 
 impl fmt::Display for JsonRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

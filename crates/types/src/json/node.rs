@@ -1,6 +1,7 @@
 //! The tree: what parsing makes and modifying works on.
 
-use super::{BINARY_STRING_TYPE, BIT_TYPE, JsonRef, JsonView};
+use super::{BINARY_STRING_TYPE, BINARY_TYPE, BIT_TYPE, BLOB_TYPE, JsonRef, JsonView};
+use crate::TypeKind;
 use crate::decimal::Decimal;
 use crate::time::{Date, DateTime, Time};
 use crate::value::ValueRef;
@@ -112,6 +113,16 @@ impl IntoIterator for Members {
 }
 
 impl Node {
+    /// What is in a column of binary strings.
+    pub fn of_binary_column(bytes: &[u8], kind: TypeKind) -> Node {
+        let ty = match kind {
+            TypeKind::Binary => BINARY_TYPE,
+            TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob => BLOB_TYPE,
+            _ => BINARY_STRING_TYPE,
+        };
+        Node::Opaque(ty, bulk::copy(bytes))
+    }
+
     /// A SQL value: a scalar, or the tree of a JSON value.
     pub fn from_value(value: ValueRef<'_>) -> Node {
         match value {

@@ -299,7 +299,7 @@ fn values_become_scalars() {
         of(ValueRef::DateTime(date.into())),
         ("DATETIME", "\"2024-01-31 00:00:00.000000\"".into())
     );
-    assert_eq!(of(ValueRef::Bytes(b"abc")), ("BLOB", "\"base64:type253:YWJj\"".into()));
+    assert_eq!(of(ValueRef::Bytes(b"abc")), ("BLOB", "\"base64:type15:YWJj\"".into()));
     assert_eq!(
         of(ValueRef::Bit(Bit { value: 5, width: 3 })),
         ("BIT", "\"base64:type16:BQ==\"".into())

@@ -10,23 +10,38 @@
 //! └─────────────────┴──────────────────────────┴───────────────────────┴───────────────────┘
 //! ```
 //!
+//! In a table whose columns may be added and dropped without touching its rows (see [`generation`]), bit 1 tells rows of a later
+//! generation, which end with the byte of its number; the NULL bits begin at bit 2.
+//!
 //! A fixed column has the bytes that it has in keys. Rows that come from a disk or the network pass [`RowLayout::validate`]
 //! once; the accessors rely on it, and panic on a row that would not pass.
 
 pub(crate) mod fixed;
+pub mod generation;
 
 use crate::json::JsonRef;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::value::{Value, ValueRef};
 use fixed::Fixed;
+use generation::{Generations, Older};
 use std::fmt;
 
 /// How the rows of one table are encoded. Made once per table definition.
 #[derive(Debug, Clone)]
 pub struct RowLayout {
     columns: Vec<SqlType>,
+    frame: Frame,
+    /// Whether rows say of which generation they are.
+    is_marked: bool,
+    /// Earlier generations, oldest first; rows are written as the next one.
+    older: Box<[Older]>,
+}
+
+/// Where the columns of a row lie.
+#[derive(Debug, Clone)]
+struct Frame {
     places: Vec<Place>,
-    /// Bytes of the header: the wide bit and the NULL bits.
+    /// Bytes of the header: the wide bit, the mark and the NULL bits.
     header_len: usize,
     /// Where the end offsets start: header and fixed columns.
     fixed_end: usize,
@@ -79,11 +94,15 @@ enum Source<'a> {
     Raw(&'a [u8]),
 }
 
-impl RowLayout {
-    pub fn new(columns: &[SqlType]) -> RowLayout {
+/// The bit of the header that tells rows of a later generation than the first.
+const MARK: u8 = 2;
+
+impl Frame {
+    fn new(columns: &[SqlType], is_marked: bool) -> Frame {
+        let flags = 1 + usize::from(is_marked);
         let nullable = columns.iter().filter(|c| c.nullable).count();
-        let header_len = (1 + nullable).div_ceil(8);
-        let mut null_bits = 1..;
+        let header_len = (flags + nullable).div_ceil(8);
+        let mut null_bits = flags as u32..;
         let mut fixed_end = header_len;
         let mut variable_columns = 0;
         let places = columns
@@ -106,12 +125,114 @@ impl RowLayout {
                 Place { null_bit, data }
             })
             .collect();
-        RowLayout {
-            columns: columns.to_vec(),
+        Frame {
             places,
             header_len,
             fixed_end,
             variable_columns,
+        }
+    }
+
+    #[inline(always)]
+    fn raw<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a [u8]> {
+        if self.is_null(row, column) {
+            return None;
+        }
+        Some(match self.places[column].data {
+            Data::Fixed { offset, codec } => &row[offset as usize..offset as usize + codec.len()],
+            Data::Variable { index } => {
+                let width = offset_width(row);
+                let data = &row[self.fixed_end + width * self.variable_columns..];
+                let end = self.end_offset(row, index as usize, width);
+                let start = if index == 0 {
+                    0
+                } else {
+                    self.end_offset(row, index as usize - 1, width)
+                };
+                &data[start..end]
+            }
+        })
+    }
+
+    #[inline]
+    fn end_offset(&self, row: &[u8], index: usize, width: usize) -> usize {
+        let at = self.fixed_end + width * index;
+        if width == 2 {
+            usize::from(u16::from_le_bytes([row[at], row[at + 1]]))
+        } else {
+            u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]) as usize
+        }
+    }
+
+    #[inline(always)]
+    fn is_null(&self, row: &[u8], column: usize) -> bool {
+        match self.places[column].null_bit {
+            Some(bit) => row[bit as usize / 8] >> (bit % 8) & 1 == 1,
+            None => false,
+        }
+    }
+
+    /// Checks a row's own bytes, without the number of its generation.
+    fn validate(&self, row: &[u8], columns: &[SqlType]) -> Result<(), CorruptRow> {
+        let frame = |what| CorruptRow { column: None, what };
+        if row.len() < self.fixed_end {
+            return Err(frame("shorter than its fixed columns"));
+        }
+        let width = offset_width(row);
+        let data_start = self.fixed_end + width * self.variable_columns;
+        let data_len = row
+            .len()
+            .checked_sub(data_start)
+            .ok_or(frame("shorter than its table of offsets"))?;
+        let mut last = 0;
+        for i in 0..self.variable_columns {
+            let end = self.end_offset(row, i, width);
+            if end < last || end > data_len {
+                return Err(frame("an offset points outside"));
+            }
+            last = end;
+        }
+        if last != data_len {
+            return Err(frame("bytes beyond the last column"));
+        }
+        for (i, (ty, place)) in columns.iter().zip(&self.places).enumerate() {
+            let Some(bytes) = self.raw(row, i) else { continue };
+            if !place.data.is_valid(bytes, ty) {
+                return Err(CorruptRow {
+                    column: Some(i),
+                    what: "not a value of its type",
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Data {
+    fn is_valid(self, bytes: &[u8], ty: &SqlType) -> bool {
+        match self {
+            Data::Fixed { codec, .. } => codec.is_valid(bytes, ty),
+            Data::Variable { .. } if ty.kind.is_text() => crate::value::utf8(bytes).is_ok(),
+            Data::Variable { .. } if ty.kind == TypeKind::Json => JsonRef::from_bytes(bytes).is_some(),
+            Data::Variable { .. } => true,
+        }
+    }
+}
+
+impl RowLayout {
+    /// Rows that do not say of which generation they are.
+    pub fn new(columns: &[SqlType]) -> RowLayout {
+        RowLayout::of_generations(columns, None)
+    }
+
+    /// Rows of these columns, and those that were written before the columns became these. `None`: as [`RowLayout::new`].
+    pub fn of_generations(columns: &[SqlType], generations: Option<&Generations>) -> RowLayout {
+        let older = generations.map_or(&[][..], |generations| &generations.older);
+        RowLayout {
+            columns: columns.to_vec(),
+            frame: Frame::new(columns, generations.is_some()),
+            is_marked: generations.is_some(),
+            older: older.iter().map(Older::new).collect(),
         }
     }
 
@@ -150,9 +271,18 @@ impl RowLayout {
 
     fn build<'a>(&self, source: impl Fn(usize) -> Source<'a>, out: &mut Vec<u8>) {
         let start = out.len();
-        out.resize(start + self.header_len, 0);
+        out.resize(start + self.frame.header_len, 0);
+        self.build_columns(start, source, out);
+        if !self.older.is_empty() {
+            out[start] |= MARK;
+            out.push(self.older.len() as u8);
+        }
+    }
+
+    /// The columns behind the header, which begins at `start`.
+    fn build_columns<'a>(&self, start: usize, source: impl Fn(usize) -> Source<'a>, out: &mut Vec<u8>) {
         let mut data_len = 0;
-        for (i, place) in self.places.iter().enumerate() {
+        for (i, place) in self.frame.places.iter().enumerate() {
             let source = source(i);
             if let Source::Null = source {
                 let bit = place.null_bit.expect("a NOT NULL column was assigned a value");
@@ -167,16 +297,16 @@ impl RowLayout {
                 Data::Variable { .. } => data_len += variable_bytes(&source).len(),
             }
         }
-        if self.variable_columns == 0 {
+        if self.frame.variable_columns == 0 {
             return;
         }
         let width = if data_len > usize::from(u16::MAX) { 4 } else { 2 };
         out[start] |= u8::from(width == 4);
         let mut table = out.len();
-        out.resize(table + width * self.variable_columns, 0);
+        out.resize(table + width * self.frame.variable_columns, 0);
         out.reserve(data_len);
         let data = out.len();
-        for (i, place) in self.places.iter().enumerate() {
+        for (i, place) in self.frame.places.iter().enumerate() {
             if let Data::Variable { .. } = place.data {
                 out.extend_from_slice(variable_bytes(&source(i)));
                 let end = (out.len() - data) as u32;
@@ -193,7 +323,7 @@ impl RowLayout {
             return ValueRef::Null;
         };
         let ty = &self.columns[column];
-        match self.places[column].data {
+        match self.frame.places[column].data {
             Data::Fixed { codec, .. } => codec.read(bytes, ty),
             Data::Variable { .. } => match ty.kind {
                 TypeKind::Json => ValueRef::Json(JsonRef::from_valid_bytes(bytes)),
@@ -205,41 +335,18 @@ impl RowLayout {
 
     /// The column's bytes as they lie in the row; `None` for NULL. Strings are their text; the rest has its key form.
     #[inline]
-    pub fn raw<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a [u8]> {
-        if self.is_null(row, column) {
-            return None;
+    pub fn raw<'a>(&'a self, row: &'a [u8], column: usize) -> Option<&'a [u8]> {
+        if self.older.is_empty() {
+            return self.frame.raw(row, column);
         }
-        Some(match self.places[column].data {
-            Data::Fixed { offset, codec } => &row[offset as usize..offset as usize + codec.len()],
-            Data::Variable { index } => {
-                let width = offset_width(row);
-                let data = &row[self.fixed_end + width * self.variable_columns..];
-                let end = self.end_offset(row, index as usize, width);
-                let start = if index == 0 {
-                    0
-                } else {
-                    self.end_offset(row, index as usize - 1, width)
-                };
-                &data[start..end]
-            }
-        })
-    }
-
-    #[inline]
-    fn end_offset(&self, row: &[u8], index: usize, width: usize) -> usize {
-        let at = self.fixed_end + width * index;
-        if width == 2 {
-            usize::from(u16::from_le_bytes([row[at], row[at + 1]]))
-        } else {
-            u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]) as usize
-        }
+        self.raw_of_any_generation(row, column)
     }
 
     #[inline]
     pub fn is_null(&self, row: &[u8], column: usize) -> bool {
-        match self.places[column].null_bit {
-            Some(bit) => row[bit as usize / 8] >> (bit % 8) & 1 == 1,
-            None => false,
+        match self.older.is_empty() {
+            true => self.frame.is_null(row, column),
+            false => self.raw_of_any_generation(row, column).is_none(),
         }
     }
 
@@ -252,43 +359,10 @@ impl RowLayout {
 
     /// Checks bytes from a disk or the network.
     pub fn validate(&self, row: &[u8]) -> Result<(), CorruptRow> {
-        let frame = |what| CorruptRow { column: None, what };
-        if row.len() < self.fixed_end {
-            return Err(frame("shorter than its fixed columns"));
+        if self.is_marked {
+            return self.validate_marked(row);
         }
-        let width = offset_width(row);
-        let data_start = self.fixed_end + width * self.variable_columns;
-        let data_len = row
-            .len()
-            .checked_sub(data_start)
-            .ok_or(frame("shorter than its table of offsets"))?;
-        let mut last = 0;
-        for i in 0..self.variable_columns {
-            let end = self.end_offset(row, i, width);
-            if end < last || end > data_len {
-                return Err(frame("an offset points outside"));
-            }
-            last = end;
-        }
-        if last != data_len {
-            return Err(frame("bytes beyond the last column"));
-        }
-        for (i, (ty, place)) in self.columns.iter().zip(&self.places).enumerate() {
-            let Some(bytes) = self.raw(row, i) else { continue };
-            let valid = match place.data {
-                Data::Fixed { codec, .. } => codec.is_valid(bytes, ty),
-                Data::Variable { .. } if ty.kind.is_text() => crate::value::utf8(bytes).is_ok(),
-                Data::Variable { .. } if ty.kind == TypeKind::Json => JsonRef::from_bytes(bytes).is_some(),
-                Data::Variable { .. } => true,
-            };
-            if !valid {
-                return Err(CorruptRow {
-                    column: Some(i),
-                    what: "not a value of its type",
-                });
-            }
-        }
-        Ok(())
+        self.frame.validate(row, &self.columns)
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::{Imported, List, MOST, MachinePrice, Shape, Types};
+use super::{COUNT_MAX, Imported, List, MachinePrice, Shape, Types};
 
 pub struct Offer {
     types: Types,
@@ -107,9 +107,9 @@ impl Offer {
                 of.instance_type, of.vcpu, of.memory
             ));
         };
-        if self.products.len() >= MOST {
+        if self.products.len() >= COUNT_MAX {
             return Err(format!(
-                "more than {MOST} machines: ask for some with --type and --region"
+                "more than {COUNT_MAX} machines: ask for some with --type and --region"
             ));
         }
         let shape = Shape {

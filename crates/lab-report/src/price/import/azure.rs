@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{Imported, List, MOST, MachinePrice, Types};
+use super::{COUNT_MAX, Imported, List, MachinePrice, Types};
 
 const HOURS_PER_YEAR: f64 = 8_760.0;
 
@@ -71,9 +71,9 @@ impl Items {
             ("Reservation", "3 Years") => ("reserved-3y", 3.0 * HOURS_PER_YEAR),
             _ => return Ok(()),
         };
-        if self.prices.len() >= MOST {
+        if self.prices.len() >= COUNT_MAX {
             return Err(format!(
-                "more than {MOST} prices: ask for some with --type and --region"
+                "more than {COUNT_MAX} prices: ask for some with --type and --region"
             ));
         }
         let key = (item.arm_sku_name.clone(), item.arm_region_name.clone(), terms);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Imported, List, MOST, MachinePrice, Types};
+use super::{COUNT_MAX, Imported, List, MachinePrice, Types};
 
 pub struct Catalog {
     types: Types,
@@ -172,8 +172,8 @@ impl Catalog {
             .iter()
             .filter(|region| List::wants_region(regions, region))
         {
-            if self.rates.len() >= MOST {
-                return Err(format!("more than {MOST} rates: ask for some with --region"));
+            if self.rates.len() >= COUNT_MAX {
+                return Err(format!("more than {COUNT_MAX} rates: ask for some with --region"));
             }
             let rates = self.rates.entry((family.clone(), region.clone(), terms)).or_default();
             let of_part = match part {

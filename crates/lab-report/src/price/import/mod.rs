@@ -32,7 +32,7 @@ use stream::EachOf;
 pub use merge::merged;
 
 /// More prices than any plan can use: a guard against a list that is something else.
-const MOST: usize = 100_000;
+const COUNT_MAX: usize = 100_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {

@@ -13,7 +13,7 @@ use catalog::{DynamicPrivilege, Privileges, ViewAlgorithm, ViewCheck, ViewDef, V
 use parser::ast::{self, ViewAction};
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::{SchemaChange, check_name, unknown_database};
+use super::{ObjectLocks, SchemaChange, check_name, unknown_database};
 use crate::accounts::access::Access;
 use crate::host::Host;
 use crate::plan::query::{Body, QueryPlan};
@@ -21,7 +21,12 @@ use crate::plan::{OpenViews, Planner};
 use crate::session::Session;
 
 impl Session {
-    pub(super) fn create_view(&mut self, create: &ast::CreateView, host: &dyn Host) -> SqlResult<()> {
+    pub(super) fn create_view(
+        &mut self,
+        create: &ast::CreateView,
+        locks: ObjectLocks,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
         let (database, name) = self.qualified(&create.name)?;
         check_name(&name, ErrorKind::WrongTableName)?;
         let catalog = self.engine.catalog();
@@ -29,9 +34,20 @@ impl Session {
             return Err(unknown_database(&database));
         }
         check_place(&catalog, create.action, &database, &name)?;
-        let definer = self.definer_of(create.definer.as_ref())?;
-        let def = self.view_def(create, (database.clone(), name.clone()), definer, host)?;
-        self.change_schema(host, |change| {
+        // ALTER VIEW keeps what it does not name.
+        let altered = catalog.view(&database, &name);
+        let altered = altered.filter(|_| create.action == ViewAction::Alter);
+        let definer = match (&create.definer, altered) {
+            (None, Some(view)) => self.checked_definer(view.definer.clone())?,
+            (written, _) => self.definer_of(written.as_ref())?,
+        };
+        let security = match (create.security, altered) {
+            (None, Some(view)) => view.security,
+            (Some(ast::SqlSecurity::Invoker), _) => ViewSecurity::Invoker,
+            (Some(ast::SqlSecurity::Definer) | None, _) => ViewSecurity::Definer,
+        };
+        let def = self.view_def(create, (database.clone(), name.clone()), (definer, security), host)?;
+        self.change_schema(locks, host, |change| {
             check_place(&change.before, create.action, &database, &name)?;
             change.edit.put_view(def);
             Ok(())
@@ -47,7 +63,12 @@ impl Session {
             return Ok(own);
         };
         let definer = self.account_name(account)?;
-        if definer != own {
+        self.checked_definer(definer)
+    }
+
+    fn checked_definer(&mut self, definer: (String, String)) -> SqlResult<(String, String)> {
+        let (user, host) = self.options.account.name();
+        if definer != (user.to_owned(), host.to_owned()) {
             self.require_any(
                 Privileges::SUPER,
                 &[DynamicPrivilege::SET_ANY_DEFINER],
@@ -72,7 +93,7 @@ impl Session {
         &mut self,
         create: &ast::CreateView,
         (database, name): (String, String),
-        definer: (String, String),
+        (definer, security): ((String, String), ViewSecurity),
         host: &dyn Host,
     ) -> SqlResult<ViewDef> {
         if let Some(into) = &create.query.into {
@@ -98,6 +119,7 @@ impl Session {
                 temporary: Some(&session.temporary),
                 views: OpenViews::default(),
                 locked: RefCell::default(),
+                uses: RefCell::default(),
             };
             let query = canonical::canonical(&planner, &create.query)?;
             let plan = crate::plan::query::plan_query(&planner, &query)?;
@@ -121,10 +143,7 @@ impl Session {
                 _ => ViewAlgorithm::Undefined,
             },
             definer,
-            security: match create.security {
-                Some(ast::SqlSecurity::Invoker) => ViewSecurity::Invoker,
-                _ => ViewSecurity::Definer,
-            },
+            security,
             check: create.check.map(|check| match check {
                 ast::ViewCheck::Cascaded => ViewCheck::Cascaded,
                 ast::ViewCheck::Local => ViewCheck::Local,
@@ -157,6 +176,7 @@ impl Session {
                 temporary: None,
                 views: OpenViews::default(),
                 locked: RefCell::default(),
+                uses: RefCell::default(),
             };
             let invoker = Arc::new(ViewDef {
                 security: ViewSecurity::Invoker,
@@ -172,7 +192,7 @@ impl Session {
         })
     }
 
-    pub(super) fn drop_views(&mut self, drop: &ast::DropView, host: &dyn Host) -> SqlResult<()> {
+    pub(super) fn drop_views(&mut self, drop: &ast::DropView, locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let mut names = Vec::with_capacity(drop.names.len());
         let mut absent = Vec::new();
         let catalog = self.engine.catalog();
@@ -193,9 +213,9 @@ impl Session {
             self.warnings.note(SqlError::new(ErrorKind::BadTable, &[name]));
         }
         if names.is_empty() {
-            return self.transaction.commit(host);
+            return Ok(());
         }
-        self.change_schema(host, |change| {
+        self.change_schema(locks, host, |change| {
             for (database, name) in &names {
                 change.edit.remove_view(database, name);
             }

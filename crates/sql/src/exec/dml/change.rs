@@ -5,10 +5,11 @@ use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::foreign_keys::{Enforcer, ForeignKeys};
-use crate::exec::runtime::{Runtime, StatementError, transaction_error};
+use crate::errors::{StatementError, transaction_error};
+use crate::exec::runtime::Runtime;
 use crate::expr::{EvalContext, Expr};
 use crate::table::Table;
-use catalog::IndexKind;
+use catalog::{IndexKind, TableDef};
 use transaction::TransactionError;
 
 /// A table's rules for rows, bound once per plan.
@@ -18,6 +19,23 @@ pub struct WriteRules {
     pub generated: Vec<(usize, Expr)>,
     /// Enforced CHECK constraints: name and condition over the row.
     pub checks: Vec<(String, Expr)>,
+}
+
+impl WriteRules {
+    /// Those of an UPDATE that assigns to these columns. A generated column that reads none of them keeps its value, also one
+    /// that INSERT IGNORE had to bend.
+    pub fn of_update(mut self, def: &TableDef, assigned: &[usize]) -> WriteRules {
+        let mut changed = assigned.to_vec();
+        changed.extend((0..def.columns.len()).filter(|at| def.columns[*at].on_update_now.is_some()));
+        self.generated.retain(|(column, expr)| {
+            let is_read = expr.any(&mut |part| part.as_column().is_some_and(|slot| changed.contains(&slot)));
+            if is_read {
+                changed.push(*column);
+            }
+            is_read
+        });
+        self
+    }
 }
 
 /// Writes rows of one table.
@@ -94,8 +112,8 @@ impl<'a> RowChanger<'a> {
     /// becomes the type's implicit default, with 1048 as a warning.
     pub fn reassign(&self, column: usize, value: Value) -> SqlResult<Value> {
         let definition = &self.table.def.columns[column];
-        let is_forgiven = self.ignore || !self.ctx.settings.sql_mode.is_strict();
-        if value.is_null() && !definition.nullable && is_forgiven {
+        let is_bent = self.ignore || !self.ctx.settings.sql_mode.is_strict();
+        if value.is_null() && !definition.nullable && is_bent {
             let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
             self.ctx.with_warnings(|warnings| warnings.warn(null));
             return Ok(cast::forgiven_null(&definition.ty));
@@ -141,6 +159,11 @@ impl<'a> RowChanger<'a> {
         self.whole(|changer| changer.remove(key), |enforcer| enforcer.deleted(old))
     }
 
+    /// REPLACE: removes the row `old` under `key`, which is locked, for complete values that come in its place.
+    pub fn give_way(&mut self, key: &[u8], old: &[Value], values: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.remove(key), |enforcer| enforcer.replaced(old, values))
+    }
+
     /// Changes a row and what follows from it. Under IGNORE the statement goes on after an error, so nothing must be left of it.
     fn whole(
         &mut self,
@@ -171,15 +194,15 @@ impl<'a> RowChanger<'a> {
     }
 
     /// Under IGNORE, what is wrong with one row becomes a warning, and the row is left as it was.
-    pub fn forgive(&self, error: SqlError) -> SqlResult<()> {
-        let is_forgiven = matches!(
+    pub fn warn_or_fail(&self, error: SqlError) -> SqlResult<()> {
+        let is_of_one_row = matches!(
             error.kind(),
             ErrorKind::DupEntry
                 | ErrorKind::NoReferencedRow2
                 | ErrorKind::RowIsReferenced2
                 | ErrorKind::ForeignDuplicateKeyWithChildInfo
         );
-        if !(self.ignore && is_forgiven) {
+        if !(self.ignore && is_of_one_row) {
             return Err(error);
         }
         self.ctx.with_warnings(|warnings| warnings.warn(error));

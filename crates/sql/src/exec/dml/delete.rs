@@ -29,7 +29,7 @@ pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
     let matched = plan.target.for_each(runtime, ctx, &mut |key, old| {
         match changer.delete(key, &old) {
             Ok(()) => affected += 1,
-            Err(error) => changer.forgive(error.into_sql(table))?,
+            Err(error) => changer.warn_or_fail(error.into_sql(table))?,
         }
         Ok(())
     })?;

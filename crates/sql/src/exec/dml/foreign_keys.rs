@@ -25,8 +25,9 @@ use transaction::TransactionError;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};
+use crate::errors::StatementError;
 use crate::exec::rows::read_row;
-use crate::exec::runtime::{Runtime, StatementError};
+use crate::exec::runtime::Runtime;
 use crate::expr::EvalContext;
 use crate::show::create;
 use crate::table::Table;
@@ -163,7 +164,12 @@ impl Enforcer<'_> {
 
     /// A row was removed.
     pub fn deleted(&self, old: &[Value]) -> Result<(), StatementError> {
-        self.row_deleted(self.table, old, &Cascade::default())
+        self.row_deleted(self.table, old, None, &Cascade::default())
+    }
+
+    /// REPLACE has removed `old`, and `new` comes in its place: rows that refer to what both have keep their parent.
+    pub fn replaced(&self, old: &[Value], new: &[Value]) -> Result<(), StatementError> {
+        self.row_deleted(self.table, old, Some(new), &Cascade::default())
     }
 
     fn keys_of(&self, table: TableId) -> Result<&TableKeys, StatementError> {
@@ -234,11 +240,21 @@ impl Enforcer<'_> {
 
     // --- the parent's side ---
 
-    fn row_deleted(&self, table: &Table, old: &[Value], cascade: &Cascade) -> Result<(), StatementError> {
+    fn row_deleted(
+        &self,
+        table: &Table,
+        old: &[Value],
+        successor: Option<&[Value]>,
+        cascade: &Cascade,
+    ) -> Result<(), StatementError> {
         for reference in &self.keys_of(table.id())?.incoming {
-            let Some(key) = reference.parent.as_ref().and_then(|parent| pick(old, &parent.columns)) else {
+            let Some(parent) = &reference.parent else { continue };
+            let Some(key) = pick(old, &parent.columns) else {
                 continue;
             };
+            if successor.is_some_and(|new| pick(new, &parent.columns).as_ref() == Some(&key)) {
+                continue;
+            }
             let action = reference.def.on_delete;
             if !action.changes_child() {
                 self.forbid_children(reference, &key, old)?;
@@ -252,7 +268,7 @@ impl Enforcer<'_> {
                         self.runtime
                             .with_locks(|transaction| transaction.delete(&child.rows, primary_key))
                             .map_err(|error| error.into_sql(child))?;
-                        self.row_deleted(child, &row, &cascade)
+                        self.row_deleted(child, &row, None, &cascade)
                     }
                     _ => self.update_child(reference, primary_key, row, &[], &cascade),
                 }

@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use std::ops::ControlFlow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,11 +9,13 @@ use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::change::{RowChanger, WriteRules};
 use super::{Assignment, Changed, ForeignKeys};
+use crate::errors::StatementError;
+use crate::exec::query::{QueryContext, collect};
 use crate::exec::rows::read_row;
-use crate::exec::runtime::{Locked, Runtime, StatementError};
+use crate::exec::runtime::{Locked, Runtime};
+use crate::expr::sql_mode::SqlMode;
 use crate::expr::{EvalContext, Expr};
 use crate::plan::QueryPlan;
-use crate::sql_mode::SqlMode;
 use crate::table::Table;
 
 /// A bound INSERT.
@@ -38,24 +41,15 @@ pub struct InsertPlan {
 #[derive(Debug)]
 pub enum Source {
     Values(Vec<Vec<InsertValue>>),
-    Query(Arc<dyn RowSource>),
+    Query(Box<SourceQuery>),
 }
 
-/// A query that gives the rows of INSERT … SELECT.
-pub trait RowSource: std::fmt::Debug + Send + Sync {
-    /// Gives every row to `take`. The rows are complete before the first one is given if the query reads the table itself.
-    fn rows(
-        &self,
-        runtime: &Runtime<'_>,
-        ctx: &EvalContext<'_>,
-        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
-    ) -> SqlResult<()>;
-
-    /// What it runs, for EXPLAIN.
-    fn plan(&self) -> &QueryPlan;
-
-    /// Whether its rows are complete before the first is given.
-    fn is_buffered(&self) -> bool;
+/// The query of INSERT … SELECT.
+#[derive(Debug)]
+pub struct SourceQuery {
+    pub plan: QueryPlan,
+    /// Its rows are complete before the first is inserted.
+    pub reads_target: bool,
 }
 
 /// A value of a VALUES list.
@@ -126,9 +120,17 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
                 inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
             }
         }
-        Source::Query(query) => query.rows(runtime, ctx, &mut |row| {
-            inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone())))
-        })?,
+        Source::Query(query) => {
+            let ctx = QueryContext::new(runtime, ctx);
+            let mut take = |row: &[Value]| inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone())));
+            if query.reads_target {
+                collect(&query.plan, &ctx)?.iter().try_for_each(|row| take(row))?;
+            } else {
+                query
+                    .plan
+                    .rows(&ctx, &mut |row| take(row).map(|()| ControlFlow::Continue(())))?;
+            }
+        }
     }
     Ok(inserter.changed)
 }
@@ -380,7 +382,7 @@ impl<'a> Inserter<'a> {
             };
             self.changed.duplicates += 1;
             let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
-                self.changer.forgive(self.changer.error(error, &self.values))?;
+                self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
                 return Ok(Written::Nothing);
             };
             let plan = self.plan;
@@ -392,7 +394,7 @@ impl<'a> Inserter<'a> {
                     }
                 }
                 OnDuplicate::Fail => {
-                    self.changer.forgive(self.changer.error(error, &self.values))?;
+                    self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
                     return Ok(Written::Nothing);
                 }
             }
@@ -429,7 +431,7 @@ impl<'a> Inserter<'a> {
             return Ok(true);
         }
         self.changer
-            .delete(key, &old)
+            .give_way(key, &old, &self.values)
             .map_err(|error| error.into_sql(&self.plan.table))?;
         self.changed.affected += 1;
         Ok(false)
@@ -459,7 +461,7 @@ impl<'a> Inserter<'a> {
             return Ok(Written::Nothing);
         }
         if let Err(error) = self.changer.update(key, &old, &new) {
-            self.changer.forgive(self.changer.error(error, &new))?;
+            self.changer.warn_or_fail(self.changer.error(error, &new))?;
             return Ok(Written::Nothing);
         }
         self.changed.affected += 2;

@@ -7,13 +7,14 @@
 
 use std::ops::ControlFlow;
 
+use governor::stepwise::Stepwise;
 use store::Cursor;
 use transaction::LockPolicy;
 use types::{SqlResult, Value};
 
 use crate::exec::rows::{read_columns, read_row};
 use crate::exec::runtime::{Locked, Runtime};
-use crate::exec::sort::{SortKey, compare_keys, sort_by};
+use crate::expr::sort::{SortKey, compare_keys, sort_by};
 use crate::expr::{EvalContext, Expr};
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::access::{AccessPath, KeyRanges};
@@ -92,7 +93,7 @@ impl Target {
                 true => limit,
                 false => u64::MAX,
             },
-            rows: Vec::new(),
+            rows: Stepwise::default(),
         };
         // What asks a subquery, or may sleep, is looked at between chunks: it reads, locks and waits itself.
         let may_wait = self
@@ -218,7 +219,7 @@ struct Found<'t> {
     exact: bool,
     /// Further rows are not wanted.
     most: u64,
-    rows: Vec<(Vec<Value>, Vec<u8>)>,
+    rows: Stepwise<Vec<(Vec<Value>, Vec<u8>)>>,
 }
 
 impl Found<'_> {

@@ -88,7 +88,7 @@ pub fn write_changed(
             Ok(true)
         }
         Err(error) => {
-            changer.forgive(changer.error(error, &new))?;
+            changer.warn_or_fail(changer.error(error, &new))?;
             Ok(false)
         }
     }

@@ -3,13 +3,14 @@
 //! The join is read to its end first; then each row found is locked and changed once, however often the join has met it. A row that
 //! has changed since makes the statement run again, because nothing says that the join would find it still.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use governor::stepwise::Set;
 use types::{SqlResult, Value};
 
+use super::QueryContext;
 use super::join::pass;
-use super::row_bytes;
+use super::{Rows, row_bytes};
 use crate::exec::Runtime;
 use crate::exec::dml::{Changed, RowChanger};
 use crate::exec::rows::read_row;
@@ -19,8 +20,9 @@ use crate::plan::query::{MultiTableChange, TargetTable};
 
 impl MultiTableChange {
     pub fn run(&self, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
+        let ctx = &QueryContext::new(runtime, ctx);
         let mut memory = runtime.query_memory();
-        let mut found: Vec<Vec<Value>> = Vec::new();
+        let mut found = Rows::default();
         let mut row = vec![Value::Null; self.width];
         let _complete = self.join.rows(&mut row, ctx, &mut |row| {
             if pass(&self.filter, row, ctx)? {
@@ -31,17 +33,17 @@ impl MultiTableChange {
         })?;
         let mut changed = Changed::default();
         for target in &self.targets {
-            let mut done = HashSet::new();
+            let mut done = Set::new();
             let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore)
                 .keeping(target.foreign_keys.as_deref());
-            for wide in &found {
+            for (wide, number) in found.iter().zip(1..) {
                 governor::tick()?;
                 let Some(key) = target.key(wide) else { continue };
                 if !done.insert(key.clone()) {
                     continue;
                 }
                 changed.matched += 1;
-                ctx.set_row_number(changed.matched);
+                ctx.set_row_number(number);
                 changed.affected += u64::from(target.change(&key, wide, &mut changer, runtime, ctx)?);
             }
         }
@@ -50,8 +52,14 @@ impl MultiTableChange {
 }
 
 impl TargetTable {
-    /// The primary key of the table's row in the wide one; none where an outer join has no row.
+    /// The primary key of the table's row in the wide one, or its hidden row id; none where an outer join has no row.
     fn key(&self, wide: &[Value]) -> Option<Vec<u8>> {
+        if let Some(slot) = self.row_id {
+            return match &wide[slot] {
+                Value::Bytes(id) => Some(id.to_vec()),
+                _ => None,
+            };
+        }
         let layout = self.table.rows.primary_layout()?;
         let parts = &self.table.def.primary()?.parts;
         let values: Vec<Value> = parts
@@ -69,7 +77,7 @@ impl TargetTable {
         wide: &[Value],
         changer: &mut RowChanger<'_>,
         runtime: &Runtime<'_>,
-        ctx: &EvalContext<'_>,
+        ctx: &QueryContext<'_>,
     ) -> SqlResult<bool> {
         let table = &self.table;
         let locked = runtime
@@ -87,7 +95,7 @@ impl TargetTable {
         let Some(assignments) = &self.assignments else {
             return match changer.delete(key, &old) {
                 Ok(()) => Ok(true),
-                Err(error) => changer.forgive(error.into_sql(table)).map(|()| false),
+                Err(error) => changer.warn_or_fail(error.into_sql(table)).map(|()| false),
             };
         };
         let mut wide = wide.to_vec();

@@ -1,19 +1,19 @@
 //! Rows of a FROM clause: nested loops over index ranges, hash lookups, derived tables.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use governor::stepwise::{Map, Set, Stepwise};
 use store::Cursor;
 use transaction::LockPolicy;
 use types::{IndexId, SqlError, SqlResult, Value};
 
 use super::subquery::KeptRows;
-use super::{collect, row_bytes, runtime};
+use super::{QueryContext, Rows, collect, row_bytes};
 use crate::exec::rows::read_columns_at;
 use crate::exec::runtime::{Locked, Runtime};
-use crate::expr::{Comparison, EvalContext, Expr};
+use crate::expr::{Comparison, Expr};
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, RecursivePlan};
@@ -26,7 +26,12 @@ pub type Next<'n> = dyn FnMut(&mut Vec<Value>) -> SqlResult<ControlFlow<()>> + '
 
 impl Join {
     /// Gives every row of the join to `next`, in the wide row `row`.
-    pub fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+    pub fn rows(
+        &self,
+        row: &mut Vec<Value>,
+        ctx: &QueryContext<'_>,
+        next: &mut Next<'_>,
+    ) -> SqlResult<ControlFlow<()>> {
         governor::descend()?;
         match self {
             Join::Base(access) => access.rows(row, ctx, next),
@@ -64,7 +69,7 @@ impl Join {
 }
 
 /// Whether all conditions are true.
-pub fn pass(conditions: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+pub fn pass(conditions: &[Expr], row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<bool> {
     for condition in conditions {
         if condition.eval_bool(row, ctx)? != Some(true) {
             return Ok(false);
@@ -74,8 +79,8 @@ pub fn pass(conditions: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlRes
 }
 
 impl BaseAccess {
-    fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
-        let runtime = runtime(ctx)?;
+    fn rows(&self, row: &mut Vec<Value>, ctx: &QueryContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        let runtime = ctx.runtime;
         if let Some(hash) = &self.hash {
             return self.hashed_rows(hash, row, ctx, next);
         }
@@ -98,9 +103,7 @@ impl BaseAccess {
             for key in keys {
                 let found = runtime
                     .transaction()
-                    .get(&self.table.rows, key, |stored| {
-                        read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
-                    })
+                    .get(&self.table.rows, key, |stored| self.fill(row, stored, key))
                     .is_some();
                 if found && check(row)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -108,6 +111,8 @@ impl BaseAccess {
             }
             return Ok(ControlFlow::Continue(()));
         }
+        // A row of the chunk has the needed columns, and behind them the row id.
+        let stride = self.needed.len() + usize::from(self.row_id.is_some());
         let mut chunk: Vec<Value> = Vec::new();
         for at in 0..keys.ranges.len() {
             let range = match self.path.backward {
@@ -128,18 +133,23 @@ impl BaseAccess {
                     .transaction()
                     .scan(&self.table.rows, self.path.index, &mut cursor, chunk_rows, |entry| {
                         let start = chunk.len();
-                        chunk.resize(start + self.needed.len(), Value::Null);
+                        chunk.resize(start + stride, Value::Null);
                         let stored = entry.row();
                         for (place, column) in self.needed.iter().enumerate() {
                             chunk[start + place] = self.table.layout().column(stored, *column).to_value();
+                        }
+                        if self.row_id.is_some() {
+                            chunk[start + stride - 1] = row_id(entry.primary_key());
                         }
                         rows += 1;
                         ControlFlow::Continue(())
                     });
                 for at in 0..rows {
                     for (place, column) in self.needed.iter().enumerate() {
-                        row[self.offset + column] =
-                            std::mem::replace(&mut chunk[at * self.needed.len() + place], Value::Null);
+                        row[self.offset + column] = std::mem::replace(&mut chunk[at * stride + place], Value::Null);
+                    }
+                    if let Some(slot) = self.row_id {
+                        row[slot] = std::mem::replace(&mut chunk[(at + 1) * stride - 1], Value::Null);
                     }
                     if check(row)?.is_break() {
                         return Ok(ControlFlow::Break(()));
@@ -153,16 +163,24 @@ impl BaseAccess {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// The needed columns of a stored row, and its row id, into their slots.
+    fn fill(&self, row: &mut [Value], stored: &[u8], key: &[u8]) {
+        read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
+        if let Some(slot) = self.row_id {
+            row[slot] = row_id(key);
+        }
+    }
+
     /// FOR UPDATE, FOR SHARE: rows are found, locked, and then seen as they are.
     fn locked_rows(
         &self,
         lock: LockRequest,
         keys: &KeyRanges,
         row: &mut Vec<Value>,
-        ctx: &EvalContext<'_>,
+        ctx: &QueryContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
-        let runtime = runtime(ctx)?;
+        let runtime = ctx.runtime;
         if let Some(keys) = self.path.primary_keys(keys) {
             for key in keys {
                 if self
@@ -220,11 +238,11 @@ impl BaseAccess {
         lock: LockRequest,
         found: &FoundEntry,
         row: &mut Vec<Value>,
-        ctx: &EvalContext<'_>,
+        ctx: &QueryContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
         governor::tick()?;
-        let runtime = runtime(ctx)?;
+        let runtime = ctx.runtime;
         let key = &*found.primary_key;
         let passes = |row: &mut Vec<Value>, is_there: Option<()>| -> SqlResult<Option<bool>> {
             match is_there {
@@ -234,9 +252,7 @@ impl BaseAccess {
                 )),
             }
         };
-        let fill = |row: &mut [Value], stored: &[u8]| {
-            read_columns_at(self.table.layout(), stored, &self.needed, self.offset, row);
-        };
+        let fill = |row: &mut [Value], stored: &[u8]| self.fill(row, stored, key);
         let rows = &self.table.rows;
         let now = runtime.transaction().get_current(rows, key, |stored| fill(row, stored));
         // A row that does not pass is not locked, unless the snapshot shows it as one that does.
@@ -273,21 +289,18 @@ impl BaseAccess {
         &self,
         hash: &HashKey,
         row: &mut Vec<Value>,
-        ctx: &EvalContext<'_>,
+        ctx: &QueryContext<'_>,
         next: &mut Next<'_>,
     ) -> SqlResult<ControlFlow<()>> {
-        let runtime = runtime(ctx)?;
+        let runtime = ctx.runtime;
         let place = std::ptr::from_ref(self) as usize;
         let table = runtime.hash_table(place, || {
             let mut built = HashTable::new(runtime);
             let mut own = vec![Value::Null; row.len()];
             let plain = BaseAccessRows { access: self };
             plain.each(&mut own, ctx, &mut |own| {
-                let kept = self
-                    .needed
-                    .iter()
-                    .map(|column| own[self.offset + column].clone())
-                    .collect();
+                let columns = self.needed.iter().map(|column| self.offset + column);
+                let kept = columns.chain(self.row_id).map(|slot| own[slot].clone()).collect();
                 built.add(hash, own, ctx, kept)
             })?;
             Ok(built)
@@ -297,8 +310,9 @@ impl BaseAccess {
         };
         for kept in rows {
             governor::tick()?;
-            for (column, value) in self.needed.iter().zip(kept.iter()) {
-                row[self.offset + column] = value.clone();
+            let columns = self.needed.iter().map(|column| self.offset + column);
+            for (slot, value) in columns.chain(self.row_id).zip(kept.iter()) {
+                row[slot] = value.clone();
             }
             if pass(&self.path.residual, row, ctx)? && next(row)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -306,6 +320,11 @@ impl BaseAccess {
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+/// A hidden row id as it is kept in a row.
+fn row_id(key: &[u8]) -> Value {
+    Value::Bytes(key.into())
 }
 
 /// An entry to lock.
@@ -354,10 +373,10 @@ impl BaseAccessRows<'_> {
     fn each(
         &self,
         row: &mut [Value],
-        ctx: &EvalContext<'_>,
+        ctx: &QueryContext<'_>,
         take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        let runtime = runtime(ctx)?;
+        let runtime = ctx.runtime;
         let access = self.access;
         let keys = key_ranges(&access.path, row, ctx)?;
         runtime.begin_read(&access.path, &keys, LockPolicy::Wait)?;
@@ -367,7 +386,7 @@ impl BaseAccessRows<'_> {
             runtime
                 .transaction()
                 .scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
-                    read_columns_at(access.table.layout(), entry.row(), &access.needed, access.offset, row);
+                    access.fill(row, entry.row(), entry.primary_key());
                     failed = take(row);
                     if failed.is_ok() && !governor::is_due() {
                         ControlFlow::Continue(())
@@ -384,34 +403,34 @@ impl BaseAccessRows<'_> {
 
 /// Kept rows by the values of their key expressions.
 pub struct HashTable {
-    rows: HashMap<Vec<u8>, Vec<Box<[Value]>>>,
+    rows: Map<Vec<u8>, Stepwise<Vec<Box<[Value]>>>>,
     memory: crate::exec::runtime::QueryMemory,
 }
 
 impl HashTable {
     fn new(runtime: &Runtime<'_>) -> HashTable {
         HashTable {
-            rows: HashMap::new(),
+            rows: Map::new(),
             memory: runtime.query_memory(),
         }
     }
 
-    fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &EvalContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
+    fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
         if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)? {
             self.memory.grow(key.len() + row_bytes(&kept) + 48)?;
-            self.rows.entry(key).or_default().push(kept);
+            self.rows.or_insert_with(key, Stepwise::default).push(kept);
         }
         Ok(())
     }
 
-    fn find(&self, hash: &HashKey, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
+    fn find(&self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
         let key = hash_of(&hash.probe, &hash.how, row, ctx)?;
-        Ok(key.and_then(|key| self.rows.get(&key)).map(Vec::as_slice))
+        Ok(key.and_then(|key| self.rows.get(&key)).map(|rows| rows.as_slice()))
     }
 }
 
 /// The hash key of the expressions' values; `None` where one is NULL, which equals nothing.
-fn hash_of(exprs: &[Expr], hows: &[Comparison], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
+fn hash_of(exprs: &[Expr], hows: &[Comparison], row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<Option<Vec<u8>>> {
     let mut key = Vec::new();
     for (expr, how) in exprs.iter().zip(hows) {
         let value = expr.eval(row, ctx)?;
@@ -424,8 +443,8 @@ fn hash_of(exprs: &[Expr], hows: &[Comparison], row: &[Value], ctx: &EvalContext
 }
 
 impl DerivedAccess {
-    fn rows(&self, row: &mut Vec<Value>, ctx: &EvalContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
-        let runtime = runtime(ctx)?;
+    fn rows(&self, row: &mut Vec<Value>, ctx: &QueryContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
+        let runtime = ctx.runtime;
         let place = std::ptr::from_ref(self) as usize;
         let rows = self.source_rows(place, runtime, ctx)?;
         let mut give = |row: &mut Vec<Value>, kept: &[Value]| -> SqlResult<ControlFlow<()>> {
@@ -465,7 +484,7 @@ impl DerivedAccess {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn source_rows(&self, place: usize, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Rc<KeptRows>> {
+    fn source_rows(&self, place: usize, runtime: &Runtime<'_>, ctx: &QueryContext<'_>) -> SqlResult<Rc<KeptRows>> {
         match &self.source {
             DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
             // A common table has the same rows for all who read it.
@@ -474,18 +493,19 @@ impl DerivedAccess {
                 runtime.kept_rows(Arc::as_ptr(plan) as usize, || recursive_rows(plan, runtime, ctx))
             }
             DerivedSource::Virtual(table) => {
-                runtime.kept_rows(place, || table.rows(runtime, ctx, self.offset, &self.conditions))
+                let rows = || table.rows(runtime, ctx, self.offset, &self.conditions);
+                runtime.kept_rows(place, || rows().map(Rows::from))
             }
         }
     }
 }
 
 /// WITH RECURSIVE: rounds until one gives nothing new.
-fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContext<'_>) -> SqlResult<Rows> {
     let types: Vec<_> = plan.seed.shape.columns.iter().map(|column| &column.ty).collect();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = Set::new();
     let mut memory = runtime.query_memory();
-    let mut all: Vec<Vec<Value>> = Vec::new();
+    let mut all = Rows::default();
     let mut fresh = collect(&plan.seed, ctx)?;
     let limit = runtime.recursion_limit;
     let mut rounds: u64 = 0;

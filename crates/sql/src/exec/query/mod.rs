@@ -4,7 +4,7 @@
 //! everything first (grouping, sorting, window functions) hold their rows under the node's memory budget.
 //!
 //! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause;
-//! * [`window`]: window functions; [`subquery`]: queries inside expressions and INSERT … SELECT;
+//! * [`window`]: window functions; [`subquery`]: queries inside expressions;
 //! * [`change`]: UPDATE and DELETE over several tables.
 
 mod change;
@@ -13,15 +13,15 @@ mod select;
 mod subquery;
 mod window;
 
-use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
+use governor::stepwise::{Map, Set, Stepwise};
 use parser::ast::SetOp;
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::runtime::Runtime;
-use super::sort::{compare_keys, sort_by};
 use crate::expr::context::UserVariable;
+use crate::expr::sort::{compare_keys, sort_by};
 use crate::expr::{EvalContext, Expr, Services};
 use crate::plan::limit_value;
 use crate::plan::query::{Body, QueryPlan, SetPlan};
@@ -29,16 +29,33 @@ use crate::result::{ResultSink, ServerStatus};
 use crate::session::Answer;
 
 pub use join::HashTable;
-pub use subquery::{InsertSource, KeptRows, SubqueryPlan};
+pub use subquery::KeptRows;
+
+/// Rows that are kept: as many as the memory takes.
+pub type Rows = Stepwise<Vec<Vec<Value>>>;
 
 /// Takes rows; breaks off when it needs no more.
 pub type Emit<'e> = dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>> + 'e;
 
-/// The statement's access to its transaction.
-pub fn runtime<'a>(ctx: &EvalContext<'a>) -> SqlResult<&'a Runtime<'a>> {
-    ctx.statement
-        .runtime
-        .ok_or_else(|| SqlError::internal("a query ran outside of a statement"))
+/// The evaluation of a query's expressions, and what the query works with.
+#[derive(Clone, Copy)]
+pub struct QueryContext<'a> {
+    eval: EvalContext<'a>,
+    pub runtime: &'a Runtime<'a>,
+}
+
+impl<'a> QueryContext<'a> {
+    pub fn new(runtime: &'a Runtime<'a>, eval: &EvalContext<'a>) -> QueryContext<'a> {
+        QueryContext { eval: *eval, runtime }
+    }
+}
+
+impl<'a> Deref for QueryContext<'a> {
+    type Target = EvalContext<'a>;
+
+    fn deref(&self) -> &EvalContext<'a> {
+        &self.eval
+    }
 }
 
 impl QueryPlan {
@@ -50,6 +67,7 @@ impl QueryPlan {
         sink: &mut dyn ResultSink,
         status: ServerStatus,
     ) -> SqlResult<Answer> {
+        let ctx = &QueryContext::new(runtime, ctx);
         if !self.into.is_empty() {
             return self.store_in_variables(ctx);
         }
@@ -83,7 +101,7 @@ impl QueryPlan {
         })
     }
 
-    fn store_in_variables(&self, ctx: &EvalContext<'_>) -> SqlResult<Answer> {
+    fn store_in_variables(&self, ctx: &QueryContext<'_>) -> SqlResult<Answer> {
         let mut found: Option<Vec<Value>> = None;
         self.rows(ctx, &mut |row| {
             if found.is_some() {
@@ -112,12 +130,12 @@ impl QueryPlan {
     }
 
     /// The query's rows, its LIMIT applied.
-    pub fn rows(&self, ctx: &EvalContext<'_>, emit: &mut Emit<'_>) -> SqlResult<()> {
+    pub fn rows(&self, ctx: &QueryContext<'_>, emit: &mut Emit<'_>) -> SqlResult<()> {
         self.counted_rows(ctx, emit).map(|_| ())
     }
 
     /// The query's rows; with SQL_CALC_FOUND_ROWS also how many there were without LIMIT.
-    fn counted_rows(&self, ctx: &EvalContext<'_>, emit: &mut Emit<'_>) -> SqlResult<Option<u64>> {
+    fn counted_rows(&self, ctx: &QueryContext<'_>, emit: &mut Emit<'_>) -> SqlResult<Option<u64>> {
         let offset = self.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
         let limit = self
             .limit
@@ -173,7 +191,7 @@ impl QueryPlan {
     }
 
     /// The rows of a set operation or list, in order.
-    fn sorted_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    fn sorted_rows(&self, ctx: &QueryContext<'_>) -> SqlResult<Rows> {
         let types: Vec<&SqlType> = self.shape.columns.iter().map(|column| &column.ty).collect();
         let mut rows = match &self.body {
             Body::Set(set) => set_rows(set, &types, ctx)?,
@@ -185,7 +203,7 @@ impl QueryPlan {
             Body::Select(_) => return Err(SqlError::internal("a SELECT sorts its own rows")),
         };
         if !self.order.is_empty() {
-            let mut keyed = Vec::with_capacity(rows.len());
+            let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
             for row in rows {
                 governor::tick()?;
                 let keys = self
@@ -196,13 +214,17 @@ impl QueryPlan {
                 keyed.push((keys, row));
             }
             let keyed = sort_by(keyed, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
-            rows = keyed.into_iter().map(|(_, row)| row).collect();
+            rows = Rows::default();
+            for (_, row) in keyed {
+                governor::tick()?;
+                rows.push(row);
+            }
         }
         Ok(rows)
     }
 }
 
-fn converted(row: &[Expr], types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
+fn converted(row: &[Expr], types: &[&SqlType], ctx: &QueryContext<'_>) -> SqlResult<Vec<Value>> {
     row.iter()
         .zip(types)
         .map(|(expr, ty)| expr.eval_into(ty, &[], ctx))
@@ -210,10 +232,10 @@ fn converted(row: &[Expr], types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
 }
 
 /// All rows of a query, under the memory budget.
-pub fn collect(query: &QueryPlan, ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+pub fn collect(query: &QueryPlan, ctx: &QueryContext<'_>) -> SqlResult<Rows> {
     governor::descend()?;
-    let mut memory = runtime(ctx)?.query_memory();
-    let mut rows = Vec::new();
+    let mut memory = ctx.runtime.query_memory();
+    let mut rows = Rows::default();
     query.rows(ctx, &mut |row| {
         memory.grow(row_bytes(row))?;
         rows.push(row.to_vec());
@@ -241,8 +263,8 @@ pub fn row_key(row: &[Value], types: &[&SqlType]) -> Vec<u8> {
 }
 
 /// `first op term op term …`, folded from the left.
-fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-    let term = |query: &QueryPlan| -> SqlResult<Vec<Vec<Value>>> {
+fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &QueryContext<'_>) -> SqlResult<Rows> {
+    let term = |query: &QueryPlan| -> SqlResult<Rows> {
         let columns: Vec<Expr> = query
             .shape
             .columns
@@ -250,8 +272,8 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
             .enumerate()
             .map(|(at, column)| Expr::column(at, column.name.as_str(), column.ty.clone()))
             .collect();
-        let mut memory = runtime(ctx)?.query_memory();
-        let mut rows = Vec::new();
+        let mut memory = ctx.runtime.query_memory();
+        let mut rows = Rows::default();
         query.rows(ctx, &mut |row| {
             let same = columns
                 .iter()
@@ -273,12 +295,15 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
     };
     let mut rows = term(&set.first)?;
     // The keys of all rows, while no two are equal.
-    let mut keys: Option<HashSet<Vec<u8>>> = None;
+    let mut keys: Option<Set<Vec<u8>>> = None;
     for ((op, all, next), keeps_equal) in set.rest.iter().zip(keeps_equal(set)) {
         let more = term(next)?;
         match op {
             SetOp::Union if keeps_equal => {
-                rows.extend(more);
+                for row in more {
+                    governor::tick()?;
+                    rows.push(row);
+                }
                 keys = None;
             }
             SetOp::Union => {
@@ -299,10 +324,10 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &EvalContext<'_>) -> SqlResu
             }
             SetOp::Intersect | SetOp::Except => {
                 keys = None;
-                let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+                let mut counts: Map<Vec<u8>, usize> = Map::new();
                 for row in &more {
                     governor::tick()?;
-                    *counts.entry(row_key(row, types)).or_default() += 1;
+                    *counts.or_insert_with(row_key(row, types), || 0) += 1;
                 }
                 if !all {
                     rows = distinct(rows, types)?.0;
@@ -343,15 +368,15 @@ fn keeps_equal(set: &SetPlan) -> Vec<bool> {
 }
 
 /// Keeps the first of equal rows. Returns their keys, too.
-fn distinct(rows: Vec<Vec<Value>>, types: &[&SqlType]) -> SqlResult<(Vec<Vec<Value>>, HashSet<Vec<u8>>)> {
-    let mut seen = HashSet::new();
+fn distinct(rows: Rows, types: &[&SqlType]) -> SqlResult<(Rows, Set<Vec<u8>>)> {
+    let mut seen = Set::new();
     let kept = retain(rows, |row| seen.insert(row_key(row, types)))?;
     Ok((kept, seen))
 }
 
 /// The rows that `keep` says so of.
-pub(super) fn retain(rows: Vec<Vec<Value>>, mut keep: impl FnMut(&Vec<Value>) -> bool) -> SqlResult<Vec<Vec<Value>>> {
-    let mut kept = Vec::new();
+pub(super) fn retain(rows: Rows, mut keep: impl FnMut(&Vec<Value>) -> bool) -> SqlResult<Rows> {
+    let mut kept = Rows::default();
     for row in rows {
         governor::tick()?;
         if keep(&row) {

@@ -1,17 +1,18 @@
 //! One SELECT: rows of the FROM clause through grouping, HAVING, windows, the select list, DISTINCT and ORDER BY.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
+use governor::stepwise::{Map, Set, Stepwise};
 use types::{SqlResult, Value};
 
 use super::join::pass;
-use super::{Emit, row_bytes, runtime};
+use super::{Emit, QueryContext, Rows, row_bytes};
 use crate::exec::runtime::QueryMemory;
-use crate::exec::sort::{SortKey, compare_keys, compare_values, sort_by};
 use crate::expr::aggregate::write_group_key;
-use crate::expr::{Accumulator, EvalContext, Expr};
+use crate::expr::sort::{SortKey, compare_keys, compare_values, sort_by};
+use crate::expr::{Accumulator, Expr};
 use crate::plan::query::{Grouping, SelectPlan};
 
 /// Below this many wanted rows a heap keeps the best instead of sorting all.
@@ -19,11 +20,11 @@ const HEAP_ROWS: u64 = 4096;
 
 impl SelectPlan {
     /// The rows of the SELECT, in order. `wanted`: no more than this many are looked at.
-    pub fn rows(&self, ctx: &EvalContext<'_>, wanted: Option<u64>, emit: &mut Emit<'_>) -> SqlResult<()> {
+    pub fn rows(&self, ctx: &QueryContext<'_>, wanted: Option<u64>, emit: &mut Emit<'_>) -> SqlResult<()> {
         let mut output = Output::new(self, ctx, wanted, emit)?;
         if !self.windows.is_empty() {
-            let mut memory = runtime(ctx)?.query_memory();
-            let mut rows = Vec::new();
+            let mut memory = ctx.runtime.query_memory();
+            let mut rows = Rows::default();
             self.wide_rows(ctx, &mut |row| {
                 memory.grow(row_bytes(row))?;
                 rows.push(row.to_vec());
@@ -43,7 +44,7 @@ impl SelectPlan {
     }
 
     /// The wide rows after grouping and HAVING.
-    fn wide_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+    fn wide_rows(&self, ctx: &QueryContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         let mut having = |row: &[Value]| -> SqlResult<ControlFlow<()>> {
             match &self.having {
                 Some(having) if having.eval_bool(row, ctx)? != Some(true) => Ok(ControlFlow::Continue(())),
@@ -53,7 +54,7 @@ impl SelectPlan {
         match &self.grouping {
             None => self.input_rows(ctx, &mut having),
             Some(grouping) => {
-                let mut groups = Groups::new(grouping, self.width, runtime(ctx)?.query_memory());
+                let mut groups = Groups::new(grouping, self.width, ctx.runtime.query_memory());
                 self.input_rows(ctx, &mut |row| {
                     groups.add(row, ctx)?;
                     Ok(ControlFlow::Continue(()))
@@ -64,7 +65,7 @@ impl SelectPlan {
     }
 
     /// The joined rows that pass WHERE.
-    fn input_rows(&self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+    fn input_rows(&self, ctx: &QueryContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         let mut row = vec![Value::Null; self.width];
         if !pass(&self.constant_filter, &row, ctx)? {
             return Ok(());
@@ -87,8 +88,8 @@ impl SelectPlan {
 struct Groups<'p> {
     grouping: &'p Grouping,
     width: usize,
-    by_key: HashMap<Vec<u8>, usize>,
-    groups: Vec<Group>,
+    by_key: Map<Vec<u8>, usize>,
+    groups: Stepwise<Vec<Group>>,
     memory: QueryMemory,
     key: Vec<u8>,
     /// The values of the keys in the current row.
@@ -106,15 +107,15 @@ impl<'p> Groups<'p> {
         Groups {
             grouping,
             width,
-            by_key: HashMap::new(),
-            groups: Vec::new(),
+            by_key: Map::new(),
+            groups: Stepwise::default(),
             memory,
             key: Vec::new(),
             values: Vec::new(),
         }
     }
 
-    fn add(&mut self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+    fn add(&mut self, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<()> {
         governor::tick()?;
         self.values.clear();
         for key in &self.grouping.keys {
@@ -130,7 +131,7 @@ impl<'p> Groups<'p> {
     }
 
     /// Adds a row to its group by the first `kept` keys.
-    fn add_to(&mut self, kept: usize, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+    fn add_to(&mut self, kept: usize, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<()> {
         self.key.clear();
         if self.grouping.rollup.is_some() {
             self.key.extend((kept as u32).to_be_bytes());
@@ -148,7 +149,8 @@ impl<'p> Groups<'p> {
                 if let Some(rollup) = self.grouping.rollup {
                     rollup.fill(&mut first, &self.grouping.keys, &self.values, kept);
                 }
-                self.groups.push(self.start(first));
+                let group = self.start(first);
+                self.groups.push(group);
                 self.groups.len() - 1
             }
         };
@@ -188,7 +190,7 @@ impl<'p> Groups<'p> {
     }
 
     /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
-    fn finish(mut self, ctx: &EvalContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
+    fn finish(mut self, ctx: &QueryContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
         if self.groups.is_empty() && self.grouping.keys.is_empty() {
             let empty = self.start(vec![Value::Null; self.width]);
             self.groups.push(empty);
@@ -210,9 +212,9 @@ impl<'p> Groups<'p> {
 /// The select list, DISTINCT and ORDER BY.
 struct Output<'p, 'c, 'e, 'f> {
     plan: &'p SelectPlan,
-    ctx: &'c EvalContext<'c>,
+    ctx: &'c QueryContext<'c>,
     emit: &'e mut Emit<'f>,
-    seen: HashSet<Vec<u8>>,
+    seen: Set<Vec<u8>>,
     memory: QueryMemory,
     sorter: Option<Sorter<'p>>,
     /// Which items were stored as values of their types before they are shown.
@@ -223,17 +225,17 @@ struct Output<'p, 'c, 'e, 'f> {
 impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     fn new(
         plan: &'p SelectPlan,
-        ctx: &'c EvalContext<'c>,
+        ctx: &'c QueryContext<'c>,
         wanted: Option<u64>,
         emit: &'e mut Emit<'f>,
     ) -> SqlResult<Output<'p, 'c, 'e, 'f>> {
         let sorter = (!plan.order.is_empty()).then(|| Sorter::new(&plan.order, wanted));
-        let memory = runtime(ctx)?.query_memory();
+        let memory = ctx.runtime.query_memory();
         Ok(Output {
             plan,
             ctx,
             emit,
-            seen: HashSet::new(),
+            seen: Set::new(),
             memory,
             sorter,
             stored: plan.items.iter().map(|item| is_stored(plan, item)).collect(),
@@ -300,7 +302,7 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
 struct Sorter<'p> {
     order: &'p [SortKey],
     wanted: Option<usize>,
-    rows: Vec<SortedRow<'p>>,
+    rows: Stepwise<Vec<SortedRow<'p>>>,
     heap: BinaryHeap<SortedRow<'p>>,
     sequence: u64,
 }
@@ -339,7 +341,7 @@ impl<'p> Sorter<'p> {
         Sorter {
             order,
             wanted,
-            rows: Vec::new(),
+            rows: Stepwise::default(),
             heap: BinaryHeap::new(),
             sequence: 0,
         }
@@ -375,9 +377,9 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    fn sorted(self) -> SqlResult<Vec<SortedRow<'p>>> {
+    fn sorted(self) -> SqlResult<Stepwise<Vec<SortedRow<'p>>>> {
         if self.wanted.is_some() {
-            return Ok(self.heap.into_sorted_vec());
+            return sort_by(self.heap.into_vec(), SortedRow::cmp);
         }
         sort_by(self.rows, SortedRow::cmp)
     }

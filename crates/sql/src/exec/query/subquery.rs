@@ -1,27 +1,26 @@
-//! Queries inside expressions, and the query of INSERT … SELECT.
+//! Queries inside expressions.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use types::{SqlResult, SqlType, Value};
+use governor::stepwise::Set;
+use types::{SqlError, SqlResult, Value};
 
-use super::{collect, runtime};
+use super::{QueryContext, Rows, collect};
 use crate::exec::Runtime;
-use crate::exec::dml::RowSource;
-use crate::expr::{Comparison, EvalContext, Subquery};
-use crate::plan::query::QueryPlan;
+use crate::expr::{Comparison, EvalContext, Subquery, SubqueryRunner};
+use crate::plan::query::SubqueryPlan;
 
 /// Rows that are computed once in a statement and read often.
 #[derive(Debug, Default)]
 pub struct KeptRows {
-    pub rows: Vec<Vec<Value>>,
+    pub rows: Rows,
     /// Keys of the rows, for IN; made at the first use.
     pub keys: std::cell::OnceCell<Option<KeySet>>,
 }
 
 impl KeptRows {
-    pub fn new(rows: Vec<Vec<Value>>) -> KeptRows {
+    pub fn new(rows: Rows) -> KeptRows {
         KeptRows {
             rows,
             keys: std::cell::OnceCell::new(),
@@ -36,7 +35,7 @@ impl KeptRows {
 /// The keys of one-column rows, for a quick IN.
 #[derive(Debug)]
 pub struct KeySet {
-    keys: HashSet<Vec<u8>>,
+    keys: Set<Vec<u8>>,
     has_null: bool,
     /// What the values are, so that only comparable ones are looked up.
     kind: ValueKind,
@@ -56,59 +55,33 @@ fn value_kind(value: &Value) -> Option<ValueKind> {
     }
 }
 
-/// A planned subquery.
-#[derive(Debug)]
-pub struct SubqueryPlan {
-    plan: QueryPlan,
-    types: Vec<SqlType>,
-    deterministic: bool,
+/// The plan behind what the binder made of a subquery.
+fn planned(subquery: &dyn Subquery) -> SqlResult<&SubqueryPlan> {
+    subquery
+        .as_any()
+        .downcast_ref()
+        .ok_or_else(|| SqlError::internal("a subquery without a plan"))
 }
 
-impl SubqueryPlan {
-    pub fn new(plan: QueryPlan, deterministic: bool) -> SubqueryPlan {
-        let types = plan.column_types();
-        SubqueryPlan {
-            plan,
-            types,
-            deterministic,
-        }
-    }
-
-    pub fn plan(&self) -> &QueryPlan {
-        &self.plan
-    }
-
-    fn place(&self) -> usize {
-        std::ptr::from_ref(self) as usize
-    }
-
-    fn kept(&self, ctx: &EvalContext<'_>) -> SqlResult<Rc<KeptRows>> {
-        runtime(ctx)?.kept_rows(self.place(), || collect(&self.plan, ctx))
-    }
+/// The rows of a subquery that is not correlated, computed at the first use.
+fn kept(subquery: &SubqueryPlan, ctx: &QueryContext<'_>) -> SqlResult<Rc<KeptRows>> {
+    let place = std::ptr::from_ref(subquery) as usize;
+    ctx.runtime.kept_rows(place, || collect(subquery.plan(), ctx))
 }
 
-impl Subquery for SubqueryPlan {
-    fn columns(&self) -> &[SqlType] {
-        &self.types
-    }
-
-    fn is_correlated(&self) -> bool {
-        self.plan.correlated
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
-
-    fn is_deterministic(&self) -> bool {
-        self.deterministic
-    }
-
-    fn run(&self, ctx: &EvalContext<'_>, row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>) -> SqlResult<()> {
-        if self.plan.correlated {
-            return self.plan.rows(ctx, row);
+impl SubqueryRunner for Runtime<'_> {
+    fn run(
+        &self,
+        subquery: &dyn Subquery,
+        ctx: &EvalContext<'_>,
+        row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>,
+    ) -> SqlResult<()> {
+        let subquery = planned(subquery)?;
+        let ctx = QueryContext::new(self, ctx);
+        if subquery.is_correlated() {
+            return subquery.plan().rows(&ctx, row);
         }
-        let kept = self.kept(ctx)?;
+        let kept = kept(subquery, &ctx)?;
         for kept_row in kept.iter() {
             governor::tick()?;
             if row(kept_row)?.is_break() {
@@ -118,9 +91,15 @@ impl Subquery for SubqueryPlan {
         Ok(())
     }
 
-    fn contains(&self, ctx: &EvalContext<'_>, hows: &[Comparison], key: &[Value]) -> Option<SqlResult<Option<bool>>> {
+    fn contains(
+        &self,
+        subquery: &dyn Subquery,
+        ctx: &EvalContext<'_>,
+        hows: &[Comparison],
+        key: &[Value],
+    ) -> Option<SqlResult<Option<bool>>> {
         let ([how], [value]) = (hows, key) else { return None };
-        if self.plan.correlated {
+        if subquery.is_correlated() {
             return None;
         }
         let collation = match how {
@@ -128,14 +107,14 @@ impl Subquery for SubqueryPlan {
             Comparison::Text(collation) => *collation,
             _ => return None,
         };
-        let kept = match self.kept(ctx) {
+        let kept = match planned(subquery).and_then(|subquery| kept(subquery, &QueryContext::new(self, ctx))) {
             Ok(kept) => kept,
             Err(error) => return Some(Err(error)),
         };
         let keys = kept.keys.get_or_init(|| {
             let first = kept.rows.iter().find_map(|row| value_kind(&row[0]))?;
             let mut set = KeySet {
-                keys: HashSet::with_capacity(kept.rows.len()),
+                keys: Set::new(),
                 has_null: false,
                 kind: first,
             };
@@ -173,39 +152,5 @@ impl Subquery for SubqueryPlan {
             false if set.has_null => None,
             false => Some(false),
         }))
-    }
-}
-
-/// The query of INSERT … SELECT.
-#[derive(Debug)]
-pub struct InsertSource {
-    pub plan: QueryPlan,
-    /// Its rows are complete before the first is inserted.
-    pub reads_target: bool,
-}
-
-impl RowSource for InsertSource {
-    fn plan(&self) -> &QueryPlan {
-        &self.plan
-    }
-
-    fn is_buffered(&self) -> bool {
-        self.reads_target
-    }
-
-    fn rows(
-        &self,
-        _runtime: &Runtime<'_>,
-        ctx: &EvalContext<'_>,
-        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
-    ) -> SqlResult<()> {
-        if self.reads_target {
-            for row in collect(&self.plan, ctx)? {
-                take(&row)?;
-            }
-            return Ok(());
-        }
-        self.plan
-            .rows(ctx, &mut |row| take(row).map(|()| ControlFlow::Continue(())))
     }
 }

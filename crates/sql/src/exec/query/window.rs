@@ -1,12 +1,11 @@
 //! Window functions over the collected rows of a query block.
 
-use std::cmp::Ordering;
-
+use governor::stepwise::Stepwise;
 use parser::ast::FrameUnit;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::exec::sort::{SortKey, compare_keys, sort_by};
 use crate::expr::aggregate::write_group_key;
+use crate::expr::sort::{SortKey, compare_keys, sort_by};
 use crate::expr::{EvalContext, Expr};
 use crate::plan::limit_value;
 use crate::plan::query::{FrameEdge, WindowKind, WindowPlan};
@@ -20,7 +19,7 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
             descending: false,
         };
         let partition_order: Vec<SortKey> = window.partition.iter().map(by_value).collect();
-        let mut keyed = Vec::with_capacity(rows.len());
+        let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
         for (at, row) in rows.iter().enumerate() {
             governor::tick()?;
             let mut partition = Vec::new();
@@ -51,19 +50,38 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
         while start < keyed.len() {
             governor::tick()?;
             let same = |other: &Keyed| other.partition == keyed[start].partition;
-            let end = start + keyed[start..].iter().take_while(|other| same(other)).count();
+            let end = start + run_len(&keyed[start..], same)?;
             let values = partition_values(window, &keyed[start..end], rows, ctx)?;
             for (entry, value) in keyed[start..end].iter().zip(values) {
+                governor::tick()?;
                 rows[entry.row][window.slot] = value;
             }
             start = end;
         }
         if !window.partition.is_empty() || !window.order.is_empty() {
-            let ordered: Vec<_> = keyed.iter().map(|entry| std::mem::take(&mut rows[entry.row])).collect();
-            rows.iter_mut().zip(ordered).for_each(|(place, row)| *place = row);
+            let mut ordered = Stepwise::from(Vec::with_capacity(rows.len()));
+            for entry in &keyed {
+                governor::tick()?;
+                ordered.push(std::mem::take(&mut rows[entry.row]));
+            }
+            for (place, row) in rows.iter_mut().zip(ordered) {
+                governor::tick()?;
+                *place = row;
+            }
         }
     }
     Ok(())
+}
+
+/// How many items at the beginning are such.
+fn run_len<T>(items: &[T], is_such: impl Fn(&T) -> bool) -> SqlResult<usize> {
+    for (at, item) in items.iter().enumerate() {
+        governor::tick()?;
+        if !is_such(item) {
+            return Ok(at);
+        }
+    }
+    Ok(items.len())
 }
 
 struct Keyed {
@@ -75,33 +93,46 @@ struct Keyed {
     row: usize,
 }
 
+/// Appends the values of a partition's rows.
+fn fill(values: &mut Vec<Value>, more: impl Iterator<Item = Value>) -> SqlResult<()> {
+    for value in more {
+        governor::tick()?;
+        values.push(value);
+    }
+    Ok(())
+}
+
 /// The function's value for each row of a partition, in window order.
 fn partition_values(
     window: &WindowPlan,
     keyed: &[Keyed],
     rows: &[Vec<Value>],
     ctx: &EvalContext<'_>,
-) -> SqlResult<Vec<Value>> {
+) -> SqlResult<Stepwise<Vec<Value>>> {
     let count = keyed.len();
     let row = |at: usize| rows[keyed[at].row].as_slice();
-    let is_peer = |a: usize, b: usize| compare_keys(&window.order, &keyed[a].order, &keyed[b].order) == Ordering::Equal;
     // The first and one past the last peer of each row.
     let mut peers = Vec::with_capacity(count);
     let mut start = 0;
     while start < count {
         governor::tick()?;
-        let end = (start + 1..count).find(|at| !is_peer(start, *at)).unwrap_or(count);
-        peers.extend(std::iter::repeat_n((start, end), end - start));
+        let of_start = |other: &Keyed| compare_keys(&window.order, &keyed[start].order, &other.order).is_eq();
+        let end = start + 1 + run_len(&keyed[start + 1..], of_start)?;
+        for _ in start..end {
+            governor::tick()?;
+            peers.push((start, end));
+        }
         start = end;
     }
     let number = |value: usize| Value::UInt(value as u64);
-    let mut values = Vec::with_capacity(count);
+    let mut values = Stepwise::from(Vec::with_capacity(count));
     match &window.kind {
-        WindowKind::RowNumber => values.extend((1..=count).map(number)),
-        WindowKind::Rank => values.extend(peers.iter().map(|(first, _)| number(first + 1))),
+        WindowKind::RowNumber => fill(&mut values, (1..=count).map(number))?,
+        WindowKind::Rank => fill(&mut values, peers.iter().map(|(first, _)| number(first + 1)))?,
         WindowKind::DenseRank => {
             let mut rank = 0;
             for (at, (first, _)) in peers.iter().enumerate() {
+                governor::tick()?;
                 rank += usize::from(*first == at);
                 values.push(number(rank));
             }
@@ -114,10 +145,11 @@ fn partition_values(
                     first as f64 / (count - 1) as f64
                 }
             };
-            values.extend(peers.iter().map(|(first, _)| Value::Double(of(*first))));
+            fill(&mut values, peers.iter().map(|(first, _)| Value::Double(of(*first))))?;
         }
         WindowKind::CumeDist => {
-            values.extend(peers.iter().map(|(_, end)| Value::Double(*end as f64 / count as f64)));
+            let of = |end: usize| Value::Double(end as f64 / count as f64);
+            fill(&mut values, peers.iter().map(|(_, end)| of(*end)))?;
         }
         WindowKind::Ntile(buckets) => {
             let buckets = match buckets.eval(row(0), ctx)? {
@@ -127,6 +159,7 @@ fn partition_values(
             };
             let (size, larger) = (count / buckets, count % buckets);
             for at in 0..count {
+                governor::tick()?;
                 let in_larger = larger * (size + 1);
                 let bucket = if at < in_larger {
                     at / (size + 1)

@@ -33,6 +33,8 @@ pub struct TargetTable {
     pub table: Arc<Table>,
     /// The slot of its first column.
     pub offset: usize,
+    /// The slot of the hidden row id of a table without a primary key.
+    pub row_id: Option<usize>,
     pub rules: WriteRules,
     pub foreign_keys: Option<Arc<ForeignKeys>>,
     /// Values over the wide row; `None` to delete.
@@ -57,7 +59,11 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UPDATE", &"ORDER BY"]));
     }
     let mut scope = QueryScope::new(planner, None);
-    scope.common = with_common_tables(planner, update.with.as_ref(), &CommonTables::default())?;
+    let user = || {
+        let with = None;
+        ast::Statement::Update(Box::new(ast::Update { with, ..update.clone() })).to_string()
+    };
+    scope.common = with_common_tables(planner, update.with.as_ref(), user, &CommonTables::default())?;
     let tree = bind_from(&mut scope, &update.tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("an UPDATE has tables"))?;
     scope.clause = Clause::FieldList;
@@ -108,7 +114,11 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
         return Err(SqlError::internal("a DELETE from one table is planned elsewhere"));
     };
     let mut scope = QueryScope::new(planner, None);
-    scope.common = with_common_tables(planner, delete.with.as_ref(), &CommonTables::default())?;
+    let user = || {
+        let with = None;
+        ast::Statement::Delete(Box::new(ast::Delete { with, ..delete.clone() })).to_string()
+    };
+    scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default())?;
     let tree = bind_from(&mut scope, tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());
@@ -238,16 +248,13 @@ fn finish(
     for (at, _) in &targets {
         scope.tables[*at].used.fill(true);
     }
+    let mut width = scope.width();
+    let mut row_ids = Vec::new();
     let mut changed = Vec::with_capacity(targets.len());
     for (at, assignments) in targets {
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
             return Err(not_updatable(&scope.tables[at], "DELETE"));
         };
-        if table.def.primary().is_none() {
-            return Err(SqlError::not_supported(
-                "changes of several tables where one has no primary key",
-            ));
-        }
         let privilege = match assignments.is_some() {
             true => Privileges::UPDATE,
             false => Privileges::DELETE,
@@ -262,7 +269,7 @@ fn finish(
             planner.check_table(database, name, privilege)?;
         }
         match (&assignments, &scope.tables[at].below) {
-            (Some(list), None) if !crate::temporary::is_temporary(table.id()) => {
+            (Some(list), None) if !table.id().is_local() => {
                 planner.check_table_or_columns(&table.def.database, &table.def.name, privilege)?;
                 for assignment in list {
                     let column = &table.def.columns[assignment.column].name;
@@ -272,25 +279,31 @@ fn finish(
             _ => scope.tables[at].check_privileges(planner, &table.def, privilege)?,
         }
         let offset = scope.tables[at].offset;
+        let row_id = table.def.primary().is_none().then_some(width);
+        if let Some(slot) = row_id {
+            row_ids.push((at, slot));
+            width += 1;
+        }
         let assigned = assignments
             .as_ref()
             .map(|list| list.iter().map(|assignment| assignment.column).collect::<Vec<_>>());
         let change = assigned.as_deref().map_or(RowChange::Delete, RowChange::Update);
         changed.push(TargetTable {
-            rules: write_rules(planner, &table)?,
+            rules: write_rules(planner, &table)?.of_update(&table.def, assigned.as_deref().unwrap_or_default()),
             foreign_keys: foreign_keys(planner, &table, change)?,
             table,
             offset,
+            row_id,
             assignments,
         });
     }
-    let width = scope.width();
     let locks = vec![None; scope.tables.len()];
     let order = OrderWish::default();
     let (join, filter) = JoinPlanner {
         scope: &scope,
         order,
         locks,
+        row_ids,
     }
     .plan(tree, conditions)?;
     Ok(MultiTableChange {

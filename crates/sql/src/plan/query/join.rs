@@ -49,6 +49,8 @@ pub struct BaseAccess {
     pub path: AccessPath,
     /// Positions of the columns that the query looks at.
     pub needed: Vec<usize>,
+    /// The slot for the hidden row id, where rows of a table without a primary key are found again by it.
+    pub row_id: Option<usize>,
     pub lock: Option<LockRequest>,
     /// Look rows up in a hash table instead of reading the table for each outer row.
     pub hash: Option<HashKey>,
@@ -118,6 +120,8 @@ pub struct JoinPlanner<'s, 'a, 'p, 'o> {
     pub order: OrderWish,
     /// Locks per table of the scope.
     pub locks: Vec<Option<LockRequest>>,
+    /// The slots of hidden row ids, by table of the scope; they lie behind the slots of all columns.
+    pub row_ids: Vec<(usize, usize)>,
 }
 
 impl JoinPlanner<'_, '_, '_, '_> {
@@ -130,6 +134,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
 
     fn slots_of(&self, tables: &[usize]) -> Vec<Range<usize>> {
         tables.iter().map(|table| self.scope.tables[*table].slots()).collect()
+    }
+
+    fn row_id(&self, table: usize) -> Option<usize> {
+        let mut row_ids = self.row_ids.iter();
+        row_ids.find(|(of, _)| *of == table).map(|(_, slot)| *slot)
     }
 
     fn plan_tree(&self, tree: FromTree, pending: &mut Vec<Expr>, bound: &[usize]) -> SqlResult<Join> {
@@ -258,7 +267,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         bound: &[usize],
     ) -> SqlResult<Join> {
         let right_tables = right.tables();
-        let right_slots = self.slots_of(&right_tables);
+        let mut right_slots = self.slots_of(&right_tables);
         // A WHERE condition that no row of NULLs passes makes it an inner join.
         if pending.iter().any(|condition| rejects_nulls(condition, &right_slots)) {
             let inner = FromTree::Inner {
@@ -276,6 +285,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let outer = self.filtered(outer, pending, &seen);
         let mut on_pending = on;
         let inner = self.plan_tree(right, &mut on_pending, &seen)?;
+        let row_ids = right_tables.iter().filter_map(|table| self.row_id(*table));
+        right_slots.extend(row_ids.map(|slot| slot..slot + 1));
         Ok(Join::Left {
             sides: Box::new([outer, inner]),
             slots: right_slots,
@@ -382,6 +393,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     alias: entry.alias.clone(),
                     offset: entry.offset,
                     needed: self.needed(table),
+                    row_id: self.row_id(table),
                     lock,
                     path,
                     hash,

@@ -16,17 +16,20 @@ mod join;
 mod rollup;
 mod scope;
 mod select;
+mod subquery;
 mod window;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use catalog::Privileges;
 use parser::ast::{self, QueryBody, SelectItem, SetOp, Statement};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType};
 
 use super::Planner;
-use crate::exec::sort::SortKey;
+use crate::exec::dml::SourceQuery;
 use crate::expr::collation::Coercibility;
+use crate::expr::sort::SortKey;
 use crate::expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
 use crate::result::{ResultColumn, ResultShape};
 use crate::table::Table;
@@ -36,6 +39,7 @@ pub use from::insert_target;
 pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
+pub use subquery::SubqueryPlan;
 pub use window::{FrameEdge, WindowKind, WindowPlan};
 
 /// A planned query.
@@ -98,6 +102,20 @@ impl QueryPlan {
         }
     }
 
+    /// Whether an output column is an aggregate and nothing around it.
+    fn is_aggregate(&self, column: usize) -> bool {
+        match &self.body {
+            Body::Select(select) => select.grouping.as_ref().is_some_and(|grouping| {
+                let slots = grouping.offset..grouping.offset + grouping.aggregates.len();
+                select.items[column]
+                    .as_column()
+                    .is_some_and(|slot| slots.contains(&slot))
+            }),
+            Body::Nested(query) => query.is_aggregate(column),
+            Body::Values(_) | Body::Set(_) => false,
+        }
+    }
+
     /// All base tables that are read.
     pub fn read_tables(&self) -> Vec<Arc<Table>> {
         let mut tables = Vec::new();
@@ -137,6 +155,9 @@ impl QueryPlan {
 
 /// Plans a statement's query.
 pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryPlan> {
+    if let Some(ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_)) = query.into.as_deref() {
+        planner.access().require_any(Privileges::FILE, &[], "FILE")?;
+    }
     let mut plan = plan_in(planner, query, &CommonTables::default(), None)?;
     plan.locked = planner.locked.take();
     match query.into.as_deref() {
@@ -169,7 +190,11 @@ fn plan_in(
 ) -> SqlResult<QueryPlan> {
     governor::tick()?;
     governor::descend()?;
-    let common = &scope::with_common_tables(planner, query.with.as_ref(), common)?;
+    let user = || {
+        let with = None;
+        ast::Query { with, ..query.clone() }.to_string()
+    };
+    let common = &scope::with_common_tables(planner, query.with.as_ref(), user, common)?;
     let is_select = matches!(query.body, QueryBody::Select(_) | QueryBody::Table(_));
     if is_select {
         return select::plan_select_query(planner, query, common, outer);
@@ -354,10 +379,8 @@ pub fn plan_subquery(
 ) -> SqlResult<Arc<dyn Subquery>> {
     let nesting = &planner.views.nesting;
     let plan = nesting.inside(|| plan_in(planner, query, common, Some(outer)))?;
-    Ok(Arc::new(crate::exec::query::SubqueryPlan::new(
-        plan,
-        !planner.ctx.services.assigns_user_variables(),
-    )))
+    let is_deterministic = !planner.ctx.services.assigns_user_variables();
+    Ok(Arc::new(SubqueryPlan::new(plan, is_deterministic)))
 }
 
 /// The query of an INSERT … SELECT, which must give `width` columns.
@@ -366,13 +389,13 @@ pub fn plan_insert_source(
     query: &ast::Query,
     width: usize,
     into: &Arc<Table>,
-) -> SqlResult<Arc<dyn crate::exec::dml::RowSource>> {
+) -> SqlResult<Box<SourceQuery>> {
     let plan = plan_query(planner, query)?;
     if plan.shape.columns.len() != width {
         return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
     }
     let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
-    Ok(Arc::new(crate::exec::query::InsertSource { plan, reads_target }))
+    Ok(Box::new(SourceQuery { plan, reads_target }))
 }
 
 /// Which indexes the hints leave; 1176 for an unknown one.

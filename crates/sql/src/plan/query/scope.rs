@@ -1,6 +1,6 @@
 //! What names mean within a query.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::QueryPlan;
 use super::window::WindowPlan;
 use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column};
-use crate::expr::{AggregateCall, Clause, Expr, ExprKind, Resolved, Scope, Subquery};
+use crate::expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::plan::Planner;
 use crate::result::{ResultColumn, ResultShape, table_column};
 use crate::table::Table;
@@ -61,15 +61,18 @@ impl CommonTables {
     }
 }
 
-/// The common tables of a WITH clause, on top of those already seen.
+/// The common tables of a WITH clause, on top of those already seen. One that `user`, the statement without the clause, does not
+/// lead to is parsed and no more: whatever it names need not exist.
 pub fn with_common_tables(
     planner: &Planner<'_>,
     with: Option<&ast::With>,
+    user: impl FnOnce() -> String,
     seen: &CommonTables,
 ) -> SqlResult<CommonTables> {
     let mut common = seen.clone();
     let Some(with) = with else { return Ok(common) };
-    for table in &with.tables {
+    let wanted = wanted_tables(with, &user())?;
+    for (table, _) in with.tables.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
         governor::tick()?;
         let plan = || {
             if with.recursive && refers_to(&table.query, &table.name) {
@@ -84,6 +87,34 @@ pub fn with_common_tables(
         common.by_name.insert(table.name.to_lowercase(), planned);
     }
     Ok(common)
+}
+
+/// Which common tables the statement reads, by itself or through others; each sees those before it.
+fn wanted_tables(with: &ast::With, user: &str) -> SqlResult<Vec<bool>> {
+    let mut names = HashSet::new();
+    add_names(user, &mut names)?;
+    let mut wanted = Vec::with_capacity(with.tables.len());
+    for table in with.tables.iter().rev() {
+        governor::tick()?;
+        let name = table.name.as_str();
+        // A quote in a name is printed twice, so that it takes the name apart.
+        let is_read = name.contains('`') || names.contains(&name.to_lowercase());
+        if is_read {
+            add_names(&table.query.to_string(), &mut names)?;
+        }
+        wanted.push(is_read);
+    }
+    wanted.reverse();
+    Ok(wanted)
+}
+
+/// Adds whatever stands between two quotes: every name in printed SQL is quoted. What is no name does no harm.
+fn add_names(sql: &str, names: &mut HashSet<String>) -> SqlResult<()> {
+    for piece in sql.split('`') {
+        governor::tick()?;
+        names.insert(piece.to_lowercase());
+    }
+    Ok(())
 }
 
 fn plan_recursive(
@@ -390,9 +421,12 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 expr.ty.nullable |= column.ty.nullable;
                 expr
             }
-            // A query's column stands as firmly as what it selects.
+            // A query's column stands as firmly as what it selects, an aggregate's as a column.
             TableSource::Derived(plan) => Expr {
-                coercibility: plan.coercibility(at),
+                coercibility: match plan.is_aggregate(at) {
+                    true => Coercibility::of_column(&column.ty),
+                    false => plan.coercibility(at),
+                },
                 ..Expr::column(slot, quoted_name(column), column.ty.clone())
             },
             _ => Expr::column(slot, quoted_name(column), column.ty.clone()),

@@ -14,14 +14,13 @@ use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
-use crate::exec::sort::SortKey;
+use crate::expr::sort::SortKey;
+use crate::expr::sql_mode::SqlMode;
 use crate::expr::{AggregateCall, Binder, Clause, Expr, ExprKind, Scope};
 use crate::plan::Planner;
 use crate::plan::access::OrderWish;
 use crate::result::{ColumnFlags, ResultColumn, ResultShape};
-use crate::sql_mode::SqlMode;
 use crate::table::Table;
-use crate::temporary::is_temporary;
 
 /// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
 #[derive(Debug)]
@@ -216,6 +215,7 @@ fn plan_select(
                 scope,
                 order: wish,
                 locks,
+                row_ids: Vec::new(),
             }
             .plan(tree, conditions)?;
             if wished && first_table(&join).is_some_and(|access| access.path.ordered) {
@@ -373,7 +373,11 @@ fn check_full_group_by(
 ) -> SqlResult<()> {
     let width = scope.width();
     let key_slots: Vec<usize> = keys.iter().filter_map(Expr::as_column).collect();
-    let printed: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    // A row's IN is like no other to MySQL, not even to itself.
+    let is_row_in =
+        |expr: &Expr| matches!(&expr.kind, ExprKind::In(test) if matches!(test.operand.kind, ExprKind::Row(_)));
+    let known = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
+    let printed: Vec<String> = known.map(ToString::to_string).collect();
     let determined = |slot: usize| {
         if slot >= width || key_slots.contains(&slot) || fixed.contains(&slot) {
             return true;
@@ -513,21 +517,18 @@ fn check_may_lock(scope: &QueryScope<'_, '_, '_>, table: &ScopeTable, base: &Tab
     let wanted = Privileges::UPDATE
         .with(Privileges::DELETE)
         .with(Privileges::LOCK_TABLES);
-    if is_temporary(base.id()) {
+    if base.id().is_local() {
         return Ok(());
     }
     let (database, name) = (&base.def.database, &base.def.name);
+    let access = scope.planner.access();
     let Some(below) = &table.below else {
-        return scope.planner.access().check_may_lock(database, name, wanted, COMMAND);
+        return access.check_may_lock(database, name, wanted, COMMAND);
     };
-    below.access.check_may_lock(database, name, wanted, COMMAND)?;
-    match &scope.tables[below.view].source {
-        TableSource::Merged { view, .. } => {
-            let access = scope.planner.access();
-            access.check_may_lock(&view.database, &view.name, wanted, COMMAND)
-        }
-        _ => Ok(()),
+    if let TableSource::Merged { view, .. } = &scope.tables[below.view].source {
+        access.check_may_lock(&view.database, &view.name, wanted, COMMAND)?;
     }
+    below.access.check_may_lock(database, name, wanted, COMMAND)
 }
 
 /// The table that is read first, whose order the joined rows keep.

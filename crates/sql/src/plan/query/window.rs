@@ -4,7 +4,7 @@ use parser::ast::{self, FrameBound, FrameUnit, Over, WindowFn};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::scope::QueryScope;
-use crate::exec::sort::SortKey;
+use crate::expr::sort::SortKey;
 use crate::expr::{AggregateCall, AggregateFunction, Binder, Expr, ExprKind};
 
 /// One window function of a query block.

@@ -22,7 +22,7 @@ use types::{SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{send, text_column};
 use crate::host::Host;
-use crate::plan::Plan;
+use crate::plan::Planned;
 use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 use crate::statement_class::{Runner, class_of};
@@ -60,7 +60,7 @@ impl Session {
         explain: &ast::Explain,
         parameters: &[Value],
         host: &dyn Host,
-    ) -> SqlResult<Arc<Plan>> {
+    ) -> SqlResult<Arc<Planned>> {
         if explain.analyze {
             return Err(SqlError::not_supported("EXPLAIN ANALYZE"));
         }

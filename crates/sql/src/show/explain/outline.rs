@@ -10,12 +10,12 @@ use parser::ast::SetOp;
 
 use super::access::{KeyUse, index_name, key_use, shown};
 use crate::exec::dml::{InsertPlan, InsertValue, OnDuplicate, Source, Target};
-use crate::exec::query::SubqueryPlan;
-use crate::exec::sort::SortKey;
+use crate::expr::sort::SortKey;
 use crate::expr::{Expr, ExprKind};
 use crate::plan::access::{AccessKind, AccessPath};
 use crate::plan::query::{
-    BaseAccess, Body, DerivedAccess, DerivedSource, Join, MultiTableChange, SelectPlan, SetPlan, passing_share,
+    BaseAccess, Body, DerivedAccess, DerivedSource, Join, MultiTableChange, SelectPlan, SetPlan, SubqueryPlan,
+    passing_share,
 };
 use crate::plan::straight::{Output, Total};
 use crate::plan::{Plan, QueryPlan, StraightPlan};
@@ -504,7 +504,7 @@ impl Outliner {
                 }
                 (Unit::Block(Box::new(block)), false)
             }
-            Source::Query(source) => (self.statement(source.plan()), source.is_buffered()),
+            Source::Query(source) => (self.statement(&source.plan), source.reads_target),
         };
         let change = Change {
             verb,

@@ -153,6 +153,10 @@ pub(super) fn time(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &m
     let parsed = match read_time(value, cx) {
         Reading::Value(parsed) => parsed,
         Reading::Null | Reading::Bad => {
+            // Text of nothing is no time at all, and still no mistake.
+            if matches!(value, ValueRef::Str(_) | ValueRef::Bytes(_)) && is_blank(&value.text_bytes()) {
+                return Ok(Value::Time(Time { micros: 0, fsp }));
+            }
             // Digits that are no time are out of range, other text is no time.
             let digits = value
                 .text_bytes()

@@ -16,6 +16,7 @@ use super::super::{CommonTables, plan_in};
 use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
 use crate::expr::{Binder, Clause, Expr};
 use crate::plan::Planner;
+use crate::plan::scope::Through;
 use crate::plan::views::{told_of_view, view_query};
 use crate::result::{ColumnFlags, ResultColumn};
 use crate::table::Table;
@@ -186,16 +187,13 @@ fn bind_inside(scope: &mut QueryScope<'_, '_, '_>, view: &ViewDef, start: usize,
     Ok(Inside { tree, columns, exprs })
 }
 
-/// Where the rows of an INSERT into a view go.
-pub struct InsertTarget {
-    pub table: Arc<Table>,
-    /// For each column of the view the column of the table.
-    pub columns: Vec<usize>,
-}
-
-/// The one table below a view whose columns are all columns of it; 1471 for any other view.
-pub fn insert_target(planner: &Planner<'_>, view: &Arc<ViewDef>, privileges: Privileges) -> SqlResult<InsertTarget> {
-    planner.check_table(&view.database, &view.name, privileges)?;
+/// The one table below a view whose columns are all columns of it; 1471 for any other view. The caller asks for privileges on the columns.
+pub fn insert_target(
+    planner: &Planner<'_>,
+    view: &Arc<ViewDef>,
+    privileges: Privileges,
+) -> SqlResult<(Arc<Table>, Through)> {
+    planner.check_table_or_columns(&view.database, &view.name, privileges)?;
     planner.check_lock(&view.database, &view.name, &view.name)?;
     let refused = || SqlError::new(ErrorKind::NonInsertableTable, &[&view.name, &"INSERT"]);
     let open = planner.open_view(view)?;
@@ -233,10 +231,8 @@ pub fn insert_target(planner: &Planner<'_>, view: &Arc<ViewDef>, privileges: Pri
     if columns.iter().enumerate().any(twice) {
         return Err(refused());
     }
-    Ok(InsertTarget {
-        table: table.clone(),
-        columns,
-    })
+    let view = view.clone();
+    Ok((table.clone(), Through { view, columns }))
 }
 
 /// The columns of a view's query as the view's own.

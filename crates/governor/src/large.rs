@@ -1,0 +1,348 @@
+//! Large blocks of memory, apart from the small ones.
+//!
+//! A string of 60 MB that grows in an ordinary allocator is copied at each doubling, and given back to the system in one call:
+//! tens of milliseconds, inside of a function that knows nothing of turns. So blocks of [`LARGE`] bytes and more are mappings of
+//! their own here. They grow by moving page tables, not bytes, and what is released goes to a thread that unmaps it piece by piece:
+//!
+//! ```text
+//!   realloc ── mremap ──▶ the same pages, elsewhere
+//!   dealloc ── a list through the blocks themselves ──▶ reaper: munmap of PIECE bytes, again and again
+//! ```
+//!
+//! What stands in the list still counts as allocated, and who lacks memory unmaps it himself ([`help`]).
+
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+
+/// Blocks from this length on are mappings of their own: copying less takes some hundred microseconds.
+pub const LARGE: usize = 2 << 20;
+
+/// What is unmapped in one call: some hundred microseconds, during which nobody else can map.
+const PIECE: usize = 2 << 20;
+
+/// With more than this in the list, who releases a block unmaps it himself.
+const WAITING_MAX: i64 = 256 << 20;
+
+/// Of every system that this runs on.
+const PAGE: usize = 4096;
+
+/// A released block, written over its first bytes.
+struct Released {
+    len: usize,
+    next: *mut Released,
+}
+
+struct List(*mut Released);
+
+// SAFETY: the blocks in the list are nobody's but the list's.
+unsafe impl Send for List {}
+
+static LIST: Mutex<List> = Mutex::new(List(ptr::null_mut()));
+/// Bytes in the list.
+static WAITING: AtomicI64 = AtomicI64::new(0);
+static REAPER: OnceLock<Thread> = OnceLock::new();
+
+/// Starts the thread that unmaps what is released. Without it, who releases a block unmaps it.
+pub fn start_reaper() -> io::Result<()> {
+    let reaper = thread::Builder::new().name("reaper".into()).spawn(|| {
+        loop {
+            while unmap_piece() || drop_one() {}
+            thread::park();
+        }
+    })?;
+    // A second one would find nothing to do.
+    let _ = REAPER.set(reaper.thread().clone());
+    Ok(())
+}
+
+/// Less than this is dropped where it is.
+const ASIDE_MIN: u64 = 256 << 10;
+
+/// What the reaper is going to drop.
+static DROPPED: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
+
+/// Drops what takes `bytes` of the session's memory, such as a tree of a million nodes, aside where that is much: to walk over it
+/// would take the thread too long. From then on it is not the session's any more.
+pub fn drop_aside<T: Send + 'static>(value: T, bytes: u64) {
+    if bytes < ASIDE_MIN || REAPER.get().is_none() {
+        return drop(value);
+    }
+    crate::disown(bytes as i64);
+    drop_elsewhere(value);
+}
+
+/// Has the reaper drop what is charged to no session, such as the rows of a table; where there is no reaper, drops it here.
+pub fn drop_elsewhere<T: Send + 'static>(value: T) {
+    let Some(reaper) = REAPER.get() else {
+        return drop(value);
+    };
+    DROPPED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(Box::new(value));
+    reaper.unpark();
+}
+
+fn drop_one() -> bool {
+    let next = DROPPED.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    next.is_some()
+}
+
+/// Bytes that were released and are not unmapped yet.
+pub(crate) fn waiting() -> i64 {
+    WAITING.load(Relaxed)
+}
+
+/// Unmaps all that was released.
+pub(crate) fn help() {
+    while unmap_piece() {}
+}
+
+/// The bytes that a block takes.
+pub(crate) fn mapped_len(size: usize) -> usize {
+    size.saturating_add(PAGE - 1) & !(PAGE - 1)
+}
+
+#[inline]
+pub(crate) fn is_large(layout: Layout) -> bool {
+    layout.size() >= LARGE && layout.align() <= PAGE
+}
+
+fn map(size: usize) -> *mut u8 {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping, wherever the system wants it, touches no other.
+    let mapped = unsafe {
+        mmap_anonymous(
+            ptr::null_mut(),
+            mapped_len(size),
+            ProtFlags::READ | ProtFlags::WRITE,
+            flags,
+        )
+    };
+    mapped.map_or(ptr::null_mut(), |block| block.cast())
+}
+
+/// # Safety
+/// The whole pages of `len` bytes from `block` on are the caller's, and nobody uses them any more.
+unsafe fn unmap(block: *mut u8, len: usize) {
+    // A failure leaves the pages mapped, and there is nothing else to do about it.
+    // SAFETY: the caller's promise.
+    let _ = unsafe { munmap(block.cast(), len) };
+}
+
+/// # Safety
+/// As [`unmap`].
+unsafe fn release(block: *mut u8, len: usize) {
+    let reaper = REAPER
+        .get()
+        .filter(|_| len > PIECE && WAITING.load(Relaxed) < WAITING_MAX);
+    let Some(reaper) = reaper else {
+        // SAFETY: the caller's promise.
+        return unsafe { unmap(block, len) };
+    };
+    let released = block.cast::<Released>();
+    {
+        let mut list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a page has room for it and its alignment, and is nobody's but ours.
+        unsafe { released.write(Released { len, next: list.0 }) };
+        list.0 = released;
+    }
+    WAITING.fetch_add(len as i64, Relaxed);
+    reaper.unpark();
+}
+
+/// Cuts a piece from the end of the list's first block and unmaps it; false when there is none.
+fn unmap_piece() -> bool {
+    let (piece, len) = {
+        let mut list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.0.is_null() {
+            return false;
+        }
+        // SAFETY: what is in the list is a released block, whose first bytes were written by `release`.
+        let first = unsafe { &mut *list.0 };
+        match first.len > PIECE {
+            true => {
+                first.len -= PIECE;
+                // SAFETY: within the block, which was longer than that.
+                (unsafe { list.0.byte_add(first.len) }.cast::<u8>(), PIECE)
+            }
+            false => {
+                let (block, len) = (list.0.cast::<u8>(), first.len);
+                list.0 = first.next;
+                (block, len)
+            }
+        }
+    };
+    // SAFETY: the piece has left the list under the lock, so it is this call's.
+    unsafe { unmap(piece, len) };
+    WAITING.fetch_sub(len as i64, Relaxed);
+    true
+}
+
+/// # Safety
+/// `block` was made by [`map`] for `size` bytes and is the caller's.
+unsafe fn resize(block: *mut u8, size: usize, new_size: usize) -> *mut u8 {
+    let (len, new_len) = (mapped_len(size), mapped_len(new_size));
+    if new_len < len {
+        // SAFETY: the pages behind the new end are used no more.
+        unsafe { release(block.add(new_len), len - new_len) };
+        return block;
+    }
+    if new_len == len {
+        return block;
+    }
+    // SAFETY: the mapping is the caller's, who forgets the old address.
+    let moved = unsafe { mremap(block.cast(), len, new_len, MremapFlags::MAYMOVE) };
+    moved.map_or(ptr::null_mut(), |block| block.cast())
+}
+
+/// Keeps large blocks apart from those of `A`.
+pub struct LargeApart<A>(pub A);
+
+// SAFETY: which of the two allocators a block is from follows from its layout alone, so each gets back what it gave.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for LargeApart<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout) {
+            true => map(layout.size()),
+            // SAFETY: the caller's promise.
+            false => unsafe { self.0.alloc(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout) {
+            true => map(layout.size()),
+            // SAFETY: the caller's promise.
+            false => unsafe { self.0.alloc_zeroed(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match is_large(layout) {
+            // SAFETY: a large block was made by `map`, and the caller uses it no more.
+            true => unsafe { release(block, mapped_len(layout.size())) },
+            // SAFETY: the caller's promise.
+            false => unsafe { self.0.dealloc(block, layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller promises that the new size is one of a layout.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        match (is_large(layout), is_large(new_layout)) {
+            // SAFETY: the caller's promise.
+            (false, false) => unsafe { self.0.realloc(block, layout, new_size) },
+            // SAFETY: as for `dealloc`.
+            (true, true) => unsafe { resize(block, layout.size(), new_size) },
+            // SAFETY: the new block is another one, both have the bytes that are copied, and the old one is the caller's.
+            (_, _) => unsafe {
+                let moved = self.alloc(new_layout);
+                if !moved.is_null() {
+                    ptr::copy_nonoverlapping(block, moved, layout.size().min(new_size));
+                    self.dealloc(block, layout);
+                }
+                moved
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::alloc::System;
+
+    const ALLOCATOR: LargeApart<System> = LargeApart(System);
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, 16).expect("a layout")
+    }
+
+    /// The block's bytes after it was resized, each the low byte of its place.
+    fn resized(from: usize, to: usize) -> Vec<u8> {
+        // SAFETY: the block is used as long as it is, within its size, and freed with the layout of its last size.
+        unsafe {
+            let block = ALLOCATOR.alloc(layout(from));
+            std::slice::from_raw_parts_mut(block, from)
+                .iter_mut()
+                .enumerate()
+                .for_each(|(at, byte)| *byte = at as u8);
+            let block = ALLOCATOR.realloc(block, layout(from), to);
+            let bytes = std::slice::from_raw_parts(block, from.min(to)).to_vec();
+            ALLOCATOR.dealloc(block, layout(to));
+            bytes
+        }
+    }
+
+    #[test]
+    fn a_block_keeps_its_bytes_whatever_its_size_becomes() {
+        let sizes = [100, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE + 17];
+        for from in sizes {
+            for to in sizes {
+                let bytes = resized(from, to);
+                assert_eq!(bytes.len(), from.min(to));
+                assert!(
+                    bytes.iter().enumerate().all(|(at, byte)| *byte == at as u8),
+                    "{from} to {to}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_released_is_unmapped_by_the_reaper_or_who_helps() {
+        start_reaper().expect("a thread");
+        for round in 0..50 {
+            // SAFETY: written within its size, then freed as it was made.
+            unsafe {
+                let block = ALLOCATOR.alloc_zeroed(layout(9 * LARGE));
+                assert_eq!((*block, *block.add(9 * LARGE - 1)), (0, 0));
+                block.write_bytes(1, 9 * LARGE / 8);
+                ALLOCATOR.dealloc(block, layout(9 * LARGE));
+            }
+            if round % 3 == 0 {
+                help();
+            }
+        }
+        // Another thread may have one piece in hand.
+        while waiting() > 0 {
+            help();
+            thread::yield_now();
+        }
+        assert!(LIST.lock().expect("not poisoned").0.is_null());
+    }
+
+    #[test]
+    fn what_is_much_is_dropped_by_the_reaper() {
+        struct TellsWho(std::sync::mpsc::Sender<Option<String>>);
+        impl Drop for TellsWho {
+            fn drop(&mut self) {
+                let _ = self.0.send(thread::current().name().map(str::to_owned));
+            }
+        }
+        start_reaper().expect("a thread");
+        let (sender, who) = std::sync::mpsc::channel();
+        drop_aside(TellsWho(sender.clone()), ASIDE_MIN);
+        assert_eq!(who.recv().expect("dropped").as_deref(), Some("reaper"));
+        drop_aside(TellsWho(sender), ASIDE_MIN - 1);
+        assert_ne!(who.recv().expect("dropped").as_deref(), Some("reaper"));
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_refused() {
+        // SAFETY: nothing is done with the block but to see that there is none.
+        assert!(unsafe { ALLOCATOR.alloc(layout(1 << 60)) }.is_null());
+    }
+}

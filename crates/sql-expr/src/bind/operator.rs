@@ -1,0 +1,612 @@
+//! Operators: logic, comparison, arithmetic, bits, CASE, COLLATE.
+
+use parser::ast;
+use parser::ast::{BinaryOp, UnaryOp};
+use types::decimal::Decimal;
+use types::error::{ErrorKind, SqlError};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+
+use super::{Binder, collation_by_name, scalar, type_of_value};
+use crate::arithmetic::{self, ArithmeticOp, BitOp};
+use crate::collation::{self, Coercibility};
+use crate::compare::{self, CompareOp, Comparison};
+use crate::functions::Inference;
+use crate::{
+    Arithmetic, Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, Subquery, SubqueryExpr,
+    SubqueryKind, When, convert,
+};
+
+impl Binder<'_> {
+    /// AND and OR; what is decided by its constants is decided here.
+    pub(super) fn junction(&mut self, trees: &[ast::Expr], kind: fn(Vec<Expr>) -> ExprKind) -> SqlResult<Expr> {
+        let operands = self.bind_all(trees)?;
+        let nullable = operands.iter().any(|operand| operand.ty.nullable);
+        Ok(Expr::boolean(kind(operands), nullable))
+    }
+
+    pub(super) fn unary(&mut self, unary: &ast::Unary) -> SqlResult<Expr> {
+        if let (UnaryOp::Minus, ast::Expr::Literal(ast::Literal::Int(number))) = (unary.op, &unary.operand) {
+            return Ok(negative_integer(*number));
+        }
+        let mut operand = &unary.operand;
+        // NOT NOT NOT is NOT: a run of them takes no more stack than that.
+        while let (UnaryOp::Not, ast::Expr::Unary(second)) = (unary.op, operand)
+            && let (UnaryOp::Not, ast::Expr::Unary(third)) = (second.op, &second.operand)
+            && third.op == UnaryOp::Not
+        {
+            operand = &third.operand;
+        }
+        let operand = self.bind(operand)?;
+        match unary.op {
+            UnaryOp::Not => {
+                let nullable = operand.ty.nullable;
+                Ok(Expr::boolean(ExprKind::Not(Box::new(operand)), nullable))
+            }
+            UnaryOp::Plus => Ok(operand),
+            UnaryOp::Minus => {
+                let operand = convert::hex_as_number(operand);
+                if let Some(Value::Int(i64::MIN)) = operand.as_literal() {
+                    return Ok(super::literal::decimal_literal(-Decimal::from(i64::MIN)));
+                }
+                let (domain, ty) = arithmetic::infer_negation(&operand.ty);
+                let kind = ExprKind::Negate {
+                    domain,
+                    operand: Box::new(operand),
+                };
+                Ok(Expr {
+                    kind,
+                    ty,
+                    coercibility: Coercibility::Numeric,
+                })
+            }
+            UnaryOp::BitNot => {
+                let operand = if is_binary_string(&operand) {
+                    operand
+                } else {
+                    convert::hex_as_number(operand)
+                };
+                let ty = bit_type(&operand, None);
+                Ok(Expr {
+                    kind: ExprKind::BitNot(Box::new(operand)),
+                    ty,
+                    coercibility: Coercibility::Numeric,
+                })
+            }
+            UnaryOp::Binary => self.native_bound("BINARY", vec![operand]),
+        }
+    }
+
+    pub(super) fn binary(&mut self, binary: &ast::Binary) -> SqlResult<Expr> {
+        let arithmetic = |op| Some(op);
+        let op = match binary.op {
+            BinaryOp::Add => arithmetic(ArithmeticOp::Add),
+            BinaryOp::Sub => arithmetic(ArithmeticOp::Sub),
+            BinaryOp::Mul => arithmetic(ArithmeticOp::Mul),
+            BinaryOp::Div => arithmetic(ArithmeticOp::Div),
+            BinaryOp::IntDiv => arithmetic(ArithmeticOp::IntDiv),
+            BinaryOp::Mod => arithmetic(ArithmeticOp::Mod),
+            _ => None,
+        };
+        if let Some(op) = op {
+            let (left, right) = (self.bind(&binary.left)?, self.bind(&binary.right)?);
+            return Ok(self.arithmetic(op, left, right));
+        }
+        if let Some(op) = CompareOp::of(binary.op) {
+            let (left, right) = (self.bind_any(&binary.left)?, self.bind_any(&binary.right)?);
+            return self.comparison(op, left, right);
+        }
+        let (left, right) = (self.bind(&binary.left)?, self.bind(&binary.right)?);
+        let nullable = left.ty.nullable || right.ty.nullable;
+        let bits = |op, left, right| Ok(bitwise(op, left, right));
+        match binary.op {
+            BinaryOp::Xor => Ok(Expr::boolean(ExprKind::Xor(Box::new([left, right])), nullable)),
+            BinaryOp::BitOr => bits(BitOp::Or, left, right),
+            BinaryOp::BitAnd => bits(BitOp::And, left, right),
+            BinaryOp::BitXor => bits(BitOp::Xor, left, right),
+            BinaryOp::ShiftLeft => bits(BitOp::ShiftLeft, left, right),
+            BinaryOp::ShiftRight => bits(BitOp::ShiftRight, left, right),
+            BinaryOp::SoundsLike => {
+                let (left, right) = (
+                    self.native_bound("SOUNDEX", vec![left])?,
+                    self.native_bound("SOUNDEX", vec![right])?,
+                );
+                self.comparison(CompareOp::Eq, left, right)
+            }
+            _ => Err(SqlError::internal(
+                "an operator that is neither arithmetic, comparison, bits nor logic",
+            )),
+        }
+    }
+
+    /// `left op right` over numbers.
+    pub fn arithmetic(&self, op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
+        let (left, right) = (convert::hex_as_number(left), convert::hex_as_number(right));
+        let settings = self.ctx.settings;
+        let (domain, ty) = arithmetic::infer(
+            op,
+            &left.ty,
+            &right.ty,
+            settings.div_precision_increment,
+            settings.sql_mode,
+        );
+        let kind = ExprKind::Arithmetic(Box::new(Arithmetic {
+            op,
+            domain,
+            left,
+            right,
+        }));
+        Expr {
+            kind,
+            ty,
+            coercibility: Coercibility::Numeric,
+        }
+    }
+
+    /// `left op right` as a condition.
+    pub fn comparison(&self, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+        let (how, left, right) = self.unify(left, right, op.symbol())?;
+        let nullable = op != CompareOp::NullSafeEq && (nullable(&left) || nullable(&right));
+        Ok(Expr::boolean(
+            ExprKind::Compare(Box::new(Compare { op, how, left, right })),
+            nullable,
+        ))
+    }
+
+    fn unify(&self, left: Expr, right: Expr, operation: &str) -> SqlResult<(Comparison, Expr, Expr)> {
+        compare::unify(left, right, operation, self.connection(), &self.ctx)
+    }
+
+    pub(super) fn is(&mut self, is: &ast::Is) -> SqlResult<Expr> {
+        let operand = self.bind(&is.operand)?;
+        let kind = ExprKind::Is {
+            operand: Box::new(operand),
+            test: is.test,
+            negated: is.negated,
+        };
+        Ok(Expr::boolean(kind, false))
+    }
+
+    pub(super) fn between(&mut self, between: &ast::Between) -> SqlResult<Expr> {
+        let operand = self.bind(&between.operand)?;
+        let (low, high) = (self.bind(&between.low)?, self.bind(&between.high)?);
+        // Where one bound is a date, text on either place is read as one.
+        let among = |is_such: fn(&SqlType) -> bool| [&operand, &low, &high].iter().any(|expr| is_such(&expr.ty));
+        let temporal = among(is_dated);
+        // A date, a text and a number meet as doubles.
+        if temporal && among(|ty| ty.kind.is_text()) && among(|ty| ty.kind.is_numeric()) {
+            let nullable = among(|ty| ty.nullable);
+            let kind = ExprKind::Between(Box::new(Between {
+                operand,
+                low,
+                high,
+                low_how: Comparison::Double,
+                high_how: Comparison::Double,
+                negated: between.negated,
+            }));
+            return Ok(Expr::boolean(kind, nullable));
+        }
+        let operand_as_date = temporal && !is_dated(&operand.ty) && operand.as_literal().is_some();
+        let operand = if operand_as_date {
+            let model = if is_dated(&low.ty) { low.clone() } else { high.clone() };
+            self.unify(operand, model, "between")?.1
+        } else {
+            operand
+        };
+        let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
+        let all = [&operand, &low, &high];
+        if let Some(collation) = self.shared_collation(&all, "between")? {
+            let how = Comparison::of_text(collation);
+            let kind = ExprKind::Between(Box::new(Between {
+                operand,
+                low,
+                high,
+                low_how: how.clone(),
+                high_how: how,
+                negated: between.negated,
+            }));
+            return Ok(Expr::boolean(kind, nullable));
+        }
+        let (low_how, operand, low) = self.unify(operand, low, "between")?;
+        let (high_how, operand, high) = self.unify(operand, high, "between")?;
+        let negated = between.negated;
+        let kind = ExprKind::Between(Box::new(Between {
+            operand,
+            low,
+            high,
+            low_how,
+            high_how,
+            negated,
+        }));
+        Ok(Expr::boolean(kind, nullable))
+    }
+
+    pub(super) fn in_list(&mut self, list: &ast::InList) -> SqlResult<Expr> {
+        let operand = self.bind_any(&list.operand)?;
+        let items = list
+            .list
+            .iter()
+            .map(|item| self.bind_any(item))
+            .collect::<SqlResult<Vec<_>>>()?;
+        self.in_items(operand, items, list.negated)
+    }
+
+    /// The collation under which texts are compared of which there are several; `None` where one of them is no text.
+    fn shared_collation(&self, operands: &[&Expr], operation: &str) -> SqlResult<Option<CollationId>> {
+        let is_text = |expr: &Expr| expr.ty.kind.is_text() || expr.ty.kind.is_binary();
+        let is_choice = |expr: &Expr| matches!(expr.ty.kind, TypeKind::Enum | TypeKind::Set);
+        let fits = |expr: &&Expr| expr.width() == 1 && (is_text(expr) || is_choice(expr));
+        if operands.len() < 3 || !operands.iter().all(fits) {
+            return Ok(None);
+        }
+        let mixed = collation::aggregate(operands.iter().copied(), self.connection(), operation, true)?;
+        Ok(operands.iter().all(|expr| is_text(expr)).then_some(mixed.collation))
+    }
+
+    /// `operand [NOT] IN (items)`
+    pub fn in_items(&self, operand: Expr, items: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+        let nullable = nullable(&operand) || items.iter().any(nullable);
+        let mut operand = operand;
+        let mut unified = Vec::with_capacity(items.len());
+        let all: Vec<&Expr> = std::iter::once(&operand).chain(&items).collect();
+        // With one item it is `=`.
+        let operation = if items.len() == 1 { "=" } else { " IN " };
+        let shared = self.shared_collation(&all, operation)?;
+        for item in items {
+            if let Some(collation) = shared {
+                unified.push((Comparison::of_text(collation), item));
+                continue;
+            }
+            let (how, left, item) = self.unify(operand.clone(), item, operation)?;
+            // A hex literal before IN becomes a number for numbers only; keep it as it is otherwise.
+            if matches!(operand.kind, ExprKind::HexLiteral(_)) {
+                operand = left;
+            }
+            unified.push((how, item));
+        }
+        let list = self.sorted_items(&unified).unwrap_or(InItems::Each(unified));
+        let nullable = nullable || matches!(list, InItems::Sorted { has_null: true, .. });
+        Ok(Expr::boolean(
+            ExprKind::In(Box::new(In { operand, list, negated })),
+            nullable,
+        ))
+    }
+
+    /// The items in order, when they are constants and compare alike.
+    fn sorted_items(&self, items: &[(Comparison, Expr)]) -> Option<InItems> {
+        let how = items
+            .iter()
+            .find(|(_, item)| !item.is_null_literal())
+            .map(|(how, _)| how.clone())?;
+        if matches!(how, Comparison::Row(_)) {
+            return None;
+        }
+        let mut values = Vec::with_capacity(items.len());
+        let mut has_null = false;
+        for (item_how, item) in items {
+            let value = item.as_literal()?;
+            if value.is_null() {
+                has_null = true;
+            } else if *item_how == how {
+                values.push(value.clone());
+            } else {
+                return None;
+            }
+        }
+        // Bad text among numbers warns at every comparison, as MySQL's does: leave it to the evaluation.
+        let reads_cleanly = |value: &Value| match how {
+            Comparison::Text(_) | Comparison::Bytes => true,
+            _ => !matches!(value, Value::Str(_) | Value::Bytes(_)),
+        };
+        if !values.iter().all(reads_cleanly) {
+            return None;
+        }
+        let mut failed = false;
+        values.sort_by(|a, b| match how.compare(a, b, &self.ctx) {
+            Ok(order) => order.unwrap_or(std::cmp::Ordering::Equal),
+            Err(_) => {
+                failed = true;
+                std::cmp::Ordering::Equal
+            }
+        });
+        (!failed).then_some(InItems::Sorted { how, values, has_null })
+    }
+
+    pub(super) fn in_subquery(&mut self, tree: &ast::InSubquery) -> SqlResult<Expr> {
+        let operand = self.bind_any(&tree.operand)?;
+        let query = self.scope.subquery(&tree.query)?;
+        let (operand, how) = self.subquery_columns(operand, &*query, "in")?;
+        let nullable = nullable(&operand) || query.columns().iter().any(|column| column.nullable);
+        let ty = SqlType {
+            nullable,
+            ..SqlType::boolean()
+        };
+        let kind = SubqueryKind::In {
+            operand,
+            how,
+            negated: tree.negated,
+        };
+        Ok(Expr::subquery(SubqueryExpr { query, kind }, ty, Coercibility::Numeric))
+    }
+
+    /// How an operand compares with a subquery's columns; 1241 when their numbers differ.
+    fn subquery_columns(
+        &self,
+        operand: Expr,
+        query: &dyn Subquery,
+        operation: &str,
+    ) -> SqlResult<(Expr, Vec<Comparison>)> {
+        let columns = query.columns();
+        let width = operand.width();
+        if width != columns.len() {
+            return Err(SqlError::new(ErrorKind::OperandColumns, &[&width]));
+        }
+        let mut stand_ins = columns.iter().enumerate().map(|(slot, ty)| Expr {
+            coercibility: query.coercibility(slot),
+            ..Expr::column(slot, "", ty.clone())
+        });
+        match operand.kind {
+            ExprKind::Row(parts) => {
+                let mut hows = Vec::with_capacity(width);
+                let mut operands = Vec::with_capacity(width);
+                for (part, stand_in) in parts.into_iter().zip(stand_ins) {
+                    let (how, part, _) = self.unify(part, stand_in, operation)?;
+                    hows.push(how);
+                    operands.push(part);
+                }
+                Ok((Expr::row(operands), hows))
+            }
+            _ => {
+                let stand_in = stand_ins.next().unwrap_or_else(Expr::null);
+                let (how, operand, _) = self.unify(operand, stand_in, operation)?;
+                Ok((operand, vec![how]))
+            }
+        }
+    }
+
+    pub(super) fn quantified(&mut self, tree: &ast::Quantified) -> SqlResult<Expr> {
+        let operand = self.bind_any(&tree.left)?;
+        let operand = scalar(operand)?;
+        let query = self.scope.subquery(&tree.query)?;
+        let op = CompareOp::of(tree.op).ok_or_else(|| SqlError::internal("ALL and ANY follow a comparison"))?;
+        let (operand, mut hows) = self.subquery_columns(operand, &*query, op.symbol())?;
+        let how = hows
+            .pop()
+            .ok_or_else(|| SqlError::internal("a subquery has a column"))?;
+        let kind = SubqueryKind::Quantified {
+            operand,
+            op,
+            how,
+            quantifier: tree.quantifier,
+        };
+        Ok(Expr::subquery(
+            SubqueryExpr { query, kind },
+            SqlType::boolean(),
+            Coercibility::Numeric,
+        ))
+    }
+
+    pub(super) fn like(&mut self, like: &ast::Like) -> SqlResult<Expr> {
+        let (operand, pattern) = (self.bind(&like.operand)?, self.bind(&like.pattern)?);
+        let escape = match &like.escape {
+            None => Some('\\').filter(|_| {
+                !self
+                    .ctx
+                    .settings
+                    .sql_mode
+                    .has(crate::sql_mode::SqlMode::NO_BACKSLASH_ESCAPES)
+            }),
+            Some(tree) => self.escape(tree)?,
+        };
+        let mixed = collation::aggregate([&operand, &pattern], self.connection(), "like", true)?;
+        let nullable = operand.ty.nullable || pattern.ty.nullable;
+        let kind = Like {
+            operand,
+            pattern,
+            escape,
+            collation: mixed.collation,
+            negated: like.negated,
+        };
+        Ok(Expr::boolean(ExprKind::Like(Box::new(kind)), nullable))
+    }
+
+    /// The character after ESCAPE: a constant of at most one; 1210 otherwise. NULL is the default, `''` is none.
+    fn escape(&mut self, tree: &ast::Expr) -> SqlResult<Option<char>> {
+        let wrong = || SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"]);
+        let bound = self.bind(tree)?;
+        let value = match bound.as_literal() {
+            Some(value) => value.clone(),
+            None if bound.is_constant() => bound.eval(&[], &self.ctx)?,
+            None => return Err(wrong()),
+        };
+        if value.is_null() {
+            return Ok(Some('\\'));
+        }
+        let text = convert::to_text(&value).into_owned();
+        let mut chars = text.chars();
+        let escape = chars.next();
+        if chars.next().is_some() {
+            Err(wrong())
+        } else {
+            Ok(escape)
+        }
+    }
+
+    pub(super) fn regexp(&mut self, regexp: &ast::Regexp) -> SqlResult<Expr> {
+        let call = self.native("REGEXP_LIKE", &[&regexp.operand, &regexp.pattern])?;
+        if !regexp.negated {
+            return Ok(call);
+        }
+        let nullable = call.ty.nullable;
+        let call = self.fold(call);
+        Ok(Expr::boolean(ExprKind::Not(Box::new(call)), nullable))
+    }
+
+    pub(super) fn case(&mut self, case: &ast::Case) -> SqlResult<Expr> {
+        let mut operand = case.operand.as_ref().map(|tree| self.bind(tree)).transpose()?;
+        let mut whens = Vec::with_capacity(case.whens.len());
+        for (condition, result) in &case.whens {
+            let condition = self.bind(condition)?;
+            let (how, condition) = match &mut operand {
+                None => (None, condition),
+                // Other than `=`, CASE compares JSON with strings as texts, with numbers as numbers.
+                Some(operand) if operand.ty.kind == TypeKind::Json && condition.ty.kind.is_text() => {
+                    (Some(Comparison::Text(CollationId::UTF8MB4_BIN)), condition)
+                }
+                Some(operand) if operand.ty.kind == TypeKind::Json && condition.ty.kind.is_numeric() => {
+                    (Some(Comparison::Double), condition)
+                }
+                Some(operand) => {
+                    let (how, left, condition) = self.unify(operand.clone(), condition, "case")?;
+                    if matches!(operand.kind, ExprKind::HexLiteral(_)) {
+                        *operand = left;
+                    }
+                    (Some(how), condition)
+                }
+            };
+            whens.push(When {
+                how,
+                condition,
+                result: self.bind(result)?,
+            });
+        }
+        let otherwise = case.otherwise.as_ref().map(|tree| self.bind(tree)).transpose()?;
+        let mut results: Vec<Expr> = whens.iter().map(|when| when.result.clone()).collect();
+        results.extend(otherwise.clone());
+        let (ty, coercibility) = {
+            let mut inference = Inference {
+                name: "case",
+                args: &mut results,
+                ctx: &self.ctx,
+                coercibility: None,
+            };
+            let ty = inference.common_type(0)?;
+            (ty, inference.coercibility)
+        };
+        let nullable = otherwise.is_none() || results.iter().any(|result| result.ty.nullable);
+        let coercibility = coercibility.unwrap_or_else(|| Coercibility::of_result(&ty));
+        let kind = ExprKind::Case(Box::new(Case {
+            operand,
+            whens,
+            otherwise,
+        }));
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility,
+        })
+    }
+
+    pub(super) fn collate(&mut self, collate: &ast::Collate) -> SqlResult<Expr> {
+        let operand = self.bind(&collate.operand)?;
+        let collation = collation_by_name(&collate.collation)?;
+        self.with_collation(operand, collation)
+    }
+
+    /// `operand COLLATE collation`. 1253 when the collation is of another character set.
+    fn with_collation(&self, operand: Expr, collation: CollationId) -> SqlResult<Expr> {
+        let stringlike = collation::is_stringlike(&operand.ty);
+        let charset = match operand.ty.kind {
+            TypeKind::Json => types::CharsetId::UTF8MB4,
+            TypeKind::Null => types::CharsetId::BINARY,
+            _ if stringlike => operand.ty.charset(),
+            _ => self.connection().charset(),
+        };
+        if collation.charset() != charset {
+            let mismatch = ErrorKind::CollationCharsetMismatch;
+            return Err(SqlError::new(mismatch, &[&collation.name(), &charset.name()]));
+        }
+        let ty = if operand.ty.kind.is_text() || operand.ty.kind.is_binary() {
+            SqlType {
+                collation,
+                ..operand.ty.clone()
+            }
+        } else {
+            let chars = crate::functions::printed_chars(&operand.ty);
+            SqlType {
+                nullable: operand.ty.nullable,
+                ..crate::functions::string_type(chars, collation)
+            }
+        };
+        Ok(Expr {
+            kind: ExprKind::Collate(Box::new(operand)),
+            ty,
+            coercibility: Coercibility::Explicit,
+        })
+    }
+}
+
+fn nullable(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Row(columns) => columns.iter().any(nullable),
+        _ => expr.ty.nullable,
+    }
+}
+
+fn is_dated(ty: &SqlType) -> bool {
+    matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
+}
+
+/// `-n` of an integer literal: the one way to write the smallest BIGINT.
+fn negative_integer(number: u64) -> Expr {
+    let value = match number {
+        n if n <= 1 << 63 => Value::Int((n as i64).wrapping_neg()),
+        n => return super::literal::decimal_literal(-Decimal::from(n)),
+    };
+    let ty = type_of_value(&value, CollationId::BINARY);
+    let digits = number.checked_ilog10().unwrap_or(0) + 1;
+    Expr::literal(
+        value,
+        SqlType {
+            length: digits + 1,
+            ..ty
+        },
+    )
+}
+
+fn is_binary_string(expr: &Expr) -> bool {
+    expr.ty.kind.is_binary() && !matches!(expr.kind, ExprKind::HexLiteral(_))
+}
+
+/// The type of a bit operation: BIGINT UNSIGNED, or a binary string where the operands are (MySQL 8.0).
+fn bit_type(left: &Expr, right: Option<&Expr>) -> SqlType {
+    let nullable = left.ty.nullable || right.is_some_and(|right| right.ty.nullable);
+    let ty = if left.ty.kind.is_binary() {
+        crate::functions::string_type(u64::from(left.ty.length), CollationId::BINARY)
+    } else {
+        SqlType {
+            length: 21,
+            ..SqlType::bigint_unsigned()
+        }
+    };
+    SqlType { nullable, ..ty }
+}
+
+fn bitwise(op: BitOp, left: Expr, right: Expr) -> Expr {
+    let shift = matches!(op, BitOp::ShiftLeft | BitOp::ShiftRight);
+    // Byte strings work bytewise when one of them is more than a hex literal.
+    let bytes = if shift {
+        is_binary_string(&left)
+    } else {
+        left.ty.kind.is_binary() && right.ty.kind.is_binary() && (is_binary_string(&left) || is_binary_string(&right))
+    };
+    let (left, right) = match (bytes, shift) {
+        (true, false) => (left, right),
+        (true, true) => (left, convert::hex_as_number(right)),
+        (false, _) => (convert::hex_as_number(left), convert::hex_as_number(right)),
+    };
+    let ty = if bytes {
+        bit_type(&left, Some(&right))
+    } else {
+        let nullable = left.ty.nullable || right.ty.nullable;
+        SqlType {
+            length: 21,
+            nullable,
+            ..SqlType::bigint_unsigned()
+        }
+    };
+    Expr {
+        kind: ExprKind::Bitwise(Box::new(Bitwise { op, left, right })),
+        ty,
+        coercibility: Coercibility::Numeric,
+    }
+}

@@ -1,0 +1,208 @@
+//! Functions with a syntax of their own, turned into calls of the table.
+
+use parser::ast;
+use parser::ast::{DateOp, IntervalUnit, JsonOnResponse, TemporalKind, TrimSide, WeightStringAs};
+use types::error::SqlError;
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind};
+
+use super::target::{cast_type, charset_by_name};
+use super::{Binder, literal};
+use crate::collation::Coercibility;
+use crate::functions::{printed_chars, string_type};
+use crate::{Cast, Expr, ExprKind, convert};
+
+impl Binder<'_> {
+    pub(super) fn cast(&mut self, cast: &ast::Cast) -> SqlResult<Expr> {
+        if cast.array {
+            return Err(SqlError::not_supported("CAST AS .. ARRAY"));
+        }
+        if cast.at_time_zone.is_some() {
+            return Err(SqlError::not_supported("AT TIME ZONE"));
+        }
+        let operand = self.bind(&cast.operand)?;
+        let shown = || operand.to_string();
+        let ty = cast_type(&cast.target, self.connection(), &shown)?;
+        let length = cast.target.length.and_then(|length| u32::try_from(length).ok());
+        self.cast_to(operand, ty, length)
+    }
+
+    /// `CAST(operand AS ty)`; `length` cuts text.
+    pub fn cast_to(&self, operand: Expr, ty: SqlType, length: Option<u32>) -> SqlResult<Expr> {
+        let is_string = ty.kind.is_text() || ty.kind.is_binary();
+        let number = !is_string && ty.kind != TypeKind::Json;
+        let operand = if number {
+            convert::hex_as_number(operand)
+        } else {
+            operand
+        };
+        let ty = match length {
+            None if is_string => string_type(printed_chars(&operand.ty), ty.collation),
+            _ => ty,
+        };
+        // Text that is no date becomes NULL.
+        let nullable = operand.ty.nullable
+            || (ty.kind.is_temporal() && !operand.ty.kind.is_temporal())
+            || matches!(ty.kind, TypeKind::Year | TypeKind::Json);
+        let coercibility = match operand.coercibility {
+            Coercibility::Ignorable => Coercibility::Ignorable,
+            _ => Coercibility::of_column(&ty),
+        };
+        let length = length.filter(|_| is_string);
+        let kind = ExprKind::Cast(Box::new(Cast { operand, length }));
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility,
+        })
+    }
+
+    pub(super) fn convert_using(&mut self, tree: &ast::ConvertUsing) -> SqlResult<Expr> {
+        let operand = self.bind(&tree.operand)?;
+        let charset = charset_by_name(&tree.charset)?;
+        let connection = self.connection();
+        let collation = if connection.charset() == charset {
+            connection
+        } else {
+            charset.default_collation()
+        };
+        let ty = string_type(printed_chars(&operand.ty), collation);
+        let nullable = operand.ty.nullable;
+        let kind = ExprKind::Cast(Box::new(Cast { operand, length: None }));
+        Ok(Expr {
+            kind,
+            ty: SqlType { nullable, ..ty },
+            coercibility: Coercibility::Implicit,
+        })
+    }
+
+    pub(super) fn date_arith(&mut self, tree: &ast::DateArith) -> SqlResult<Expr> {
+        let name = match tree.op {
+            DateOp::Add => "DATE_ADD",
+            DateOp::Sub => "DATE_SUB",
+        };
+        let (date, amount) = (self.bind(&tree.date)?, self.bind(&tree.amount)?);
+        self.native_bound(name, vec![date, amount, unit(tree.unit)])
+    }
+
+    pub(super) fn extract(&mut self, tree: &ast::Extract) -> SqlResult<Expr> {
+        let operand = self.bind(&tree.operand)?;
+        self.native_bound("EXTRACT", vec![unit(tree.unit), operand])
+    }
+
+    pub(super) fn timestamp_diff(&mut self, tree: &ast::TimestampDiff) -> SqlResult<Expr> {
+        let (from, to) = (self.bind(&tree.from)?, self.bind(&tree.to)?);
+        self.native_bound("TIMESTAMPDIFF", vec![unit(tree.unit), from, to])
+    }
+
+    pub(super) fn get_format(&mut self, tree: &ast::GetFormat) -> SqlResult<Expr> {
+        let kind = match tree.kind {
+            TemporalKind::Date => "DATE",
+            TemporalKind::Time => "TIME",
+            TemporalKind::DateTime => "DATETIME",
+        };
+        let region = self.bind(&tree.region)?;
+        self.native_bound("GET_FORMAT", vec![word(kind), region])
+    }
+
+    pub(super) fn trim(&mut self, tree: &ast::Trim) -> SqlResult<Expr> {
+        let name = match tree.side {
+            TrimSide::Both => "TRIM",
+            TrimSide::Leading => "LTRIM",
+            TrimSide::Trailing => "RTRIM",
+        };
+        let mut args = vec![self.bind(&tree.operand)?];
+        if let Some(remove) = &tree.remove {
+            args.push(self.bind(remove)?);
+        }
+        self.native_bound(name, args)
+    }
+
+    pub(super) fn char_function(&mut self, tree: &ast::CharFn) -> SqlResult<Expr> {
+        let charset = match &tree.charset {
+            Some(name) => charset_by_name(name)?,
+            None => CharsetId::BINARY,
+        };
+        let mut args = vec![word(charset.name())];
+        args.extend(self.bind_all(&tree.args)?);
+        self.native_bound("CHAR", args)
+    }
+
+    pub(super) fn weight_string(&mut self, tree: &ast::WeightString) -> SqlResult<Expr> {
+        let operand = self.bind(&tree.operand)?;
+        let operand = match tree.cast {
+            None => operand,
+            Some(WeightStringAs::Char(chars)) => {
+                let ty = string_type(u64::from(chars), self.connection());
+                self.cast_to(operand, ty, Some(chars))?
+            }
+            Some(WeightStringAs::Binary(bytes)) => {
+                let ty = string_type(u64::from(bytes), CollationId::BINARY);
+                self.cast_to(operand, ty, Some(bytes))?
+            }
+        };
+        self.native_bound("WEIGHT_STRING", vec![operand])
+    }
+
+    /// `JSON_VALUE` becomes a call with the responses as words and defaults; the RETURNING type is the call's.
+    pub(super) fn json_value(&mut self, tree: &ast::JsonValue) -> SqlResult<Expr> {
+        let (document, path) = (self.bind(&tree.document)?, self.bind(&tree.path)?);
+        let mut args = vec![document, path];
+        for response in [&tree.on_empty, &tree.on_error] {
+            let (name, default) = match response {
+                None | Some(JsonOnResponse::Null) => ("NULL", Expr::null()),
+                Some(JsonOnResponse::Error) => ("ERROR", Expr::null()),
+                Some(JsonOnResponse::Default(tree)) => ("DEFAULT", self.bind(tree)?),
+            };
+            args.push(word(name));
+            args.push(default);
+        }
+        let scalar = tree
+            .returning
+            .as_ref()
+            .is_some_and(|target| !matches!(target.name, ast::TypeName::Char | ast::TypeName::Json));
+        args.push(word(if scalar { "SCALAR" } else { "ANY" }));
+        let call = self.native_bound("JSON_VALUE", args)?;
+        match &tree.returning {
+            None => Ok(call),
+            Some(target) => {
+                let shown = || call.to_string();
+                let ty = cast_type(target, self.connection(), &shown)?;
+                let length = target.length.and_then(|length| u32::try_from(length).ok());
+                self.cast_to(call.clone(), ty, length)
+            }
+        }
+    }
+}
+
+/// A keyword as an argument.
+fn word(text: &str) -> Expr {
+    literal::text_literal(text, CollationId::UTF8MB4_0900_AI_CI)
+}
+
+/// A unit as an argument: its keyword.
+fn unit(unit: IntervalUnit) -> Expr {
+    use types::time::IntervalUnit as Unit;
+    let unit = match unit {
+        IntervalUnit::Microsecond => Unit::Microsecond,
+        IntervalUnit::Second => Unit::Second,
+        IntervalUnit::Minute => Unit::Minute,
+        IntervalUnit::Hour => Unit::Hour,
+        IntervalUnit::Day => Unit::Day,
+        IntervalUnit::Week => Unit::Week,
+        IntervalUnit::Month => Unit::Month,
+        IntervalUnit::Quarter => Unit::Quarter,
+        IntervalUnit::Year => Unit::Year,
+        IntervalUnit::SecondMicrosecond => Unit::SecondMicrosecond,
+        IntervalUnit::MinuteMicrosecond => Unit::MinuteMicrosecond,
+        IntervalUnit::MinuteSecond => Unit::MinuteSecond,
+        IntervalUnit::HourMicrosecond => Unit::HourMicrosecond,
+        IntervalUnit::HourSecond => Unit::HourSecond,
+        IntervalUnit::HourMinute => Unit::HourMinute,
+        IntervalUnit::DayMicrosecond => Unit::DayMicrosecond,
+        IntervalUnit::DaySecond => Unit::DaySecond,
+        IntervalUnit::DayMinute => Unit::DayMinute,
+        IntervalUnit::DayHour => Unit::DayHour,
+        IntervalUnit::YearMonth => Unit::YearMonth,
+    };
+    word(unit.name())
+}

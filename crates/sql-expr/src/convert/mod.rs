@@ -1,0 +1,234 @@
+//! A value in another context: as a number, as text, as a date. What MySQL does when an operand has not the type that an
+//! operator wants; bad text warns (1292) and gives the nearest value.
+//!
+//! Values here are not NULL: callers look first.
+
+mod explicit;
+mod temporal;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use types::decimal::Decimal;
+use types::error::{ErrorKind, SqlError};
+use types::json::Json;
+use types::value::{lossy, utf8_string};
+use types::{CharsetId, SqlResult, SqlType, Value, cast};
+
+use super::context::EvalContext;
+use super::{Expr, ExprKind};
+
+pub use explicit::{cast, real_parts, to_common};
+pub use temporal::{
+    date_literal, incorrect_datetime, number_as_datetime, number_as_time, parse_datetime_quietly, parse_time_quietly,
+    time_literal, timestamp_literal, to_date, to_datetime, to_time,
+};
+
+/// Longest piece of a bad value that a message shows.
+const SHOWN: usize = 128;
+
+/// 1292 `Truncated incorrect <kind> value: '<text>'`.
+pub fn truncated(kind: &str, text: &[u8]) -> SqlError {
+    let shown = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned();
+    SqlError::new(ErrorKind::TruncatedWrongValue, &[&kind, &shown])
+}
+
+/// The truth of a value: whether it is a number other than zero.
+pub fn to_bool(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<bool> {
+    match value {
+        Value::Int(number) => Ok(*number != 0),
+        other => ctx.gather(|warnings| cast::to_bool(other.as_ref(), warnings).unwrap_or(false)),
+    }
+}
+
+/// As an exact whole number; fractions round half away from zero, text is read up to its first other character.
+#[inline]
+pub fn to_i128(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<i128> {
+    match value {
+        Value::Int(number) => Ok(i128::from(*number)),
+        Value::UInt(number) => Ok(i128::from(*number)),
+        other => ctx.gather(|warnings| cast::to_integer(other.as_ref(), warnings).as_i128()),
+    }
+}
+
+/// As a signed 64-bit number: what functions take for counts and positions. Beyond the limits it is the nearest one.
+pub fn to_i64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<i64> {
+    if let Value::Int(number) = value {
+        return Ok(*number);
+    }
+    let wide = to_i128(value, ctx)?;
+    Ok(wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
+/// As 64 bits: negative numbers in two's complement.
+pub fn to_bits(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<u64> {
+    let wide = to_i128(value, ctx)?;
+    // A decimal is cut to a BIGINT, whatever it is cut to elsewhere.
+    if let Value::Decimal(number) = value
+        && wide > i128::from(i64::MAX)
+    {
+        if wide < i128::from(u64::MAX) {
+            ctx.warn(truncated("DECIMAL", number.to_string().as_bytes()))?;
+        }
+        return Ok(i64::MAX as u64);
+    }
+    Ok(if wide < 0 {
+        wide.max(i128::from(i64::MIN)) as i64 as u64
+    } else {
+        wide.min(i128::from(u64::MAX)) as u64
+    })
+}
+
+#[inline]
+pub fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<f64> {
+    match value {
+        Value::Double(number) => Ok(*number),
+        Value::Int(number) => Ok(*number as f64),
+        other => ctx.gather(|warnings| cast::to_f64(other.as_ref(), warnings)),
+    }
+}
+
+#[inline]
+pub fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
+    match value {
+        Value::Decimal(number) => Ok(*number),
+        Value::Int(number) => Ok(Decimal::from(*number)),
+        other => ctx.gather(|warnings| cast::to_decimal(other.as_ref(), warnings)),
+    }
+}
+
+/// The value of `expr` where a decimal is wanted. Text is read up to its first other character, and MySQL warns by where it comes
+/// from: 1292 for the rest of a literal or column, 1366 where there is no digit at all, except in a literal.
+pub fn as_operand_of_decimal(expr: &Expr, value: Value, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    if !matches!(value, Value::Str(_) | Value::Bytes(_)) || expr.as_literal().is_some() {
+        return Ok(value);
+    }
+    let parsed = Decimal::parse_prefix(&value.as_ref().text_bytes());
+    if parsed.consumed == 0 {
+        let args: [&dyn std::fmt::Display; 4] = [&"DECIMAL", &"0", &"", &"-1"];
+        ctx.warn(SqlError::new(ErrorKind::TruncatedWrongValueForField, &args))?;
+    }
+    Ok(match expr.is_stored() || parsed.overflow {
+        true => value,
+        false => Value::Decimal(parsed.value),
+    })
+}
+
+/// The value of `expr` where a double is wanted. A TEXT or BLOB column is read without a warning, as MySQL reads it.
+#[inline]
+pub fn as_operand_of_double<'v>(expr: &Expr, value: Cow<'v, Value>) -> Cow<'v, Value> {
+    if !is_read_quietly(expr) || !matches!(value.as_ref(), Value::Str(_) | Value::Bytes(_)) {
+        return value;
+    }
+    let number = cast::to_f64(value.as_ref().as_ref(), &mut types::error::Warnings::with_limit(0));
+    Cow::Owned(Value::Double(number))
+}
+
+/// The value of `expr` as 64 bits; a TEXT or BLOB column is read without a warning.
+pub fn bits_of(expr: &Expr, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<u64> {
+    if is_read_quietly(expr) {
+        let mut unheard = types::error::Warnings::with_limit(0);
+        return Ok(cast::to_integer(value.as_ref(), &mut unheard).as_u64());
+    }
+    to_bits(value, ctx)
+}
+
+/// Whether it is a column that warns of nothing when it is read as a number.
+pub fn is_read_quietly(expr: &Expr) -> bool {
+    use types::TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
+    expr.is_stored()
+        && matches!(
+            expr.ty.kind,
+            TinyText | Text | MediumText | LongText | TinyBlob | Blob | MediumBlob | LongBlob
+        )
+}
+
+/// The nearest decimal with all digits of the double's shortest form.
+pub fn double_to_decimal(number: f64) -> Decimal {
+    Decimal::from_f64(number).unwrap_or_else(|_| {
+        let most = Decimal::max(types::decimal::MAX_PRECISION, 0);
+        if number < 0.0 { -most } else { most }
+    })
+}
+
+/// As text. Binary strings are read as UTF-8 with replacement, which only messages and mixed comparisons need.
+pub fn to_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Str(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed("NULL"),
+        other => other.as_ref().text(),
+    }
+}
+
+/// As text, printed as a column of type `ty` prints: FLOAT(M,D), ZEROFILL.
+pub fn to_text_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, str> {
+    match value {
+        Value::Str(text) => Cow::Borrowed(text),
+        _ => match to_bytes_as(value, ty) {
+            Cow::Borrowed(bytes) => lossy(bytes),
+            Cow::Owned(bytes) => Cow::Owned(utf8_string(bytes).unwrap_or_else(|bytes| lossy(&bytes).into_owned())),
+        },
+    }
+}
+
+/// As the bytes that the value's text has inside.
+pub fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
+    value.as_ref().text_bytes()
+}
+
+/// As the bytes inside, printed as a column of type `ty` prints.
+pub fn to_bytes_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
+    match value {
+        Value::Str(text) => Cow::Borrowed(text.as_bytes()),
+        Value::Bytes(bytes) => Cow::Borrowed(bytes),
+        other => {
+            let mut out = Vec::with_capacity(24);
+            other.as_ref().write_typed_text(ty, &mut out);
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// As the bytes that the value has in the character set of its type: what LENGTH, HEX, MD5 look at.
+pub fn to_encoded_bytes<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, [u8]> {
+    match ty.charset() {
+        CharsetId::BINARY | CharsetId::UTF8MB4 => to_bytes_as(value, ty),
+        _ if matches!(value, Value::Bytes(_) | Value::Bit(_)) => to_bytes(value),
+        charset => match to_text_as(value, ty) {
+            Cow::Borrowed(text) => charset.encode(text),
+            Cow::Owned(text) => match charset.encode(&text) {
+                Cow::Owned(bytes) => Cow::Owned(bytes),
+                Cow::Borrowed(_) => Cow::Owned(text.into_bytes()),
+            },
+        },
+    }
+}
+
+/// A hex or bit literal as the unsigned number that it is in numeric context; anything else as it is.
+pub fn hex_as_number(expr: Expr) -> Expr {
+    match &expr.kind {
+        ExprKind::HexLiteral(Value::Bytes(bytes)) => {
+            Expr::literal(Value::UInt(hex_number(bytes)), SqlType::bigint_unsigned().not_null())
+        }
+        _ => expr,
+    }
+}
+
+/// The bytes of a hex literal as a number; 0 where more than eight count.
+pub fn hex_number(bytes: &[u8]) -> u64 {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let digits = &bytes[zeros..];
+    if digits.len() > 8 {
+        return 0;
+    }
+    digits.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The order of two values of which one is JSON; the other is taken as a scalar.
+pub fn compare_json(left: &Value, right: &Value) -> Ordering {
+    let json = |value: &Value| match value {
+        Value::Json(json) => json.clone(),
+        other => Json::from_value(other.as_ref()),
+    };
+    json(left).as_ref().compare(json(right).as_ref())
+}

@@ -1,0 +1,733 @@
+//! The evaluator.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use parser::ast::{IsTest, Quantifier};
+use types::error::{ErrorKind, SqlError};
+use types::{SqlResult, SqlType, TypeKind, Value};
+
+use super::compare::{CompareOp, Comparison};
+use super::context::{EvalContext, OuterRow, UserVariable};
+use super::{
+    Between, Bitwise, Case, Compare, Domain, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic,
+    convert, functions,
+};
+
+impl Expr {
+    /// The value for this row, as a client sees it. As [`eval`](Self::eval), but what IF and CASE choose has the digits of its branch:
+    /// `IF(1, 1, 1.50)` prints as 1, and as 1.00 once it was stored, grouped, sorted out or computed with.
+    pub fn eval_shown(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        if self.ty.kind != TypeKind::Decimal || !self.is_choice() {
+            return self.eval(row, ctx);
+        }
+        match self.eval_exact(row, ctx)? {
+            Value::Decimal(number) if number.scale() > self.ty.decimals => {
+                Ok(Value::Decimal(number.round(self.ty.decimals).unwrap_or(number)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Whether it gives one of its operands as it is.
+    pub fn is_choice(&self) -> bool {
+        match &self.kind {
+            ExprKind::Case(_) => true,
+            ExprKind::Call(call) => call.function.name == "IF",
+            _ => false,
+        }
+    }
+
+    /// The value for this row, of the expression's type.
+    pub fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        let value = self.eval_exact(row, ctx)?;
+        match value {
+            // Division keeps digits beyond those of its type for the operators around it; here they end.
+            Value::Decimal(number) if number.scale() != self.ty.decimals && self.ty.kind == TypeKind::Decimal => {
+                Ok(Value::Decimal(number.round(self.ty.decimals).unwrap_or(number)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The truth of a condition: `None` is unknown.
+    #[inline]
+    pub fn eval_bool(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        governor::descend()?;
+        match &self.kind {
+            ExprKind::Compare(compare) => compare.holds(row, ctx),
+            ExprKind::And(operands) => {
+                let mut result = Some(true);
+                for operand in operands {
+                    match operand.eval_bool(row, ctx)? {
+                        Some(false) => return Ok(Some(false)),
+                        None => result = None,
+                        Some(true) => {}
+                    }
+                }
+                Ok(result)
+            }
+            ExprKind::Or(operands) => {
+                let mut result = Some(false);
+                for operand in operands {
+                    match operand.eval_bool(row, ctx)? {
+                        Some(true) => return Ok(Some(true)),
+                        None => result = None,
+                        Some(false) => {}
+                    }
+                }
+                Ok(result)
+            }
+            ExprKind::Xor(pair) => {
+                let left = pair[0].eval_bool(row, ctx)?;
+                let Some(left) = left else { return Ok(None) };
+                Ok(pair[1].eval_bool(row, ctx)?.map(|right| left != right))
+            }
+            ExprKind::Not(operand) => Ok(operand.eval_bool(row, ctx)?.map(|truth| !truth)),
+            ExprKind::Is { operand, test, negated } => {
+                let holds = match test {
+                    IsTest::Null => operand.eval_ref(row, ctx)?.is_null(),
+                    IsTest::Unknown => operand.eval_bool(row, ctx)?.is_none(),
+                    IsTest::True => operand.eval_bool(row, ctx)? == Some(true),
+                    IsTest::False => operand.eval_bool(row, ctx)? == Some(false),
+                };
+                Ok(Some(holds != *negated))
+            }
+            ExprKind::Between(between) => between.holds(row, ctx),
+            ExprKind::In(list) => list.holds(row, ctx),
+            ExprKind::Like(like) => like.holds(row, ctx),
+            ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
+            _ => {
+                let value = convert::as_operand_of_double(self, self.eval_ref(row, ctx)?);
+                if value.is_null() {
+                    Ok(None)
+                } else {
+                    convert::to_bool(&value, ctx).map(Some)
+                }
+            }
+        }
+    }
+
+    /// The value, borrowed where it stands in the row or the expression. As [`eval_exact`](Self::eval_exact).
+    #[inline]
+    pub fn eval_ref<'v>(&'v self, row: &'v [Value], ctx: &EvalContext<'_>) -> SqlResult<Cow<'v, Value>> {
+        match &self.kind {
+            ExprKind::Literal(value) => Ok(Cow::Borrowed(value)),
+            ExprKind::Column(column) => match &row[column.slot] {
+                Value::Timestamp(at) => Ok(Cow::Owned(Value::DateTime(ctx.settings.time_zone.to_local(*at)))),
+                value => Ok(Cow::Borrowed(value)),
+            },
+            _ => self.eval_exact(row, ctx).map(Cow::Owned),
+        }
+    }
+
+    /// The value with all the digits that it was computed with: a decimal may have more than the type says. For arithmetic
+    /// and comparisons; everybody else wants [`eval`](Self::eval).
+    pub fn eval_exact(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        match &self.kind {
+            ExprKind::Literal(value) | ExprKind::HexLiteral(value) => Ok(value.clone()),
+            ExprKind::Column(column) => Ok(local(&row[column.slot], ctx)),
+            ExprKind::Outer { depth, column } => Ok(local(&ctx.outer_row(*depth)?[column.slot], ctx)),
+            ExprKind::Param(index) => match ctx.params.get(*index) {
+                Some(value) => Ok(local(value, ctx)),
+                None => Err(SqlError::internal("a parameter has no value")),
+            },
+            ExprKind::UserVariable { name, .. } => {
+                let value = ctx
+                    .services
+                    .user_variable(name)
+                    .map_or(Value::Null, |variable| variable.value);
+                like_type(value, &self.ty, ctx)
+            }
+            ExprKind::AssignUserVariable { name, value } => {
+                let ty = value.ty.clone();
+                let value = value.eval(row, ctx)?;
+                ctx.services.set_user_variable(
+                    name,
+                    UserVariable {
+                        value: value.clone(),
+                        ty,
+                    },
+                );
+                Ok(value)
+            }
+            ExprKind::SystemVariable { scope, name } => Ok(ctx.services.system_variable(*scope, name)?.0),
+            ExprKind::Aggregate(_) | ExprKind::Window(_) => {
+                Err(SqlError::internal("an aggregate was evaluated before its group"))
+            }
+            ExprKind::Row(_) => Err(SqlError::new(ErrorKind::OperandColumns, &[&1])),
+            ExprKind::Arithmetic(node) => {
+                governor::descend()?;
+                let (mut left, mut right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
+                if node.domain == Domain::Double {
+                    left = convert::as_operand_of_double(&node.left, left);
+                    right = convert::as_operand_of_double(&node.right, right);
+                }
+                if left.is_null() || right.is_null() {
+                    // Bad text beside a NULL is bad nevertheless.
+                    for text in [&left, &right] {
+                        if matches!(text.as_ref(), Value::Str(_)) {
+                            convert::to_f64(text, ctx)?;
+                        }
+                    }
+                    return Ok(Value::Null);
+                }
+                if node.op == arithmetic::ArithmeticOp::IntDiv && node.domain == Domain::Decimal {
+                    left = Cow::Owned(convert::as_operand_of_decimal(&node.left, left.into_owned(), ctx)?);
+                    right = Cow::Owned(convert::as_operand_of_decimal(&node.right, right.into_owned(), ctx)?);
+                }
+                let shown = || self.to_string();
+                arithmetic::compute(node.op, node.domain, &self.ty, &left, &right, ctx, &shown)
+            }
+            ExprKind::Negate { domain, operand } => {
+                let operand = convert::as_operand_of_double(operand, operand.eval_ref(row, ctx)?);
+                if operand.is_null() {
+                    return Ok(Value::Null);
+                }
+                arithmetic::negate(*domain, &operand, ctx, &|| self.to_string())
+            }
+            ExprKind::Bitwise(node) => node.compute(&self.ty, row, ctx),
+            ExprKind::BitNot(operand) => {
+                let operand = operand.eval_ref(row, ctx)?;
+                match operand.as_ref() {
+                    Value::Null => Ok(Value::Null),
+                    Value::Bytes(bytes) if self.ty.kind.is_binary() => {
+                        Ok(Value::Bytes(bytes.iter().map(|byte| !byte).collect::<Vec<u8>>().into()))
+                    }
+                    value => Ok(Value::UInt(!convert::to_bits(value, ctx)?)),
+                }
+            }
+            ExprKind::Case(case) => {
+                governor::descend()?;
+                case.choose(&self.ty, row, ctx)
+            }
+            ExprKind::Cast(cast) => {
+                governor::descend()?;
+                let printed = self.ty.kind.is_text() || self.ty.kind.is_binary();
+                let operand = if printed {
+                    cast.operand.eval_shown(row, ctx)?
+                } else {
+                    cast.operand.eval_exact(row, ctx)?
+                };
+                if operand.is_null() {
+                    return Ok(Value::Null);
+                }
+                if self.ty.kind == TypeKind::Json && !matches!(operand, Value::Str(_)) {
+                    return functions::json::finish(&functions::json::node(&operand, &cast.operand));
+                }
+                let operand = match self.ty.kind {
+                    TypeKind::Decimal => convert::as_operand_of_decimal(&cast.operand, operand, ctx)?,
+                    _ => operand,
+                };
+                convert::cast(operand, &cast.operand.ty, &self.ty, cast.length, ctx)
+            }
+            ExprKind::Collate(operand) => {
+                let value = operand.eval(row, ctx)?;
+                Ok(match value {
+                    Value::Null | Value::Str(_) | Value::Bytes(_) => value,
+                    other => Value::from(convert::to_text_as(&other, &operand.ty).into_owned()),
+                })
+            }
+            ExprKind::Call(call) => functions::call(self, call.function, &call.args, row, ctx),
+            ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
+                governor::descend()?;
+                let first = subquery.single_row(row, ctx)?;
+                Ok(first
+                    .and_then(|columns| columns.into_iter().next())
+                    .unwrap_or(Value::Null))
+            }
+            ExprKind::And(_)
+            | ExprKind::Or(_)
+            | ExprKind::Xor(_)
+            | ExprKind::Not(_)
+            | ExprKind::Is { .. }
+            | ExprKind::Compare(_)
+            | ExprKind::Between(_)
+            | ExprKind::In(_)
+            | ExprKind::Like(_)
+            | ExprKind::Subquery(_) => Ok(truth_value(self.eval_bool(row, ctx)?)),
+        }
+    }
+
+    /// The columns of a row expression or of a subquery's one row; `None` when there is no row.
+    fn eval_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
+        match &self.kind {
+            ExprKind::Row(columns) => columns
+                .iter()
+                .map(|column| column.eval_exact(row, ctx))
+                .collect::<SqlResult<_>>()
+                .map(Some),
+            ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
+                subquery.single_row(row, ctx)
+            }
+            _ => Ok(Some(vec![self.eval_exact(row, ctx)?])),
+        }
+    }
+}
+
+fn truth_value(truth: Option<bool>) -> Value {
+    match truth {
+        Some(truth) => Value::Int(i64::from(truth)),
+        None => Value::Null,
+    }
+}
+
+/// A TIMESTAMP as the session's clock shows it; anything else as it is.
+fn local(value: &Value, ctx: &EvalContext<'_>) -> Value {
+    match value {
+        Value::Timestamp(at) => Value::DateTime(ctx.settings.time_zone.to_local(*at)),
+        other => other.clone(),
+    }
+}
+
+/// The value as the type that was known when binding: a variable may have changed its type since.
+fn like_type(value: Value, ty: &SqlType, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let fits = match (&value, ty.kind) {
+        (Value::Null, _) | (_, TypeKind::Null) => true,
+        (Value::Int(_) | Value::UInt(_), kind) => kind.is_integer(),
+        (Value::Decimal(_), kind) => kind == TypeKind::Decimal,
+        (Value::Double(_) | Value::Float(_), kind) => matches!(kind, TypeKind::Double | TypeKind::Float),
+        (Value::Str(_), kind) => kind.is_text(),
+        (Value::Bytes(_), kind) => kind.is_binary(),
+        _ => true,
+    };
+    if fits {
+        return Ok(value);
+    }
+    let own = super::bind::type_of_value(&value, ctx.settings.collation);
+    convert::cast(value, &own, ty, None, ctx)
+}
+
+impl Compare {
+    #[inline]
+    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        if let Comparison::Row(hows) = &self.how {
+            return self.rows_hold(hows, row, ctx);
+        }
+        let mut left = self.left.eval_ref(row, ctx)?;
+        if left.is_null() && self.op != CompareOp::NullSafeEq {
+            return Ok(None);
+        }
+        let mut right = self.right.eval_ref(row, ctx)?;
+        if self.how == Comparison::Double {
+            left = convert::as_operand_of_double(&self.left, left);
+            right = convert::as_operand_of_double(&self.right, right);
+        }
+        match self.how.compare(&left, &right, ctx)? {
+            Some(order) => Ok(Some(self.op.holds(order))),
+            None if self.op == CompareOp::NullSafeEq => Ok(Some(left.is_null() && right.is_null())),
+            None => Ok(None),
+        }
+    }
+
+    /// Rows: the first columns that differ decide; a NULL before them makes the result unknown.
+    fn rows_hold(&self, hows: &[Comparison], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&self.left.kind, &self.right.kind)
+            && hows.iter().any(|how| matches!(how, Comparison::Row(_)))
+        {
+            let mut found = RowOrder::new(self.op);
+            self.order_nested(hows, lefts, rights, &mut found, row, ctx)?;
+            return Ok(found.holds());
+        }
+        let (left, right) = (self.left.eval_row(row, ctx)?, self.right.eval_row(row, ctx)?);
+        let (Some(left), Some(right)) = (left, right) else {
+            return Ok((self.op == CompareOp::NullSafeEq).then_some(false));
+        };
+        compare_rows(self.op, hows, &left, &right, ctx)
+    }
+
+    /// Compares rows within rows, column by column, until two differ.
+    fn order_nested(
+        &self,
+        hows: &[Comparison],
+        lefts: &[Expr],
+        rights: &[Expr],
+        found: &mut RowOrder,
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        governor::descend()?;
+        for ((how, left), right) in hows.iter().zip(lefts).zip(rights) {
+            governor::tick()?;
+            match (how, &left.kind, &right.kind) {
+                (Comparison::Row(hows), ExprKind::Row(lefts), ExprKind::Row(rights)) => {
+                    self.order_nested(hows, lefts, rights, found, row, ctx)?;
+                }
+                _ => {
+                    let (mut a, mut b) = (left.eval_ref(row, ctx)?, right.eval_ref(row, ctx)?);
+                    if *how == Comparison::Double {
+                        a = convert::as_operand_of_double(left, a);
+                        b = convert::as_operand_of_double(right, b);
+                    }
+                    found.add(how, &a, &b, ctx)?;
+                }
+            }
+            if found.is_decided() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How two rows compare, up to the first columns that decide.
+struct RowOrder {
+    op: CompareOp,
+    order: Ordering,
+    /// A column before them was NULL.
+    is_unknown: bool,
+}
+
+impl RowOrder {
+    fn new(op: CompareOp) -> RowOrder {
+        RowOrder {
+            op,
+            order: Ordering::Equal,
+            is_unknown: false,
+        }
+    }
+
+    /// The next column of both rows.
+    fn add(&mut self, how: &Comparison, a: &Value, b: &Value, ctx: &EvalContext<'_>) -> SqlResult<()> {
+        match how.compare(a, b, ctx)? {
+            Some(order) => self.order = order,
+            None if self.op != CompareOp::NullSafeEq => self.is_unknown = true,
+            None if a.is_null() && b.is_null() => {}
+            // Any order but equal will do.
+            None => self.order = Ordering::Less,
+        }
+        Ok(())
+    }
+
+    /// Whether further columns change nothing: behind a NULL they do for = and <> alone.
+    fn is_decided(&self) -> bool {
+        self.order.is_ne() || self.is_unknown && !matches!(self.op, CompareOp::Eq | CompareOp::Ne)
+    }
+
+    fn holds(&self) -> Option<bool> {
+        (self.order.is_ne() || !self.is_unknown).then(|| self.op.holds(self.order))
+    }
+}
+
+/// `left op right` for rows.
+pub fn compare_rows(
+    op: CompareOp,
+    hows: &[Comparison],
+    left: &[Value],
+    right: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<bool>> {
+    let mut found = RowOrder::new(op);
+    for ((how, a), b) in hows.iter().zip(left).zip(right) {
+        found.add(how, a, b, ctx)?;
+        if found.is_decided() {
+            break;
+        }
+    }
+    Ok(found.holds())
+}
+
+impl Between {
+    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        let mut operand = self.operand.eval_ref(row, ctx)?;
+        if operand.is_null() {
+            return Ok(None);
+        }
+        // Text between numbers is read once, so that it warns once.
+        if matches!(operand.as_ref(), Value::Str(_))
+            && (&self.low_how, &self.high_how) == (&Comparison::Double, &Comparison::Double)
+        {
+            operand = convert::as_operand_of_double(&self.operand, operand);
+            operand = Cow::Owned(Value::Double(convert::to_f64(&operand, ctx)?));
+        }
+        let low = self.low.eval_ref(row, ctx)?;
+        let above = self.low_how.compare(&operand, &low, ctx)?.map(Ordering::is_ge);
+        let high = self.high.eval_ref(row, ctx)?;
+        let below = self.high_how.compare(&operand, &high, ctx)?.map(Ordering::is_le);
+        let inside = match (above, below) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        };
+        Ok(inside.map(|inside| inside != self.negated))
+    }
+}
+
+impl In {
+    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        let found = match &self.list {
+            InItems::Sorted { how, values, has_null } => {
+                let mut operand = self.operand.eval_ref(row, ctx)?;
+                if operand.is_null() {
+                    return Ok(None);
+                }
+                if *how == Comparison::Double {
+                    operand = convert::as_operand_of_double(&self.operand, operand);
+                }
+                match search(how, values, &operand, ctx)? {
+                    true => Some(true),
+                    false if *has_null => None,
+                    false => Some(false),
+                }
+            }
+            InItems::Each(items) if self.operand.width() > 1 => {
+                let operand = self.operand.eval_row(row, ctx)?;
+                let mut found = Some(false);
+                for (how, item) in items {
+                    let Comparison::Row(hows) = how else { continue };
+                    let equal = match (&operand, item.eval_row(row, ctx)?) {
+                        (Some(operand), Some(item)) => compare_rows(CompareOp::Eq, hows, operand, &item, ctx)?,
+                        _ => None,
+                    };
+                    match equal {
+                        Some(true) => return Ok(Some(!self.negated)),
+                        Some(false) => {}
+                        None => found = None,
+                    }
+                }
+                found
+            }
+            InItems::Each(items) => {
+                let operand = self.operand.eval_ref(row, ctx)?;
+                if operand.is_null() {
+                    return Ok(None);
+                }
+                let mut found = Some(false);
+                for (how, item) in items {
+                    let (mut operand, mut item_value) = (Cow::Borrowed(operand.as_ref()), item.eval_ref(row, ctx)?);
+                    if *how == Comparison::Double {
+                        operand = convert::as_operand_of_double(&self.operand, operand);
+                        item_value = convert::as_operand_of_double(item, item_value);
+                    }
+                    match how.compare(&operand, &item_value, ctx)? {
+                        Some(Ordering::Equal) => return Ok(Some(!self.negated)),
+                        Some(_) => {}
+                        None => found = None,
+                    }
+                }
+                found
+            }
+        };
+        Ok(found.map(|found| found != self.negated))
+    }
+}
+
+fn search(how: &Comparison, values: &[Value], operand: &Value, ctx: &EvalContext<'_>) -> SqlResult<bool> {
+    let (mut low, mut high) = (0, values.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match how.compare(&values[middle], operand, ctx)? {
+            Some(Ordering::Equal) => return Ok(true),
+            Some(Ordering::Less) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(false)
+}
+
+impl Like {
+    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        let operand = self.operand.eval_ref(row, ctx)?;
+        if operand.is_null() {
+            return Ok(None);
+        }
+        let pattern = self.pattern.eval_ref(row, ctx)?;
+        if pattern.is_null() {
+            return Ok(None);
+        }
+        let binary = self.collation == types::CollationId::BINARY;
+        let bytes = |value, ty| {
+            if binary {
+                convert::to_encoded_bytes(value, ty)
+            } else {
+                convert::to_bytes_as(value, ty)
+            }
+        };
+        let text = bytes(operand.as_ref(), &self.operand.ty);
+        let pattern = bytes(pattern.as_ref(), &self.pattern.ty);
+        let matches = self.collation.like(&pattern, &text, self.escape);
+        governor::check()?;
+        Ok(Some(matches != self.negated))
+    }
+}
+
+impl Bitwise {
+    fn compute(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        let left = self.left.eval_exact(row, ctx)?;
+        if left.is_null() {
+            return Ok(Value::Null);
+        }
+        let right = self.right.eval_exact(row, ctx)?;
+        if right.is_null() {
+            return Ok(Value::Null);
+        }
+        use arithmetic::BitOp::{ShiftLeft, ShiftRight};
+        match (&left, &right) {
+            (Value::Bytes(bytes), count) if ty.kind.is_binary() && matches!(self.op, ShiftLeft | ShiftRight) => {
+                let count = convert::to_bits(count, ctx)?;
+                Ok(Value::Bytes(arithmetic::shift_bytes(self.op, bytes, count).into()))
+            }
+            (Value::Bytes(a), Value::Bytes(b)) if ty.kind.is_binary() => {
+                Ok(Value::Bytes(arithmetic::binary_bits(self.op, a, b)?.into()))
+            }
+            (left, right) => {
+                let (a, b) = (
+                    convert::bits_of(&self.left, left, ctx)?,
+                    convert::bits_of(&self.right, right, ctx)?,
+                );
+                Ok(Value::UInt(arithmetic::bits(self.op, a, b)))
+            }
+        }
+    }
+}
+
+impl Case {
+    fn choose(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        let operand = match &self.operand {
+            None => None,
+            Some(operand) => Some(operand.eval_exact(row, ctx)?),
+        };
+        for when in &self.whens {
+            let chosen = match (&operand, &when.how) {
+                (Some(operand), Some(how)) => {
+                    let condition = when.condition.eval_ref(row, ctx)?;
+                    how.compare(operand, &condition, ctx)? == Some(Ordering::Equal)
+                }
+                _ => when.condition.eval_bool(row, ctx)? == Some(true),
+            };
+            if chosen {
+                return when.result.eval_branch(ty, row, ctx);
+            }
+        }
+        match &self.otherwise {
+            Some(otherwise) => otherwise.eval_branch(ty, row, ctx),
+            None => Ok(Value::Null),
+        }
+    }
+}
+
+impl Expr {
+    /// As [`eval_into`](Self::eval_into) for a branch of IF or CASE: a decimal keeps its own digits.
+    pub fn eval_branch(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        if ty.kind != TypeKind::Decimal {
+            return self.eval_into(ty, row, ctx);
+        }
+        let value = self.eval_shown(row, ctx)?;
+        if value.is_null() {
+            return Ok(value);
+        }
+        convert::to_decimal(&value, ctx).map(Value::Decimal)
+    }
+
+    /// The value as one of `ty`, the common type of several expressions of which this is one.
+    pub fn eval_into(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        let value = self.eval(row, ctx)?;
+        convert::to_common(value, &self.ty, ty, ctx)
+    }
+}
+
+/// Takes a row of a subquery, in the context of the query around it.
+type EachRow<'a> = dyn FnMut(&[Value], &EvalContext<'_>) -> SqlResult<ControlFlow<()>> + 'a;
+
+impl SubqueryExpr {
+    /// The one row of a scalar or row subquery; 1242 when there are more.
+    fn single_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
+        let mut found: Option<Vec<Value>> = None;
+        self.run(row, ctx, &mut |columns, ctx| {
+            if found.is_some() {
+                return Err(ErrorKind::SubqueryNo1Row.into());
+            }
+            found = Some(columns.iter().map(|value| local(value, ctx)).collect());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    fn run(&self, row: &[Value], ctx: &EvalContext<'_>, each: &mut EachRow<'_>) -> SqlResult<()> {
+        let outer = OuterRow { row, outer: ctx.outer };
+        let inside = EvalContext {
+            statement: ctx.statement,
+            outer: Some(&outer),
+        };
+        ctx.statement
+            .runner()?
+            .run(&*self.query, &inside, &mut |columns| each(columns, ctx))
+    }
+
+    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        match &self.kind {
+            SubqueryKind::Scalar => Err(SqlError::internal("a scalar subquery has a value, not a truth")),
+            SubqueryKind::Exists => {
+                let mut exists = false;
+                self.run(row, ctx, &mut |_, _| {
+                    exists = true;
+                    Ok(ControlFlow::Break(()))
+                })?;
+                Ok(Some(exists))
+            }
+            SubqueryKind::In { operand, how, negated } => {
+                let found = self.contains(operand, how, row, ctx)?;
+                Ok(found.map(|found| found != *negated))
+            }
+            SubqueryKind::Quantified {
+                operand,
+                op,
+                how,
+                quantifier,
+            } => {
+                let operand = operand.eval_exact(row, ctx)?;
+                // ANY starts false and one true row decides; ALL the other way round.
+                let deciding = *quantifier == Quantifier::Any;
+                let mut result = Some(!deciding);
+                self.run(row, ctx, &mut |columns, ctx| {
+                    let value = columns.first().map_or(Value::Null, |value| local(value, ctx));
+                    match how.compare(&operand, &value, ctx)?.map(|order| op.holds(order)) {
+                        Some(truth) if truth == deciding => {
+                            result = Some(deciding);
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        Some(_) => {}
+                        None => result = None,
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(result)
+            }
+        }
+    }
+
+    fn contains(
+        &self,
+        operand: &Expr,
+        hows: &[Comparison],
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Option<bool>> {
+        let Some(key) = operand.eval_row(row, ctx)? else {
+            return Ok(None);
+        };
+        let outer = OuterRow { row, outer: ctx.outer };
+        let inside = EvalContext {
+            statement: ctx.statement,
+            outer: Some(&outer),
+        };
+        if let Some(found) = ctx.statement.runner()?.contains(&*self.query, &inside, hows, &key) {
+            return found;
+        }
+        let mut found = Some(false);
+        self.run(row, ctx, &mut |columns, ctx| {
+            let columns: Vec<Value> = columns.iter().map(|value| local(value, ctx)).collect();
+            match compare_rows(CompareOp::Eq, hows, &key, &columns, ctx)? {
+                Some(true) => {
+                    found = Some(true);
+                    return Ok(ControlFlow::Break(()));
+                }
+                Some(false) => {}
+                None => found = None,
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+}

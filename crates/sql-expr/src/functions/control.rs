@@ -1,0 +1,343 @@
+//! IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL, ISNULL: choices between their arguments.
+
+use std::cmp::Ordering;
+
+use types::sql_type::NOT_FIXED_DECIMALS;
+use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
+
+use super::args::{Inference, printed_chars, string_type};
+use super::{Function, at_least, between, exactly};
+use crate::arithmetic::{decimal_type, double_type, precision_and_scale};
+use crate::collation::Coercibility;
+use crate::compare::{self, Comparison};
+use crate::context::EvalContext;
+use crate::{Expr, convert};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::lazy("IF", exactly(3), infer_if, eval_if),
+    Function::lazy("IFNULL", exactly(2), infer_coalesce, eval_coalesce),
+    Function::lazy("NULLIF", exactly(2), infer_nullif, eval_nullif),
+    Function::lazy("COALESCE", at_least(1), infer_coalesce, eval_coalesce),
+    Function::lazy("GREATEST", at_least(2), infer_extreme, eval_extreme::<true>),
+    Function::lazy("LEAST", at_least(2), infer_extreme, eval_extreme::<false>),
+    Function::lazy("INTERVAL", at_least(2), infer_interval, eval_interval),
+    Function::nullable("ISNULL", exactly(1), infer_isnull, |args| {
+        Ok(Value::from(args.is_null(0)))
+    }),
+    Function::nullable("ANY_VALUE", exactly(1), infer_same, |args| Ok(args.value(0).clone())),
+    // Its arguments are whether a row sums over each of the keys: a bit per key, the last one lowest.
+    Function::strict(
+        "GROUPING",
+        at_least(1),
+        |_| Ok(SqlType::bigint().not_null()),
+        |args| {
+            let bits = (0..args.len()).try_fold(0, |bits, at| args.int(at).map(|bit| bits << 1 | bit));
+            bits.map(Value::Int)
+        },
+    )
+    .volatile(),
+    Function::lazy(
+        "NAME_CONST",
+        exactly(2),
+        |i| i.common_type(1),
+        |_, args, row, ctx| args[1].eval(row, ctx),
+    ),
+    Function::lazy("BENCHMARK", between(2, 2), |_| Ok(SqlType::bigint()), eval_benchmark).volatile(),
+];
+
+impl Inference<'_> {
+    /// The type that takes the values of all arguments from `from` on: of IF, CASE, COALESCE, UNION columns.
+    pub fn common_type(&mut self, from: usize) -> SqlResult<SqlType> {
+        let args = self.args.get(from..).unwrap_or_default();
+        let nullable = args.iter().any(|arg| arg.ty.nullable);
+        let Some(ty) = merge_types(args.iter().map(|arg| &arg.ty)) else {
+            self.coercibility = Some(Coercibility::Ignorable);
+            return Ok(SqlType::null());
+        };
+        let ty = if ty.kind.is_text() || ty.kind.is_binary() {
+            let collation = self.mix_collations(from, self.args.len())?;
+            let chars = self.args[from..]
+                .iter()
+                .map(|arg| printed_chars(&arg.ty))
+                .max()
+                .unwrap_or(0);
+            string_type(chars, collation)
+        } else {
+            ty
+        };
+        Ok(SqlType { nullable, ..ty })
+    }
+}
+
+/// The type that holds the values of all of these, with the collation that they mix to: the columns of a UNION.
+pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType> {
+    let mut args: Vec<Expr> = exprs.iter().copied().cloned().collect();
+    let mut inference = Inference {
+        name: "UNION",
+        args: &mut args,
+        ctx,
+        coercibility: None,
+    };
+    let ty = inference.common_type(0)?;
+    match inference.coercibility {
+        // Equal rows could not be told.
+        Some(Coercibility::None) => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&inference.name])),
+        _ => Ok(ty),
+    }
+}
+
+/// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
+pub fn merge_types<'t>(types: impl Iterator<Item = &'t SqlType>) -> Option<SqlType> {
+    types
+        .filter(|ty| ty.kind != TypeKind::Null)
+        .fold(None, |merged: Option<SqlType>, ty| {
+            Some(match merged {
+                None => match ty.kind {
+                    TypeKind::Enum | TypeKind::Set => string_type(printed_chars(ty), ty.collation),
+                    _ => ty.clone(),
+                },
+                Some(merged) => merge(&merged, ty),
+            })
+        })
+}
+
+fn merge(a: &SqlType, b: &SqlType) -> SqlType {
+    use TypeKind::*;
+    let text = || string_type(printed_chars(a).max(printed_chars(b)), a.collation);
+    let exact = |kind: TypeKind| kind.is_integer() || matches!(kind, Decimal | Bit | Year);
+    let approximate = |kind: TypeKind| matches!(kind, Float | Double);
+    match (a.kind, b.kind) {
+        (x, y) if x.is_integer() && y.is_integer() => merge_integers(a, b),
+        (Bit, Bit) => SqlType::bit(a.length.max(b.length) as u8),
+        (Year, Year) | (Json, Json) | (Date, Date) => a.clone(),
+        (x, y) if exact(x) && exact(y) => {
+            if x == Decimal || y == Decimal {
+                let ((p1, s1), (p2, s2)) = (precision_and_scale(a), precision_and_scale(b));
+                let scale = s1.max(s2);
+                decimal_type((p1.saturating_sub(s1)).max(p2.saturating_sub(s2)) + scale, scale)
+            } else {
+                merge_integers(&as_integer(a), &as_integer(b))
+            }
+        }
+        (Float, Float) => SqlType::float(),
+        (x, y) if (approximate(x) || exact(x)) && (approximate(y) || exact(y)) => double_type(NOT_FIXED_DECIMALS),
+        (Time, Time) => SqlType::time(a.decimals.max(b.decimals)),
+        (Date | DateTime | Timestamp | Time, Date | DateTime | Timestamp | Time) => {
+            SqlType::datetime(a.decimals.max(b.decimals))
+        }
+        _ => text(),
+    }
+}
+
+fn as_integer(ty: &SqlType) -> SqlType {
+    match ty.kind {
+        TypeKind::Bit => SqlType::bigint_unsigned(),
+        TypeKind::Year => SqlType::integer(TypeKind::Int, true),
+        _ => ty.clone(),
+    }
+}
+
+/// The wider of the two; signed and unsigned meet in the next wider signed one, and beyond BIGINT in a decimal.
+fn merge_integers(a: &SqlType, b: &SqlType) -> SqlType {
+    const SIZES: [TypeKind; 5] = [
+        TypeKind::TinyInt,
+        TypeKind::SmallInt,
+        TypeKind::MediumInt,
+        TypeKind::Int,
+        TypeKind::BigInt,
+    ];
+    let size = |ty: &SqlType| SIZES.iter().position(|kind| *kind == ty.kind).unwrap_or(4);
+    let (a_size, b_size) = (size(a), size(b));
+    let length = a.length.max(b.length);
+    if a.unsigned == b.unsigned {
+        return SqlType {
+            length,
+            ..SqlType::integer(SIZES[a_size.max(b_size)], a.unsigned)
+        };
+    }
+    let (unsigned_size, signed_size) = if a.unsigned { (a_size, b_size) } else { (b_size, a_size) };
+    if unsigned_size < signed_size {
+        return SqlType {
+            length,
+            ..SqlType::integer(SIZES[signed_size], false)
+        };
+    }
+    match SIZES.get(unsigned_size + 1) {
+        Some(kind) => SqlType {
+            length: length + 1,
+            ..SqlType::integer(*kind, false)
+        },
+        None => decimal_type(20, 0),
+    }
+}
+
+fn infer_if(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.common_type(1)
+}
+
+fn eval_if(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let chosen = if args[0].eval_bool(row, ctx)? == Some(true) {
+        &args[1]
+    } else {
+        &args[2]
+    };
+    chosen.eval_branch(&expr.ty, row, ctx)
+}
+
+fn infer_coalesce(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    let ty = inference.common_type(0)?;
+    // One argument that is never NULL is enough.
+    let nullable = inference.args.iter().all(|arg| arg.ty.nullable);
+    Ok(SqlType { nullable, ..ty })
+}
+
+fn eval_coalesce(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    for arg in args {
+        let value = arg.eval_into(&expr.ty, row, ctx)?;
+        if !value.is_null() {
+            return Ok(value);
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// The type is the first argument's; the two compare as `=` does.
+fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    let first = &inference.args[0];
+    inference.coercibility = Some(first.coercibility);
+    let ty = SqlType {
+        nullable: true,
+        ..first.ty.clone()
+    };
+    // Refuses collations that do not mix.
+    how(&inference.args[0], &inference.args[1], "nullif", inference.ctx)?;
+    Ok(match ty.kind {
+        TypeKind::Enum | TypeKind::Set => SqlType {
+            nullable: true,
+            ..string_type(printed_chars(&ty), ty.collation)
+        },
+        _ => ty,
+    })
+}
+
+fn how(a: &Expr, b: &Expr, name: &str, ctx: &EvalContext<'_>) -> SqlResult<(Comparison, Expr, Expr)> {
+    compare::unify(a.clone(), b.clone(), name, ctx.settings.collation, ctx)
+}
+
+fn eval_nullif(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let (comparison, left, right) = how(&args[0], &args[1], "nullif", ctx)?;
+    let (a, b) = (left.eval_exact(row, ctx)?, right.eval_exact(row, ctx)?);
+    if comparison.compare(&a, &b, ctx)? == Some(Ordering::Equal) {
+        return Ok(Value::Null);
+    }
+    args[0].eval_into(&expr.ty, row, ctx)
+}
+
+fn infer_extreme(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    let nullable = inference.any_nullable();
+    let ty = inference.common_type(0)?;
+    Ok(SqlType { nullable, ..ty })
+}
+
+fn eval_extreme<const GREATEST: bool>(
+    expr: &Expr,
+    args: &[Expr],
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Value> {
+    let better = if GREATEST { Ordering::Greater } else { Ordering::Less };
+    let comparison = extreme_comparison(expr, args);
+    let mut best = Value::Null;
+    for (i, arg) in args.iter().enumerate() {
+        let value = arg.eval_into(&expr.ty, row, ctx)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        if i == 0 || comparison.compare(&value, &best, ctx)? == Some(better) {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+/// Arguments compare as values of the common type; text that stands beside a date compares as dates.
+fn extreme_comparison(expr: &Expr, args: &[Expr]) -> Comparison {
+    let dated = args
+        .iter()
+        .any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp));
+    match expr.ty.kind {
+        TypeKind::Decimal => Comparison::Decimal,
+        TypeKind::Float | TypeKind::Double => Comparison::Double,
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => Comparison::DateTime,
+        TypeKind::Time => Comparison::Time,
+        TypeKind::Json => Comparison::Json,
+        kind if kind.is_text() || kind.is_binary() => match expr.ty.collation {
+            _ if dated => Comparison::DateTime,
+            CollationId::BINARY => Comparison::Bytes,
+            collation => Comparison::Text(collation),
+        },
+        TypeKind::Null => Comparison::Bytes,
+        _ => Comparison::Integer,
+    }
+}
+
+fn infer_interval(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.hex_as_numbers();
+    Ok(SqlType {
+        length: 2,
+        ..SqlType::bigint()
+    }
+    .not_null())
+}
+
+/// How many of the numbers after the first are not above it; they must ascend, NULLs count as smallest.
+fn eval_interval(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let exact = args
+        .iter()
+        .all(|arg| arg.ty.kind.is_integer() || matches!(arg.ty.kind, TypeKind::Decimal | TypeKind::Null));
+    let comparison = if exact { Comparison::Decimal } else { Comparison::Double };
+    let number = args[0].eval(row, ctx)?;
+    if number.is_null() {
+        return Ok(Value::Int(-1));
+    }
+    for (i, arg) in args[1..].iter().enumerate() {
+        let bound = arg.eval(row, ctx)?;
+        if comparison.compare(&bound, &number, ctx)? == Some(Ordering::Greater) {
+            return Ok(Value::Int(i as i64));
+        }
+    }
+    Ok(Value::Int(args.len() as i64 - 1))
+}
+
+fn infer_isnull(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType::boolean().not_null())
+}
+
+/// The type and standing of the one argument.
+fn infer_same(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    let first = &inference.args[0];
+    inference.coercibility = Some(first.coercibility);
+    Ok(first.ty.clone())
+}
+
+fn eval_benchmark(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let count = args[0].eval(row, ctx)?;
+    if count.is_null() {
+        return Ok(Value::Null);
+    }
+    let count = convert::to_i64(&count, ctx)?;
+    if count < 0 {
+        ctx.warn(types::SqlError::new(
+            types::ErrorKind::WrongValueForType,
+            &[&"count", &count, &"benchmark"],
+        ))?;
+        return Ok(Value::Null);
+    }
+    for i in 0..count {
+        args[1].eval(row, ctx)?;
+        if i % 1024 == 0 {
+            ctx.services.check_interrupted()?;
+        }
+    }
+    Ok(Value::Int(0))
+}

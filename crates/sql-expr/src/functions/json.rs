@@ -1,0 +1,524 @@
+//! JSON documents: making, reading, searching and changing them. The documents themselves are the `types` crate's.
+
+use std::borrow::Cow;
+
+use types::error::{ErrorKind, SqlError};
+use types::json::{self, Json, JsonPath, JsonView, Members, Node, Placement};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+
+use super::args::{Args, Inference, string_type};
+use super::{Function, at_least, between, exactly};
+use crate::Expr;
+use crate::collation::Coercibility;
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::nullable("JSON_ARRAY", at_least(0), |_| Ok(SqlType::json().not_null()), array),
+    Function::nullable("JSON_OBJECT", at_least(0), infer_object, object),
+    Function::strict("JSON_QUOTE", exactly(1), infer_quote, |args| {
+        refuse_binary(args)?;
+        Ok(args.text_result(json::quote(&args.text(0))))
+    }),
+    Function::strict("JSON_UNQUOTE", exactly(1), infer_unquote, unquote),
+    Function::strict("JSON_EXTRACT", at_least(2), infer_json, extract),
+    Function::nullable("JSON_VALUE", exactly(7), infer_value, value),
+    Function::strict("JSON_KEYS", between(1, 2), infer_json, keys),
+    Function::strict("JSON_LENGTH", between(1, 2), infer_number, length),
+    Function::strict("JSON_DEPTH", exactly(1), infer_number, |args| {
+        Ok(Value::Int(document(args, 0)?.as_ref().depth() as i64))
+    }),
+    Function::strict("JSON_TYPE", exactly(1), infer_type, |args| {
+        Ok(args.text_result(document(args, 0)?.as_ref().type_name().to_owned()))
+    }),
+    Function::strict("JSON_VALID", exactly(1), infer_test, valid),
+    Function::strict("JSON_PRETTY", exactly(1), infer_text, |args| {
+        Ok(args.text_result(document(args, 0)?.as_ref().pretty()))
+    }),
+    Function::strict("JSON_STORAGE_SIZE", exactly(1), infer_number, |args| {
+        Ok(Value::Int(document(args, 0)?.as_ref().as_bytes().len() as i64))
+    }),
+    Function::strict("JSON_STORAGE_FREE", exactly(1), infer_number, |args| {
+        document(args, 0)?;
+        Ok(Value::Int(0))
+    }),
+    Function::strict("JSON_CONTAINS", between(2, 3), infer_test, contains),
+    Function::strict("JSON_CONTAINS_PATH", at_least(3), infer_test, contains_path),
+    Function::strict("JSON_OVERLAPS", exactly(2), infer_test, overlaps),
+    Function::strict("MEMBER OF", exactly(2), infer_test, member_of),
+    Function::nullable("JSON_SEARCH", at_least(3), infer_json, search),
+    Function::nullable("JSON_SET", at_least(3), infer_pairs, |args| place(args, Placement::Set)),
+    Function::nullable("JSON_INSERT", at_least(3), infer_pairs, |args| {
+        place(args, Placement::Insert)
+    }),
+    Function::nullable("JSON_REPLACE", at_least(3), infer_pairs, |args| {
+        place(args, Placement::Replace)
+    }),
+    Function::strict("JSON_REMOVE", at_least(2), infer_json, remove),
+    Function::nullable("JSON_ARRAY_APPEND", at_least(3), infer_pairs, array_append),
+    Function::nullable("JSON_ARRAY_INSERT", at_least(3), infer_pairs, array_insert),
+    Function::nullable("JSON_MERGE_PATCH", at_least(2), infer_json, merge_patch),
+    Function::strict("JSON_MERGE_PRESERVE", at_least(2), infer_json, merge_preserve),
+    Function::strict("JSON_MERGE", at_least(2), infer_json, merge_preserve),
+];
+
+fn infer_json(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType::json())
+}
+
+fn infer_number(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType {
+        length: 21,
+        ..SqlType::bigint()
+    })
+}
+
+fn infer_test(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(SqlType::boolean())
+}
+
+/// Text of JSON, which is always utf8mb4.
+fn infer_text(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.coercibility = Some(Coercibility::Implicit);
+    Ok(SqlType::text(TypeKind::LongText, CollationId::UTF8MB4_BIN))
+}
+
+fn infer_type(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.coercibility = Some(Coercibility::Implicit);
+    Ok(string_type(51, CollationId::UTF8MB4_BIN))
+}
+
+fn infer_value(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.coercibility = Some(Coercibility::Implicit);
+    Ok(string_type(512, CollationId::UTF8MB4_BIN))
+}
+
+/// 3064 for what is no string.
+fn infer_quote(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    takes_text(inference)?;
+    inference.coercibility = Some(Coercibility::Implicit);
+    let chars = inference.chars(0) * 6 + 2;
+    Ok(inference.nullable_as_args(string_type(chars, CollationId::UTF8MB4_BIN)))
+}
+
+fn infer_unquote(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    if inference.args[0].ty.kind != TypeKind::Json {
+        takes_text(inference)?;
+    }
+    infer_text(inference)
+}
+
+/// 3064 where the argument is a number or a time. Of a binary string is said so when there is one.
+fn takes_text(inference: &Inference<'_>) -> SqlResult<()> {
+    let kind = inference.args[0].ty.kind;
+    let fits = kind.is_text() || kind.is_binary() || matches!(kind, TypeKind::Null | TypeKind::Enum | TypeKind::Set);
+    if fits {
+        return Ok(());
+    }
+    let name = inference.name.to_ascii_lowercase();
+    Err(SqlError::new(ErrorKind::IncorrectType, &[&1, &name]))
+}
+
+/// 3144 for a binary string.
+fn refuse_binary(args: &Args<'_>) -> SqlResult<()> {
+    match args.arg_type(0).kind.is_binary() {
+        true => Err(SqlError::new(ErrorKind::InvalidJsonCharset, &[&"binary"])),
+        false => Ok(()),
+    }
+}
+
+/// Names and values in pairs: 1582 for an odd number.
+fn infer_object(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    if inference.args.len() % 2 == 1 {
+        return Err(SqlError::new(
+            ErrorKind::WrongParamcountToNativeFct,
+            &[&inference.name.to_ascii_lowercase()],
+        ));
+    }
+    Ok(SqlType::json().not_null())
+}
+
+/// A document, then paths and values in pairs.
+fn infer_pairs(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    if inference.args.len().is_multiple_of(2) {
+        return Err(SqlError::new(
+            ErrorKind::WrongParamcountToNativeFct,
+            &[&inference.name.to_ascii_lowercase()],
+        ));
+    }
+    Ok(SqlType::json())
+}
+
+fn function_name(args: &Args<'_>) -> String {
+    args.name.to_ascii_lowercase()
+}
+
+/// The argument as a document: JSON, or text that is parsed (3141). 3146 for anything else.
+fn document(args: &Args<'_>, i: usize) -> SqlResult<Json> {
+    match args.value(i) {
+        Value::Json(json) => Ok(json.clone()),
+        Value::Str(text) => parse(text, args, i),
+        Value::Enum(_) | Value::Set(_) => parse(&args.text(i), args, i),
+        Value::Bytes(_) => Err(SqlError::new(ErrorKind::InvalidJsonCharset, &[&"binary"])),
+        _ => Err(SqlError::new(
+            ErrorKind::InvalidTypeForJson,
+            &[&(i + 1), &function_name(args)],
+        )),
+    }
+}
+
+fn parse(text: &str, args: &Args<'_>, i: usize) -> SqlResult<Json> {
+    let parsed = Json::parse(text);
+    governor::check()?;
+    parsed.map_err(|error| {
+        let function = function_name(args);
+        SqlError::new(
+            ErrorKind::InvalidJsonTextInParam,
+            &[&(i + 1), &function, &error.message, &error.position],
+        )
+    })
+}
+
+/// Whether an expression is a truth: its 0 and 1 become `false` and `true`.
+fn is_boolean(expr: &Expr) -> bool {
+    let boolean = SqlType::boolean();
+    expr.ty.kind == boolean.kind && expr.ty.length == boolean.length && !expr.ty.unsigned
+}
+
+/// A SQL value as a JSON one; text is a string, not parsed.
+pub(crate) fn node(value: &Value, expr: &Expr) -> Node {
+    match value {
+        Value::Int(number) if is_boolean(expr) => Node::Bool(*number != 0),
+        Value::Year(year) => Node::Int(i64::from(*year)),
+        Value::Bytes(bytes) if expr.is_stored() => Node::of_binary_column(bytes, expr.ty.kind),
+        other => Node::from_value(other.as_ref()),
+    }
+}
+
+/// The tree as a document; 3157 when it nests too deeply.
+pub(crate) fn finish(node: &Node) -> SqlResult<Value> {
+    /// MySQL's limit on a packet.
+    const MAX_BYTES: usize = 1 << 30;
+    if node.is_too_deep() {
+        return Err(ErrorKind::JsonDocumentTooDeep.into());
+    }
+    if node.encoded_len() > MAX_BYTES {
+        return Err(ErrorKind::JsonValueTooBig.into());
+    }
+    Ok(Value::Json(Json::from(node)))
+}
+
+/// The argument as a path; 3143 when it is none. `None` for NULL.
+fn path(args: &Args<'_>, i: usize) -> SqlResult<Option<JsonPath>> {
+    if args.is_null(i) {
+        return Ok(None);
+    }
+    let text = args.text(i);
+    JsonPath::parse(&text)
+        .map(Some)
+        .map_err(|error| SqlError::new(ErrorKind::InvalidJsonPath, &[&error.position]))
+}
+
+/// As [`path`], without wildcards (3149).
+fn exact_path(args: &Args<'_>, i: usize) -> SqlResult<Option<JsonPath>> {
+    let path = path(args, i)?;
+    if path.as_ref().is_some_and(JsonPath::has_wildcard) {
+        return Err(ErrorKind::InvalidJsonPathWildcard.into());
+    }
+    Ok(path)
+}
+
+fn array(args: &Args<'_>) -> SqlResult<Value> {
+    finish(&Node::Array(
+        args.values
+            .iter()
+            .zip(args.exprs)
+            .map(|(value, expr)| node(value, expr))
+            .collect(),
+    ))
+}
+
+fn object(args: &Args<'_>) -> SqlResult<Value> {
+    let mut members = Vec::with_capacity(args.len() / 2);
+    for i in (0..args.len()).step_by(2) {
+        if args.is_null(i) {
+            return Err(ErrorKind::JsonDocumentNullKey.into());
+        }
+        members.push((args.text(i).into_owned(), node(args.value(i + 1), &args.exprs[i + 1])));
+    }
+    finish(&Node::Object(Members::new(members)))
+}
+
+fn unquote(args: &Args<'_>) -> SqlResult<Value> {
+    refuse_binary(args)?;
+    let text: Cow<'_, str> = match args.value(0) {
+        Value::Json(json) => return Ok(args.text_result(json.as_ref().unquoted().into_owned())),
+        Value::Str(text) => Cow::Borrowed(text),
+        _ => args.text(0),
+    };
+    json::unquote(&text)
+        .map(|text| args.text_result(text))
+        .map_err(|error| {
+            SqlError::new(
+                ErrorKind::InvalidJsonTextInParam,
+                &[&1, &"json_unquote", &error.message, &error.position],
+            )
+        })
+}
+
+fn extract(args: &Args<'_>) -> SqlResult<Value> {
+    let document = document(args, 0)?;
+    let mut paths = Vec::with_capacity(args.len() - 1);
+    for i in 1..args.len() {
+        match path(args, i)? {
+            Some(path) => paths.push(path),
+            None => return Ok(Value::Null),
+        }
+    }
+    Ok(json::extract(document.as_ref(), &paths).map_or(Value::Null, Value::Json))
+}
+
+/// `JSON_VALUE(document, path, on empty, its default, on error, its default)`: the value as text; an array or object only where
+/// the RETURNING type takes one.
+fn value(args: &Args<'_>) -> SqlResult<Value> {
+    if args.is_null(0) || args.is_null(1) {
+        return Ok(Value::Null);
+    }
+    let Some(path) = exact_path(args, 1)? else {
+        return Ok(Value::Null);
+    };
+    let respond = |word: usize, error: SqlError| match &*args.text(word) {
+        "ERROR" => Err(error),
+        "DEFAULT" => Ok(args.value(word + 1).clone()),
+        _ => Ok(Value::Null),
+    };
+    let document = match document(args, 0) {
+        Ok(document) => document,
+        Err(error) => return respond(4, error),
+    };
+    match document.as_ref().at(&path) {
+        None => respond(2, SqlError::new(ErrorKind::MissingJsonValue, &[&"json_value"])),
+        Some(found) => match found.view() {
+            JsonView::Null => Ok(Value::Null),
+            JsonView::Array(_) | JsonView::Object(_) if &*args.text(6) == "SCALAR" => {
+                respond(4, SqlError::new(ErrorKind::MultipleJsonValues, &[&"json_value"]))
+            }
+            _ => Ok(args.text_result(found.unquoted().into_owned())),
+        },
+    }
+}
+
+fn keys(args: &Args<'_>) -> SqlResult<Value> {
+    let document = document(args, 0)?;
+    let found = match args.len() {
+        1 => Some(document.as_ref()),
+        _ => match exact_path(args, 1)? {
+            None => return Ok(Value::Null),
+            Some(path) => document.as_ref().at(&path),
+        },
+    };
+    Ok(found.and_then(|found| found.keys()).map_or(Value::Null, Value::Json))
+}
+
+/// With a wildcard: how many values the path finds, NULL for none.
+fn length(args: &Args<'_>) -> SqlResult<Value> {
+    let document = document(args, 0)?;
+    let found = match args.len() {
+        1 => Some(document.as_ref()),
+        _ => match path(args, 1)? {
+            None => return Ok(Value::Null),
+            Some(path) if path.has_wildcard() => {
+                let found = document.as_ref().find(&path).len() as i64;
+                return Ok(Value::from((found > 0).then_some(found)));
+            }
+            Some(path) => document.as_ref().at(&path),
+        },
+    };
+    Ok(Value::from(found.map(|found| found.length() as i64)))
+}
+
+fn valid(args: &Args<'_>) -> SqlResult<Value> {
+    Ok(Value::from(match args.value(0) {
+        Value::Json(_) => true,
+        Value::Str(text) => Json::parse(text).is_ok(),
+        _ => false,
+    }))
+}
+
+fn contains(args: &Args<'_>) -> SqlResult<Value> {
+    let (document, candidate) = (document(args, 0)?, document(args, 1)?);
+    let within = match args.len() {
+        2 => Some(document.as_ref()),
+        _ => match exact_path(args, 2)? {
+            None => return Ok(Value::Null),
+            Some(path) => document.as_ref().at(&path),
+        },
+    };
+    Ok(Value::from(
+        within.map(|within| i64::from(within.contains(candidate.as_ref()))),
+    ))
+}
+
+/// The argument that says `one` or `all`; 3154 otherwise.
+fn wants_all(args: &Args<'_>, i: usize) -> SqlResult<bool> {
+    match args.text(i).to_ascii_lowercase().as_str() {
+        "one" => Ok(false),
+        "all" => Ok(true),
+        _ => Err(SqlError::new(ErrorKind::JsonBadOneOrAllArg, &[&function_name(args)])),
+    }
+}
+
+fn contains_path(args: &Args<'_>) -> SqlResult<Value> {
+    let document = document(args, 0)?;
+    let all = wants_all(args, 1)?;
+    let mut found = all;
+    for i in 2..args.len() {
+        let Some(path) = path(args, i)? else {
+            return Ok(Value::Null);
+        };
+        let here = !document.as_ref().find(&path).is_empty();
+        found = if all { found && here } else { found || here };
+    }
+    Ok(Value::from(found))
+}
+
+fn overlaps(args: &Args<'_>) -> SqlResult<Value> {
+    let (a, b) = (document(args, 0)?, document(args, 1)?);
+    Ok(Value::from(a.as_ref().overlaps(b.as_ref())))
+}
+
+/// `value MEMBER OF (array)`
+fn member_of(args: &Args<'_>) -> SqlResult<Value> {
+    let list = document(args, 1)?;
+    let wanted = match args.value(0) {
+        Value::Json(json) => json.clone(),
+        other => Json::from(&node(other, &args.exprs[0])),
+    };
+    let equal = |element: json::JsonRef<'_>| element.compare(wanted.as_ref()).is_eq();
+    Ok(Value::from(match list.as_ref().view() {
+        JsonView::Array(elements) => elements.iter().any(equal),
+        _ => equal(list.as_ref()),
+    }))
+}
+
+/// `JSON_SEARCH(document, one_or_all, pattern [, escape [, path..]])`
+fn search(args: &Args<'_>) -> SqlResult<Value> {
+    let paths = args.len().min(4)..args.len();
+    if args.is_null(0) || args.is_null(1) || args.is_null(2) || paths.clone().any(|i| args.is_null(i)) {
+        return Ok(Value::Null);
+    }
+    let document = document(args, 0)?;
+    let all = wants_all(args, 1)?;
+    let pattern = args.text(2);
+    let escape = match args.len() {
+        0..=3 => Some('\\'),
+        _ if args.is_null(3) => Some('\\'),
+        _ => {
+            let text = args.text(3);
+            let mut chars = text.chars();
+            match (chars.next(), chars.next()) {
+                (escape, None) => escape.or(Some('\\')),
+                _ => return Err(SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"])),
+            }
+        }
+    };
+    let accept = |text: &str| CollationId::UTF8MB4_BIN.like(pattern.as_bytes(), text.as_bytes(), escape);
+    let mut within = Vec::new();
+    for i in 4..args.len() {
+        match path(args, i)? {
+            Some(path) => within.push(path),
+            None => return Ok(Value::Null),
+        }
+    }
+    let limit = if all { usize::MAX } else { 1 };
+    let found = document.as_ref().search(&within, &accept, limit);
+    match found.as_slice() {
+        [] => Ok(Value::Null),
+        [one] => finish(&Node::Str(one.clone())),
+        _ => finish(&Node::Array(found.into_iter().map(Node::Str).collect())),
+    }
+}
+
+/// The first argument as a tree; `None` when it or a path is NULL.
+fn editable(args: &Args<'_>) -> SqlResult<Option<Node>> {
+    if args.is_null(0) || (1..args.len()).step_by(2).any(|i| args.is_null(i)) {
+        return Ok(None);
+    }
+    Ok(Some(document(args, 0)?.as_ref().to_node()))
+}
+
+/// Puts the value of each pair into the document where its path leads.
+fn edit_pairs(args: &Args<'_>, mut put: impl FnMut(&mut Node, &JsonPath, Node) -> SqlResult<()>) -> SqlResult<Value> {
+    let Some(mut tree) = editable(args)? else {
+        return Ok(Value::Null);
+    };
+    for i in (1..args.len()).step_by(2) {
+        let Some(path) = exact_path(args, i)? else {
+            return Ok(Value::Null);
+        };
+        put(&mut tree, &path, node(args.value(i + 1), &args.exprs[i + 1]))?;
+    }
+    finish(&tree)
+}
+
+fn place(args: &Args<'_>, placement: Placement) -> SqlResult<Value> {
+    edit_pairs(args, |tree, path, value| {
+        tree.place(path, value, placement);
+        Ok(())
+    })
+}
+
+fn array_append(args: &Args<'_>) -> SqlResult<Value> {
+    edit_pairs(args, |tree, path, value| {
+        tree.array_append(path, value);
+        Ok(())
+    })
+}
+
+fn array_insert(args: &Args<'_>) -> SqlResult<Value> {
+    edit_pairs(args, |tree, path, value| match tree.array_insert(path, value) {
+        true => Ok(()),
+        false => Err(ErrorKind::InvalidJsonPathArrayCell.into()),
+    })
+}
+
+fn remove(args: &Args<'_>) -> SqlResult<Value> {
+    let mut tree = document(args, 0)?.as_ref().to_node();
+    for i in 1..args.len() {
+        let Some(path) = exact_path(args, i)? else {
+            return Ok(Value::Null);
+        };
+        if path.is_root() {
+            return Err(ErrorKind::JsonVacuousPath.into());
+        }
+        tree.remove(&path);
+    }
+    finish(&tree)
+}
+
+fn merge_preserve(args: &Args<'_>) -> SqlResult<Value> {
+    let mut merged = document(args, 0)?.as_ref().to_node();
+    for i in 1..args.len() {
+        merged = merged.merge_preserve(document(args, i)?.as_ref().to_node());
+    }
+    finish(&merged)
+}
+
+/// NULL makes the result unknown, until a patch that is no object replaces all.
+fn merge_patch(args: &Args<'_>) -> SqlResult<Value> {
+    let mut merged: Option<Node> = None;
+    for i in 0..args.len() {
+        if args.is_null(i) {
+            merged = None;
+            continue;
+        }
+        let patch = document(args, i)?.as_ref().to_node();
+        merged = match (merged, &patch) {
+            (Some(target), _) => Some(target.merge_patch(patch)),
+            (None, Node::Object(_)) if i > 0 => None,
+            (None, _) => Some(patch),
+        };
+    }
+    match merged {
+        None => Ok(Value::Null),
+        Some(merged) => finish(&merged),
+    }
+}

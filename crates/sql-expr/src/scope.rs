@@ -1,0 +1,177 @@
+//! What the binder asks of the statement around an expression: names, subqueries, aggregates.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use parser::ast;
+use types::error::{ErrorKind, SqlError};
+use types::{SqlResult, SqlType, Value};
+
+use super::collation::Coercibility;
+use super::context::EvalContext;
+use super::{AggregateCall, Comparison, Expr};
+
+/// Where an expression stands: the words of 1052 and 1054.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clause {
+    FieldList,
+    Where,
+    On,
+    GroupBy,
+    Having,
+    OrderBy,
+    Values,
+}
+
+impl Clause {
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::FieldList | Clause::Values => "field list",
+            Clause::Where => "where clause",
+            Clause::On => "on clause",
+            Clause::GroupBy => "group statement",
+            Clause::Having => "having clause",
+            Clause::OrderBy => "order clause",
+        }
+    }
+}
+
+/// What a column name means.
+#[derive(Debug, Clone)]
+pub enum Resolved {
+    /// A slot of the input row.
+    Column { slot: usize, name: Arc<str>, ty: SqlType },
+    /// A slot of a row of an enclosing query; depth 1 is the query just outside.
+    Outer {
+        depth: usize,
+        slot: usize,
+        name: Arc<str>,
+        ty: SqlType,
+    },
+    /// An expression that is bound already: a column of a merged view, an alias in HAVING or ORDER BY.
+    Expr(Box<Expr>),
+}
+
+/// The names that an expression can use.
+///
+/// A scope that belongs to a query inside another also knows the outer ones, and answers [`Resolved::Outer`] for
+/// what it found there.
+pub trait Scope {
+    /// The column of that name. 1052 where several have it, 1054 where none has it ([`unknown_column`]).
+    fn resolve(&mut self, column: &ast::ColumnName) -> SqlResult<Resolved>;
+
+    /// Binds a subquery of the expression. Its outer rows are the rows of this scope.
+    fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
+        Err(SqlError::not_supported("subqueries here"))
+    }
+
+    /// Takes an aggregate whose arguments are bound, and says what stands for its result (mostly
+    /// [`ExprKind::Aggregate`](super::ExprKind::Aggregate)). 1111 where aggregates are not allowed.
+    fn aggregate(&mut self, _call: AggregateCall) -> SqlResult<Expr> {
+        Err(ErrorKind::InvalidGroupFuncUse.into())
+    }
+
+    /// Takes a window function, or an aggregate with `OVER`. 3593 where they are not allowed.
+    fn window(&mut self, call: &ast::Expr) -> SqlResult<Expr> {
+        Err(SqlError::new(ErrorKind::WindowInvalidUse, &[&window_name(call)]))
+    }
+
+    /// `VALUES(column)`: the value that INSERT .. ON DUPLICATE KEY UPDATE would have stored. NULL everywhere else.
+    fn insert_value(&mut self, column: &ast::ColumnName) -> SqlResult<Expr> {
+        self.resolve(column)?;
+        Ok(Expr::null())
+    }
+
+    /// `DEFAULT(column)`. 1364 where the column has none.
+    fn default_of(&mut self, column: &ast::ColumnName) -> SqlResult<Expr> {
+        self.resolve(column)?;
+        Err(SqlError::new(ErrorKind::NoDefaultForField, &[&column.name.as_str()]))
+    }
+
+    /// Where the expression stands.
+    fn clause(&self) -> Clause {
+        Clause::FieldList
+    }
+}
+
+/// 1054 for a name as it was written.
+pub fn unknown_column(column: &ast::ColumnName, clause: Clause) -> SqlError {
+    SqlError::new(ErrorKind::BadField, &[&written(column), &clause.name()])
+}
+
+/// 1052 for a name as it was written.
+pub fn ambiguous_column(column: &ast::ColumnName, clause: Clause) -> SqlError {
+    SqlError::new(ErrorKind::NonUniq, &[&written(column), &clause.name()])
+}
+
+fn written(column: &ast::ColumnName) -> String {
+    [column.schema.as_ref(), column.table.as_ref(), Some(&column.name)]
+        .into_iter()
+        .flatten()
+        .map(|part| part.as_str())
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+fn window_name(call: &ast::Expr) -> String {
+    match call {
+        ast::Expr::Window(window) => format!("{:?}", window.function),
+        ast::Expr::Aggregate(aggregate) => format!("{:?}", aggregate.function),
+        _ => "window".to_owned(),
+    }
+    .to_lowercase()
+}
+
+/// A scope without any column: `SELECT 1`, `SET @a = 1`.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NoColumns;
+
+impl Scope for NoColumns {
+    fn resolve(&mut self, column: &ast::ColumnName) -> SqlResult<Resolved> {
+        Err(unknown_column(column, self.clause()))
+    }
+}
+
+/// A planned subquery. The evaluator has it run for the current row by the statement's [`SubqueryRunner`].
+pub trait Subquery: fmt::Debug + Send + Sync {
+    /// The types of its columns.
+    fn columns(&self) -> &[SqlType];
+
+    /// The standing of a column's collation.
+    fn coercibility(&self, column: usize) -> Coercibility;
+
+    /// Whether its result depends on an enclosing query's row.
+    fn is_correlated(&self) -> bool;
+
+    /// The planner's own type behind it, for who runs it and for EXPLAIN.
+    fn as_any(&self) -> &dyn std::any::Any;
+
+    /// Whether its result may change from one run to the next within a statement.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+}
+
+/// Runs subqueries: the executor, with the statement's transaction.
+pub trait SubqueryRunner {
+    /// Gives the rows one after another, until `row` breaks off. `ctx` has the current row as its innermost outer one. The rows
+    /// of a subquery that is not correlated are kept for the next run.
+    fn run(
+        &self,
+        subquery: &dyn Subquery,
+        ctx: &EvalContext<'_>,
+        row: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>,
+    ) -> SqlResult<()>;
+
+    /// Whether `key` equals a row, where the subquery can tell faster than by giving all rows (say, from a hash table over
+    /// its kept rows); `hows` has the comparison of each column. `Ok(None)` is unknown: a NULL in the way. `None`: ask for
+    /// the rows.
+    fn contains(
+        &self,
+        subquery: &dyn Subquery,
+        ctx: &EvalContext<'_>,
+        hows: &[Comparison],
+        key: &[Value],
+    ) -> Option<SqlResult<Option<bool>>>;
+}
