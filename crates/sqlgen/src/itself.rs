@@ -28,6 +28,8 @@ pub struct Options {
     /// The server's own process, which may be stopped and started.
     pub node: Option<Node>,
     pub seed: u64,
+    /// Ends after the episode that reaches so many statements, or this time.
+    pub statements: u64,
     pub deadline: Instant,
     pub out: PathBuf,
 }
@@ -44,12 +46,12 @@ pub struct Report {
 
 const STATEMENTS_OF_AN_EPISODE: usize = 60;
 
-/// Runs episodes until the deadline.
+/// Runs episodes until there are enough of them.
 pub fn run(mut options: Options) -> Result<Report> {
     std::fs::create_dir_all(&options.out)?;
     let mut report = Report::default();
     let mut seed = options.seed;
-    while Instant::now() < options.deadline {
+    while report.statements < options.statements && Instant::now() < options.deadline {
         let mut client = options.server.connect_to_new("sqlgen_itself")?;
         let mut episode = Episode::new(seed);
         let mut history = Vec::new();
@@ -77,12 +79,13 @@ pub fn run(mut options: Options) -> Result<Report> {
         client.query("ROLLBACK")?;
         if let Some(node) = options.node.as_mut().filter(|_| seed.is_multiple_of(4)) {
             report.restarts += 1;
-            let before = contents(&mut client, &episode)?;
+            let is_killed = seed.is_multiple_of(8);
+            let before = contents(&mut client, &episode, is_killed)?;
             drop(client);
-            node.restart(seed.is_multiple_of(8))?;
+            node.restart(is_killed)?;
             let mut client = options.server.connect()?;
             session::must(&mut client, "USE sqlgen_itself")?;
-            let after = contents(&mut client, &episode)?;
+            let after = contents(&mut client, &episode, is_killed)?;
             for ((sql, one), (_, other)) in before.iter().zip(&after) {
                 let found = compare::difference(sql, other, one, Depth::Columns);
                 report.note(
@@ -122,19 +125,34 @@ impl Report {
     }
 }
 
-/// Everything that is in the tables.
-fn contents(client: &mut Client, episode: &Episode) -> Result<Vec<(String, Answer)>> {
+/// Everything that is in the tables. Ids that failed statements have taken may be given out again after a kill, as MySQL does.
+fn contents(client: &mut Client, episode: &Episode, is_killed: bool) -> Result<Vec<(String, Answer)>> {
     let mut all = Vec::new();
     for table in episode.schema.base_tables() {
         for sql in [
             format!("SELECT * FROM {}", table.name),
             format!("SHOW CREATE TABLE {}", table.name),
         ] {
-            let answer = client.query(&sql)?;
+            let mut answer = client.query(&sql)?;
+            if let (true, Answer::Rows { rows, .. }) = (is_killed, &mut answer) {
+                rows.iter_mut().flatten().flatten().for_each(without_next_id);
+            }
             all.push((sql, answer));
         }
     }
     Ok(all)
+}
+
+/// Takes `AUTO_INCREMENT=7` out of a table's definition.
+fn without_next_id(definition: &mut Vec<u8>) {
+    const OPTION: &[u8] = b" AUTO_INCREMENT=";
+    if let Some(at) = definition.windows(OPTION.len()).position(|part| part == OPTION) {
+        let digits = definition[at + OPTION.len()..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        definition.drain(at..at + OPTION.len() + digits);
+    }
 }
 
 /// The same query by the prepared protocol.

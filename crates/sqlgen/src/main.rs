@@ -77,6 +77,9 @@ enum Command {
         port: u16,
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        #[arg(long, default_value_t = u64::MAX)]
+        statements: u64,
+        /// Stop after this time, too
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         #[arg(long, default_value = "target/sqlgen")]
@@ -152,6 +155,7 @@ fn run(command: Command) -> Result<bool> {
             binary,
             port,
             seed,
+            statements,
             seconds,
             out,
         } => {
@@ -168,6 +172,7 @@ fn run(command: Command) -> Result<bool> {
                 server,
                 node,
                 seed,
+                statements,
                 deadline: Instant::now() + Duration::from_secs(seconds),
                 out,
             })?;

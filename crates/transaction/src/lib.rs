@@ -33,7 +33,7 @@ mod write;
 
 pub use commit::Participant;
 pub use local::LocalChanges;
-pub use settle::{Settled, StatementScope};
+pub use settle::{Missed, Settled, StatementScope};
 
 use env::failpoints;
 use overlay::Overlay;

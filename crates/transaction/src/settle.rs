@@ -11,7 +11,7 @@
 //!
 //! Each pass keeps its locks, so a pass is repeated for a lock that the pass before did not have, and a lock of the same key cannot
 //! cause it again. Only rows that others keep on adding could make it go on: after [`PASSES_BY_ROW`] passes the tables are
-//! locked as a whole before the next one, and then nothing is added.
+//! locked as a whole before the next one, and then nothing is added or changed by others.
 //!
 //! Who settles:
 //!
@@ -53,6 +53,14 @@ pub enum Settled {
     AgainUnder(Vec<TableId>),
 }
 
+/// Who has taken a row from a statement that had found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// The transaction: by a foreign key's action, for one.
+    ByUs,
+    ByOthers,
+}
+
 /// A running statement that may run again.
 pub(super) struct Settling {
     /// Its snapshot is to become the transaction's.
@@ -69,6 +77,8 @@ pub(super) struct Settling {
     read: Vec<Arc<Table>>,
     /// The tables of late locks.
     locked: Vec<TableId>,
+    /// The tables that the pass holds as a whole.
+    locked_whole: Vec<TableId>,
 }
 
 impl Settling {
@@ -151,7 +161,7 @@ impl Transaction {
                 return Settled::Yes;
             }
         }
-        let settling = self.settling.as_ref().expect("looked at above");
+        let settling = self.settling.as_mut().expect("looked at above");
         if settling.passes < PASSES_BY_ROW {
             return Settled::Again;
         }
@@ -162,6 +172,7 @@ impl Transaction {
             }
         }
         tables.sort_unstable();
+        settling.locked_whole.clone_from(&tables);
         Settled::AgainUnder(tables)
     }
 
@@ -236,11 +247,24 @@ impl Transaction {
         }
     }
 
-    /// A row is newer than the statement's view of it. False: the statement cannot run again.
+    /// A row that the statement found is gone, or no longer what it looks for.
+    pub fn note_missed(&mut self, table: &Table, key: &[u8]) -> Missed {
+        if self.overlay.row(table.id(), key).is_some() {
+            return Missed::ByUs;
+        }
+        self.note_newer(table.id());
+        Missed::ByOthers
+    }
+
+    /// A row is newer than the statement's view of it. False: the statement cannot run again, or to no purpose.
     pub fn note_newer(&mut self, table: TableId) -> bool {
         let Some(settling) = &mut self.settling else {
             return false;
         };
+        // Nobody else can have changed a row of it.
+        if settling.locked_whole.contains(&table) {
+            return false;
+        }
         settling.is_stale = true;
         settling.note_table(table);
         true
@@ -263,6 +287,7 @@ impl Settling {
             passes: 0,
             read: Vec::new(),
             locked: Vec::new(),
+            locked_whole: Vec::new(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use governor::stepwise::Stepwise;
 use store::Cursor;
-use transaction::LockPolicy;
+use transaction::{LockPolicy, Missed};
 use types::{SqlResult, Value};
 
 use crate::exec::rows::{read_columns, read_row};
@@ -57,19 +57,41 @@ impl Target {
         }
         let keys = key_ranges(&self.path, &[], ctx)?;
         if let Some(key) = self.single_key(&keys) {
-            return Ok(u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?));
+            let mut passes = |values: &[Value]| self.passes(keys.exact, values, ctx);
+            return Ok(u64::from(self.change_row(key, runtime, &mut passes, change)?));
         }
         runtime.begin_locking_read(&self.path, &keys, LockPolicy::Wait)?;
-        let found = self.find(&keys, limit, runtime, ctx)?;
+        let conditions = self.conditions_of_a_row(keys.exact);
+        let mut passes = |values: &[Value]| all_hold(conditions.iter().copied(), values, ctx);
         let mut matched = 0;
-        for key in &found {
-            if matched == limit {
+        loop {
+            let (before, mut has_missed_own) = (matched, false);
+            for key in self.find(&keys, limit - matched, runtime, ctx)? {
+                if self.change_row(&key, runtime, &mut passes, change)? {
+                    matched += 1;
+                } else if self.limit.is_some() {
+                    // Another row takes its place.
+                    has_missed_own |= runtime.transaction_mut().note_missed(&self.table().rows, &key) == Missed::ByUs;
+                }
+                if matched == limit {
+                    break;
+                }
+                governor::tick()?;
+            }
+            // A foreign key's action has deleted some of the rows that were found, so they did not count.
+            if !has_missed_own || matched == before || matched == limit {
                 break;
             }
-            matched += u64::from(self.change_row(key, keys.exact, runtime, ctx, change)?);
-            governor::tick()?;
         }
         Ok(matched)
+    }
+
+    /// What a row that was found has to fulfil when it is looked at again: conditions that tell the same of the same row. RAND() does
+    /// not, and is asked once.
+    fn conditions_of_a_row(&self, exact: bool) -> Vec<&Expr> {
+        // The primary key says nothing new of a row found by it; another index may have found an older version.
+        let exact = exact && self.path.index == IndexId::PRIMARY;
+        self.conditions(exact).filter(|expr| !expr.is_volatile()).collect()
     }
 
     /// The primary key, where the path leads to one row of the primary index: it can be locked without looking for it.
@@ -156,24 +178,22 @@ impl Target {
         self.order.iter().map(|key| key.expr.eval(values, ctx)).collect()
     }
 
-    /// Whether a row passes the conditions that its place in the index does not already answer.
-    fn passes(&self, exact: bool, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+    /// The conditions that a row's place in the index does not already answer.
+    fn conditions(&self, exact: bool) -> impl Iterator<Item = &Expr> {
         let implied = if exact { &[] } else { self.path.implied.as_slice() };
-        for condition in implied.iter().chain(&self.path.residual) {
-            if condition.eval_bool(values, ctx)? != Some(true) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        implied.iter().chain(&self.path.residual)
     }
 
-    /// Locks a row, looks at it as it is now, and changes it. False when it is gone or no longer passes.
+    fn passes(&self, exact: bool, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+        all_hold(self.conditions(exact), values, ctx)
+    }
+
+    /// Locks a row, looks at it as it is now, and changes it. False when it is gone or does not pass.
     fn change_row(
         &self,
         key: &[u8],
-        exact: bool,
         runtime: &Runtime<'_>,
-        ctx: &EvalContext<'_>,
+        passes: &mut dyn FnMut(&[Value]) -> SqlResult<bool>,
         change: &mut dyn FnMut(&[u8], Vec<Value>) -> SqlResult<()>,
     ) -> SqlResult<bool> {
         let table = self.table();
@@ -190,26 +210,27 @@ impl Target {
             .transaction()
             .get_current(&table.rows, key, |row| read_row(table.layout(), row));
         let Some(values) = current else {
-            self.miss(runtime);
             return Ok(false);
         };
-        // The primary key says nothing new of a row found by it; another index may have found an older version.
-        let exact = exact && self.path.index == IndexId::PRIMARY;
-        if !self.passes(exact, &values, ctx)? {
-            self.miss(runtime);
+        if !passes(&values)? {
             return Ok(false);
         }
         change(key, values)?;
         Ok(true)
     }
+}
 
-    /// A row that was found is not there any more. Where there is a LIMIT, another one takes its place.
-    fn miss(&self, runtime: &Runtime<'_>) {
-        let table = self.table();
-        if self.limit.is_some() {
-            runtime.transaction_mut().note_newer(table.id());
+fn all_hold<'e>(
+    conditions: impl Iterator<Item = &'e Expr>,
+    values: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<bool> {
+    for condition in conditions {
+        if condition.eval_bool(values, ctx)? != Some(true) {
+            return Ok(false);
         }
     }
+    Ok(true)
 }
 
 /// The rows that pass, with what they are sorted by.
