@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use parser::ast::BinaryOp;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
+use types::time::Date;
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::collation;
@@ -102,6 +103,8 @@ pub enum Comparison {
     Bytes,
     /// Dates and dates with times, as dates with times.
     DateTime,
+    /// As DateTime, with a list of constants: what is no date equals nothing.
+    ListedDates,
     Time,
     Json,
     /// Rows, column by column.
@@ -126,7 +129,7 @@ impl Comparison {
             Comparison::Bytes => ty.kind.is_binary(),
             Comparison::DateTime => matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp),
             Comparison::Time => ty.kind == TypeKind::Time,
-            Comparison::Json | Comparison::Row(_) => false,
+            Comparison::ListedDates | Comparison::Json | Comparison::Row(_) => false,
         }
     }
 
@@ -183,16 +186,17 @@ impl Comparison {
             },
             Comparison::Bytes => convert::to_bytes(left).as_ref().cmp(convert::to_bytes(right).as_ref()),
             Comparison::DateTime => {
-                match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
-                    (Some(a), Some(b)) => a.cmp(&b),
-                    // A string that is no date compares as text, and so equals none.
-                    _ => convert::to_text(left)
-                        .as_bytes()
-                        .cmp(convert::to_text(right).as_bytes()),
-                }
+                // What is no date is the zero date.
+                let date = |value| Ok::<_, SqlError>(convert::to_datetime(value, ctx)?.unwrap_or(Date::ZERO.into()));
+                date(left)?.cmp(&date(right)?)
             }
+            Comparison::ListedDates => match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => Ordering::Less,
+            },
             Comparison::Time => match (convert::to_time(left, ctx)?, convert::to_time(right, ctx)?) {
                 (Some(a), Some(b)) => a.cmp(&b),
+                (None, None) => Ordering::Equal,
                 _ => convert::to_text(left)
                     .as_bytes()
                     .cmp(convert::to_text(right).as_bytes()),
@@ -301,6 +305,86 @@ pub fn unify(
     }
 }
 
+/// How the items of an IN list or of a CASE compare with its operand.
+pub struct ListComparison {
+    /// That of all items, where all are texts, dates and times.
+    shared: Option<Comparison>,
+}
+
+impl ListComparison {
+    /// Of a list: with a date in any place every text is a date, with a time a time.
+    pub fn of_list(operand: &Expr, items: &[Expr], ctx: &EvalContext<'_>) -> ListComparison {
+        let classes = || std::iter::once(operand).chain(items).map(|expr| class(&expr.ty));
+        let is_textual = |class| matches!(class, Class::Null | Class::String | Class::DateTime | Class::Time);
+        let is_no_date = |item: &Expr| class(&item.ty) == Class::String && readable_datetime(item, ctx).is_none();
+        // A time is one of today.
+        let is_constant = |item: &Expr| item.as_literal().is_some() && class(&item.ty) != Class::Time;
+        let are_constants = items.iter().all(is_constant);
+        let shared = match operand.width() == 1 && classes().all(is_textual) {
+            true if classes().any(|class| class == Class::DateTime)
+                && are_constants
+                && items.iter().any(is_no_date) =>
+            {
+                Some(Comparison::ListedDates)
+            }
+            true if classes().any(|class| class == Class::DateTime) => Some(Comparison::DateTime),
+            true if classes().any(|class| class == Class::Time) => Some(Comparison::Time),
+            _ => None,
+        };
+        ListComparison { shared }
+    }
+
+    /// Of BETWEEN, with a date in some place.
+    pub fn of_dates() -> ListComparison {
+        ListComparison {
+            shared: Some(Comparison::DateTime),
+        }
+    }
+
+    /// Of a CASE, where the operand alone decides.
+    pub fn by_operand() -> ListComparison {
+        ListComparison { shared: None }
+    }
+
+    /// As [`unify`]; but a constant that is no date is a value that warns whenever it is compared.
+    pub fn unify(
+        &self,
+        operand: Expr,
+        item: Expr,
+        operation: &str,
+        connection: CollationId,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<(Comparison, Expr, Expr)> {
+        if let (ExprKind::Row(left), ExprKind::Row(right)) = (&operand.kind, &item.kind)
+            && left.len() == right.len()
+        {
+            let pairs = left.iter().cloned().zip(right.iter().cloned());
+            let unified = pairs
+                .map(|(left, right)| ListComparison::by_operand().unify(left, right, operation, connection, ctx))
+                .collect::<SqlResult<Vec<_>>>()?;
+            let hows = unified.iter().map(|(how, ..)| how.clone()).collect();
+            let (lefts, rights) = unified.into_iter().map(|(_, left, right)| (left, right)).unzip();
+            return Ok((Comparison::Row(hows), Expr::row(lefts), Expr::row(rights)));
+        }
+        let how = match (&self.shared, class(&operand.ty), class(&item.ty)) {
+            (Some(how), ..) => how.clone(),
+            (None, Class::DateTime, Class::String) => Comparison::DateTime,
+            (None, Class::Time, Class::String) => Comparison::Time,
+            (None, Class::String, Class::DateTime | Class::Time) => {
+                text_comparison(&operand, &item, operation, connection)?
+            }
+            _ => return unify(operand, item, operation, connection, ctx),
+        };
+        let constant = |expr: Expr| match how {
+            Comparison::DateTime | Comparison::ListedDates => readable_datetime(&expr, ctx).unwrap_or(expr),
+            Comparison::Time => constant_time(expr, ctx).unwrap_or_else(|_| Expr::null()),
+            _ => expr,
+        };
+        let (operand, item) = (constant(operand), constant(item));
+        Ok((how, operand, item))
+    }
+}
+
 /// One side is a number: compares as numbers, exactly where both are exact.
 fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
     let left = convert::hex_as_number(left);
@@ -406,20 +490,30 @@ fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> 
     let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
         return Ok(constant);
     };
-    match convert::parse_datetime_quietly(value, ctx) {
-        Some(parsed) => {
-            let ty = SqlType::datetime(parsed.fsp).not_null();
-            Ok(Expr::literal(Value::DateTime(parsed), ty))
-        }
-        None => {
-            let name = match other.kind {
-                TypeKind::Date => "DATE",
-                TypeKind::Timestamp => "TIMESTAMP",
-                _ => "DATETIME",
-            };
-            Err(SqlError::new(ErrorKind::WrongValue, &[&name, &convert::to_text(value)]))
-        }
+    if let Some(date) = readable_datetime(&constant, ctx) {
+        return Ok(date);
     }
+    let (name, warned) = match other.kind {
+        TypeKind::Date => ("DATE", "date"),
+        TypeKind::Timestamp => ("TIMESTAMP", "datetime"),
+        _ => ("DATETIME", "datetime"),
+    };
+    let text = convert::to_text(value);
+    // First the warning, which ends a strict change.
+    ctx.warn(convert::truncated(warned, text.as_bytes()))?;
+    Err(SqlError::new(ErrorKind::WrongValue, &[&name, &text]))
+}
+
+/// A literal that reads as a date with time, as such.
+fn readable_datetime(constant: &Expr, ctx: &EvalContext<'_>) -> Option<Expr> {
+    let value @ (Value::Str(_) | Value::Bytes(_)) = constant.as_literal()? else {
+        return None;
+    };
+    let parsed = convert::parse_datetime_quietly(value, ctx)?;
+    Some(Expr::literal(
+        Value::DateTime(parsed),
+        SqlType::datetime(parsed.fsp).not_null(),
+    ))
 }
 
 /// A literal beside a TIME, as a time; text that is none stays and warns when compared.

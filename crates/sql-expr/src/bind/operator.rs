@@ -9,7 +9,7 @@ use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 use super::{Binder, collation_by_name, scalar, type_of_value};
 use crate::arithmetic::{self, ArithmeticOp, BitOp};
 use crate::collation::{self, Coercibility};
-use crate::compare::{self, CompareOp, Comparison};
+use crate::compare::{self, CompareOp, Comparison, ListComparison};
 use crate::functions::Inference;
 use crate::{
     Arithmetic, Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, Subquery, SubqueryExpr,
@@ -185,13 +185,9 @@ impl Binder<'_> {
             }));
             return Ok(Expr::boolean(kind, nullable));
         }
-        let operand_as_date = temporal && !is_dated(&operand.ty) && operand.as_literal().is_some();
-        let operand = if operand_as_date {
-            let model = if is_dated(&low.ty) { low.clone() } else { high.clone() };
-            self.unify(operand, model, "between")?.1
-        } else {
-            operand
-        };
+        if temporal && !among(|ty| ty.kind.is_numeric() || ty.kind == TypeKind::Json) {
+            return self.between_dates(operand, low, high, between.negated);
+        }
         let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
         let all = [&operand, &low, &high];
         if let Some(collation) = self.shared_collation(&all, "between")? {
@@ -209,6 +205,24 @@ impl Binder<'_> {
         let (low_how, operand, low) = self.unify(operand, low, "between")?;
         let (high_how, operand, high) = self.unify(operand, high, "between")?;
         let negated = between.negated;
+        let kind = ExprKind::Between(Box::new(Between {
+            operand,
+            low,
+            high,
+            low_how,
+            high_how,
+            negated,
+        }));
+        Ok(Expr::boolean(kind, nullable))
+    }
+
+    /// Every text is read as a date; one that is none warns whenever it is compared.
+    fn between_dates(&self, operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
+        let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
+        let list = ListComparison::of_dates();
+        let unify = |left, right| list.unify(left, right, "between", self.connection(), &self.ctx);
+        let (low_how, operand, low) = unify(operand, low)?;
+        let (high_how, operand, high) = unify(operand, high)?;
         let kind = ExprKind::Between(Box::new(Between {
             operand,
             low,
@@ -251,14 +265,20 @@ impl Binder<'_> {
         // With one item it is `=`.
         let operation = if items.len() == 1 { "=" } else { " IN " };
         let shared = self.shared_collation(&all, operation)?;
+        let several = (items.len() > 1).then(|| ListComparison::of_list(&operand, &items, &self.ctx));
         for item in items {
             if let Some(collation) = shared {
                 unified.push((Comparison::of_text(collation), item));
                 continue;
             }
-            let (how, left, item) = self.unify(operand.clone(), item, operation)?;
-            // A hex literal before IN becomes a number for numbers only; keep it as it is otherwise.
-            if matches!(operand.kind, ExprKind::HexLiteral(_)) {
+            let (how, left, item) = match &several {
+                None => self.unify(operand.clone(), item, operation)?,
+                Some(list) => list.unify(operand.clone(), item, operation, self.connection(), &self.ctx)?,
+            };
+            // A hex literal before IN becomes a number for numbers only; keep it as it is otherwise. A date is one for all items.
+            let of_dates = matches!(how, Comparison::DateTime | Comparison::ListedDates);
+            let is_date = several.is_some() && left.as_literal().is_some() && of_dates;
+            if is_date || matches!(operand.kind, ExprKind::HexLiteral(_)) {
                 operand = left;
             }
             unified.push((how, item));
@@ -456,7 +476,9 @@ impl Binder<'_> {
                     (Some(Comparison::Double), condition)
                 }
                 Some(operand) => {
-                    let (how, left, condition) = self.unify(operand.clone(), condition, "case")?;
+                    let list = ListComparison::by_operand();
+                    let (how, left, condition) =
+                        list.unify(operand.clone(), condition, "case", self.connection(), &self.ctx)?;
                     if matches!(operand.kind, ExprKind::HexLiteral(_)) {
                         *operand = left;
                     }

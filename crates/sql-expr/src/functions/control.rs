@@ -253,11 +253,25 @@ fn eval_extreme<const GREATEST: bool>(
         if value.is_null() {
             return Ok(Value::Null);
         }
-        if i == 0 || comparison.compare(&value, &best, ctx)? == Some(better) {
+        if i == 0 || order_of_extremes(&comparison, &value, &best, ctx)? == Some(better) {
             best = value;
         }
     }
     Ok(best)
+}
+
+/// As the comparison has it; but what is no date is above all dates.
+fn order_of_extremes(
+    how: &Comparison,
+    left: &Value,
+    right: &Value,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Ordering>> {
+    if *how != Comparison::DateTime {
+        return how.compare(left, right, ctx);
+    }
+    let (left, right) = (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?);
+    Ok(Some(left.is_none().cmp(&right.is_none()).then(left.cmp(&right))))
 }
 
 /// Arguments compare as values of the common type; text that stands beside a date compares as dates.

@@ -11,6 +11,7 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value};
 use super::Session;
 use super::services::SessionServices;
 use crate::expr::StatementContext;
+use crate::expr::context::Strictness;
 use crate::host::Host;
 use crate::plan::{OpenViews, Planned, Planner, Purpose};
 use crate::plan_cache::{CachedPlan, ParameterType, PlanKey, PlanText};
@@ -82,6 +83,10 @@ impl Session {
     ) -> SqlResult<Arc<Planned>> {
         let access = self.access();
         let catalog = self.engine.catalog();
+        let strictness = match is_change(statement) && self.variables.settings.sql_mode().is_strict() {
+            true => Strictness::Fail,
+            false => Strictness::Warn,
+        };
         let plan_it = |session: &Session, ctx: &StatementContext<'_>| {
             let planner = Planner {
                 engine: &session.engine,
@@ -103,7 +108,7 @@ impl Session {
                 uses: planner.uses.take(),
             }))
         };
-        let (plan, bytes) = governor::measured(|| self.with_context(host, &[], plan_it));
+        let (plan, bytes) = governor::measured(|| self.with_strictness(strictness, host, &[], plan_it));
         let plan = plan?;
         governor::check()?;
         if let Some(key) = key {
@@ -123,9 +128,21 @@ impl Session {
         parameters: &[Value],
         work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
     ) -> R {
+        self.with_strictness(Strictness::Warn, host, parameters, work)
+    }
+
+    fn with_strictness<R>(
+        &mut self,
+        strictness: Strictness,
+        host: &dyn Host,
+        parameters: &[Value],
+        work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
+    ) -> R {
         let services = self.services(host);
         let settings = &self.variables.settings.expressions;
-        let ctx = StatementContext::new(settings, &services, self.statement_time()).with_params(parameters);
+        let ctx = StatementContext::new(settings, &services, self.statement_time())
+            .with_params(parameters)
+            .with_strictness(strictness);
         let result = work(self, &ctx);
         let warnings = ctx.take_warnings();
         drop(ctx);
@@ -192,5 +209,15 @@ impl Session {
         let missing = || crate::names::missing_table(&catalog, database, &name.name);
         let def = catalog.table(database, &name.name).ok_or_else(missing)?;
         self.engine.table(def).ok_or_else(missing)
+    }
+}
+
+/// Whether bad values end it in strict mode.
+fn is_change(statement: &Statement) -> bool {
+    match statement {
+        Statement::Insert(insert) => !insert.ignore,
+        Statement::Update(update) => !update.ignore,
+        Statement::Delete(delete) => !delete.ignore,
+        _ => false,
     }
 }
