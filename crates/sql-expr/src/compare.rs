@@ -370,6 +370,13 @@ impl ListComparison {
             (Some(how), ..) => how.clone(),
             (None, Class::DateTime, Class::String) => Comparison::DateTime,
             (None, Class::Time, Class::String) => Comparison::Time,
+            // In a list a year of two digits is no year.
+            (None, Class::Integer, class) if operand.ty.kind == TypeKind::Year => match class {
+                Class::Integer => Comparison::Integer,
+                Class::Decimal => Comparison::Decimal,
+                Class::String | Class::Double => Comparison::Double,
+                _ => return unify(operand, item, operation, connection, ctx),
+            },
             (None, Class::String, Class::DateTime | Class::Time) => {
                 text_comparison(&operand, &item, operation, connection)?
             }

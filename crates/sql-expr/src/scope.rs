@@ -147,6 +147,9 @@ pub trait Subquery: fmt::Debug + Send + Sync {
     /// The planner's own type behind it, for who runs it and for EXPLAIN.
     fn as_any(&self) -> &dyn std::any::Any;
 
+    /// Only whether it has rows will be asked.
+    fn note_existence(&self) {}
+
     /// Whether its result may change from one run to the next within a statement.
     fn is_deterministic(&self) -> bool {
         true

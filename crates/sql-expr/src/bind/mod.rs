@@ -281,6 +281,7 @@ impl<'a> Binder<'a> {
 
     fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
         let query = self.scope.subquery(query)?;
+        query.note_existence();
         let ty = SqlType::boolean().not_null();
         Ok(Expr::subquery(
             SubqueryExpr {

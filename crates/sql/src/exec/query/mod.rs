@@ -296,7 +296,16 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &QueryContext<'_>) -> SqlRes
     let mut rows = term(&set.first)?;
     // The keys of all rows, while no two are equal.
     let mut keys: Option<Set<Vec<u8>>> = None;
+    // Nothing is left of no rows: the terms of one operator after them are not computed.
+    let mut empty_before: Option<SetOp> = None;
+    let mut previous = None;
     for ((op, all, next), keeps_equal) in set.rest.iter().zip(keeps_equal(set)) {
+        if previous.replace(*op) != Some(*op) {
+            empty_before = (rows.is_empty() && *op != SetOp::Union).then_some(*op);
+        }
+        if empty_before == Some(*op) {
+            continue;
+        }
         let more = term(next)?;
         match op {
             SetOp::Union if keeps_equal => {

@@ -246,8 +246,10 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
         governor::tick()?;
         self.row.clear();
-        for (item, stored) in self.plan.items.iter().zip(&self.stored) {
-            let value = if *stored {
+        for (at, (item, stored)) in self.plan.items.iter().zip(&self.stored).enumerate() {
+            let value = if !self.plan.read.contains(at) {
+                Value::Null
+            } else if *stored {
                 item.eval(wide, self.ctx)?
             } else {
                 item.eval_shown(wide, self.ctx)?

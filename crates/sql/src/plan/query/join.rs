@@ -401,7 +401,10 @@ impl JoinPlanner<'_, '_, '_, '_> {
             }
             None => {
                 let source = match &entry.source {
-                    TableSource::Derived(plan) => DerivedSource::Query(plan.clone()),
+                    TableSource::Derived(plan) => {
+                        plan.note_read(&self.needed(table));
+                        DerivedSource::Query(plan.clone())
+                    }
                     TableSource::Working(number) => DerivedSource::Working(*number),
                     TableSource::Recursive(plan) => DerivedSource::Recursive(plan.clone()),
                     TableSource::Virtual(table) => DerivedSource::Virtual(table),

@@ -13,6 +13,7 @@
 mod change;
 mod from;
 mod join;
+mod read_items;
 mod rollup;
 mod scope;
 mod select;
@@ -37,6 +38,7 @@ use crate::table::Table;
 pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
 pub use from::insert_target;
 pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, passing_share};
+pub use read_items::ReadItems;
 pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
 pub use subquery::SubqueryPlan;

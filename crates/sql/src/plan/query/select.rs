@@ -10,6 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
+use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
 use super::window::{WindowPlan, replace_windows};
@@ -37,6 +38,8 @@ pub struct SelectPlan {
     pub having: Option<Expr>,
     pub windows: Vec<WindowPlan>,
     pub items: Vec<Expr>,
+    /// Which items are computed; the others are NULL.
+    pub read: ReadItems,
     pub distinct: bool,
     /// Empty where the first table's index gives the order.
     pub order: Vec<SortKey>,
@@ -233,6 +236,7 @@ fn plan_select(
         having,
         windows,
         items,
+        read: ReadItems::default(),
         distinct: select.options.distinct,
         order,
     };

@@ -47,6 +47,10 @@ impl Subquery for SubqueryPlan {
         self
     }
 
+    fn note_existence(&self) {
+        self.plan.note_existence();
+    }
+
     fn is_deterministic(&self) -> bool {
         self.deterministic
     }
