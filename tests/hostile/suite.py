@@ -330,6 +330,7 @@ def report(options, number, statement, wrong):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60, help="how long to attack")
+    parser.add_argument("--statements", type=int, default=10**9, help="stop after so many, too")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32))))
     parser.add_argument("--statement-seconds", type=float, default=1.0, help="a statement is killed after this time")
     parser.add_argument("--end", type=float, default=float(os.environ.get("HOSTILE_END", "2.0")), help="most seconds from KILL to the end")
@@ -357,7 +358,7 @@ def main():
     errors = {}
     end = time.monotonic() + options.seconds
     for statement in statements(options, rng):
-        if time.monotonic() > end or (found and not options.go_on):
+        if count >= options.statements or time.monotonic() > end or (found and not options.go_on):
             break
         wrong, number = attacker.run(str(statement))
         count += 1

@@ -18,6 +18,9 @@ struct Arguments {
     /// For all targets together
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// Of one target, at most
+    #[arg(long, default_value_t = u64::MAX)]
+    inputs: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Give this file to the target, once
@@ -70,21 +73,22 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let share = Duration::from_secs(arguments.seconds) / targets.len() as u32;
     let failed = targets
         .iter()
-        .filter(|target| !attack(target, arguments.seed, share))
+        .filter(|target| !attack(target, arguments, share))
         .count();
     println!("{} passed, {failed} failed", targets.len() - failed);
     Ok(failed == 0)
 }
 
 /// Whether the target took everything.
-fn attack(target: &Target, seed: u64, share: Duration) -> bool {
+fn attack(target: &Target, arguments: &Arguments, share: Duration) -> bool {
+    let seed = arguments.seed;
     let corpus = (target.corpus)();
     for bytes in &corpus {
         (target.body)(bytes);
     }
     let random = SeededRandom::new(seed);
     let (started, mut inputs) = (Instant::now(), 0u64);
-    while started.elapsed() < share {
+    while inputs < arguments.inputs && started.elapsed() < share {
         let bytes = mutated(&random, &corpus);
         inputs += 1;
         if catch_unwind(AssertUnwindSafe(|| (target.body)(&bytes))).is_err() {

@@ -3,10 +3,10 @@
 //! A plan is found by what it depends on: the statement's text, the database, sql_mode, the types of the parameters, and whose rights
 //! it was made with. It holds while the catalog's version is the one it was made for.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
+use hashbrown::HashMap;
 use parking_lot::RwLock;
 use types::SqlType;
 

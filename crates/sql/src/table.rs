@@ -55,6 +55,10 @@ impl Table {
             .unwrap_or_default()
     }
 
+    pub fn key_column_count(&self, id: IndexId) -> usize {
+        self.index(id).map_or(0, |index| index.parts.len())
+    }
+
     pub fn is_unique(&self, id: IndexId) -> bool {
         self.index(id).is_some_and(|index| index.kind != IndexKind::Plain)
     }

@@ -19,9 +19,14 @@ impl KeyRange {
 
     /// Every key that begins with `prefix`: an equality on the first columns of an index, or one whole key.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange::of_prefix(prefix.to_vec())
+    }
+
+    /// As [`prefix`](Self::prefix), of bytes that need no copy.
+    pub fn of_prefix(prefix: Vec<u8>) -> KeyRange {
         KeyRange {
-            from: prefix.to_vec(),
-            to: after_prefix(prefix),
+            to: after_prefix(&prefix),
+            from: prefix,
         }
     }
 

@@ -172,8 +172,12 @@ pub const SUITES: &[Suite] = &[
         time_limit: minutes(6),
         command: |context| {
             let mut fuzz = Command::new(env!("CARGO"));
-            let seconds = if context.options.long { "3600" } else { "60" };
-            fuzz.args(["run", "--quiet", "--package", "fuzz", "--", "--seconds", seconds])
+            let (inputs, seconds) = match context.options.long {
+                true => ("1000000000", "3600"),
+                false => ("5000", "120"),
+            };
+            fuzz.args(["run", "--quiet", "--package", "fuzz", "--"])
+                .args(["--inputs", inputs, "--seconds", seconds])
                 .current_dir(&context.root);
             Ok(fuzz)
         },
@@ -315,7 +319,8 @@ pub const SUITES: &[Suite] = &[
             ]);
             match context.options.long {
                 true => python.args(["--seconds", "3600", "--large"]),
-                false => python.args(["--seconds", "90"]),
+                // The same statements wherever it runs.
+                false => python.args(["--seconds", "240", "--statements", "9000"]),
             };
             Ok(python)
         },

@@ -199,7 +199,10 @@ fn lock_definitions(
         }
     }
     for table in &planned.uses.tables {
-        lock(table, LockMode::IntentionShared).map_err(Failure::Error)?;
+        // The lock of a table that is changed says as much.
+        if !changed.iter().any(|changed| changed.id() == table.id()) {
+            lock(table, LockMode::IntentionShared).map_err(Failure::Error)?;
+        }
     }
     if scope == StatementScope::InTransaction {
         for view in &planned.uses.views {

@@ -198,7 +198,7 @@ impl Enforcer<'_> {
     fn lock_parent(&self, parent: &ParentKey, values: &[Value]) -> Result<bool, StatementError> {
         let table = &parent.table;
         let key = encode(table, parent.index, values)?;
-        let is_whole = table.key_columns(parent.index).len() == values.len();
+        let is_whole = table.key_column_count(parent.index) == values.len();
         if is_whole && parent.index == IndexId::PRIMARY {
             self.lock_shared(table, IndexId::PRIMARY, &key)?;
             let transaction = self.runtime.transaction();

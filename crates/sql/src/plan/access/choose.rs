@@ -279,7 +279,7 @@ fn estimate_rows(choice: &Choice<'_>, path: &AccessPath, rows: f64) -> f64 {
         return (found * scale).max(0.1);
     }
     let distinct = choice.table.rows.estimated_distinct(path.index);
-    let unique = choice.table.is_unique(path.index) && equal.len() == choice.table.key_columns(path.index).len();
+    let unique = choice.table.is_unique(path.index) && equal.len() == choice.table.key_column_count(path.index);
     let lists: f64 = equal.iter().map(|test| test.operands().len().max(1) as f64).product();
     let mut estimate = match equal.len() {
         0 => rows,

@@ -84,7 +84,7 @@ impl AccessPath {
         };
         let unique = self.table.is_unique(self.index);
         unique
-            && equal.len() == self.table.key_columns(self.index).len()
+            && equal.len() == self.table.key_column_count(self.index)
             && equal.iter().all(|test| matches!(test, ColumnTest::Equal(_)))
     }
 

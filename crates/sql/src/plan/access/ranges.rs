@@ -3,7 +3,7 @@
 use std::ops::Bound as KeyBound;
 
 use store::KeyRange;
-use types::{KeyLayout, SqlResult, SqlType, Value};
+use types::{KeyLayout, KeyPart, SqlResult, SqlType, Value};
 
 use super::conditions::{Bound, ColumnTest, Interval};
 use super::nearest::{Nearest, nearest};
@@ -12,6 +12,9 @@ use crate::expr::{EvalContext, Expr};
 
 /// The most ranges that one access reads; beyond, the tail of the columns is checked per row instead.
 const MAX_RANGES: usize = 65_536;
+
+/// Most keys are shorter.
+const POINT_KEY_BYTES: usize = 24;
 
 /// The key ranges to read, in key order and without overlap.
 #[derive(Debug)]
@@ -41,6 +44,9 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
     let Some(layout) = path.table.key_layout(path.index) else {
         return Ok(KeyRanges::everything());
     };
+    if then.is_none() && equal.iter().all(|test| matches!(test, ColumnTest::Equal(_))) {
+        return one_prefix(equal, layout, row, ctx);
+    }
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     for (part, test) in equal.iter().enumerate() {
         let Some(values) = list_values(test, &layout.parts()[part].ty, row, ctx)? else {
@@ -94,6 +100,39 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
         ranges: in_order(ranges),
         exact,
     })
+}
+
+/// [`key_ranges`] where each column is compared with one value, which is what most statements ask for: without lists of values.
+fn one_prefix(equal: &[ColumnTest], layout: &KeyLayout, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeyRanges> {
+    let mut key = Vec::with_capacity(POINT_KEY_BYTES);
+    let (mut exact, mut matches) = (true, true);
+    for (part, test) in equal.iter().enumerate() {
+        let ColumnTest::Equal(operand) = test else {
+            unreachable!("the caller has looked")
+        };
+        let KeyPart { ty, prefix, .. } = &layout.parts()[part];
+        governor::tick()?;
+        let value = operand.eval(row, ctx)?;
+        if value.is_null() {
+            matches = false;
+            continue;
+        }
+        match nearest(&value, ty, &ctx.settings.time_zone) {
+            Nearest::Exactly(value) => layout.encode_part_to(part, &value, &mut key),
+            Nearest::JustAbove(_) | Nearest::BelowAll | Nearest::AboveAll => matches = false,
+            Nearest::Incomparable => {
+                exact = false;
+                break;
+            }
+        }
+        // A part with a prefix length holds only the beginning of the value.
+        exact &= prefix.is_none();
+    }
+    let ranges = match matches {
+        true => vec![KeyRange::of_prefix(key)],
+        false => Vec::new(),
+    };
+    Ok(KeyRanges { ranges, exact })
 }
 
 /// The ranges as far as the operands go, when one of them has no key.
