@@ -371,12 +371,16 @@ impl ListComparison {
             (None, Class::DateTime, Class::String) => Comparison::DateTime,
             (None, Class::Time, Class::String) => Comparison::Time,
             // In a list a year of two digits is no year.
-            (None, Class::Integer, class) if operand.ty.kind == TypeKind::Year => match class {
-                Class::Integer => Comparison::Integer,
-                Class::Decimal => Comparison::Decimal,
-                Class::String | Class::Double => Comparison::Double,
-                _ => return unify(operand, item, operation, connection, ctx),
-            },
+            (None, Class::Integer, Class::Integer | Class::Decimal | Class::Double | Class::String)
+                if operand.ty.kind == TypeKind::Year =>
+            {
+                numeric(&operand, &item)
+            }
+            (None, Class::Integer | Class::Decimal | Class::Double | Class::String, Class::Integer)
+                if item.ty.kind == TypeKind::Year =>
+            {
+                numeric(&operand, &item)
+            }
             (None, Class::String, Class::DateTime | Class::Time) => {
                 text_comparison(&operand, &item, operation, connection)?
             }
@@ -406,19 +410,23 @@ fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
     {
         return Ok((like_column(&right.ty), constant, right));
     }
-    let numeric = |expr: &Expr| match class(&expr.ty) {
+    Ok((numeric(&left, &right), left, right))
+}
+
+/// As numbers, whatever the types.
+fn numeric(left: &Expr, right: &Expr) -> Comparison {
+    let domain = |expr: &Expr| match class(&expr.ty) {
         Class::Integer => Comparison::Integer,
         Class::Decimal => Comparison::Decimal,
         Class::DateTime | Class::Time if expr.ty.decimals == 0 => Comparison::Integer,
         Class::DateTime | Class::Time => Comparison::Decimal,
         _ => Comparison::Double,
     };
-    let comparison = match (numeric(&left), numeric(&right)) {
+    match (domain(left), domain(right)) {
         (Comparison::Double, _) | (_, Comparison::Double) => Comparison::Double,
         (Comparison::Decimal, _) | (_, Comparison::Decimal) => Comparison::Decimal,
         _ => Comparison::Integer,
-    };
-    Ok((comparison, left, right))
+    }
 }
 
 /// The comparison of a numeric column with a constant of its own type.

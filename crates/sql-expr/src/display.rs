@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use parser::ast::{IsTest, Quantifier, VarScope};
 use types::{TypeKind, Value};
 
-use super::{Expr, ExprKind, InItems, SubqueryKind, convert};
+use super::{Escape, Expr, ExprKind, InItems, SubqueryKind, convert};
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -81,10 +81,11 @@ impl Display for Expr {
             ExprKind::Like(node) => {
                 let not = if node.negated { "not " } else { "" };
                 write!(f, "({} {not}like {}", node.operand, node.pattern)?;
-                match node.escape {
-                    Some('\\') => {}
-                    Some(escape) => write!(f, " escape '{escape}'")?,
-                    None => f.write_str(" escape ''")?,
+                match &node.escape {
+                    Escape::Char(Some('\\')) => {}
+                    Escape::Char(Some(escape)) => write!(f, " escape '{escape}'")?,
+                    Escape::Char(None) => f.write_str(" escape ''")?,
+                    Escape::Computed(constant) => write!(f, " escape {constant}")?,
                 }
                 f.write_char(')')
             }

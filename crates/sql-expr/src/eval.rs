@@ -11,8 +11,8 @@ use types::{SqlResult, SqlType, TypeKind, Value};
 use super::compare::{CompareOp, Comparison};
 use super::context::{EvalContext, OuterRow, UserVariable};
 use super::{
-    Between, Bitwise, Case, Compare, Domain, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind, arithmetic,
-    convert, functions,
+    Between, Bitwise, Case, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind,
+    arithmetic, convert, functions,
 };
 
 impl Expr {
@@ -546,7 +546,11 @@ impl Like {
         };
         let text = bytes(operand.as_ref(), &self.operand.ty);
         let pattern = bytes(pattern.as_ref(), &self.pattern.ty);
-        let matches = self.collation.like(&pattern, &text, self.escape);
+        let escape = match &self.escape {
+            Escape::Char(escape) => *escape,
+            Escape::Computed(constant) => Escape::of_value(constant.eval_ref(row, ctx)?.as_ref())?,
+        };
+        let matches = self.collation.like(&pattern, &text, escape);
         governor::check()?;
         Ok(Some(matches != self.negated))
     }

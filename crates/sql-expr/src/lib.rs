@@ -42,7 +42,7 @@ pub mod walk;
 
 use std::sync::Arc;
 
-use types::{CollationId, SqlType, Value};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 pub use aggregate::{Accumulator, AggregateCall, AggregateFunction};
 pub use arithmetic::{ArithmeticOp, BitOp, Domain};
@@ -187,10 +187,41 @@ pub enum InItems {
 pub struct Like {
     pub operand: Expr,
     pub pattern: Expr,
-    /// None: no escape character.
-    pub escape: Option<char>,
+    pub escape: Escape,
     pub collation: CollationId,
     pub negated: bool,
+}
+
+/// What stands before `%` and `_` that mean themselves.
+#[derive(Debug, Clone)]
+pub enum Escape {
+    /// This character; or none.
+    Char(Option<char>),
+    /// The value of this constant, which is known when the statement runs.
+    Computed(Expr),
+}
+
+impl Escape {
+    /// As far as it is known before.
+    pub fn known(&self) -> Option<Option<char>> {
+        match self {
+            Escape::Char(escape) => Some(*escape),
+            Escape::Computed(_) => None,
+        }
+    }
+
+    /// Of the value after ESCAPE: at most one character; 1210 otherwise. NULL is the default, `''` is none.
+    fn of_value(value: &Value) -> SqlResult<Option<char>> {
+        if value.is_null() {
+            return Ok(Some('\\'));
+        }
+        let text = convert::to_text(value);
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (escape, None) => Ok(escape),
+            _ => Err(SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"])),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::mem;
 use types::Value;
 
 use super::functions::Stability;
-use super::{Expr, ExprKind, InItems, SubqueryKind};
+use super::{Escape, Expr, ExprKind, InItems, SubqueryKind};
 
 impl ExprKind {
     /// Whether the operation itself always gives the same for the same operands, whatever row, session or moment.
@@ -75,7 +75,12 @@ impl Expr {
                     items.iter().for_each(|(_, item)| visit(item));
                 }
             }
-            ExprKind::Like(node) => [&node.operand, &node.pattern].into_iter().for_each(visit),
+            ExprKind::Like(node) => {
+                [&node.operand, &node.pattern].into_iter().for_each(&mut *visit);
+                if let Escape::Computed(constant) = &node.escape {
+                    visit(constant);
+                }
+            }
             ExprKind::Arithmetic(node) => [&node.left, &node.right].into_iter().for_each(visit),
             ExprKind::Bitwise(node) => [&node.left, &node.right].into_iter().for_each(visit),
             ExprKind::Case(node) => {
@@ -127,7 +132,12 @@ impl Expr {
                     items.iter_mut().for_each(|(_, item)| visit(item));
                 }
             }
-            ExprKind::Like(node) => [&mut node.operand, &mut node.pattern].into_iter().for_each(visit),
+            ExprKind::Like(node) => {
+                [&mut node.operand, &mut node.pattern].into_iter().for_each(&mut *visit);
+                if let Escape::Computed(constant) = &mut node.escape {
+                    visit(constant);
+                }
+            }
             ExprKind::Arithmetic(node) => [&mut node.left, &mut node.right].into_iter().for_each(visit),
             ExprKind::Bitwise(node) => [&mut node.left, &mut node.right].into_iter().for_each(visit),
             ExprKind::Case(node) => {

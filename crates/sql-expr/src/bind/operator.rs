@@ -12,7 +12,7 @@ use crate::collation::{self, Coercibility};
 use crate::compare::{self, CompareOp, Comparison, ListComparison};
 use crate::functions::Inference;
 use crate::{
-    Arithmetic, Between, Bitwise, Case, Compare, Expr, ExprKind, In, InItems, Like, Subquery, SubqueryExpr,
+    Arithmetic, Between, Bitwise, Case, Compare, Escape, Expr, ExprKind, In, InItems, Like, Subquery, SubqueryExpr,
     SubqueryKind, When, convert,
 };
 
@@ -202,8 +202,16 @@ impl Binder<'_> {
             }));
             return Ok(Expr::boolean(kind, nullable));
         }
-        let (low_how, operand, low) = self.unify(operand, low, "between")?;
-        let (high_how, operand, high) = self.unify(operand, high, "between")?;
+        let unify = |operand: Expr, bound: Expr| match bound.ty.kind {
+            // Beside a year the number stays as it is for the other bound.
+            TypeKind::Year => {
+                let list = ListComparison::by_operand();
+                list.unify(operand, bound, "between", self.connection(), &self.ctx)
+            }
+            _ => self.unify(operand, bound, "between"),
+        };
+        let (low_how, operand, low) = unify(operand, low)?;
+        let (high_how, operand, high) = unify(operand, high)?;
         let negated = between.negated;
         let kind = ExprKind::Between(Box::new(Between {
             operand,
@@ -219,6 +227,8 @@ impl Binder<'_> {
     /// Every text is read as a date; one that is none warns whenever it is compared.
     fn between_dates(&self, operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
         let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
+        // The texts must have a collation in common, whether or not one of them is read as a text.
+        collation::aggregate([&operand, &low, &high], self.connection(), "between", true)?;
         let list = ListComparison::of_dates();
         let unify = |left, right| list.unify(left, right, "between", self.connection(), &self.ctx);
         let (low_how, operand, low) = unify(operand, low)?;
@@ -408,13 +418,13 @@ impl Binder<'_> {
     pub(super) fn like(&mut self, like: &ast::Like) -> SqlResult<Expr> {
         let (operand, pattern) = (self.bind(&like.operand)?, self.bind(&like.pattern)?);
         let escape = match &like.escape {
-            None => Some('\\').filter(|_| {
+            None => Escape::Char(Some('\\').filter(|_| {
                 !self
                     .ctx
                     .settings
                     .sql_mode
                     .has(crate::sql_mode::SqlMode::NO_BACKSLASH_ESCAPES)
-            }),
+            })),
             Some(tree) => self.escape(tree)?,
         };
         let mixed = collation::aggregate([&operand, &pattern], self.connection(), "like", true)?;
@@ -429,25 +439,13 @@ impl Binder<'_> {
         Ok(Expr::boolean(ExprKind::Like(Box::new(kind)), nullable))
     }
 
-    /// The character after ESCAPE: a constant of at most one; 1210 otherwise. NULL is the default, `''` is none.
-    fn escape(&mut self, tree: &ast::Expr) -> SqlResult<Option<char>> {
-        let wrong = || SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"]);
+    /// What follows ESCAPE: a constant; 1210 otherwise.
+    fn escape(&mut self, tree: &ast::Expr) -> SqlResult<Escape> {
         let bound = self.bind(tree)?;
-        let value = match bound.as_literal() {
-            Some(value) => value.clone(),
-            None if bound.is_constant() => bound.eval(&[], &self.ctx)?,
-            None => return Err(wrong()),
-        };
-        if value.is_null() {
-            return Ok(Some('\\'));
-        }
-        let text = convert::to_text(&value).into_owned();
-        let mut chars = text.chars();
-        let escape = chars.next();
-        if chars.next().is_some() {
-            Err(wrong())
-        } else {
-            Ok(escape)
+        match bound.as_literal() {
+            Some(value) => Escape::of_value(value).map(Escape::Char),
+            None if bound.is_constant() => Ok(Escape::Computed(bound)),
+            None => Err(SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"])),
         }
     }
 

@@ -21,18 +21,31 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// The collation of a search; 3995 where a binary string meets a text, whether or not there is a row.
 fn searching_collation(inference: &mut Inference<'_>) -> SqlResult<()> {
-    let collation = |arg: usize| match &inference.args[arg].ty {
-        ty if ty.kind.is_text() || ty.kind.is_binary() => Some(ty.collation),
-        _ => None,
-    };
-    if let (Some(text), Some(pattern)) = (collation(0), collation(1))
-        && (text == CollationId::BINARY) != (pattern == CollationId::BINARY)
-    {
-        let names: [&dyn std::fmt::Display; 3] = [&text.name(), &pattern.name(), &inference.name.to_ascii_lowercase()];
-        return Err(SqlError::new(ErrorKind::CharacterSetMismatch, &names));
-    }
+    check_character_sets(inference, 1, |kind| !is_blob(kind))?;
     inference.comparing_collation(0, 2)?;
     Ok(())
+}
+
+/// 3995 where of the searched text and another argument one is a binary string; `counts` says of which types it may be.
+fn check_character_sets(inference: &Inference<'_>, other: usize, counts: fn(TypeKind) -> bool) -> SqlResult<()> {
+    let collation = |arg: usize| match &inference.args[arg].ty {
+        ty if (ty.kind.is_text() || ty.kind.is_binary()) && counts(ty.kind) => Some(ty.collation),
+        _ => None,
+    };
+    if let (Some(text), Some(other)) = (collation(0), collation(other))
+        && (text == CollationId::BINARY) != (other == CollationId::BINARY)
+    {
+        let names: [&dyn std::fmt::Display; 3] = [&text.name(), &other.name(), &inference.name.to_ascii_lowercase()];
+        return Err(SqlError::new(ErrorKind::CharacterSetMismatch, &names));
+    }
+    Ok(())
+}
+
+fn is_blob(kind: TypeKind) -> bool {
+    matches!(
+        kind,
+        TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob
+    )
 }
 
 fn infer_like(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -55,6 +68,9 @@ fn infer_substr(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    // Of REPLACE a BLOB to search in counts, too.
+    check_character_sets(inference, 1, |_| true)?;
+    check_character_sets(inference, 2, |kind| !is_blob(kind))?;
     searching_collation(inference)?;
     let collation = inference.mix_collations(0, 1)?;
     Ok(SqlType::text(TypeKind::LongText, text_collation(collation)))

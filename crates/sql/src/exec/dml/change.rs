@@ -12,6 +12,9 @@ use crate::table::Table;
 use catalog::{IndexKind, TableDef};
 use transaction::TransactionError;
 
+/// The class of SQLSTATEs that tell of a value.
+const DATA_EXCEPTION: &str = "22";
+
 /// A table's rules for rows, bound once per plan.
 #[derive(Debug, Clone, Default)]
 pub struct WriteRules {
@@ -129,7 +132,12 @@ impl<'a> RowChanger<'a> {
             values[*column] = self.assign(*column, value)?;
         }
         for (name, condition) in &self.rules.checks {
-            if condition.eval_bool(values, self.ctx)? == Some(false) {
+            let is_met = match condition.eval_bool(values, self.ctx) {
+                // A value that the condition cannot be computed of breaks it.
+                Err(error) if !self.ignore && error.sqlstate().starts_with(DATA_EXCEPTION) => Some(false),
+                computed => computed?,
+            };
+            if is_met == Some(false) {
                 let violated = SqlError::new(ErrorKind::CheckConstraintViolated, &[name]);
                 if !self.ignore {
                     return Err(violated);

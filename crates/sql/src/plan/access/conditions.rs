@@ -162,7 +162,7 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
             if like.collation != like.operand.ty.collation {
                 return None;
             }
-            let prefix = literal_prefix(like.pattern.as_literal()?, like.escape)?;
+            let prefix = literal_prefix(like.pattern.as_literal()?, like.escape.known()?)?;
             Some(ColumnCondition {
                 column,
                 test: ColumnTest::StartsWith(prefix),

@@ -61,7 +61,9 @@ impl Rollup {
         expr.transform(&mut |node| {
             if let Some(call) = grouping_call(node) {
                 for (at, argument) in call.args.iter_mut().enumerate() {
-                    match key_of(argument) {
+                    // A constant is a key here, and itself elsewhere.
+                    let name = argument.to_string();
+                    match names.iter().position(|known| *known == name) {
                         Some(key) => *argument = Expr::column(self.mark_slot(key), "", SqlType::bigint()),
                         None => wrong = wrong.or(Some(at + 1)),
                     }
