@@ -13,7 +13,7 @@ pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
         return Vec::new();
     }
     let (table, other) = (*rng.pick(&bases), *rng.pick(&bases));
-    let one = match rng.below(20) {
+    let one = match rng.below(24) {
         0..=3 => {
             let mut id = rng.between(5, 60);
             let rows = rng.between(1, 3);
@@ -28,6 +28,10 @@ pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
         15 => joined_update(rng, table, other),
         16 => joined_delete(rng, table, other),
         17 => variable(rng, table),
+        18 => select_on_duplicate(rng, schema, table),
+        19 => of_missing_rows(rng, table),
+        20 => update_of_both(rng, table, other),
+        21 => delete_of_both(rng, table, other),
         _ => return transaction(rng, schema),
     };
     vec![one]
@@ -110,6 +114,70 @@ fn joined_delete(rng: &mut Rng, table: &Table, other: &Table) -> String {
         other.name,
         rng.between(4, 30)
     )
+}
+
+/// Both tables of a join; each row of the one has at most one of the other.
+fn update_of_both(rng: &mut Rng, table: &Table, other: &Table) -> String {
+    let mut names = table.names("a1");
+    names.extend(other.names("a2"));
+    let (one, two) = (
+        assignment(rng, table, "a1", &names),
+        assignment(rng, other, "a2", &names),
+    );
+    let join = *rng.pick(&["JOIN", "LEFT JOIN"]);
+    let ignore = if rng.chance(30) { "IGNORE " } else { "" };
+    format!(
+        "UPDATE {ignore}{} a1 {join} {} a2 ON a1.id = a2.id SET {one}, {two} WHERE a1.id = {}",
+        table.name,
+        other.name,
+        rng.between(1, 8)
+    )
+}
+
+fn delete_of_both(rng: &mut Rng, table: &Table, other: &Table) -> String {
+    format!(
+        "DELETE a1, a2 FROM {} a1 JOIN {} a2 ON a1.id = a2.id WHERE a1.id > {}",
+        table.name,
+        other.name,
+        rng.between(6, 30)
+    )
+}
+
+/// A change with a LIMIT of rows that are not there, or of the last ones.
+fn of_missing_rows(rng: &mut Rng, table: &Table) -> String {
+    let names = table.names(&table.name);
+    let rows = *rng.pick(&[
+        "id = 900",
+        "id > 900",
+        "id BETWEEN 60 AND 900",
+        "id IN (901, 902)",
+        "id < 0",
+    ]);
+    let order = *rng.pick(&["", " ORDER BY id", " ORDER BY id DESC"]);
+    let limit = rng.between(0, 2);
+    match rng.chance(50) {
+        true => {
+            let set = assignment(rng, table, &table.name, &names);
+            format!("UPDATE {} SET {set} WHERE {rows}{order} LIMIT {limit}", table.name)
+        }
+        false => format!("DELETE FROM {} WHERE {rows}{order} LIMIT {limit}", table.name),
+    }
+}
+
+/// `INSERT … SELECT … ON DUPLICATE KEY UPDATE`, some of whose rows are there already.
+fn select_on_duplicate(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let insert = insert_select(rng, schema, table);
+    let shift = format!("id + {} ", rng.between(0, 3));
+    let insert = match insert.split_once("SELECT id + ") {
+        Some((head, tail)) => {
+            let rest = tail.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{head}SELECT {}{rest}", shift.trim_end())
+        }
+        None => insert,
+    };
+    let names = table.names(&table.name);
+    let set = assignment(rng, table, &table.name, &names);
+    format!("{insert} ON DUPLICATE KEY UPDATE {set}")
 }
 
 fn insert_one(rng: &mut Rng, table: &Table, verb: &str) -> String {

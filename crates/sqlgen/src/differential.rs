@@ -157,7 +157,7 @@ impl Worker<'_> {
 
     fn episode(&self, seed: u64) -> Result<()> {
         let mut pair = Pair::new(self.options, &self.database)?;
-        let mut episode = Episode::new(seed);
+        let mut episode = Episode::of_one_session(seed);
         let mut history: Vec<String> = Vec::new();
         for _ in 0..STATEMENTS_OF_AN_EPISODE {
             if Instant::now() > self.options.deadline {
@@ -204,7 +204,13 @@ impl Worker<'_> {
     }
 
     fn found(&self, seed: u64, history: &[String], sql: &str, difference: &Difference) -> Result<()> {
-        if let Some(why) = self.explained.why(sql, difference) {
+        // What is executed is what was prepared.
+        let prepared = history.iter().rev().find(|before| before.starts_with("PREPARE "));
+        let text = match prepared {
+            Some(prepared) if sql.starts_with("EXECUTE ") => prepared,
+            _ => sql,
+        };
+        if let Some(why) = self.explained.why(text, difference) {
             let what = format!("{}: {why}", difference.class);
             *self.report().explained.entry(what).or_default() += 1;
             return Ok(());

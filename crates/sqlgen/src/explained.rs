@@ -1,6 +1,7 @@
 //! Differences that are known: `explained.txt` lists them with the reason of each, so that a run goes on.
 //!
-//! A line is `CLASS | TEXT & TEXT | WHY`: a difference whose class begins with CLASS, of a statement that holds every TEXT.
+//! A line is `CLASS | TEXT & TEXT | WHY`: a difference whose class begins with CLASS, where every TEXT stands in the statement or in
+//! what is told of the two answers.
 
 use crate::compare::Difference;
 
@@ -40,7 +41,8 @@ impl Explained {
     /// Why the difference is no surprise.
     pub fn why(&self, sql: &str, difference: &Difference) -> Option<&str> {
         let fits = |rule: &&Rule| {
-            difference.class.starts_with(&rule.class) && rule.texts.iter().all(|text| sql.contains(text.as_str()))
+            let stands = |text: &String| sql.contains(text.as_str()) || difference.detail.contains(text.as_str());
+            difference.class.starts_with(&rule.class) && rule.texts.iter().all(stands)
         };
         self.rules.iter().find(fits).map(|rule| rule.why.as_str())
     }

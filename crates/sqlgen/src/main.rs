@@ -9,6 +9,7 @@ mod functions;
 mod itself;
 mod kind;
 mod node;
+mod parameters;
 mod plan;
 mod query;
 mod rng;

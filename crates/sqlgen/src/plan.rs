@@ -1,6 +1,7 @@
 //! The statements of one episode, one after the other: a few tables, then queries and changes in turn.
 
 use crate::change;
+use crate::parameters;
 use crate::query::Generator;
 use crate::rng::Rng;
 use crate::schema::Schema;
@@ -19,7 +20,20 @@ pub struct Episode {
     pub schema: Schema,
     /// Statements that were made together.
     waiting: std::collections::VecDeque<String>,
+    /// Whether one session runs it from end to end, so that statements may depend on what is the session's.
+    in_one_session: bool,
 }
+
+/// What the session's mode may be instead of the default.
+const MODES: &[&str] = &[
+    "''",
+    "'ANSI_QUOTES,STRICT_TRANS_TABLES,ONLY_FULL_GROUP_BY'",
+    "'PIPES_AS_CONCAT,STRICT_TRANS_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO'",
+    "'ONLY_FULL_GROUP_BY,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO'",
+    "'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO'",
+    "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY'",
+    "'NO_UNSIGNED_SUBTRACTION,ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES'",
+];
 
 impl Episode {
     pub fn new(seed: u64) -> Episode {
@@ -27,6 +41,7 @@ impl Episode {
             rng: Rng::new(seed),
             schema: Schema::default(),
             waiting: Default::default(),
+            in_one_session: false,
         };
         for _ in 0..episode.rng.between(2, 3) {
             let statements = episode.schema.create_table(&mut episode.rng);
@@ -35,10 +50,40 @@ impl Episode {
         episode
     }
 
+    /// An episode for one session: with modes, temporary tables and prepared statements of its own.
+    pub fn of_one_session(seed: u64) -> Episode {
+        let mut episode = Episode::new(seed);
+        episode.in_one_session = true;
+        if episode.rng.chance(40) {
+            let mode = *episode.rng.pick(MODES);
+            episode.waiting.push_front(format!("SET SESSION sql_mode = {mode}"));
+        }
+        episode
+    }
+
+    /// A query by PREPARE and EXECUTE, with some of its literals as parameters.
+    fn prepared(&mut self, sql: &str) -> bool {
+        let Some((text, values)) = parameters::taken_out(&mut self.rng, sql) else {
+            return false;
+        };
+        self.waiting
+            .push_back(format!("PREPARE q FROM '{}'", text.replace('\'', "''")));
+        let sets = values.iter().enumerate().map(|(at, value)| format!("@p{at} = {value}"));
+        let names: Vec<String> = (0..values.len()).map(|at| format!("@p{at}")).collect();
+        self.waiting
+            .push_back(format!("SET {}", sets.collect::<Vec<_>>().join(", ")));
+        self.waiting.push_back(format!("EXECUTE q USING {}", names.join(", ")));
+        true
+    }
+
     pub fn next(&mut self) -> (String, Role) {
         loop {
             if let Some(sql) = self.waiting.pop_front() {
-                return (sql, Role::Change);
+                let role = match sql.starts_with("EXECUTE ") {
+                    true => Role::Query,
+                    false => Role::Change,
+                };
+                return (sql, role);
             }
             if self.schema.base_tables().is_empty() {
                 // Every one was refused.
@@ -48,13 +93,23 @@ impl Episode {
             }
             match self.rng.below(100) {
                 0..=24 => self.waiting.extend(change::change(&mut self.rng, &self.schema)),
+                25 if self.in_one_session && self.rng.chance(30) => {
+                    let statements = self.schema.create_temporary_table(&mut self.rng);
+                    self.waiting.extend(statements);
+                }
                 25..=28 => self.waiting.extend(self.schema.change(&mut self.rng)),
                 29 if self.schema.tables.len() < 8 => {
                     let query = Generator::new(&mut self.rng, &self.schema).inner_select(1);
                     let name = self.schema.add_view(&query.kinds);
                     self.waiting.push_back(format!("CREATE VIEW {name} AS {}", query.sql));
                 }
-                _ => return (Generator::new(&mut self.rng, &self.schema).query().sql, Role::Query),
+                _ => {
+                    let sql = Generator::new(&mut self.rng, &self.schema).query().sql;
+                    if self.in_one_session && self.rng.chance(8) && self.prepared(&sql) {
+                        continue;
+                    }
+                    return (sql, Role::Query);
+                }
             }
         }
     }
@@ -64,6 +119,7 @@ impl Episode {
         if let Some(rest) = sql
             .strip_prefix("CREATE VIEW ")
             .or_else(|| sql.strip_prefix("CREATE TABLE "))
+            .or_else(|| sql.strip_prefix("CREATE TEMPORARY TABLE "))
         {
             let name = rest.split(' ').next().unwrap_or_default();
             self.schema.tables.retain(|table| table.name != name);

@@ -276,6 +276,11 @@ impl<'a> Generator<'a> {
         if !keys.is_empty() {
             sql += &format!(" GROUP BY {}", keys.join(", "));
             if self.rng.chance(12) {
+                if self.rng.chance(50) {
+                    let item = format!(", GROUPING({}) AS x{} FROM ", keys.join(", "), kinds.len());
+                    sql = sql.replacen(" FROM ", &item, 1);
+                    kinds.push(Kind::Int);
+                }
                 sql += " WITH ROLLUP";
             }
         }
@@ -299,6 +304,7 @@ impl<'a> Generator<'a> {
                 kinds,
             };
         }
+        let mut named: Vec<String> = Vec::new();
         for _ in 0..self.rng.between(1, 2) {
             let argument = plain.expression(self.rng, Kind::Int, 1);
             let function = self.rng.pick(&[
@@ -347,15 +353,27 @@ impl<'a> Generator<'a> {
                 ]),
                 false => "",
             };
-            items += &format!(
-                ", {} OVER ({partition}ORDER BY {order}{frame}) AS x{}",
-                function.replace('?', &argument),
-                kinds.len()
-            );
+            let of = match self.rng.chance(25) {
+                // A named window may be used as it is, or given a frame.
+                true => {
+                    let name = format!("w{}", kinds.len());
+                    named.push(format!("{name} AS ({partition}ORDER BY {order})"));
+                    match frame.is_empty() {
+                        true => name,
+                        false => format!("({name}{frame})"),
+                    }
+                }
+                false => format!("({partition}ORDER BY {order}{frame})"),
+            };
+            items += &format!(", {} OVER {of} AS x{}", function.replace('?', &argument), kinds.len());
             kinds.push(Kind::Int);
         }
+        let windows = match named.is_empty() {
+            true => String::new(),
+            false => format!(" WINDOW {}", named.join(", ")),
+        };
         Query {
-            sql: format!("SELECT {items} FROM {}{filter}", from.sql),
+            sql: format!("SELECT {items} FROM {}{filter}{windows}", from.sql),
             kinds,
         }
     }

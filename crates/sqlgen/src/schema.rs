@@ -21,6 +21,7 @@ pub struct Table {
     /// Names of secondary indexes.
     pub indexes: Vec<String>,
     pub is_view: bool,
+    pub is_temporary: bool,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +68,7 @@ impl Schema {
             columns: Vec::new(),
             indexes: Vec::new(),
             is_view: false,
+            is_temporary: false,
         };
         let id = if rng.chance(25) {
             "id INT PRIMARY KEY AUTO_INCREMENT"
@@ -84,7 +86,8 @@ impl Schema {
         for _ in 0..rng.between(0, 3) {
             parts.extend(self.index(rng, &mut table));
         }
-        let parents: Vec<String> = self.base_tables().iter().map(|table| table.name.clone()).collect();
+        let lasting = self.base_tables().into_iter().filter(|table| !table.is_temporary);
+        let parents: Vec<String> = lasting.map(|table| table.name.clone()).collect();
         if !parents.is_empty() && rng.chance(25) {
             let parent = rng.pick(&parents);
             let action = *rng.pick(&[
@@ -110,6 +113,23 @@ impl Schema {
             statements.push(insert_rows(rng, &table, &mut id, rows));
         }
         self.tables.push(table);
+        statements
+    }
+
+    /// As [`create_table`](Self::create_table), for the session only: without parents.
+    pub fn create_temporary_table(&mut self, rng: &mut Rng) -> Vec<String> {
+        let others = std::mem::take(&mut self.tables);
+        let mut statements = self.create_table(rng);
+        let made = self.tables.drain(..).map(|table| Table {
+            is_temporary: true,
+            ..table
+        });
+        let made: Vec<Table> = made.collect();
+        self.tables = others;
+        self.tables.extend(made);
+        if let Some(create) = statements.first_mut() {
+            *create = create.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
+        }
         statements
     }
 
@@ -246,6 +266,7 @@ impl Schema {
             columns: columns.collect(),
             indexes: Vec::new(),
             is_view: true,
+            is_temporary: false,
         });
         name
     }
