@@ -1,7 +1,7 @@
 //! Dates and times as text, and text as dates and times.
 
 use types::error::{ErrorKind, SqlError};
-use types::time::{DateTime, StrToDate, Time, date_format_in, str_to_date, time_format};
+use types::time::{Date, DateTime, StrToDate, Time, date_format_in, str_to_date, time_format};
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
@@ -84,7 +84,11 @@ fn infer_str_to_date(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn parse_date(args: &Args<'_>) -> SqlResult<Value> {
     let (text, format) = (args.text(0), args.text(1));
     let rules = args.ctx.settings.sql_mode.for_casts().date_rules();
-    let zero = |parsed: &StrToDate| args.ty.kind != TypeKind::Time && parsed.value.date.is_zero() && !rules.zero_date;
+    // NO_ZERO_DATE is about every part here.
+    let zero = |parsed: &StrToDate| {
+        let Date { year, month, day } = parsed.value.date;
+        args.ty.kind != TypeKind::Time && !rules.zero_date && (year == 0 || month == 0 || day == 0)
+    };
     let Some(parsed) = str_to_date(&text, &format, rules).filter(|parsed| !zero(parsed)) else {
         args.ctx.warn(SqlError::new(
             ErrorKind::WrongValueForType,
