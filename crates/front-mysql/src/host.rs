@@ -87,9 +87,6 @@ impl Host for FiberHost<'_> {
 impl Runner for FiberHost<'_> {
     fn yield_now(&self) {
         self.wait_for(schedule::turn(|| Runner::interrupted(self).is_some()));
-    }
-
-    fn looked(&self) {
         if !self.client_gone.get() && self.socket.is_gone() {
             self.client_gone.set(true);
         }

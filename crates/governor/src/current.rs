@@ -27,7 +27,7 @@ pub trait Runner {
     /// Whether the statement has to end.
     fn interrupted(&self) -> Option<Interrupt>;
 
-    /// A turn is over, before [`interrupted`](Self::interrupted) is asked: the moment to look at what costs more than a flag.
+    /// A tick has found that the turn is over, and is about to ask [`interrupted`](Self::interrupted).
     fn looked(&self) {}
 }
 
@@ -40,6 +40,8 @@ pub struct Governor<'a> {
     stop: Cell<Option<Stop>>,
     /// What the session held as the statement began.
     held_before: Cell<i64>,
+    /// What the reaper had freed of the session's by then.
+    dropped_before: Cell<i64>,
     /// The most that the statement may hold on top of that.
     statement_limit: Cell<i64>,
     /// What the statement has allocated and somebody else is charged for: its transaction's writes.
@@ -62,6 +64,7 @@ impl<'a> Governor<'a> {
             stack: None,
             stop: Cell::new(None),
             held_before: Cell::new(0),
+            dropped_before: Cell::new(0),
             statement_limit: Cell::new(i64::MAX),
             charged_elsewhere: Cell::new(0),
             settled_at: Cell::new(0),
@@ -96,6 +99,12 @@ impl<'a> Governor<'a> {
         settled + (alloc::counted() - self.settled_at.get())
     }
 
+    /// What the reaper has freed of an earlier statement's is no credit of this one.
+    fn dropped_meanwhile(&self) -> i64 {
+        let dropped = self.account.as_ref().map_or(0, |account| account.dropped_aside());
+        dropped - self.dropped_before.get()
+    }
+
     fn settle(&self) {
         let counted = alloc::counted();
         let change = counted - self.settled_at.replace(counted);
@@ -123,11 +132,21 @@ impl<'a> Governor<'a> {
         }
     }
 
+    /// Has the next tick fail if the statement was told to end. Where it mostly pauses, a tick would seldom be what a turn ends with.
+    fn hear_interrupt(&self) {
+        if self.stop.get().is_none() {
+            self.stop.set(self.runner.interrupted().map(Stop::Interrupt));
+        }
+        if self.stop.get().is_some() {
+            turn::set_over(true);
+        }
+    }
+
     fn lacks_memory(&self, more: i64) -> Option<MemoryStop> {
         self.account.as_ref()?;
         let held = self.held().saturating_add(more);
         let own = held.saturating_sub(self.charged_elsewhere.get().max(0));
-        let by_statement = own.saturating_sub(self.held_before.get());
+        let by_statement = own.saturating_sub(self.held_before.get()) + self.dropped_meanwhile();
         if by_statement > self.statement_limit.get() {
             return Some(MemoryStop::Statement {
                 bytes: by_statement as u64,
@@ -198,6 +217,8 @@ pub fn begin_statement(limit: u64) {
             account.add((-account.held()).max(0));
         }
         governor.held_before.set(governor.held());
+        governor.dropped_before.set(0);
+        governor.dropped_before.set(governor.dropped_meanwhile());
         governor.statement_limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
     });
 }
@@ -288,15 +309,43 @@ pub(crate) fn time_is_up() -> Result<(), Stop> {
 #[cold]
 #[inline(never)]
 pub(crate) fn pause() {
-    turn::set_over(false);
     if std::thread::panicking() {
-        return;
+        return turn::set_over(false);
     }
-    with(|governor| {
+    let governed = with(|governor| {
+        // What a statement has to finish that has been told to end takes whole turns, too, though every tick of it fails.
+        if governor.stop.get().is_some() && !turn::has_lasted() {
+            return;
+        }
+        turn::set_over(false);
         if governor.yields_forbidden.get() == 0 {
             governor.runner.yield_now();
         }
+        governor.hear_interrupt();
     });
+    if governed.is_none() {
+        turn::set_over(false);
+    }
+}
+
+/// As [`crate::pause`]; tells whether others ran.
+#[inline]
+pub(crate) fn gave_way() -> bool {
+    let is_over = turn::is_over();
+    if is_over {
+        pause();
+    }
+    is_over
+}
+
+/// Whether the statement has to end.
+pub(crate) fn is_ending() -> bool {
+    with(|governor| governor.stop.get().is_some() || governor.runner.interrupted().is_some()).unwrap_or(false)
+}
+
+/// The account of the running statement's session.
+pub(crate) fn account() -> Option<Arc<Account>> {
+    with(|governor| governor.account.clone()).flatten()
 }
 
 #[inline]
@@ -331,6 +380,76 @@ mod tests {
         });
         assert_eq!(probed.result, (true, true, true));
         assert_eq!(crate::check(), Ok(()));
+    }
+
+    /// Told to end at its first yield.
+    #[derive(Default)]
+    struct EndsSoon {
+        yields: Cell<u32>,
+    }
+
+    impl Runner for EndsSoon {
+        fn yield_now(&self) {
+            self.yields.set(self.yields.get() + 1);
+        }
+
+        fn interrupted(&self) -> Option<Interrupt> {
+            (self.yields.get() > 0).then_some(Interrupt::KillQuery)
+        }
+    }
+
+    fn with_turns<R: Send>(runner: impl FnOnce() -> R + Send) -> R {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                turn::watch_this_thread();
+                turn::take(runner)
+            });
+            thread.join().expect("the checks hold")
+        })
+    }
+
+    fn spin() {
+        let begun = std::time::Instant::now();
+        while begun.elapsed().as_micros() < 5 {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn what_mostly_pauses_ends_at_its_next_tick() {
+        let pauses = with_turns(|| {
+            let runner = EndsSoon::default();
+            Governor::new(&runner).run(|| {
+                let mut pauses = 0;
+                while crate::tick().is_ok() {
+                    for _ in 0..1000 {
+                        spin();
+                        crate::pause();
+                        pauses += u32::from(runner.yields.get() > 0);
+                    }
+                }
+                pauses
+            })
+        });
+        assert!(pauses <= 1000, "{pauses} after it was told to end");
+    }
+
+    #[test]
+    fn what_has_to_be_finished_takes_whole_turns() {
+        let (yields, turns) = with_turns(|| {
+            let runner = EndsSoon::default();
+            Governor::new(&runner).run(|| {
+                while crate::tick().is_ok() {}
+                let (before, begun) = (runner.yields.get(), std::time::Instant::now());
+                for _ in 0..2000 {
+                    spin();
+                    crate::pause();
+                }
+                let turns = begun.elapsed().as_micros() / 500;
+                (runner.yields.get() - before, turns as u32)
+            })
+        });
+        assert!((1..=turns + 1).contains(&yields), "{yields} in {turns}");
     }
 
     #[test]

@@ -17,10 +17,13 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+
+use crate::memory::Account;
+use crate::{alloc, current};
 
 /// Blocks from this length on are mappings of their own: copying less takes some hundred microseconds.
 pub const LARGE: usize = 2 << 20;
@@ -66,8 +69,8 @@ pub fn start_reaper() -> io::Result<()> {
 /// Less than this is dropped where it is.
 const ASIDE_MIN: u64 = 256 << 10;
 
-/// What the reaper is going to drop.
-static DROPPED: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
+/// What the reaper is going to drop, and who is charged for it until then.
+static DROPPED: Mutex<Vec<(Box<dyn Send>, Option<Arc<Account>>)>> = Mutex::new(Vec::new());
 
 /// Drops what takes `bytes` of the session's memory, such as a tree of a million nodes, aside where that is much: to walk over it
 /// would take the thread too long. From then on it is not the session's any more.
@@ -81,19 +84,38 @@ pub fn drop_aside<T: Send + 'static>(value: T, bytes: u64) {
 
 /// Has the reaper drop what is charged to no session, such as the rows of a table; where there is no reaper, drops it here.
 pub fn drop_elsewhere<T: Send + 'static>(value: T) {
+    hand_over(value, None);
+}
+
+/// Has the reaper drop what the running statement has allocated. It is the session's until then.
+pub(crate) fn drop_for_session<T: Send + 'static>(value: T) {
+    hand_over(value, current::account());
+}
+
+pub(crate) fn has_reaper() -> bool {
+    REAPER.get().is_some()
+}
+
+fn hand_over<T: Send + 'static>(value: T, account: Option<Arc<Account>>) {
     let Some(reaper) = REAPER.get() else {
         return drop(value);
     };
     DROPPED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .push(Box::new(value));
+        .push((Box::new(value), account));
     reaper.unpark();
 }
 
 fn drop_one() -> bool {
     let next = DROPPED.lock().unwrap_or_else(PoisonError::into_inner).pop();
-    next.is_some()
+    let Some((value, account)) = next else { return false };
+    let before = alloc::counted();
+    drop(value);
+    if let Some(account) = account {
+        account.drop_aside(before - alloc::counted());
+    }
+    true
 }
 
 /// Bytes that were released and are not unmapped yet.
@@ -262,6 +284,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for LargeApart<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stepwise::Stepwise;
+    use crate::{Interrupt, Runner, probe};
     use std::alloc::System;
 
     const ALLOCATOR: LargeApart<System> = LargeApart(System);
@@ -338,6 +362,49 @@ mod tests {
         assert_eq!(who.recv().expect("dropped").as_deref(), Some("reaper"));
         drop_aside(TellsWho(sender), ASIDE_MIN - 1);
         assert_ne!(who.recv().expect("dropped").as_deref(), Some("reaper"));
+    }
+
+    #[test]
+    fn what_an_ended_statement_leaves_is_dropped_by_the_reaper() {
+        struct TellsWho(std::sync::mpsc::Sender<Option<String>>);
+        impl Drop for TellsWho {
+            fn drop(&mut self) {
+                let _ = self.0.send(thread::current().name().map(str::to_owned));
+            }
+        }
+        start_reaper().expect("a thread");
+        let (sender, who) = std::sync::mpsc::channel();
+        let many = || Stepwise::from((0..5000).map(|_| TellsWho(sender.clone())).collect::<Vec<_>>());
+        let by_reaper = || {
+            (0..5000)
+                .filter(|_| who.recv().expect("dropped").as_deref() == Some("reaper"))
+                .count()
+        };
+        probe::count(|| drop(many()));
+        assert_eq!(by_reaper(), 0);
+        probe::kill_at(1, || {
+            let held = many();
+            assert!(crate::tick().is_err());
+            drop(held);
+        });
+        assert_eq!(by_reaper(), 5000);
+        // Told so while it drops: the rest.
+        let ends_later = EndsLater::default();
+        probe::under(&ends_later, || drop(many()));
+        assert!((4000..5000).contains(&by_reaper()));
+    }
+
+    #[derive(Default)]
+    struct EndsLater(std::cell::Cell<u32>);
+
+    impl Runner for EndsLater {
+        fn yield_now(&self) {
+            self.0.set(self.0.get() + 1);
+        }
+
+        fn interrupted(&self) -> Option<Interrupt> {
+            (self.0.get() > 5).then_some(Interrupt::KillQuery)
+        }
     }
 
     #[test]

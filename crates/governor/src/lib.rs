@@ -18,7 +18,7 @@
 //! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
 //! * [`alloc`]: the allocator that counts, and [`large`]: large blocks, which grow without being copied and are unmapped aside;
 //! * [`stack`]: how much of it is left;
-//! * [`bulk`]: long strings in pieces; [`stepwise`]: large collections in steps;
+//! * [`bulk`]: long strings in pieces; [`stepwise`]: large collections in steps; [`sort`]: their order;
 //! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
 
 #![deny(unsafe_code)]
@@ -29,6 +29,7 @@ pub mod current;
 pub mod large;
 pub mod memory;
 pub mod probe;
+pub mod sort;
 pub mod stack;
 pub mod stepwise;
 mod stop;

@@ -29,6 +29,8 @@ static LARGE: AtomicI64 = AtomicI64::new(0);
 pub struct Account {
     held: AtomicI64,
     peak: AtomicI64,
+    /// What another thread has freed of it.
+    dropped_aside: AtomicI64,
 }
 
 impl Account {
@@ -44,6 +46,16 @@ impl Account {
 
     pub(crate) fn held(&self) -> i64 {
         self.held.load(Relaxed)
+    }
+
+    pub(crate) fn dropped_aside(&self) -> i64 {
+        self.dropped_aside.load(Relaxed)
+    }
+
+    /// Another thread has freed `bytes` of what the session had allocated.
+    pub(crate) fn drop_aside(&self, bytes: i64) {
+        self.add(-bytes);
+        self.dropped_aside.fetch_add(bytes, Relaxed);
     }
 
     pub(crate) fn add(&self, change: i64) {

@@ -5,62 +5,58 @@
 //! [`Set`] of many small tables, each of which grows by itself.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::{Deref, DerefMut};
 use std::vec;
 
-use hashbrown::HashTable;
+use hashbrown::{HashTable, hash_table};
+
+use crate::{current, large};
 
 /// Elements that are dropped between two looks at the clock.
 const STEP: usize = 32;
 
+/// So few are dropped sooner than they are handed to another thread.
+const FEW: usize = 256;
+
 /// A collection that can be emptied in steps.
-pub trait Emptied {
-    /// Drops all elements; gives way, and is finished all the same.
+pub trait Emptied: Default + Send + 'static {
+    /// Drops all elements; gives way, and is finished all the same. Where the statement has to end, many are left to the reaper
+    /// ([`large`]): the client waits for its answer.
     fn empty(&mut self);
 }
 
-fn drop_in_steps<T>(elements: impl Iterator<Item = T>) {
-    for (at, element) in elements.enumerate() {
-        drop(element);
-        if at % STEP == STEP - 1 {
-            crate::pause();
+/// Drops what is left of the elements; see [`Emptied::empty`].
+fn drop_in_steps<I: ExactSizeIterator + Default + Send + 'static>(elements: &mut I) {
+    if !std::mem::needs_drop::<I::Item>() {
+        return;
+    }
+    let is_left_behind = |elements: &I| elements.len() > FEW && large::has_reaper() && current::is_ending();
+    let mut in_step = 0;
+    let mut may_have_ended = true;
+    loop {
+        if may_have_ended && is_left_behind(elements) {
+            return large::drop_for_session(std::mem::take(elements));
         }
-    }
-}
-
-impl<T> Emptied for Vec<T> {
-    fn empty(&mut self) {
-        while !self.is_empty() {
-            self.truncate(self.len().saturating_sub(STEP));
-            crate::pause();
+        if elements.next().is_none() {
+            return;
         }
+        in_step = (in_step + 1) % STEP;
+        may_have_ended = in_step == 0 && current::gave_way();
     }
 }
 
-impl<T> Emptied for BinaryHeap<T> {
+impl<T: Send + 'static> Emptied for Vec<T> {
     fn empty(&mut self) {
-        drop_in_steps(self.drain());
+        drop_in_steps(&mut std::mem::take(self).into_iter());
     }
 }
 
-impl<K, V> Emptied for BTreeMap<K, V> {
+impl<K: Send + 'static, V: Send + 'static> Emptied for BTreeMap<K, V> {
     fn empty(&mut self) {
-        drop_in_steps(std::mem::take(self).into_iter());
-    }
-}
-
-impl<K, V, S> Emptied for HashMap<K, V, S> {
-    fn empty(&mut self) {
-        drop_in_steps(self.drain());
-    }
-}
-
-impl<T, S> Emptied for HashSet<T, S> {
-    fn empty(&mut self) {
-        drop_in_steps(self.drain());
+        drop_in_steps(&mut std::mem::take(self).into_iter());
     }
 }
 
@@ -94,13 +90,13 @@ impl<C: Emptied> Drop for Stepwise<C> {
     }
 }
 
-impl<T> FromIterator<T> for Stepwise<Vec<T>> {
+impl<T: Send + 'static> FromIterator<T> for Stepwise<Vec<T>> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         Stepwise(elements.into_iter().collect())
     }
 }
 
-impl<T> IntoIterator for Stepwise<Vec<T>> {
+impl<T: Send + 'static> IntoIterator for Stepwise<Vec<T>> {
     type Item = T;
     type IntoIter = IntoIter<T>;
 
@@ -109,7 +105,7 @@ impl<T> IntoIterator for Stepwise<Vec<T>> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a Stepwise<Vec<T>> {
+impl<'a, T: Send + 'static> IntoIterator for &'a Stepwise<Vec<T>> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
 
@@ -118,7 +114,7 @@ impl<'a, T> IntoIterator for &'a Stepwise<Vec<T>> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a mut Stepwise<Vec<T>> {
+impl<'a, T: Send + 'static> IntoIterator for &'a mut Stepwise<Vec<T>> {
     type Item = &'a mut T;
     type IntoIter = std::slice::IterMut<'a, T>;
 
@@ -129,9 +125,9 @@ impl<'a, T> IntoIterator for &'a mut Stepwise<Vec<T>> {
 
 /// The elements of a vector; those that nobody takes are dropped in steps.
 #[derive(Debug)]
-pub struct IntoIter<T>(vec::IntoIter<T>);
+pub struct IntoIter<T: Send + 'static>(vec::IntoIter<T>);
 
-impl<T> Iterator for IntoIter<T> {
+impl<T: Send + 'static> Iterator for IntoIter<T> {
     type Item = T;
 
     #[inline]
@@ -144,9 +140,9 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
-impl<T> ExactSizeIterator for IntoIter<T> {}
+impl<T: Send + 'static> ExactSizeIterator for IntoIter<T> {}
 
-impl<T> Drop for IntoIter<T> {
+impl<T: Send + 'static> Drop for IntoIter<T> {
     fn drop(&mut self) {
         drop_in_steps(&mut self.0);
     }
@@ -159,7 +155,7 @@ const TABLES: usize = 256;
 
 /// A hash map of many tables. Entries keep their hashes, so that a table grows without a look at its keys.
 #[derive(Clone)]
-pub struct Map<K, V> {
+pub struct Map<K: Send + 'static, V: Send + 'static> {
     tables: Vec<HashTable<Entry<K, V>>>,
     len: usize,
     hasher: RandomState,
@@ -172,7 +168,7 @@ struct Entry<K, V> {
     value: V,
 }
 
-impl<K, V> Default for Map<K, V> {
+impl<K: Send + 'static, V: Send + 'static> Default for Map<K, V> {
     fn default() -> Self {
         Map {
             tables: Vec::new(),
@@ -182,7 +178,7 @@ impl<K, V> Default for Map<K, V> {
     }
 }
 
-impl<K, V> fmt::Debug for Map<K, V> {
+impl<K: Send + 'static, V: Send + 'static> fmt::Debug for Map<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Map of {} entries", self.len)
     }
@@ -196,7 +192,7 @@ fn table_of(hash: u64, tables: usize) -> usize {
     }
 }
 
-impl<K: Hash + Eq, V> Map<K, V> {
+impl<K: Hash + Eq + Send + 'static, V: Send + 'static> Map<K, V> {
     pub fn new() -> Self {
         Map::default()
     }
@@ -291,34 +287,71 @@ impl<K: Hash + Eq, V> Map<K, V> {
     }
 }
 
-impl<K, V> Map<K, V> {
+impl<K: Send + 'static, V: Send + 'static> Map<K, V> {
     /// Drops all entries, in steps.
     pub fn clear(&mut self) {
-        self.len = 0;
-        for mut table in std::mem::take(&mut self.tables) {
-            drop_in_steps(table.drain());
-            crate::pause();
-        }
+        drop_in_steps(&mut Entries {
+            left: std::mem::take(&mut self.len),
+            tables: std::mem::take(&mut self.tables).into_iter(),
+            table: hash_table::IntoIter::default(),
+        });
     }
 }
 
-impl<K, V> Drop for Map<K, V> {
+impl<K: Send + 'static, V: Send + 'static> Drop for Map<K, V> {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
+/// The entries of a map, which are dropped.
+struct Entries<K, V> {
+    left: usize,
+    tables: vec::IntoIter<HashTable<Entry<K, V>>>,
+    table: hash_table::IntoIter<Entry<K, V>>,
+}
+
+impl<K, V> Default for Entries<K, V> {
+    fn default() -> Self {
+        Entries {
+            left: 0,
+            tables: vec::IntoIter::default(),
+            table: hash_table::IntoIter::default(),
+        }
+    }
+}
+
+impl<K, V> Iterator for Entries<K, V> {
+    type Item = Entry<K, V>;
+
+    fn next(&mut self) -> Option<Entry<K, V>> {
+        loop {
+            if let Some(entry) = self.table.next() {
+                self.left -= 1;
+                return Some(entry);
+            }
+            self.table = self.tables.next()?.into_iter();
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Entries<K, V> {}
+
 /// A hash set of many tables.
 #[derive(Debug, Clone)]
-pub struct Set<T>(Map<T, ()>);
+pub struct Set<T: Send + 'static>(Map<T, ()>);
 
-impl<T> Default for Set<T> {
+impl<T: Send + 'static> Default for Set<T> {
     fn default() -> Self {
         Set(Map::default())
     }
 }
 
-impl<T: Hash + Eq> Set<T> {
+impl<T: Hash + Eq + Send + 'static> Set<T> {
     pub fn new() -> Self {
         Set::default()
     }
@@ -356,6 +389,7 @@ mod tests {
     use super::*;
     use crate::{Interrupt, Runner, probe};
     use std::cell::Cell;
+    use std::collections::HashMap;
 
     #[derive(Default)]
     struct Yields(Cell<usize>);
@@ -383,9 +417,8 @@ mod tests {
         let steps = 1000 / STEP;
         assert!(yields(|| drop(Stepwise::from(rows()))) >= steps);
         assert!(yields(|| Stepwise::from(rows()).into_iter().nth(10)) >= steps - 1);
-        assert!(yields(|| drop(Stepwise::from(rows().into_iter().collect::<BinaryHeap<_>>()))) >= steps);
         let map = |n: usize| (n, vec![n]);
-        assert!(yields(|| drop(Stepwise::from((0..1000).map(map).collect::<HashMap<_, _>>()))) >= steps);
+        assert!(yields(|| drop(Stepwise::from((0..1000).map(map).collect::<BTreeMap<_, _>>()))) >= steps);
         let kept: Vec<Vec<u8>> = Stepwise::from(rows()).into_iter().collect();
         assert_eq!(kept, rows());
     }

@@ -87,6 +87,20 @@ pub(crate) fn set_over(is_over: bool) {
     }
 }
 
+/// Whether the turn has had its time: asked where its ticks do not count it, as they fail.
+pub(crate) fn has_lasted() -> bool {
+    match WATCH.get() {
+        Watch::Clock => {
+            let now = Instant::now();
+            let (begun, _) = READINGS.get().unwrap_or((now, now));
+            READINGS.set(Some((begun, now)));
+            now - begun >= QUOTA
+        }
+        Watch::No => false,
+        Watch::AlwaysOver => true,
+    }
+}
+
 /// Runs `work` with every tick as the end of a turn.
 pub(crate) fn always_over<R>(work: impl FnOnce() -> R) -> R {
     struct Back(Watch);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use governor::alloc::Counting;
 use governor::memory::{self, Account};
+use governor::stepwise::Stepwise;
 use governor::{Governor, Interrupt, MemoryStop, Runner, Stop};
 
 #[global_allocator]
@@ -60,6 +61,62 @@ fn a_statement_that_hoards_ends_at_its_limit() {
     );
     assert!((7 << 20..9 << 20).contains(&held), "{held}");
     assert!(account.bytes() < 100 << 10, "{} left", account.bytes());
+}
+
+/// Told to end, once it has yielded.
+#[derive(Default)]
+struct EndsSoon(std::cell::Cell<bool>);
+
+impl Runner for EndsSoon {
+    fn yield_now(&self) {
+        self.0.set(true);
+    }
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        self.0.get().then_some(Interrupt::KillQuery)
+    }
+}
+
+#[test]
+fn what_a_killed_statement_held_is_its_sessions_until_it_is_gone() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    governor::large::start_reaper().expect("a thread");
+    /// Is dropped when it is allowed.
+    struct Waits(Option<Arc<Mutex<()>>>, Vec<u8>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            if let Some(allowed) = &self.0 {
+                drop(allowed.lock());
+            }
+            self.1 = Vec::new();
+        }
+    }
+    let (account, allowed) = (Arc::new(Account::default()), Arc::new(Mutex::new(())));
+    let waiting = allowed.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            governor::turn::watch_this_thread();
+            let (runner, account) = (EndsSoon::default(), account.clone());
+            governor::turn::take(|| {
+                Governor::new(&runner).with_account(account).run(|| {
+                    let held = (0..1000).map(|at| Waits((at == 0).then(|| allowed.clone()), vec![0; 8000]));
+                    let held = Stepwise::from(held.collect::<Vec<_>>());
+                    while governor::tick().is_ok() {}
+                    drop(held);
+                    governor::begin_statement(8 << 20);
+                    assert_eq!(governor::ensure(7 << 20), Ok(()), "not the next statement's");
+                })
+            });
+        });
+        thread.join().expect("the checks hold");
+    });
+    assert!(account.bytes() > 7 << 20, "{}", account.bytes());
+    drop(waiting);
+    let begun = std::time::Instant::now();
+    while account.bytes() > 100 << 10 {
+        assert!(begun.elapsed().as_secs() < 60, "{} left", account.bytes());
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -388,7 +388,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One or more, separated by commas.
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<Vec<T>> {
+    fn list<T: Send + 'static>(&mut self, mut item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<Vec<T>> {
         let mut items = Stepwise::from(vec![item(self)?]);
         while self.eat_tok(Tok::Comma) {
             items.push(item(self)?);
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `(a, b)`
-    fn paren_list<T>(&mut self, item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<Vec<T>> {
+    fn paren_list<T: Send + 'static>(&mut self, item: impl FnMut(&mut Self) -> PResult<T>) -> PResult<Vec<T>> {
         self.expect_tok(Tok::LParen)?;
         let items = self.list(item)?;
         self.expect_tok(Tok::RParen)?;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use governor::bulk;
+use governor::sort::sort_by;
 use governor::stepwise::Stepwise;
 use types::error::{ErrorKind, SqlError};
 use types::value::{lossy, utf8_string};
@@ -11,7 +12,6 @@ use types::{CollationId, SqlResult, Value};
 use super::super::context::EvalContext;
 use super::super::convert;
 use super::AggregateCall;
-use crate::sort::sort_by;
 
 /// The pieces of one group, in their order of arrival; with ORDER BY each has the values that sort it.
 #[derive(Debug, Clone, Default)]
@@ -68,10 +68,10 @@ impl Concatenation {
         if self.pieces.is_empty() {
             return Ok(Value::Null);
         }
-        let mut order: Stepwise<Vec<&Piece>> = self.pieces.iter().collect();
+        let mut order: Vec<&Piece> = self.pieces.iter().inspect(|_| governor::pause()).collect();
         if !call.order_by.is_empty() {
             let mut failed = None;
-            order = sort_by(order, |a, b| match by_keys(call, a, b, ctx) {
+            sort_by(&mut order, |a, b| match by_keys(call, a, b, ctx) {
                 Ok(order) => order,
                 Err(error) => {
                     failed.get_or_insert(error);

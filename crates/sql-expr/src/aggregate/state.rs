@@ -293,9 +293,10 @@ fn finish_json(call: &AggregateCall, items: &[(String, Node)]) -> SqlResult<Valu
     if items.is_empty() {
         return Ok(Value::Null);
     }
+    let copies = || items.iter().inspect(|_| governor::pause()).cloned();
     json::finish(&match call.function {
-        AggregateFunction::JsonArrayAgg => Node::Array(items.iter().map(|(_, value)| value.clone()).collect()),
-        _ => Node::Object(Members::new(items.to_vec())),
+        AggregateFunction::JsonArrayAgg => Node::Array(copies().map(|(_, value)| value).collect()),
+        _ => Node::Object(Members::new(copies().collect())),
     })
 }
 

@@ -200,7 +200,9 @@ pub(crate) fn finish(node: &Node) -> SqlResult<Value> {
     if node.is_too_deep() {
         return Err(ErrorKind::JsonDocumentTooDeep.into());
     }
-    if node.encoded_len() > MAX_BYTES {
+    let bytes = node.encoded_len();
+    governor::check()?;
+    if bytes > MAX_BYTES {
         return Err(ErrorKind::JsonValueTooBig.into());
     }
     Ok(Value::Json(Json::from(node)))

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use governor::stepwise::Stepwise;
+use governor::sort::sort_by;
 use store::Cursor;
 use transaction::LockPolicy;
 use types::decimal::Decimal;
@@ -12,7 +12,7 @@ use types::{RowLayout, SqlResult, Value, ValueRef};
 use super::rows::read_columns;
 use super::runtime::Runtime;
 use crate::expr::EvalContext;
-use crate::expr::sort::{compare_values, sort_by};
+use crate::expr::sort::compare_values;
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::limit_value;
@@ -111,35 +111,44 @@ fn rows_sorted(
         rows.push(start..bytes.len());
         Ok(ControlFlow::Continue(()))
     })?;
-    let compare = |a: &[ValueRef<'_>], b: &[ValueRef<'_>]| compare_sorted(plan, layout, a, b);
     let value = |row: &std::ops::Range<usize>, column: usize| layout.column(&bytes[row.clone()], column);
     // One value per row is by far the most frequent: no list for it.
     if let [(column, descending)] = plan.sort.as_slice() {
         let collation = layout.columns()[*column].collation;
-        let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
+        let mut keyed = Vec::with_capacity(rows.len());
         for row in &rows {
             governor::tick()?;
             keyed.push((value(row, *column), row));
         }
-        let mut keyed = sort_by(keyed, |(a, _), (b, _)| {
+        sort_by(&mut keyed, |(a, _), (b, _)| {
             let order = compare_values(*a, *b, collation);
             if *descending { order.reverse() } else { order }
         })?;
         if plan.distinct {
-            keyed.dedup_by(|(a, _), (b, _)| compare_values(*a, *b, collation).is_eq());
+            keyed.dedup_by(|(a, _), (b, _)| {
+                governor::pause();
+                compare_values(*a, *b, collation).is_eq()
+            });
         }
         let sorted = keyed.into_iter().map(|(_, row)| &bytes[row.clone()]);
         return send(sorted, layout, columns, window, runtime, sink);
     }
-    let mut keyed = Stepwise::from(Vec::with_capacity(rows.len()));
+    // The values of all rows, one row's behind the other's.
+    let width = plan.sort.len();
+    let mut values = Vec::with_capacity(rows.len() * width);
+    let mut keyed = Vec::with_capacity(rows.len());
     for row in &rows {
         governor::tick()?;
-        let values: Vec<_> = plan.sort.iter().map(|(column, _)| value(row, *column)).collect();
-        keyed.push((values, row));
+        keyed.push((values.len(), row));
+        values.extend(plan.sort.iter().map(|(column, _)| value(row, *column)));
     }
-    let mut keyed = sort_by(keyed, |(a, _), (b, _)| compare(a, b))?;
+    let compare = |a: usize, b: usize| compare_sorted(plan, layout, &values[a..][..width], &values[b..][..width]);
+    sort_by(&mut keyed, |(a, _), (b, _)| compare(*a, *b))?;
     if plan.distinct {
-        keyed.dedup_by(|(a, _), (b, _)| compare(a, b).is_eq());
+        keyed.dedup_by(|(a, _), (b, _)| {
+            governor::pause();
+            compare(*a, *b).is_eq()
+        });
     }
     let sorted = keyed.into_iter().map(|(_, row)| &bytes[row.clone()]);
     send(sorted, layout, columns, window, runtime, sink)

@@ -43,12 +43,17 @@ mod tag {
     pub const WIDE: u8 = 0x80;
 }
 
-/// Appends the binary form.
-pub(super) fn encode(node: &Node, out: &mut Vec<u8>) {
+/// The binary form; that of `null` where the statement has to end.
+pub(super) fn encode(node: &Node) -> Vec<u8> {
     let mut wide = Vec::new();
-    let len = measure(node, &mut wide);
-    bulk::make_room(out, len);
-    write(node, &mut wide.iter().copied(), out);
+    let mut out = Vec::with_capacity(measure(node, &mut wide));
+    if governor::check().is_ok() {
+        write(node, &mut wide.iter().copied(), &mut out);
+    }
+    match governor::check() {
+        Ok(()) => out,
+        Err(_) => vec![tag::NULL],
+    }
 }
 
 /// The length of the binary form.
@@ -59,7 +64,9 @@ pub(super) fn encoded_len(node: &Node) -> usize {
 /// The length of the binary form. Appends for each container, outer ones first, whether it is wide: what is inside of a container
 /// says so, and is measured once however deep it is.
 fn measure(node: &Node, wide: &mut Vec<bool>) -> usize {
-    governor::pause();
+    if !governor::go_on() {
+        return 0;
+    }
     let mut container = |count: usize, contents: &mut dyn FnMut(&mut Vec<bool>) -> (usize, usize)| {
         let place = wide.len();
         wide.push(false);
@@ -94,7 +101,9 @@ fn measure(node: &Node, wide: &mut Vec<bool>) -> usize {
 
 /// Writes the form; `wide` says of each container, outer ones first, whether it is.
 fn write(node: &Node, wide: &mut dyn Iterator<Item = bool>, out: &mut Vec<u8>) {
-    governor::pause();
+    if !governor::go_on() {
+        return;
+    }
     match node {
         Node::Null => out.push(tag::NULL),
         Node::Bool(v) => out.push(if *v { tag::TRUE } else { tag::FALSE }),

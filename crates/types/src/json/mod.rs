@@ -87,9 +87,7 @@ impl Json {
 
 impl From<&Node> for Json {
     fn from(node: &Node) -> Json {
-        let mut out = Vec::new();
-        binary::encode(node, &mut out);
-        Json(out.into())
+        Json(binary::encode(node).into())
     }
 }
 

@@ -40,8 +40,8 @@ impl Node {
             (PathLeg::Cell(position), scalar) => {
                 let itself = std::mem::replace(scalar, Node::Null);
                 *scalar = match position {
-                    Position::FromStart(_) => Node::Array(vec![itself, value]),
-                    Position::FromEnd(_) => Node::Array(vec![value, itself]),
+                    Position::FromStart(_) => Node::Array(vec![itself, value].into()),
+                    Position::FromEnd(_) => Node::Array(vec![value, itself].into()),
                 };
             }
             _ => {}
@@ -72,7 +72,7 @@ impl Node {
             Some(Node::Array(items)) => items.push(value),
             Some(other) => {
                 let itself = std::mem::replace(other, Node::Null);
-                *other = Node::Array(vec![itself, value]);
+                *other = Node::Array(vec![itself, value].into());
             }
             None => {}
         }
@@ -139,7 +139,7 @@ impl Node {
                 b.insert(0, a);
                 Node::Array(b)
             }
-            (a, b) => Node::Array(vec![a, b]),
+            (a, b) => Node::Array(vec![a, b].into()),
         }
     }
 }

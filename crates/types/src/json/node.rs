@@ -6,6 +6,8 @@ use crate::decimal::Decimal;
 use crate::time::{Date, DateTime, Time};
 use crate::value::ValueRef;
 use governor::bulk;
+use governor::sort::sort_by;
+use governor::stepwise::{self, Stepwise};
 use std::cmp::Ordering;
 
 /// A JSON value as a tree.
@@ -18,7 +20,7 @@ pub enum Node {
     Double(f64),
     Decimal(Decimal),
     Str(String),
-    Array(Vec<Node>),
+    Array(Stepwise<Vec<Node>>),
     Object(Members),
     Date(Date),
     Time(Time),
@@ -29,7 +31,7 @@ pub enum Node {
 
 /// The members of an object in MySQL's order: shorter names first, then by bytes. No name twice.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Members(Vec<(String, Node)>);
+pub struct Members(Stepwise<Vec<(String, Node)>>);
 
 /// The order of names in an object.
 pub(super) fn compare_names(a: &str, b: &str) -> Ordering {
@@ -39,12 +41,16 @@ pub(super) fn compare_names(a: &str, b: &str) -> Ordering {
 impl Members {
     /// In any order; of members with the same name the last wins.
     pub fn new(mut members: Vec<(String, Node)>) -> Members {
-        members.sort_by(|(a, _), (b, _)| compare_names(a, b));
+        // A statement that has to end needs no order any more.
+        let _ = sort_by(&mut members, |(a, _), (b, _)| compare_names(a, b));
         // Keeps the first of equal neighbours, so look from the end.
         members.reverse();
-        members.dedup_by(|(a, _), (b, _)| a == b);
+        members.dedup_by(|(a, _), (b, _)| {
+            governor::pause();
+            a == b
+        });
         members.reverse();
-        Members(members)
+        Members(members.into())
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
@@ -87,7 +93,7 @@ impl Members {
             }
         }
         merged.extend(own);
-        Members(merged)
+        Members(merged.into())
     }
 
     pub fn len(&self) -> usize {
@@ -105,7 +111,7 @@ impl Members {
 
 impl IntoIterator for Members {
     type Item = (String, Node);
-    type IntoIter = std::vec::IntoIter<(String, Node)>;
+    type IntoIter = stepwise::IntoIter<(String, Node)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -153,7 +159,9 @@ impl Node {
     /// Whether nesting exceeds what a document may have.
     pub fn is_too_deep(&self) -> bool {
         fn exceeds(node: &Node, left: usize) -> bool {
-            governor::pause();
+            if !governor::go_on() {
+                return false;
+            }
             match node {
                 Node::Array(items) => left == 0 || items.iter().any(|n| exceeds(n, left - 1)),
                 Node::Object(members) => left == 0 || members.iter().any(|(_, n)| exceeds(n, left - 1)),

@@ -4,6 +4,7 @@ use super::MAX_DEPTH;
 use super::node::{Members, Node};
 use crate::value::utf8_string;
 use governor::bulk;
+use governor::stepwise::Stepwise;
 use std::fmt;
 
 /// The text is not JSON.
@@ -120,7 +121,7 @@ impl Parser<'_> {
     fn array(&mut self, depth: usize) -> Result<Node, JsonError> {
         self.at += 1;
         self.skip_blanks();
-        let mut items = Vec::new();
+        let mut items = Stepwise::from(Vec::new());
         if self.take(b']') {
             return Ok(Node::Array(items));
         }
@@ -140,7 +141,7 @@ impl Parser<'_> {
     fn object(&mut self, depth: usize) -> Result<Node, JsonError> {
         self.at += 1;
         self.skip_blanks();
-        let mut members = Vec::new();
+        let mut members = Stepwise::from(Vec::new());
         if self.take(b'}') {
             return Ok(Node::Object(Members::default()));
         }
@@ -157,7 +158,7 @@ impl Parser<'_> {
             members.push((name, self.value(depth + 1)?));
             self.skip_blanks();
             if self.take(b'}') {
-                return Ok(Node::Object(Members::new(members)));
+                return Ok(Node::Object(Members::new(std::mem::take(&mut *members))));
             }
             if !self.take(b',') {
                 return self.fail("Missing a comma or '}' after an object member.");

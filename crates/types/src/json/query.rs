@@ -19,7 +19,7 @@ pub fn extract(document: JsonRef<'_>, paths: &[JsonPath]) -> Option<Json> {
         .flat_map(|path| document.find(path))
         .map(JsonRef::to_node)
         .collect();
-    (!found.is_empty()).then(|| Json::from(&Node::Array(found)))
+    (!found.is_empty()).then(|| Json::from(&Node::Array(found.into())))
 }
 
 impl<'a> JsonRef<'a> {
@@ -117,8 +117,8 @@ impl<'a> JsonRef<'a> {
         match self.view() {
             JsonView::Object(object) => {
                 let names = object.iter().take_while(|_| governor::go_on());
-                let names = names.map(|(name, _)| Node::Str(bulk::copy_text(name))).collect();
-                Some(Json::from(&Node::Array(names)))
+                let names = names.map(|(name, _)| Node::Str(bulk::copy_text(name)));
+                Some(Json::from(&Node::Array(names.collect())))
             }
             _ => None,
         }

@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use governor::sort::sort_by;
 use governor::stepwise::Stepwise;
 use store::Cursor;
 use transaction::{LockPolicy, Missed};
@@ -14,7 +15,7 @@ use types::{SqlResult, Value};
 
 use crate::exec::rows::{read_columns, read_row};
 use crate::exec::runtime::{Locked, Runtime};
-use crate::expr::sort::{SortKey, compare_keys, sort_by};
+use crate::expr::sort::{SortKey, compare_keys};
 use crate::expr::{EvalContext, Expr};
 use crate::plan::access::ranges::key_ranges;
 use crate::plan::access::{AccessPath, KeyRanges};
@@ -107,7 +108,7 @@ impl Target {
         limit: u64,
         runtime: &Runtime<'_>,
         ctx: &EvalContext<'_>,
-    ) -> SqlResult<Vec<Vec<u8>>> {
+    ) -> SqlResult<Stepwise<Vec<Vec<u8>>>> {
         let mut found = Found {
             target: self,
             exact: keys.exact,
@@ -166,9 +167,14 @@ impl Target {
         }
         let mut rows = found.rows;
         if !self.path.ordered {
-            rows = sort_by(rows, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
+            sort_by(&mut rows, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
         }
-        Ok(rows.into_iter().map(|(_, key)| key).collect())
+        let mut found = Stepwise::from(Vec::with_capacity(rows.len()));
+        for (_, key) in rows {
+            governor::tick()?;
+            found.push(key);
+        }
+        Ok(found)
     }
 
     fn sort_values(&self, values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {

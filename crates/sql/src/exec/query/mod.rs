@@ -15,13 +15,14 @@ mod window;
 
 use std::ops::{ControlFlow, Deref};
 
+use governor::sort::sort_by;
 use governor::stepwise::{Map, Set, Stepwise};
 use parser::ast::SetOp;
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::runtime::Runtime;
 use crate::expr::context::UserVariable;
-use crate::expr::sort::{compare_keys, sort_by};
+use crate::expr::sort::compare_keys;
 use crate::expr::{EvalContext, Expr, Services};
 use crate::plan::limit_value;
 use crate::plan::query::{Body, QueryPlan, SetPlan};
@@ -213,7 +214,9 @@ impl QueryPlan {
                     .collect::<SqlResult<Vec<_>>>()?;
                 keyed.push((keys, row));
             }
-            let keyed = sort_by(keyed, |(a, _), (b, _)| compare_keys(&self.order, a, b))?;
+            sort_by(&mut keyed, |(a, _): &(Vec<Value>, _), (b, _)| {
+                compare_keys(&self.order, a, b)
+            })?;
             rows = Rows::default();
             for (_, row) in keyed {
                 governor::tick()?;

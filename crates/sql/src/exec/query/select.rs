@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
+use governor::sort::sort_by;
 use governor::stepwise::{Map, Set, Stepwise};
 use types::{SqlResult, Value};
 
@@ -11,7 +12,7 @@ use super::join::pass;
 use super::{Emit, QueryContext, Rows, row_bytes};
 use crate::exec::runtime::QueryMemory;
 use crate::expr::aggregate::write_group_key;
-use crate::expr::sort::{SortKey, compare_keys, compare_values, sort_by};
+use crate::expr::sort::{SortKey, compare_keys, compare_values};
 use crate::expr::{Accumulator, Expr};
 use crate::plan::query::{Grouping, SelectPlan};
 
@@ -174,7 +175,7 @@ impl<'p> Groups<'p> {
             return Ok(());
         };
         let keys = &self.grouping.keys;
-        self.groups = sort_by(std::mem::take(&mut self.groups), |a, b| {
+        sort_by(&mut self.groups, |a, b| {
             for (at, key) in keys.iter().enumerate() {
                 let (mark, slot) = (rollup.mark_slot(at), rollup.value_slot(at));
                 let marks = compare_values(a.row[mark].as_ref(), b.row[mark].as_ref(), key.ty.collation);
@@ -304,36 +305,47 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
 struct Sorter<'p> {
     order: &'p [SortKey],
     wanted: Option<usize>,
-    rows: Stepwise<Vec<SortedRow<'p>>>,
-    heap: BinaryHeap<SortedRow<'p>>,
+    rows: Stepwise<Vec<SortedRow>>,
+    heap: BinaryHeap<Ranked<'p>>,
     sequence: u64,
 }
 
-struct SortedRow<'p> {
-    order: &'p [SortKey],
+struct SortedRow {
     keys: Vec<Value>,
     values: Vec<Value>,
     /// Rows that compare equal stay in the order in which they came.
     sequence: u64,
 }
 
-impl PartialEq for SortedRow<'_> {
+impl SortedRow {
+    fn compare(&self, other: &SortedRow, order: &[SortKey]) -> Ordering {
+        compare_keys(order, &self.keys, &other.keys).then(self.sequence.cmp(&other.sequence))
+    }
+}
+
+/// A row in a heap, which knows its order.
+struct Ranked<'p> {
+    row: SortedRow,
+    order: &'p [SortKey],
+}
+
+impl PartialEq for Ranked<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for SortedRow<'_> {}
+impl Eq for Ranked<'_> {}
 
-impl PartialOrd for SortedRow<'_> {
+impl PartialOrd for Ranked<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for SortedRow<'_> {
+impl Ord for Ranked<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare_keys(self.order, &self.keys, &other.keys).then(self.sequence.cmp(&other.sequence))
+        self.row.compare(&other.row, self.order)
     }
 }
 
@@ -352,7 +364,6 @@ impl<'p> Sorter<'p> {
     fn add(&mut self, keys: Vec<Value>, values: &[Value], memory: &mut QueryMemory) -> SqlResult<()> {
         self.sequence += 1;
         let row = |values: &[Value], keys| SortedRow {
-            order: self.order,
             keys,
             values: values.to_vec(),
             sequence: self.sequence,
@@ -366,23 +377,27 @@ impl<'p> Sorter<'p> {
         if self.heap.len() < wanted {
             memory.grow(row_bytes(values) + row_bytes(&keys))?;
             let row = row(values, keys);
-            self.heap.push(row);
+            self.heap.push(self.ranked(row));
         } else if self
             .heap
             .peek()
-            .is_some_and(|worst| compare_keys(self.order, &keys, &worst.keys).is_lt())
+            .is_some_and(|worst| compare_keys(self.order, &keys, &worst.row.keys).is_lt())
         {
             let row = row(values, keys);
             self.heap.pop();
-            self.heap.push(row);
+            self.heap.push(self.ranked(row));
         }
         Ok(())
     }
 
-    fn sorted(self) -> SqlResult<Stepwise<Vec<SortedRow<'p>>>> {
-        if self.wanted.is_some() {
-            return sort_by(self.heap.into_vec(), SortedRow::cmp);
-        }
-        sort_by(self.rows, SortedRow::cmp)
+    fn ranked(&self, row: SortedRow) -> Ranked<'p> {
+        let order = self.order;
+        Ranked { row, order }
+    }
+
+    fn sorted(mut self) -> SqlResult<Stepwise<Vec<SortedRow>>> {
+        self.rows.extend(self.heap.into_iter().map(|ranked| ranked.row));
+        sort_by(&mut self.rows, |a, b| a.compare(b, self.order))?;
+        Ok(self.rows)
     }
 }

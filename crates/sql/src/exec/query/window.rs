@@ -1,11 +1,12 @@
 //! Window functions over the collected rows of a query block.
 
+use governor::sort::sort_by;
 use governor::stepwise::Stepwise;
 use parser::ast::FrameUnit;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::expr::aggregate::write_group_key;
-use crate::expr::sort::{SortKey, compare_keys, sort_by};
+use crate::expr::sort::{SortKey, compare_keys};
 use crate::expr::{EvalContext, Expr};
 use crate::plan::limit_value;
 use crate::plan::query::{FrameEdge, WindowKind, WindowPlan};
@@ -41,7 +42,7 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
                 row: at,
             });
         }
-        let keyed = sort_by(keyed, |a, b| {
+        sort_by(&mut keyed, |a, b| {
             compare_keys(&partition_order, &a.values, &b.values)
                 .then_with(|| a.partition.cmp(&b.partition))
                 .then_with(|| compare_keys(&window.order, &a.order, &b.order))
