@@ -39,11 +39,13 @@ def nested_derived(levels):
 
 
 class Statement:
-    """`sql` runs again and again; `series` is run once per connection before it; `prepared` is prepared instead of run.
-    `is_known`: does not hold the bounds of an unoptimized build yet, as its functions do not give way inside one call."""
+    """`sql` runs again and again, and `after` behind it each time; `series` is run once per connection before them, `clean_up` at the
+    end; `prepared` is prepared instead of run. In all of them `{n}` is the attacker's number, and `{share}` are as many rows as each
+    has of the large table's where they share it. `is_known`: does not hold the bounds of an unoptimized build yet, as its functions do not give way inside one call."""
 
-    def __init__(self, name, sql, series=(), prepared=0, multi=False, is_known=False):
+    def __init__(self, name, sql, series=(), after=(), clean_up=(), prepared=0, multi=False, is_known=False):
         self.name, self.sql, self.series, self.prepared, self.multi = name, sql, series, prepared, multi
+        self.after, self.clean_up = after, clean_up
         self.is_known = is_known
 
 
@@ -84,9 +86,11 @@ def statements():
                   "SELECT LENGTH(CONCAT(" + ",".join(["REPEAT('a',60000000)"] * 30) + "))", series=["SET max_allowed_packet=1073741824"]),
         Statement("20 variables of 60 MB", "DO 1", series=[f"SET @v{n} = REPEAT('a',60000000)" for n in range(20)]),
         Statement("1,000 prepared statements of 200 kB", "SELECT 1 IN (" + ",".join(["1"] * 100_000) + ")", prepared=1000, is_known=True),
-        Statement("ALTER that copies all rows", "ALTER TABLE many_{n} ADD COLUMN x{i} INT DEFAULT (v+1)",
-                  series=["DROP TABLE IF EXISTS many_{n}", "CREATE TABLE many_{n} AS SELECT * FROM many"]),
-        Statement("INSERT of all rows, rolled back", "INSERT INTO copy_{n} SELECT * FROM many",
-                  series=["DROP TABLE IF EXISTS copy_{n}", "CREATE TABLE copy_{n} LIKE many", "BEGIN"]),
+        Statement("ALTER that copies all rows", "ALTER TABLE many_{n} ADD COLUMN x INT DEFAULT (v+1)",
+                  series=["DROP TABLE IF EXISTS many_{n}", "CREATE TABLE many_{n} AS SELECT * FROM many WHERE n < {share}"],
+                  after=["ALTER TABLE many_{n} DROP COLUMN x"], clean_up=["DROP TABLE IF EXISTS many_{n}"]),
+        Statement("INSERT of all rows, rolled back", "INSERT INTO copy_{n} SELECT * FROM many WHERE n < {share}",
+                  series=["DROP TABLE IF EXISTS copy_{n}", "CREATE TABLE copy_{n} LIKE many", "SET autocommit=0"],
+                  after=["ROLLBACK"], clean_up=["DROP TABLE IF EXISTS copy_{n}"]),
         Statement("all rows to a client that does not read", "SELECT a.s, b.s FROM many a, ten b"),
     ]

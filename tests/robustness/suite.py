@@ -125,15 +125,19 @@ def look_up(seconds, begun, result):
     result.send(("longest", longest, count))
 
 
+def fill_in(sql, number, share):
+    return sql.replace("{n}", str(number)).replace("{share}", str(share))
+
+
 class Attacker(threading.Thread):
-    def __init__(self, statement, number, stop):
+    def __init__(self, statement, number, share, stop):
         super().__init__(daemon=True)
-        self.statement, self.number, self.stop = statement, number, stop
+        self.statement, self.number, self.share, self.stop = statement, number, share, stop
         self.rounds, self.errors, self.last_error, self.client, self.ended_at = 0, 0, None, None, None
         self.sql = statement.sql.encode() if isinstance(statement.sql, str) else statement.sql
 
     def fill_in(self, sql):
-        return sql.replace("{n}", str(self.number)).replace("{i}", str(self.rounds))
+        return fill_in(sql, self.number, self.share)
 
     def run(self):
         while not self.stop.is_set():
@@ -152,6 +156,9 @@ class Attacker(threading.Thread):
                     else:
                         sql = self.fill_in(self.statement.sql).encode() if "{" in self.statement.sql else self.sql
                         self.guarded(sql)
+                        for sql in self.statement.after:
+                            # Of a statement that was killed there may be nothing to take back.
+                            self.attempt(self.fill_in(sql))
                     self.ended_at = time.perf_counter()
                     self.rounds += 1
                     if self.rounds > 1 and self.ended_at - self.begun_at < 0.001:
@@ -172,6 +179,12 @@ class Attacker(threading.Thread):
             self.errors += 1
             self.last_error = str(error)[:120]
 
+    def attempt(self, sql):
+        try:
+            self.client.run(sql)
+        except wire.ServerError:
+            pass
+
     def prepare(self):
         for _ in range(self.statement.prepared):
             if self.stop.is_set():
@@ -189,20 +202,20 @@ class Attacker(threading.Thread):
                 return
 
 
-def attack(statement, numbers):
+def attack(statement, numbers, share):
     """Attackers with these numbers, in a process of their own, until it is killed."""
     stop = threading.Event()
-    threads = [Attacker(statement, number, stop) for number in numbers]
+    threads = [Attacker(statement, number, share, stop) for number in numbers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
 
-def attack_and_kill(statement, seconds, kills):
+def attack_and_kill(statement, seconds, share, kills):
     """The first attacker, alone in its process, so that it reads at once; answers on the pipe `kills` with how long a KILL took."""
     stop = threading.Event()
-    threads = [Attacker(statement, 0, stop)]
+    threads = [Attacker(statement, 0, share, stop)]
     threads[0].start()
     time.sleep(seconds)
     took = None
@@ -287,7 +300,15 @@ def received(pipe, seconds):
 Measured = collections.namedtuple("Measured", "outcome kill peak late turn")
 
 
-def measure(statement, attackers, seconds):
+def clean_up(statement, attackers):
+    """Drops what the attackers have made, once those have let go of it."""
+    client = Client()
+    for number in range(attackers):
+        for sql in statement.clean_up:
+            client.run(fill_in(sql, number, 0))
+
+
+def measure(statement, attackers, seconds, rows=0):
     reset_peak()
     begun = multiprocessing.Event()
     (results, from_victims), (kills, from_attackers), (late, from_sleeper) = (multiprocessing.Pipe(duplex=False) for _ in range(3))
@@ -299,8 +320,9 @@ def measure(statement, attackers, seconds):
     sleeper.start()
     attacking = []
     if attackers:
-        attacking.append(multiprocessing.Process(target=attack_and_kill, args=(statement, seconds, from_attackers)))
-        attacking += [multiprocessing.Process(target=attack, args=(statement, range(first, attackers, ATTACKING_PROCESSES)))
+        share = rows // attackers
+        attacking.append(multiprocessing.Process(target=attack_and_kill, args=(statement, seconds, share, from_attackers)))
+        attacking += [multiprocessing.Process(target=attack, args=(statement, range(first, attackers, ATTACKING_PROCESSES), share))
                       for first in range(1, min(attackers, 1 + ATTACKING_PROCESSES))]
     for process in attacking:
         process.start()
@@ -312,6 +334,8 @@ def measure(statement, attackers, seconds):
         for process in [victims, sleeper] + attacking:
             process.kill()
             process.join()
+        if attackers:
+            clean_up(statement, attackers)
 
 
 def prepare(rows):
@@ -349,7 +373,7 @@ def main():
             continue
         for attackers in options.attackers:
             try:
-                outcome, (kill, rounds, errors, last), peak, late, turn = measure(statement, attackers, options.seconds)
+                outcome, (kill, rounds, errors, last), peak, late, turn = measure(statement, attackers, options.seconds, options.rows)
             except Exception as error:
                 print(f"FAILED {statement.name}: {error!r}", flush=True)
                 failed += 1

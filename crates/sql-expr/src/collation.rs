@@ -208,6 +208,7 @@ pub fn aggregate<'e>(
 ) -> SqlResult<Collated> {
     let all: Vec<Collated> = operands
         .into_iter()
+        .inspect(|_| governor::pause())
         .map(|operand| Collated::of(operand, connection))
         .collect();
     let Some((first, rest)) = all.split_first() else {
@@ -219,6 +220,7 @@ pub fn aggregate<'e>(
     };
     let mut mixed = *first;
     for other in rest {
+        governor::pause();
         let both_stood = ![mixed.coercibility, other.coercibility].contains(&Coercibility::None);
         mixed = match mixed.mix(*other) {
             Ok(mixed) => mixed,

@@ -59,7 +59,8 @@ impl Expr {
             ExprKind::Compare(compare) => compare.holds(row, ctx),
             ExprKind::And(operands) => {
                 let mut result = Some(true);
-                for operand in operands {
+                for (at, operand) in operands.iter().enumerate() {
+                    tick_in_list(at)?;
                     match operand.eval_bool(row, ctx)? {
                         Some(false) => return Ok(Some(false)),
                         None => result = None,
@@ -70,7 +71,8 @@ impl Expr {
             }
             ExprKind::Or(operands) => {
                 let mut result = Some(false);
-                for operand in operands {
+                for (at, operand) in operands.iter().enumerate() {
+                    tick_in_list(at)?;
                     match operand.eval_bool(row, ctx)? {
                         Some(true) => return Ok(Some(true)),
                         None => result = None,
@@ -454,6 +456,16 @@ impl Between {
     }
 }
 
+/// A tick for so many operands: most lists have two or three, and cost nothing more.
+#[inline(always)]
+fn tick_in_list(at: usize) -> SqlResult<()> {
+    const OPERANDS: usize = 64;
+    match at % OPERANDS == OPERANDS - 1 {
+        true => Ok(governor::tick()?),
+        false => Ok(()),
+    }
+}
+
 impl In {
     fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
         let found = match &self.list {
@@ -474,7 +486,8 @@ impl In {
             InItems::Each(items) if self.operand.width() > 1 => {
                 let operand = self.operand.eval_row(row, ctx)?;
                 let mut found = Some(false);
-                for (how, item) in items {
+                for (at, (how, item)) in items.iter().enumerate() {
+                    tick_in_list(at)?;
                     let Comparison::Row(hows) = how else { continue };
                     let equal = match (&operand, item.eval_row(row, ctx)?) {
                         (Some(operand), Some(item)) => compare_rows(CompareOp::Eq, hows, operand, &item, ctx)?,
@@ -494,7 +507,8 @@ impl In {
                     return Ok(None);
                 }
                 let mut found = Some(false);
-                for (how, item) in items {
+                for (at, (how, item)) in items.iter().enumerate() {
+                    tick_in_list(at)?;
                     let (mut operand, mut item_value) = (Cow::Borrowed(operand.as_ref()), item.eval_ref(row, ctx)?);
                     if *how == Comparison::Double {
                         operand = convert::as_operand_of_double(&self.operand, operand);

@@ -47,8 +47,9 @@ impl ExprKind {
 }
 
 impl Expr {
-    /// The operands, left to right. Not into subqueries, but to the operand beside one.
+    /// The operands, left to right. Not into subqueries, but to the operand beside one. Gives way: a client makes it as large as it likes.
     pub fn for_each_child<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        governor::pause();
         match &self.kind {
             ExprKind::Literal(_)
             | ExprKind::HexLiteral(_)
@@ -102,6 +103,7 @@ impl Expr {
 
     /// As [`for_each_child`](Self::for_each_child), to change them.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        governor::pause();
         match &mut self.kind {
             ExprKind::Literal(_)
             | ExprKind::HexLiteral(_)
@@ -263,6 +265,7 @@ impl Expr {
         let mut out = Vec::new();
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
+            governor::pause();
             match expr.kind {
                 ExprKind::And(operands) => open.extend(operands.into_iter().rev()),
                 kind => out.push(Expr { kind, ..expr }),

@@ -110,11 +110,12 @@ impl PlanCache {
             return;
         }
         governor::disown(bytes as i64);
-        let mut shard = self.shard(&key).write();
-        if shard.len() >= PLANS_PER_SHARD {
-            shard.clear();
-        }
-        shard.insert(key, cached);
+        // Dropped without the lock: that takes a while, and may give way.
+        let _replaced = {
+            let mut shard = self.shard(&key).write();
+            let evicted = (shard.len() >= PLANS_PER_SHARD).then(|| std::mem::take(&mut *shard));
+            (evicted, shard.insert(key, cached))
+        };
     }
 
     fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan>> {

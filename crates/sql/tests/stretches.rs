@@ -113,6 +113,62 @@ fn stretched(chosen: impl Fn(usize, usize) -> bool) -> Vec<String> {
     found
 }
 
+/// The longest stretch of parsing, binding and evaluating a long list; what that leaves is dropped elsewhere, as plans are.
+fn list_stretch(text: &str) -> Duration {
+    let settings = Settings {
+        max_allowed_packet: 64 << 20,
+        ..Settings::default()
+    };
+    let session = TestSession::default();
+    let one_run = || {
+        let stretches = Stretches::default();
+        let statement = StatementContext::new(&settings, &session, NOW);
+        stretches.last.set(processor_time());
+        let _left = probe::under(&stretches, || {
+            let ctx = statement.eval();
+            let tree = parser::parse_expr(text.as_bytes(), settings.sql_mode.for_parser()).expect("an expression");
+            let mut columns = NoColumns;
+            let expr = Binder::new(&mut columns, ctx, Default::default())
+                .bind(&tree)
+                .expect("binds");
+            assert!(expr.eval(&[], &ctx).is_ok());
+            (tree, expr.clone(), expr)
+        });
+        stretches.longest.get()
+    };
+    (0..3).map(|_| one_run()).min().unwrap_or_default()
+}
+
+#[test]
+fn long_lists_give_way() {
+    let repeated =
+        |item: fn(usize) -> String, between: &str, count: usize| (0..count).map(item).collect::<Vec<_>>().join(between);
+    let lists: [(&str, &dyn Fn(usize) -> String); 4] = [
+        ("AND", &|count| {
+            repeated(|n| format!("RAND() <> {}", n + 1), " AND ", count)
+        }),
+        ("OR", &|count| {
+            repeated(|n| format!("RAND() = {}", n + 1), " OR ", count)
+        }),
+        ("IN", &|count| {
+            format!("'a' IN ({})", repeated(|n| format!("'s{n}'"), ",", count))
+        }),
+        ("CASE", &|count| {
+            format!(
+                "CASE 'a' {} END",
+                repeated(|n| format!("WHEN 's{n}' THEN {n}"), " ", count)
+            )
+        }),
+    ];
+    for (what, list) in lists {
+        let (short, long) = (list_stretch(&list(10_000)), list_stretch(&list(10_000 * FACTOR)));
+        assert!(
+            long <= SHORT * 2 || long.as_secs_f64() <= short.as_secs_f64() * MOST_RATIO,
+            "{what}: {short:?}, {FACTOR} times as long {long:?}"
+        );
+    }
+}
+
 /// One call in so many; another one of each function.
 const SLICE: usize = 97;
 

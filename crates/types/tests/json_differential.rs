@@ -44,7 +44,7 @@ fn documents() -> impl Strategy<Value = Node> {
     ];
     scalar.prop_recursive(3, 20, 4, |inner| {
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..4).prop_map(Node::Array),
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(|items| Node::Array(items.into())),
             proptest::collection::vec(("[a-c]", inner), 0..4).prop_map(|m| Node::Object(Members::new(m))),
         ]
     })

@@ -293,11 +293,25 @@ fn finish_json(call: &AggregateCall, items: &[(String, Node)]) -> SqlResult<Valu
     if items.is_empty() {
         return Ok(Value::Null);
     }
-    let copies = || items.iter().inspect(|_| governor::pause()).cloned();
-    json::finish(&match call.function {
-        AggregateFunction::JsonArrayAgg => Node::Array(copies().map(|(_, value)| value).collect()),
-        _ => Node::Object(Members::new(copies().collect())),
-    })
+    let document = match call.function {
+        AggregateFunction::JsonArrayAgg => {
+            let mut copies = Stepwise::from(Vec::with_capacity(items.len()));
+            for (_, value) in items {
+                governor::tick()?;
+                copies.push(value.clone());
+            }
+            Node::Array(copies)
+        }
+        _ => {
+            let mut copies = Stepwise::from(Vec::with_capacity(items.len()));
+            for item in items {
+                governor::tick()?;
+                copies.push(item.clone());
+            }
+            Node::Object(Members::new(std::mem::take(&mut *copies)))
+        }
+    };
+    json::finish(&document)
 }
 
 /// A rough size on the heap.

@@ -1,5 +1,7 @@
 //! Operators: logic, comparison, arithmetic, bits, CASE, COLLATE.
 
+use governor::sort::sort_by;
+use governor::stepwise::Stepwise;
 use parser::ast;
 use parser::ast::{BinaryOp, UnaryOp};
 use types::decimal::Decimal;
@@ -258,7 +260,10 @@ impl Binder<'_> {
     fn shared_collation(&self, operands: &[&Expr], operation: &str) -> SqlResult<Option<CollationId>> {
         let is_text = |expr: &Expr| expr.ty.kind.is_text() || expr.ty.kind.is_binary();
         let is_choice = |expr: &Expr| matches!(expr.ty.kind, TypeKind::Enum | TypeKind::Set);
-        let fits = |expr: &&Expr| expr.width() == 1 && (is_text(expr) || is_choice(expr));
+        let fits = |expr: &&Expr| {
+            governor::pause();
+            expr.width() == 1 && (is_text(expr) || is_choice(expr))
+        };
         if operands.len() < 3 || !operands.iter().all(fits) {
             return Ok(None);
         }
@@ -268,7 +273,11 @@ impl Binder<'_> {
 
     /// `operand [NOT] IN (items)`
     pub fn in_items(&self, operand: Expr, items: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
-        let nullable = nullable(&operand) || items.iter().any(nullable);
+        let is_nullable = |item| {
+            governor::pause();
+            nullable(item)
+        };
+        let nullable = nullable(&operand) || items.iter().any(is_nullable);
         let mut operand = operand;
         let mut unified = Vec::with_capacity(items.len());
         let all: Vec<&Expr> = std::iter::once(&operand).chain(&items).collect();
@@ -277,6 +286,7 @@ impl Binder<'_> {
         let shared = self.shared_collation(&all, operation)?;
         let several = (items.len() > 1).then(|| ListComparison::of_list(&operand, &items, &self.ctx));
         for item in items {
+            governor::tick()?;
             if let Some(collation) = shared {
                 unified.push((Comparison::of_text(collation), item));
                 continue;
@@ -293,7 +303,13 @@ impl Binder<'_> {
             }
             unified.push((how, item));
         }
-        let list = self.sorted_items(&unified).unwrap_or(InItems::Each(unified));
+        let list = match self.sorted_items(&unified)? {
+            Some(sorted) => {
+                drop(Stepwise::from(unified));
+                sorted
+            }
+            None => InItems::Each(unified),
+        };
         let nullable = nullable || matches!(list, InItems::Sorted { has_null: true, .. });
         Ok(Expr::boolean(
             ExprKind::In(Box::new(In { operand, list, negated })),
@@ -302,43 +318,44 @@ impl Binder<'_> {
     }
 
     /// The items in order, when they are constants and compare alike.
-    fn sorted_items(&self, items: &[(Comparison, Expr)]) -> Option<InItems> {
-        let how = items
-            .iter()
-            .find(|(_, item)| !item.is_null_literal())
-            .map(|(how, _)| how.clone())?;
+    fn sorted_items(&self, items: &[(Comparison, Expr)]) -> SqlResult<Option<InItems>> {
+        let Some((how, _)) = items.iter().find(|(_, item)| !item.is_null_literal()) else {
+            return Ok(None);
+        };
+        let how = how.clone();
         if matches!(how, Comparison::Row(_)) {
-            return None;
+            return Ok(None);
         }
         let mut values = Vec::with_capacity(items.len());
         let mut has_null = false;
         for (item_how, item) in items {
-            let value = item.as_literal()?;
-            if value.is_null() {
-                has_null = true;
-            } else if *item_how == how {
-                values.push(value.clone());
-            } else {
-                return None;
+            governor::tick()?;
+            match item.as_literal() {
+                Some(value) if value.is_null() => has_null = true,
+                Some(value) if *item_how == how => values.push(value.clone()),
+                _ => return Ok(None),
             }
         }
         // Bad text among numbers warns at every comparison, as MySQL's does: leave it to the evaluation.
-        let reads_cleanly = |value: &Value| match how {
-            Comparison::Text(_) | Comparison::Bytes => true,
-            _ => !matches!(value, Value::Str(_) | Value::Bytes(_)),
+        let reads_cleanly = |value: &Value| {
+            governor::pause();
+            match how {
+                Comparison::Text(_) | Comparison::Bytes => true,
+                _ => !matches!(value, Value::Str(_) | Value::Bytes(_)),
+            }
         };
         if !values.iter().all(reads_cleanly) {
-            return None;
+            return Ok(None);
         }
         let mut failed = false;
-        values.sort_by(|a, b| match how.compare(a, b, &self.ctx) {
+        sort_by(&mut values, |a, b| match how.compare(a, b, &self.ctx) {
             Ok(order) => order.unwrap_or(std::cmp::Ordering::Equal),
             Err(_) => {
                 failed = true;
                 std::cmp::Ordering::Equal
             }
-        });
-        (!failed).then_some(InItems::Sorted { how, values, has_null })
+        })?;
+        Ok((!failed).then_some(InItems::Sorted { how, values, has_null }))
     }
 
     pub(super) fn in_subquery(&mut self, tree: &ast::InSubquery) -> SqlResult<Expr> {
@@ -490,7 +507,7 @@ impl Binder<'_> {
             });
         }
         let otherwise = case.otherwise.as_ref().map(|tree| self.bind(tree)).transpose()?;
-        let mut results: Vec<Expr> = whens.iter().map(|when| when.result.clone()).collect();
+        let mut results: Stepwise<Vec<Expr>> = whens.iter().map(|when| when.result.clone()).collect();
         results.extend(otherwise.clone());
         let (ty, coercibility) = {
             let mut inference = Inference {

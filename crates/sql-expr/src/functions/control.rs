@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use governor::stepwise::Stepwise;
 use types::sql_type::NOT_FIXED_DECIMALS;
 use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
@@ -71,7 +72,7 @@ impl Inference<'_> {
 
 /// The type that holds the values of all of these, with the collation that they mix to: the columns of a UNION.
 pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType> {
-    let mut args: Vec<Expr> = exprs.iter().copied().cloned().collect();
+    let mut args: Stepwise<Vec<Expr>> = exprs.iter().copied().cloned().collect();
     let mut inference = Inference {
         name: "UNION",
         args: &mut args,
@@ -89,6 +90,7 @@ pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType
 /// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
 pub fn merge_types<'t>(types: impl Iterator<Item = &'t SqlType>) -> Option<SqlType> {
     types
+        .inspect(|_| governor::pause())
         .filter(|ty| ty.kind != TypeKind::Null)
         .fold(None, |merged: Option<SqlType>, ty| {
             Some(match merged {

@@ -146,6 +146,7 @@ fn value_rows(
 ) -> SqlResult<Source> {
     let mut bound = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
+        governor::tick()?;
         if row.is_empty() && (insert.columns.is_none() || columns.is_empty()) {
             bound.push(Vec::new());
             continue;

@@ -24,7 +24,7 @@ fn nodes() -> impl Strategy<Value = Node> {
     ];
     scalar.prop_recursive(4, 40, 6, |inner| {
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..6).prop_map(Node::Array),
+            proptest::collection::vec(inner.clone(), 0..6).prop_map(|items| Node::Array(items.into())),
             proptest::collection::vec((crate::samples::texts(), inner), 0..6)
                 .prop_map(|members| Node::Object(Members::new(members))),
         ]

@@ -196,10 +196,14 @@ impl QueryPlan {
         let types: Vec<&SqlType> = self.shape.columns.iter().map(|column| &column.ty).collect();
         let mut rows = match &self.body {
             Body::Set(set) => set_rows(set, &types, ctx)?,
-            Body::Values(rows) => rows
-                .iter()
-                .map(|row| converted(row, &types, ctx))
-                .collect::<SqlResult<_>>()?,
+            Body::Values(values) => {
+                let mut rows = Rows::default();
+                for row in values {
+                    governor::tick()?;
+                    rows.push(converted(row, &types, ctx)?);
+                }
+                rows
+            }
             Body::Nested(query) => collect(query, ctx)?,
             Body::Select(_) => return Err(SqlError::internal("a SELECT sorts its own rows")),
         };

@@ -128,6 +128,7 @@ pub fn column_condition(condition: &Expr, slots: &Range<usize>, bound: &IsBound<
             let operands = match &list.list {
                 InItems::Sorted { how, values, .. } if how.keeps_order_of(ty) => values
                     .iter()
+                    .inspect(|_| governor::pause())
                     .map(|value| Expr::literal(value.clone(), type_of(value, ty)))
                     .collect(),
                 InItems::Each(items)
@@ -220,6 +221,7 @@ fn any_of(alternatives: &[Expr], slots: &Range<usize>, bound: &IsBound<'_>) -> O
     let mut intervals = Vec::with_capacity(alternatives.len());
     let mut equals = Vec::new();
     for alternative in alternatives {
+        governor::pause();
         let condition = match &alternative.kind {
             // `c >= 1 AND c <= 5` within an OR.
             ExprKind::And(parts) => both(parts, slots, bound)?,

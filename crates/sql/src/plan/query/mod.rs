@@ -313,7 +313,11 @@ fn plan_values(
     let correlated = scope.correlated();
     let mut columns = Vec::with_capacity(width);
     for at in 0..width {
-        let types: Vec<&Expr> = bound.iter().map(|row| &row[at]).collect();
+        let types: Vec<&Expr> = bound
+            .iter()
+            .inspect(|_| governor::pause())
+            .map(|row| &row[at])
+            .collect();
         columns.push(ResultColumn::computed(
             format!("column_{at}"),
             unified(planner, &types)?,
