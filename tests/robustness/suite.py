@@ -180,10 +180,14 @@ class Attacker(threading.Thread):
             self.last_error = str(error)[:120]
 
     def attempt(self, sql):
-        try:
-            self.client.run(sql)
-        except wire.ServerError:
-            pass
+        """Once more where the KILL was late."""
+        for _ in range(3):
+            try:
+                return self.client.run(sql)
+            except wire.ServerError as error:
+                if not str(error).startswith("1317"):
+                    return None
+        return None
 
     def prepare(self):
         for _ in range(self.statement.prepared):

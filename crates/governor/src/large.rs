@@ -123,9 +123,9 @@ pub(crate) fn waiting() -> i64 {
     WAITING.load(Relaxed)
 }
 
-/// Unmaps all that was released.
-pub(crate) fn help() {
-    while unmap_piece() {}
+/// Unmaps a piece of what was released; false when there is none.
+pub(crate) fn help() -> bool {
+    unmap_piece()
 }
 
 /// The bytes that a block takes.

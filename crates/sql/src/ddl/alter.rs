@@ -6,9 +6,11 @@
 //! (types, the primary key) builds a new table beside the old one, which is read-only meanwhile, and exchanges the two in one commit.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
+use governor::stepwise::Stepwise;
 use parser::ast::{self, AlterAction, ColumnPosition};
 use store::{Cursor, KeyRange};
 use transaction::{Options, Transaction, TransactionError};
@@ -655,18 +657,25 @@ impl SchemaChange<'_> {
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut copied = 0;
         while !cursor.is_finished() {
-            let mut batch: Vec<(Vec<u8>, Vec<Value>)> = Vec::with_capacity(ROWS_PER_COMMIT);
-            self.runtime
-                .transaction()
-                .scan(&old.rows, IndexId::PRIMARY, &mut cursor, ROWS_PER_COMMIT, |entry| {
-                    batch.push((entry.primary_key().to_vec(), read_row(old.layout(), entry.row())));
-                    std::ops::ControlFlow::Continue(())
+            let mut batch = Stepwise::from(Vec::with_capacity(ROWS_PER_COMMIT));
+            while batch.len() < ROWS_PER_COMMIT && !cursor.is_finished() {
+                governor::tick()?;
+                let left = ROWS_PER_COMMIT - batch.len();
+                let transaction = self.runtime.transaction();
+                transaction.scan(&old.rows, IndexId::PRIMARY, &mut cursor, left, |entry| {
+                    batch.push(read_row(old.layout(), entry.row()));
+                    match governor::is_due() {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
                 });
+            }
             let transaction = RefCell::new(self.begin_part());
             let runtime = self.runtime.with_transaction(&transaction);
             let eval = ctx.eval();
             let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
-            for (_, old_values) in &batch {
+            for old_values in &batch {
+                governor::tick()?;
                 copied += 1;
                 ctx.set_row_number(copied);
                 let mut values = vec![Value::Null; sources.len()];
