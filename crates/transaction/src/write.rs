@@ -3,6 +3,8 @@
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError};
 use env::failpoints;
+use governor::sort::sort_by;
+use governor::stepwise::Stepwise;
 use std::ops::{ControlFlow, Range};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
@@ -133,7 +135,8 @@ impl Transaction {
         self.overlay.drop_table(table);
     }
 
-    /// Adds an index at commit, filled from the committed rows. Fails now if it is unique and the rows are not.
+    /// Adds an index at commit, filled from the committed rows. Fails now if it is unique and the rows are not. Gives way, and looks
+    /// at no more rows where the statement has to end: the caller asks for that ([`governor::check`]).
     pub fn create_index(&mut self, table: &Table, index: IndexSpec) -> Result<(), TransactionError> {
         self.check_index(table, &index)?;
         self.overlay.create_index(table.id(), index);
@@ -260,11 +263,11 @@ impl Transaction {
     fn check_index(&self, table: &Table, index: &IndexSpec) -> Result<(), TransactionError> {
         let layout = table.spec().index_layout(index);
         let snapshot = self.store().snapshot();
-        let mut keys = Vec::new();
+        let mut keys: Stepwise<Vec<(Box<[u8]>, Box<[u8]>)>> = Stepwise::default();
         let mut too_long = None;
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut key = Vec::new();
-        while !cursor.is_finished() {
+        while !cursor.is_finished() && governor::go_on() {
             table.scan(IndexId::PRIMARY, &mut cursor, &snapshot, usize::MAX, |entry| {
                 key.clear();
                 let has_null = layout.encode_row(table.row_layout(), entry.row(), &mut key);
@@ -274,16 +277,25 @@ impl Transaction {
                     return ControlFlow::Break(());
                 }
                 if index.unique && !has_null {
-                    keys.push((Box::<[u8]>::from(&key[..]), Box::<[u8]>::from(entry.key())));
+                    keys.push((key[..].into(), entry.key().into()));
                 }
-                ControlFlow::Continue(())
+                match governor::is_due() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
             });
             if let Some(bytes) = too_long {
                 return Err(TransactionError::KeyTooLong(bytes));
             }
         }
-        keys.sort_unstable();
-        match keys.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        if sort_by(&mut keys, Ord::cmp).is_err() {
+            return Ok(());
+        }
+        let is_double = |pair: &&[(Box<[u8]>, Box<[u8]>)]| {
+            governor::pause();
+            pair[0].0 == pair[1].0
+        };
+        match keys.windows(2).find(is_double) {
             Some(pair) => Err(duplicate(table, index.id, &pair[1].1)),
             None => Ok(()),
         }

@@ -457,7 +457,8 @@ impl SchemaChange<'_> {
         let missing = || no_such_table(def);
         let rows = self.engine.participant().store().table(def.id).ok_or_else(missing)?;
         let created = self.runtime.transaction_mut().create_index(&rows, index_spec(index));
-        created.map_err(|error| alter::index_error(&error, def, index, &rows, &self.runtime))
+        created.map_err(|error| alter::index_error(&error, def, index, &rows, &self.runtime))?;
+        Ok(governor::check()?)
     }
 
     /// Writes the catalog's rows.

@@ -283,6 +283,22 @@ fn a_unique_index_is_refused_over_duplicates() {
 }
 
 #[test]
+fn a_new_index_is_checked_in_steps() {
+    let f = Fixture::new(&(0..500).map(|id| (id, 7, None)).collect::<Vec<_>>());
+    let unique = || IndexSpec {
+        id: IndexId(5),
+        key: vec![KeyColumn::ascending(1)],
+        unique: true,
+    };
+    let mut t = f.begin(SNAPSHOT);
+    let probed = governor::probe::count(|| t.create_index(&f.table, unique()).is_err());
+    assert!(probed.result && probed.ticks > 500, "{probed:?}");
+    // Told to end, it has not found anything yet.
+    let killed = governor::probe::kill_at(100, || (t.create_index(&f.table, unique()), governor::check().is_err()));
+    assert_eq!(killed.result, (Ok(()), true));
+}
+
+#[test]
 fn a_commit_runs_its_follow_up_before_the_locks_are_gone() {
     let f = Fixture::new(&[(1, 10, None)]);
     let mut t = f.begin(SNAPSHOT);
