@@ -53,6 +53,8 @@ pub struct VirtualColumn {
 pub enum ColumnKind {
     /// VARCHAR of this many characters.
     Text(u32),
+    /// The name of a database or a table, which other case makes another.
+    Name,
     LongText,
     Number,
     Signed,
@@ -62,10 +64,11 @@ pub enum ColumnKind {
 
 impl ColumnKind {
     fn sql_type(self) -> SqlType {
-        // MySQL's dictionary compares names by utf8mb3_general_ci.
+        // MySQL's dictionary compares names of columns, indexes and constraints by utf8mb3_general_ci.
         let collation = CollationId::UTF8MB3_GENERAL_CI;
         match self {
             ColumnKind::Text(chars) => SqlType::varchar(chars, collation),
+            ColumnKind::Name => SqlType::varchar(64, NAMES),
             ColumnKind::LongText => SqlType::text(TypeKind::LongText, collation),
             ColumnKind::Number => SqlType::bigint_unsigned(),
             ColumnKind::Signed => SqlType::bigint(),
@@ -92,8 +95,8 @@ pub struct Wanted {
     table: Option<String>,
 }
 
-/// The collation that names are compared by in conditions.
-const NAMES: CollationId = CollationId::UTF8MB3_GENERAL_CI;
+/// The collation that names of databases and tables are compared by in conditions.
+const NAMES: CollationId = CollationId::UTF8MB3_BIN;
 
 impl Wanted {
     /// What `conditions` ask for of the virtual table whose first column has the slot `offset`.

@@ -1,6 +1,6 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
-use super::ColumnKind::{LongText, Moment, Number, Signed, Text};
+use super::ColumnKind::{LongText, Moment, Name, Number, Signed, Text};
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
@@ -47,7 +47,7 @@ const ROLES: &[VirtualColumn] = columns![
 ];
 
 const COLUMNS: &[VirtualColumn] = columns![
-    "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+    "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Text(64),
     "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
     "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
     "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
@@ -56,8 +56,8 @@ const COLUMNS: &[VirtualColumn] = columns![
 ];
 
 const STATISTICS: &[VirtualColumn] = columns![
-    "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "NON_UNIQUE" Signed,
-    "INDEX_SCHEMA" Text(64), "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
+    "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "NON_UNIQUE" Signed,
+    "INDEX_SCHEMA" Name, "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
     "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
     "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
 ];
@@ -70,7 +70,7 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "SCHEMATA",
         columns![
-            "CATALOG_NAME" Text(64), "SCHEMA_NAME" Text(64), "DEFAULT_CHARACTER_SET_NAME" Text(64),
+            "CATALOG_NAME" Name, "SCHEMA_NAME" Name, "DEFAULT_CHARACTER_SET_NAME" Text(64),
             "DEFAULT_COLLATION_NAME" Text(64), "SQL_PATH" Text(1), "DEFAULT_ENCRYPTION" Text(3),
         ],
         schema::schemata,
@@ -78,7 +78,7 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "TABLES",
         columns![
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "TABLE_TYPE" Text(64),
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "TABLE_TYPE" Text(64),
             "ENGINE" Text(64), "VERSION" Signed, "ROW_FORMAT" Text(64), "TABLE_ROWS" Number, "AVG_ROW_LENGTH" Number,
             "DATA_LENGTH" Number, "MAX_DATA_LENGTH" Number, "INDEX_LENGTH" Number, "DATA_FREE" Number,
             "AUTO_INCREMENT" Number, "CREATE_TIME" Moment, "UPDATE_TIME" Moment, "CHECK_TIME" Moment,
@@ -94,42 +94,42 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "KEY_COLUMN_USAGE",
         columns![
-            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
-            "ORDINAL_POSITION" Number, "POSITION_IN_UNIQUE_CONSTRAINT" Number, "REFERENCED_TABLE_SCHEMA" Text(64),
-            "REFERENCED_TABLE_NAME" Text(64), "REFERENCED_COLUMN_NAME" Text(64),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Text(64),
+            "ORDINAL_POSITION" Number, "POSITION_IN_UNIQUE_CONSTRAINT" Number, "REFERENCED_TABLE_SCHEMA" Name,
+            "REFERENCED_TABLE_NAME" Name, "REFERENCED_COLUMN_NAME" Text(64),
         ],
         schema::key_column_usage,
     ),
     of_schema(
         "TABLE_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-            "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "CONSTRAINT_TYPE" Text(11), "ENFORCED" Text(3),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
+            "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "CONSTRAINT_TYPE" Text(11), "ENFORCED" Text(3),
         ],
         schema::table_constraints,
     ),
     of_schema(
         "CHECK_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64), "CHECK_CLAUSE" LongText,
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64), "CHECK_CLAUSE" LongText,
         ],
         schema::check_constraints,
     ),
     of_schema(
         "REFERENTIAL_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Text(64), "CONSTRAINT_SCHEMA" Text(64), "CONSTRAINT_NAME" Text(64),
-            "UNIQUE_CONSTRAINT_CATALOG" Text(64), "UNIQUE_CONSTRAINT_SCHEMA" Text(64), "UNIQUE_CONSTRAINT_NAME" Text(64),
-            "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Text(64),
-            "REFERENCED_TABLE_NAME" Text(64),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
+            "UNIQUE_CONSTRAINT_CATALOG" Name, "UNIQUE_CONSTRAINT_SCHEMA" Name, "UNIQUE_CONSTRAINT_NAME" Text(64),
+            "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Name,
+            "REFERENCED_TABLE_NAME" Name,
         ],
         schema::referential_constraints,
     ),
     of_schema(
         "VIEWS",
         columns![
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "VIEW_DEFINITION" LongText,
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "VIEW_DEFINITION" LongText,
             "CHECK_OPTION" Text(8), "IS_UPDATABLE" Text(3), "DEFINER" Text(288), "SECURITY_TYPE" Text(7),
             "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
         ],
@@ -138,15 +138,15 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "VIEW_TABLE_USAGE",
         columns![
-            "VIEW_CATALOG" Text(64), "VIEW_SCHEMA" Text(64), "VIEW_NAME" Text(64), "TABLE_CATALOG" Text(64),
-            "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64),
+            "VIEW_CATALOG" Name, "VIEW_SCHEMA" Name, "VIEW_NAME" Name, "TABLE_CATALOG" Name,
+            "TABLE_SCHEMA" Name, "TABLE_NAME" Name,
         ],
         views::table_usage,
     ),
     of_schema(
         "ROUTINES",
         columns![
-            "SPECIFIC_NAME" Text(64), "ROUTINE_CATALOG" Text(64), "ROUTINE_SCHEMA" Text(64), "ROUTINE_NAME" Text(64),
+            "SPECIFIC_NAME" Text(64), "ROUTINE_CATALOG" Name, "ROUTINE_SCHEMA" Name, "ROUTINE_NAME" Text(64),
             "ROUTINE_TYPE" Text(9), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed,
             "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64),
             "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_BODY" Text(8), "ROUTINE_DEFINITION" LongText,
@@ -160,7 +160,7 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "PARAMETERS",
         columns![
-            "SPECIFIC_CATALOG" Text(64), "SPECIFIC_SCHEMA" Text(64), "SPECIFIC_NAME" Text(64), "ORDINAL_POSITION" Number,
+            "SPECIFIC_CATALOG" Name, "SPECIFIC_SCHEMA" Name, "SPECIFIC_NAME" Text(64), "ORDINAL_POSITION" Number,
             "PARAMETER_MODE" Text(5), "PARAMETER_NAME" Text(64), "DATA_TYPE" LongText, "CHARACTER_MAXIMUM_LENGTH" Signed,
             "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number,
             "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_TYPE" Text(9),
@@ -170,8 +170,8 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "TRIGGERS",
         columns![
-            "TRIGGER_CATALOG" Text(64), "TRIGGER_SCHEMA" Text(64), "TRIGGER_NAME" Text(64), "EVENT_MANIPULATION" Text(6),
-            "EVENT_OBJECT_CATALOG" Text(64), "EVENT_OBJECT_SCHEMA" Text(64), "EVENT_OBJECT_TABLE" Text(64),
+            "TRIGGER_CATALOG" Name, "TRIGGER_SCHEMA" Name, "TRIGGER_NAME" Text(64), "EVENT_MANIPULATION" Text(6),
+            "EVENT_OBJECT_CATALOG" Name, "EVENT_OBJECT_SCHEMA" Name, "EVENT_OBJECT_TABLE" Name,
             "ACTION_ORDER" Number, "ACTION_CONDITION" LongText, "ACTION_STATEMENT" LongText, "ACTION_ORIENTATION" Text(3),
             "ACTION_TIMING" Text(6), "ACTION_REFERENCE_OLD_TABLE" Text(64), "ACTION_REFERENCE_NEW_TABLE" Text(64),
             "ACTION_REFERENCE_OLD_ROW" Text(3), "ACTION_REFERENCE_NEW_ROW" Text(3), "CREATED" Moment, "SQL_MODE" Text(512),
@@ -182,7 +182,7 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "EVENTS",
         columns![
-            "EVENT_CATALOG" Text(64), "EVENT_SCHEMA" Text(64), "EVENT_NAME" Text(64), "DEFINER" Text(288), "TIME_ZONE" Text(64),
+            "EVENT_CATALOG" Name, "EVENT_SCHEMA" Name, "EVENT_NAME" Text(64), "DEFINER" Text(288), "TIME_ZONE" Text(64),
             "EVENT_BODY" Text(3), "EVENT_DEFINITION" LongText, "EVENT_TYPE" Text(9), "EXECUTE_AT" Moment,
             "INTERVAL_VALUE" Text(256), "INTERVAL_FIELD" Text(18), "SQL_MODE" Text(512), "STARTS" Moment, "ENDS" Moment,
             "STATUS" Text(21), "ON_COMPLETION" Text(12), "CREATED" Moment, "LAST_ALTERED" Moment, "LAST_EXECUTED" Moment,
@@ -194,7 +194,7 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "PARTITIONS",
         columns![
-            "TABLE_CATALOG" Text(64), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "PARTITION_NAME" Text(64),
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "PARTITION_NAME" Text(64),
             "SUBPARTITION_NAME" Text(64), "PARTITION_ORDINAL_POSITION" Number, "SUBPARTITION_ORDINAL_POSITION" Number,
             "PARTITION_METHOD" Text(13), "SUBPARTITION_METHOD" Text(13), "PARTITION_EXPRESSION" Text(2048),
             "SUBPARTITION_EXPRESSION" Text(2048), "PARTITION_DESCRIPTION" LongText, "TABLE_ROWS" Number,

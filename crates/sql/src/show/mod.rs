@@ -306,8 +306,10 @@ impl Session {
             Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        let known = self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name);
-        if known {
+        if information_schema::is_virtual_database(&name) {
+            return Ok(name.to_ascii_lowercase());
+        }
+        if self.engine.catalog().database(&name).is_some() {
             Ok(name)
         } else {
             Err(crate::ddl::unknown_database(&name))

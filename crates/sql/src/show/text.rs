@@ -10,6 +10,19 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
+/// The condition for rows about a table. Those that are made up are found whatever the case of their names.
+fn of_table(database: &str, table: &str) -> String {
+    let collate = match crate::information_schema::is_virtual_database(database) {
+        true => " COLLATE utf8mb3_general_ci",
+        false => "",
+    };
+    format!(
+        "TABLE_SCHEMA = {} AND TABLE_NAME{collate} = {}",
+        quoted(database),
+        quoted(table)
+    )
+}
+
 /// The name of a column of names, with the pattern that it was filtered by.
 fn label(name: &str, filter: Option<&ShowFilter>) -> String {
     match filter {
@@ -146,11 +159,7 @@ impl Session {
                     ("Comment", "COLUMN_COMMENT"),
                 ];
                 let columns: &[_] = if *full { &long } else { &short };
-                let named = format!(
-                    "TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-                    quoted(&database),
-                    quoted(&table.name)
-                );
+                let named = of_table(&database, &table.name);
                 let source = match self.temporary_table(table) {
                     None => "information_schema.COLUMNS",
                     Some(_) => "information_schema.TEMPORARY_COLUMNS",
@@ -180,11 +189,7 @@ impl Session {
                     ("Visible", "IS_VISIBLE"),
                     ("Expression", "EXPRESSION"),
                 ];
-                let named = format!(
-                    "TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-                    quoted(&database),
-                    quoted(&table.name)
-                );
+                let named = of_table(&database, &table.name);
                 let source = match self.temporary_table(table) {
                     None => "information_schema.STATISTICS",
                     Some(_) => "information_schema.TEMPORARY_STATISTICS",
