@@ -113,6 +113,24 @@ fn limit_takes_strings() {
 }
 
 #[test]
+fn a_cursor_needs_rows() {
+    let mut database = Database::open();
+    let mut client = database.session();
+    client.run("CREATE TABLE t (a INT PRIMARY KEY)");
+    client.run("INSERT INTO t VALUES (1), (2)");
+    let mut execute = |text: &str| {
+        let id = client.session.prepare(text.as_bytes(), &BlockingHost).unwrap().id;
+        let mut sink = Lines::default();
+        let outcome = client.session.execute(id, &[], Fetch::Cursor, &BlockingHost, &mut sink);
+        outcome.map(|()| sink.lines).map_err(|error| error.code())
+    };
+    assert_eq!(execute("SELECT a FROM t"), Ok(vec!["a".to_owned()]));
+    assert_eq!(execute("SELECT a INTO @a FROM t WHERE a = 1"), Err(1323));
+    // Other statements are answered as without one.
+    assert!(execute("UPDATE t SET a = 3 WHERE a = 2").is_ok());
+}
+
+#[test]
 fn a_kept_plan_is_run_by_those_alone_who_may() {
     let mut database = Database::open();
     let mut root = database.session();

@@ -139,8 +139,12 @@ impl Session {
         }
         let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
         self.state.user_variables_use.set(prepared.user_variables);
-        if fetch == Fetch::All || !matches!(&*statement, Statement::Query(_)) {
-            return self.run_planned(&statement, &text, parameters, host, sink);
+        let query = match &*statement {
+            Statement::Query(query) if fetch == Fetch::Cursor => query,
+            _ => return self.run_planned(&statement, &text, parameters, host, sink),
+        };
+        if query.into.is_some() {
+            return Err(self.remember(ErrorKind::SpBadCursorSelect.into()));
         }
         let mut rows = BufferedRows::default();
         self.run_planned(&statement, &text, parameters, host, &mut rows)?;

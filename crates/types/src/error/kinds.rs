@@ -206,6 +206,7 @@ errors! {
     NoReferencedRow = 1216 "23000" "Cannot add or update a child row: a foreign key constraint fails";
     RowIsReferenced = 1217 "23000" "Cannot delete or update a parent row: a foreign key constraint fails";
     ErrorWhenExecutingCommand = 1220 "HY000" "Error when executing command %: %";
+    MultiUpdateKeyConflict = 1706 "HY000" "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     CannotUser = 1396 "HY000" "Operation % failed for %";
     CantCreateUserWithGrant = 1410 "42000" "You are not allowed to create a user with GRANT";
     PluginIsNotLoaded = 1524 "HY000" "Plugin '%' is not loaded";
@@ -276,6 +277,7 @@ errors! {
     SpAlreadyExists = 1304 "42000" "% % already exists";
     SpDoesNotExist = 1305 "42000" "% % does not exist";
     SpWrongNoOfArgs = 1318 "42000" "Incorrect number of arguments for % %; expected %, got %";
+    SpBadCursorSelect = 1323 "42000" "Cursor SELECT must not have INTO";
     SpUndeclaredVar = 1327 "42000" "Undeclared variable: %";
     SpFetchNoData = 1329 "02000" "No data - zero rows fetched, selected, or processed";
     ViewSelectClause = 1350 "HY000" "View's SELECT contains a '%' clause";
