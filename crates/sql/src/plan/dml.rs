@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use catalog::{ColumnDefault, Privileges};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
-use types::{ErrorKind, SqlError, SqlResult};
+use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::access::{Choice, OrderWish, choose};
 use super::scope::NewRow;
+use super::source_columns::SourceColumns;
 use super::{Planner, RowChange, TableScope, foreign_keys};
 use crate::ddl::constant_default;
 use crate::exec::dml::{
@@ -52,7 +53,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     {
         defaults.push((position, default_value(planner, &table, position)?));
     }
-    let source = match &insert.source {
+    let mut source = match &insert.source {
         InsertSource::Values(rows) => value_rows(&names, &columns, insert, rows)?,
         InsertSource::Set(assignments) => {
             let row: Vec<_> = assignments.iter().map(|assignment| assignment.value.clone()).collect();
@@ -61,9 +62,12 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertSource::Query(query) if let Some(rows) = bare_values(query) => {
             value_rows(&names, &columns, insert, rows)?
         }
-        InsertSource::Query(query) => {
-            Source::Query(super::query::plan_insert_source(planner, query, columns.len(), &table)?)
-        }
+        InsertSource::Query(query) => Source::Query(super::query::plan_insert_source(
+            planner,
+            query,
+            Some(columns.len()),
+            &table,
+        )?),
     };
     // `INSERT INTO t VALUES ()` takes every default.
     let all_empty = matches!(&source, Source::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -75,11 +79,26 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     }
     let reads_columns =
         |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if !expr.referenced_columns().is_empty());
+    let mut listed = match &source {
+        Source::Values(rows) => rows.iter().flatten(),
+        Source::Query(_) => [].iter().flatten(),
+    };
+    let before = listed.any(reads_columns).then(|| values_before(&table));
     let (computed_defaults, defaults) = defaults.into_iter().partition(|(_, value)| reads_columns(value));
     let on_duplicate = match insert.verb {
         InsertVerb::Replace => OnDuplicate::Replace,
         InsertVerb::Insert if insert.on_duplicate.is_empty() => OnDuplicate::Fail,
-        InsertVerb::Insert => OnDuplicate::Update(duplicate_assignments(&names, insert, &columns)?),
+        InsertVerb::Insert => {
+            let named = match &insert.source {
+                InsertSource::Query(query) => SourceColumns::of(query, columns.len()),
+                InsertSource::Values(_) | InsertSource::Set(_) => None,
+            };
+            let (assignments, named) = duplicate_assignments(&names, insert, &columns, named)?;
+            if let Some(query) = named.and_then(SourceColumns::into_query) {
+                source = Source::Query(super::query::plan_insert_source(planner, &query, None, &table)?);
+            }
+            OnDuplicate::Update(assignments)
+        }
     };
     let change = match &on_duplicate {
         OnDuplicate::Fail => RowChange::Insert,
@@ -95,12 +114,23 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         table,
         columns,
         defaults,
+        before,
         computed_defaults,
         source,
         ignore: insert.ignore,
         on_duplicate,
         locked,
     })
+}
+
+/// A row of constant defaults: what an expression of a list sees of columns that come later.
+fn values_before(table: &Table) -> Vec<Value> {
+    let default = |column: &catalog::ColumnDef| match constant_default(column) {
+        Some(value) => value,
+        None if column.nullable || column.generated.is_some() => Value::Null,
+        None => types::cast::implicit_default(&column.ty),
+    };
+    table.def.columns.iter().map(default).collect()
 }
 
 /// The columns that the INSERT gives values for, in its order.
@@ -264,11 +294,13 @@ fn duplicate_assignments(
     target: &TableScope<'_>,
     insert: &ast::Insert,
     columns: &[usize],
-) -> SqlResult<Vec<Assignment>> {
+    source: Option<SourceColumns>,
+) -> SqlResult<(Vec<Assignment>, Option<SourceColumns>)> {
     let (planner, table) = (target.planner, &target.table);
     let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList)
         .through(target.through)
         .read_by(planner.access());
+    scope.source = source;
     let alias = insert.row_alias.as_ref();
     scope.new_row = Some(NewRow {
         alias: alias.map(|alias| alias.name.as_str()),
@@ -286,7 +318,7 @@ fn duplicate_assignments(
     let assignments = bind_assignments(planner, &mut scope, &insert.on_duplicate)?;
     let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
     check_columns(planner, target, &changed, Privileges::UPDATE, Columns::Named)?;
-    Ok(assignments)
+    Ok((assignments, scope.source))
 }
 
 /// Whether a statement names the columns that it changes.

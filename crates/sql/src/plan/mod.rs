@@ -10,6 +10,7 @@ mod load;
 mod nesting;
 pub mod query;
 mod scope;
+mod source_columns;
 pub mod straight;
 mod views;
 

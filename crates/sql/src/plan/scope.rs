@@ -6,13 +6,15 @@ use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Planner;
+use super::source_columns::SourceColumns;
 use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column};
 use crate::expr::{Clause, Expr, Resolved, Scope, Subquery};
 use crate::table::Table;
 use catalog::{Privileges, ViewDef, same_name};
 
-/// The columns of one table, in slots from 0; for ON DUPLICATE KEY UPDATE also those of the new row, behind them.
+/// The columns of one table, in slots from 0; for ON DUPLICATE KEY UPDATE also those of the new row, and of the query
+/// that it comes from, behind them.
 pub struct TableScope<'a> {
     pub planner: &'a Planner<'a>,
     pub table: Arc<Table>,
@@ -20,6 +22,8 @@ pub struct TableScope<'a> {
     pub alias: &'a str,
     /// Names of the new row and of its columns (`INSERT … AS new(a, b)`), where VALUES() is allowed.
     pub new_row: Option<NewRow<'a>>,
+    /// The columns of the query that gives the new row, in slots behind it.
+    pub source: Option<SourceColumns>,
     pub clause: Clause,
     /// Columns that were asked for.
     pub used: Vec<usize>,
@@ -63,6 +67,7 @@ impl<'a> TableScope<'a> {
             table,
             alias,
             new_row: None,
+            source: None,
             clause,
             used: Vec::new(),
             reader: None,
@@ -171,7 +176,15 @@ impl Scope for TableScope<'_> {
                     self.column_expr(column, self.table.def.columns.len()),
                 )));
             }
-            (None, None) => return Err(unknown_column(name, self.clause)),
+            (None, None) => {
+                let source = self.source.as_mut().ok_or_else(|| unknown_column(name, self.clause))?;
+                let column = source.column(self.planner, name)?;
+                return Ok(Resolved::Column {
+                    slot: 2 * self.table.def.columns.len() + column.position,
+                    name: column.name.name.as_str().into(),
+                    ty: column.ty,
+                });
+            }
         };
         if !self.used.contains(&column) {
             self.used.push(column);

@@ -28,6 +28,9 @@ pub struct InsertPlan {
     pub columns: Vec<usize>,
     /// For each column of the table without a value in the source: where it comes from.
     pub defaults: Vec<(usize, InsertValue)>,
+    /// What a row is before its list is looked at, where expressions of the list read columns: a constant default for each column
+    /// that has one.
+    pub before: Option<Vec<Value>>,
     /// Defaults that other columns' values are computed into, in order.
     pub computed_defaults: Vec<(usize, InsertValue)>,
     pub source: Source,
@@ -122,7 +125,13 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
         }
         Source::Query(query) => {
             let ctx = QueryContext::new(runtime, ctx);
-            let mut take = |row: &[Value]| inserter.take(row.len(), |at, _| Ok(Given::Value(row[at].clone())));
+            let mut take = |row: &[Value]| {
+                inserter.source_row.clear();
+                if matches!(plan.on_duplicate, OnDuplicate::Update(_)) {
+                    inserter.source_row.extend_from_slice(row);
+                }
+                inserter.take(plan.columns.len(), |at, _| Ok(Given::Value(row[at].clone())))
+            };
             if query.reads_target {
                 collect(&query.plan, &ctx)?.iter().try_for_each(|row| take(row))?;
             } else {
@@ -164,6 +173,8 @@ pub(super) struct Inserter<'a> {
     changer: RowChanger<'a>,
     pub changed: Changed,
     values: Vec<Value>,
+    /// The row of the source that ON DUPLICATE KEY UPDATE may name columns of.
+    source_row: Vec<Value>,
     automatic_ids: AutomaticIds,
 }
 
@@ -199,6 +210,7 @@ impl<'a> Inserter<'a> {
                 .keeping(plan.foreign_keys.as_deref()),
             changed: Changed::default(),
             values: Vec::new(),
+            source_row: Vec::new(),
             automatic_ids: AutomaticIds {
                 unused: 0..0,
                 taken: 0,
@@ -216,8 +228,13 @@ impl<'a> Inserter<'a> {
         self.ctx.set_row_number(self.changed.matched);
         governor::tick()?;
         let plan = self.plan;
-        self.values.clear();
-        self.values.resize(plan.table.def.columns.len(), Value::Null);
+        match &plan.before {
+            Some(before) => self.values.clone_from(before),
+            None => {
+                self.values.clear();
+                self.values.resize(plan.table.def.columns.len(), Value::Null);
+            }
+        }
         // Constant defaults first: an expression may look at a column that is not in its list.
         let mut wants_id = false;
         for (column, default) in &plan.defaults {
@@ -236,7 +253,7 @@ impl<'a> Inserter<'a> {
             return Ok(());
         }
         let Some(column) = plan.table.def.auto_increment() else {
-            self.write()?;
+            self.write(None)?;
             return Ok(());
         };
         // Only now: a row that breaks a constraint takes no id.
@@ -245,7 +262,7 @@ impl<'a> Inserter<'a> {
             false => None,
         };
         let id = as_id(&self.values[column]);
-        let written = self.write()?;
+        let written = self.write(automatic)?;
         match (written, automatic) {
             (Written::New, Some(id)) if self.runtime.first_automatic_id.get().is_none() => {
                 self.runtime.first_automatic_id.set(Some(id));
@@ -369,8 +386,8 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    /// Writes the row in `values`, with the plan's answer to duplicates.
-    fn write(&mut self) -> SqlResult<Written> {
+    /// Writes the row in `values`, with the plan's answer to duplicates. `automatic` is its id if it did not bring one.
+    fn write(&mut self, automatic: Option<u64>) -> SqlResult<Written> {
         loop {
             self.runtime.check_not_stale()?;
             let error = match self.changer.insert(&self.values) {
@@ -380,25 +397,38 @@ impl<'a> Inserter<'a> {
                 }
                 Err(error) => error,
             };
-            self.changed.duplicates += 1;
             let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
+                self.changed.duplicates += 1;
                 self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
                 return Ok(Written::Nothing);
             };
             let plan = self.plan;
             match &plan.on_duplicate {
-                OnDuplicate::Update(assignments) => return self.update_existing(&existing.clone(), assignments),
+                OnDuplicate::Update(assignments) => {
+                    return self.update_existing(&existing.clone(), assignments, automatic);
+                }
+                // Behind the last id comes the last id again: REPLACE would remove a row that it does not mean.
+                OnDuplicate::Replace if automatic.is_some() && self.begins_with_counter(*index) => {
+                    return Err(self.changer.error(error, &self.values));
+                }
                 OnDuplicate::Replace => {
                     if self.replace_existing(&existing.clone(), *index)? {
                         return Ok(Written::New);
                     }
                 }
                 OnDuplicate::Fail => {
+                    self.changed.duplicates += 1;
                     self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
                     return Ok(Written::Nothing);
                 }
             }
         }
+    }
+
+    fn begins_with_counter(&self, index: IndexId) -> bool {
+        let def = &self.plan.table.def;
+        let index = def.indexes.iter().find(|known| known.id == index);
+        index.is_some_and(|index| Some(index.parts[0].column) == def.auto_increment())
     }
 
     /// Locks the row in the way and reads it; nothing when it has gone meanwhile.
@@ -434,18 +464,24 @@ impl<'a> Inserter<'a> {
             .give_way(key, &old, &self.values)
             .map_err(|error| error.into_sql(&self.plan.table))?;
         self.changed.affected += 1;
+        self.changed.duplicates += 1;
         Ok(false)
     }
 
     /// `ON DUPLICATE KEY UPDATE`: counts 2 when the old row changed, 1 or 0 when it did not.
-    fn update_existing(&mut self, key: &[u8], assignments: &[Assignment]) -> SqlResult<Written> {
+    fn update_existing(
+        &mut self,
+        key: &[u8],
+        assignments: &[Assignment],
+        automatic: Option<u64>,
+    ) -> SqlResult<Written> {
         let Some(old) = self.lock_existing(key)? else {
-            return self.write();
+            return self.write(automatic);
         };
         let table = &self.plan.table;
-        // The expressions see the old row, as changed so far, followed by the new one.
+        // The expressions see the old row, as changed so far, followed by the new one and by that of the source.
         let mut both = old.clone();
-        both.extend(self.values.iter().cloned());
+        both.extend(self.values.iter().chain(&self.source_row).cloned());
         for assignment in assignments {
             let value = assignment.value.eval(&both, self.ctx)?;
             both[assignment.column] = self.changer.reassign(assignment.column, value)?;
@@ -465,6 +501,7 @@ impl<'a> Inserter<'a> {
             return Ok(Written::Nothing);
         }
         self.changed.affected += 2;
+        self.changed.duplicates += 1;
         let Some(column) = table.def.auto_increment() else {
             return Ok(Written::Updated(0));
         };
@@ -523,6 +560,14 @@ fn is_zero(value: &Value) -> bool {
 pub fn note_given_id(runtime: &Runtime<'_>, table: &Table, id: &Value) {
     if !id.is_null() && !is_negative(id) {
         runtime.transaction_mut().note_auto_increment(&table.rows, as_id(id));
+    }
+}
+
+/// The first automatic id behind one that a row has.
+pub fn id_behind(id: &Value) -> u64 {
+    match is_negative(id) {
+        true => 1,
+        false => as_id(id).saturating_add(1),
     }
 }
 

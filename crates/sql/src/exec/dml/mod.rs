@@ -15,7 +15,7 @@ pub use change::{RowChanger, WriteRules, duplicate_error};
 pub use delete::{DeletePlan, delete};
 pub(crate) use foreign_keys::encode as encode_key;
 pub use foreign_keys::{ForeignKeys, ParentKey, Reference, TableKeys};
-pub use insert::{InsertPlan, InsertValue, OnDuplicate, Source, SourceQuery, insert, note_given_id};
+pub use insert::{InsertPlan, InsertValue, OnDuplicate, Source, SourceQuery, id_behind, insert, note_given_id};
 pub use load::{LoadPlan, load};
 pub use target::Target;
 pub use update::{Assignment, UpdatePlan, update, write_changed};

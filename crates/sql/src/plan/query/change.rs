@@ -98,6 +98,7 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
             None => per_table.push((at, vec![assignment])),
         }
     }
+    check_key_changed_once(&scope, &per_table)?;
     check_one_table_of_view(&scope, per_table.iter().map(|(at, _)| *at))?;
     if per_table.iter().any(|(at, _)| scope.tables[*at].below.is_some()) {
         scope.check_changeable()?;
@@ -107,6 +108,30 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         .map(|(at, assignments)| (at, Some(assignments)))
         .collect();
     finish(planner, scope, tree, update.filter.as_ref(), targets, update.ignore)
+}
+
+/// 1706 where a table is changed under two names, and its primary key under one of them: the row found under the other would be gone.
+fn check_key_changed_once(scope: &QueryScope<'_, '_, '_>, changed: &[(usize, Vec<Assignment>)]) -> SqlResult<()> {
+    let base = |at: usize| match &scope.tables[at].source {
+        TableSource::Base { table, .. } => Some(table),
+        _ => None,
+    };
+    for (i, (first, assignments)) in changed.iter().enumerate() {
+        for (second, others) in &changed[i + 1..] {
+            let (Some(table), Some(other)) = (base(*first), base(*second)) else {
+                continue;
+            };
+            let is_key = |assignment: &Assignment| {
+                let primary = table.def.primary();
+                primary.is_some_and(|primary| primary.parts.iter().any(|part| part.column == assignment.column))
+            };
+            if table.id() == other.id() && assignments.iter().chain(others).any(is_key) {
+                let names = [&scope.tables[*first].alias, &scope.tables[*second].alias];
+                return Err(SqlError::new(ErrorKind::MultiUpdateKeyConflict, &[names[0], names[1]]));
+            }
+        }
+    }
+    Ok(())
 }
 
 pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<MultiTableChange> {

@@ -389,15 +389,15 @@ pub fn plan_subquery(
     Ok(Arc::new(SubqueryPlan::new(plan, is_deterministic)))
 }
 
-/// The query of an INSERT … SELECT, which must give `width` columns.
+/// The query of an INSERT … SELECT, which must give `width` columns if that is told.
 pub fn plan_insert_source(
     planner: &Planner<'_>,
     query: &ast::Query,
-    width: usize,
+    width: Option<usize>,
     into: &Arc<Table>,
 ) -> SqlResult<Box<SourceQuery>> {
     let plan = plan_query(planner, query)?;
-    if plan.shape.columns.len() != width {
+    if width.is_some_and(|width| plan.shape.columns.len() != width) {
         return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
     }
     let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
