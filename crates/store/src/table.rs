@@ -373,6 +373,11 @@ impl Table {
         self.counters.next_auto_increment.fetch_max(next, Ordering::Relaxed);
     }
 
+    /// The next automatic id is `next`. Nobody else may use the table meanwhile.
+    pub fn set_auto_increment(&self, next: u64) {
+        self.counters.next_auto_increment.store(next, Ordering::Relaxed);
+    }
+
     /// The next automatic id; starts at 1.
     pub fn next_auto_increment(&self) -> u64 {
         self.counters.next_auto_increment.load(Ordering::Relaxed)

@@ -26,6 +26,11 @@ pub enum WriteOp<'a> {
         table: TableId,
         next: u64,
     },
+    /// The next automatic id is `next`, also where it was greater before.
+    SetAutoIncrement {
+        table: TableId,
+        next: u64,
+    },
     CreateTable(Box<TableSpec>),
     DropTable {
         table: TableId,
@@ -65,6 +70,7 @@ const DROP_TABLE: u8 = 5;
 const CREATE_INDEX: u8 = 6;
 const DROP_INDEX: u8 = 7;
 const CHANGE_COLUMNS: u8 = 8;
+const SET_AUTO_INCREMENT: u8 = 9;
 
 /// An encoded write set under construction, or complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +125,11 @@ impl WriteSet {
         write_varint(&mut self.bytes, next);
     }
 
+    pub fn set_auto_increment(&mut self, table: TableId, next: u64) {
+        self.begin(SET_AUTO_INCREMENT, table);
+        write_varint(&mut self.bytes, next);
+    }
+
     pub fn create_table(&mut self, spec: &TableSpec) {
         self.begin(CREATE_TABLE, spec.id);
         self.blob(&spec.encode());
@@ -149,6 +160,7 @@ impl WriteSet {
             WriteOp::Put { table, key, row } => self.put(*table, key, row),
             WriteOp::Delete { table, key } => self.delete(*table, key),
             WriteOp::AdvanceAutoIncrement { table, next } => self.advance_auto_increment(*table, *next),
+            WriteOp::SetAutoIncrement { table, next } => self.set_auto_increment(*table, *next),
             WriteOp::CreateTable(spec) => self.create_table(spec),
             WriteOp::DropTable { table } => self.drop_table(*table),
             WriteOp::CreateIndex { table, index } => self.create_index(*table, index),
@@ -217,6 +229,10 @@ impl<'a> WriteOps<'a> {
                 key: self.blob()?,
             },
             ADVANCE_AUTO_INCREMENT => WriteOp::AdvanceAutoIncrement {
+                table,
+                next: self.varint()?,
+            },
+            SET_AUTO_INCREMENT => WriteOp::SetAutoIncrement {
                 table,
                 next: self.varint()?,
             },

@@ -41,6 +41,7 @@ enum Definition {
     DropIndex(TableId, IndexId),
     ChangeColumns(TableId, Box<ColumnChange>),
     AdvanceAutoIncrement(TableId, u64),
+    SetAutoIncrement(TableId, u64),
 }
 
 /// How to take back one write.
@@ -161,6 +162,10 @@ impl Overlay {
         self.define(Definition::AdvanceAutoIncrement(table, next));
     }
 
+    pub(super) fn reset_auto_increment(&mut self, table: TableId, next: u64) {
+        self.define(Definition::SetAutoIncrement(table, next));
+    }
+
     fn define(&mut self, definition: Definition) {
         self.definitions.push(definition);
         self.history.push(Undo::Definition);
@@ -247,6 +252,7 @@ impl Overlay {
                 Definition::DropIndex(table, index) => set.drop_index(*table, *index),
                 Definition::ChangeColumns(table, change) => set.change_columns(*table, change),
                 Definition::AdvanceAutoIncrement(table, next) => set.advance_auto_increment(*table, *next),
+                Definition::SetAutoIncrement(table, next) => set.set_auto_increment(*table, *next),
             }
         }
         for table in self.shard_tables() {

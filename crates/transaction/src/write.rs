@@ -115,9 +115,14 @@ impl Transaction {
         }
     }
 
-    /// `ALTER TABLE … AUTO_INCREMENT = n`, and the counter of a rebuilt table: the next id is at least `next`.
+    /// `CREATE TABLE … AUTO_INCREMENT = n`, and the counter of a rebuilt table: the next id is at least `next`.
     pub fn set_auto_increment(&mut self, table: TableId, next: u64) {
         self.overlay.set_auto_increment(table, next);
+    }
+
+    /// `ALTER TABLE … AUTO_INCREMENT = n`: the next id is `next`, which no row may have reached. For who has the table alone.
+    pub fn reset_auto_increment(&mut self, table: TableId, next: u64) {
+        self.overlay.reset_auto_increment(table, next);
     }
 
     /// The key of a new row in a table with hidden row ids.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
 use governor::stepwise::Stepwise;
 use parser::ast::{self, AlterAction, ColumnPosition};
-use store::{Cursor, KeyRange};
+use store::{Cursor, Direction, KeyRange};
 use transaction::{Options, Transaction, TransactionError};
 use types::row::generation::{ColumnChange, ColumnSource};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, Value};
@@ -22,7 +22,7 @@ use super::{ObjectLocks, SchemaChange, TableBuilder, no_such_table, unknown_data
 use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::Runtime;
-use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, note_given_id};
+use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, id_behind, note_given_id};
 use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
@@ -195,8 +195,9 @@ impl Session {
                 match prepared {
                     Prepared::Copied(copy) => Ok(change.replace(&table, copy, def, auto_increment)),
                     Prepared::InPlace(rows) => {
-                        if let Some(next) = auto_increment {
-                            change.runtime.transaction_mut().set_auto_increment(def.id, next);
+                        if let Some(wanted) = auto_increment {
+                            let next = wanted.max(change.behind_greatest_id(&table)?);
+                            change.runtime.transaction_mut().reset_auto_increment(def.id, next);
                         }
                         change.edit.put_table(def);
                         Ok(rows)
@@ -619,10 +620,10 @@ impl SchemaChange<'_> {
     /// Puts a copy in the old table's place. Returns how many rows there are.
     fn replace(&mut self, old: &Table, copy: Copy, def: TableDef, auto_increment: Option<u64>) -> u64 {
         let id = copy.table.id();
-        let rows = (&old.rows, &copy.table.rows);
-        let seen = rows.0.next_auto_increment().max(rows.1.next_auto_increment());
+        // The counter of the copy is behind the greatest id of its rows.
+        let before = auto_increment.unwrap_or_else(|| old.rows.next_auto_increment());
         let mut transaction = self.runtime.transaction_mut();
-        transaction.set_auto_increment(id, auto_increment.unwrap_or(0).max(seen));
+        transaction.set_auto_increment(id, before.max(copy.table.rows.next_auto_increment()));
         transaction.drop_table(old.id());
         drop(transaction);
         self.edit.remove_table(old.id());
@@ -630,6 +631,32 @@ impl SchemaChange<'_> {
         self.edit.remove_copy(id);
         self.copies.push(copy.job);
         copy.rows
+    }
+
+    /// The first automatic id that is greater than all ids of the rows.
+    fn behind_greatest_id(&self, table: &Table) -> SqlResult<u64> {
+        let Some(column) = table.def.auto_increment() else {
+            return Ok(1);
+        };
+        let index = table
+            .def
+            .index_beginning_with(&[column])
+            .ok_or_else(|| SqlError::internal("an AUTO_INCREMENT column has no index"))?;
+        let direction = match index.parts[0].descending {
+            true => Direction::Forward,
+            false => Direction::Backward,
+        };
+        let mut cursor = Cursor::new(KeyRange::all(), direction);
+        let mut greatest = None;
+        while greatest.is_none() && !cursor.is_finished() {
+            governor::tick()?;
+            let transaction = self.runtime.transaction();
+            transaction.scan_newest(&table.rows, index.id, &mut cursor, ROWS_PER_COMMIT, |entry| {
+                greatest = Some(table.layout().column(entry.row(), column).to_value());
+                std::ops::ControlFlow::Break(())
+            });
+        }
+        Ok(greatest.map_or(1, |id| id_behind(&id)))
     }
 
     /// A transaction beside the change's own, for what need not be seen at once.

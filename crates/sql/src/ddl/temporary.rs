@@ -64,7 +64,7 @@ impl Session {
             return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
         }
         self.transaction.commit(host)?;
-        let next = auto_increment.unwrap_or(0).max(table.rows.next_auto_increment());
+        let next = auto_increment.unwrap_or_else(|| table.rows.next_auto_increment());
         let new = self.make_temporary(def, Some(next), host)?;
         let copied = self.copy_temporary(table, &new, &sources, host);
         let copied = match copied {

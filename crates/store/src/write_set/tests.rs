@@ -65,6 +65,8 @@ fn op() -> impl Strategy<Value = Owned> {
         2 => (any::<u32>(), bytes()).prop_map(|(table, key)| Owned::Delete(table, key)),
         1 => (table(), any::<u64>())
             .prop_map(|(table, next)| Owned::Other(WriteOp::AdvanceAutoIncrement { table, next })),
+        1 => (table(), any::<u64>())
+            .prop_map(|(table, next)| Owned::Other(WriteOp::SetAutoIncrement { table, next })),
         1 => spec().prop_map(|spec| Owned::Other(WriteOp::CreateTable(Box::new(spec)))),
         1 => table().prop_map(|table| Owned::Other(WriteOp::DropTable { table })),
         1 => (table(), index())
@@ -155,6 +157,7 @@ fn version_1_is_as_documented() {
     set.advance_auto_increment(TableId(5), 1000);
     set.drop_table(TableId(6));
     set.drop_index(TableId(7), IndexId(2));
-    let expected = b"\x01\x01\xac\x02\x03key\x04row!\x02\x05\x01k\x03\x05\xe8\x07\x05\x06\x07\x07\x02";
+    set.set_auto_increment(TableId(8), 1000);
+    let expected = b"\x01\x01\xac\x02\x03key\x04row!\x02\x05\x01k\x03\x05\xe8\x07\x05\x06\x07\x07\x02\x09\x08\xe8\x07";
     assert_eq!(set.as_bytes(), expected);
 }

@@ -58,7 +58,9 @@ impl Check<'_> {
     ) -> Result<(), ApplyError> {
         match op {
             WriteOp::Put { table, key, row } => check_row(self.table(*table)?, key, row)?,
-            WriteOp::Delete { table, .. } | WriteOp::AdvanceAutoIncrement { table, .. } => {
+            WriteOp::Delete { table, .. }
+            | WriteOp::AdvanceAutoIncrement { table, .. }
+            | WriteOp::SetAutoIncrement { table, .. } => {
                 self.table(*table)?;
             }
             WriteOp::CreateTable(spec) => {

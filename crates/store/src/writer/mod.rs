@@ -152,6 +152,7 @@ impl Writer {
             }
             WriteOp::Delete { table, key } => self.changing(table)?.delete(ts, key),
             WriteOp::AdvanceAutoIncrement { table, next } => self.table(table)?.raise_auto_increment(next),
+            WriteOp::SetAutoIncrement { table, next } => self.table(table)?.set_auto_increment(next),
             WriteOp::CreateTable(spec) => {
                 self.add_table(Table::new(*spec, ts, Arc::clone(&self.store.snapshots)))?;
             }
