@@ -22,7 +22,7 @@ use crate::result::{ResultSink, ServerStatus};
 /// Index entries looked at before the client's buffer is flushed and others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 1024;
 
-/// Runs the plan; the caller ends the result set. Returns how many rows were sent.
+/// Runs the plan; the caller ends the result set. Returns how many rows were found, with those that OFFSET left out.
 pub fn run(
     plan: &StraightPlan,
     runtime: &Runtime<'_>,
@@ -87,7 +87,7 @@ fn rows_in_index_order(
             ControlFlow::Continue(())
         })
     })?;
-    Ok(sent)
+    Ok(window.offset.min(seen) + sent)
 }
 
 /// Collects the rows side by side in one buffer, sorts references to them, and sends them.
@@ -172,19 +172,20 @@ fn send<'r>(
     runtime: &Runtime<'_>,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<u64> {
-    let mut sent = 0;
-    for row in rows
-        .skip(window.offset as usize)
-        .take(usize::try_from(window.limit).unwrap_or(usize::MAX))
-    {
+    let mut found = 0;
+    let last = window.offset.saturating_add(window.limit);
+    for row in rows.take(usize::try_from(last).unwrap_or(usize::MAX)) {
         governor::tick()?;
+        found += 1;
+        if found <= window.offset {
+            continue;
+        }
         sink.stored_row(layout, row, columns)?;
-        sent += 1;
         if sink.is_full() {
             sink.flush(runtime.host)?;
         }
     }
-    Ok(sent)
+    Ok(found)
 }
 
 fn totals_row(

@@ -11,7 +11,7 @@ use crate::statement_class::{Diagnostics, class_of};
 pub(crate) enum Answer {
     /// A result set whose rows are sent; it has still to be ended.
     Rows {
-        sent: u64,
+        found: u64,
     },
     Done(Done),
     /// Rows were changed by a statement whose answer tells an id: the first automatic one, else that of `LAST_INSERT_ID(expr)`, else
@@ -72,10 +72,10 @@ impl Session {
         let answer = self.check_standing(statement).and_then(|()| work(self, sink));
         let told_id = self.note_insert_id();
         match answer {
-            Ok(Answer::Rows { sent }) => {
+            Ok(Answer::Rows { found }) => {
                 self.state.row_count.set(-1);
                 if !keeps_warnings {
-                    self.state.found_rows.set(sent);
+                    self.state.found_rows.set(found);
                 }
                 // What SHOW WARNINGS tells of is not its own.
                 let warnings = if keeps_warnings { 0 } else { self.warning_count() };

@@ -264,8 +264,8 @@ fn run_once(
     let ctx = ctx.eval();
     let changed = match plan {
         Plan::Straight(plan) => {
-            let sent = exec::straight::run(plan, runtime, &ctx, sink, status)?;
-            return Ok(Answer::Rows { sent });
+            let found = exec::straight::run(plan, runtime, &ctx, sink, status)?;
+            return Ok(Answer::Rows { found });
         }
         Plan::Query(plan) => return plan.run(runtime, &ctx, sink, status),
         Plan::Insert(plan) => {

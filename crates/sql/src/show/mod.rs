@@ -52,11 +52,11 @@ pub(crate) fn send(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Answer> {
     sink.columns(&ResultShape::new(columns), status)?;
-    let sent = rows.len() as u64;
+    let found = rows.len() as u64;
     for row in &rows {
         sink.row(row)?;
     }
-    Ok(Answer::Rows { sent })
+    Ok(Answer::Rows { found })
 }
 
 impl Session {

@@ -98,7 +98,10 @@ impl QueryPlan {
             sink.columns(&self.shape, status)?;
         }
         Ok(Answer::Rows {
-            sent: found.unwrap_or(sent),
+            found: match self.count_all || self.limit.is_some() {
+                true => found,
+                false => sent,
+            },
         })
     }
 
@@ -135,15 +138,15 @@ impl QueryPlan {
         self.counted_rows(ctx, emit).map(|_| ())
     }
 
-    /// The query's rows; with SQL_CALC_FOUND_ROWS also how many there were without LIMIT.
-    fn counted_rows(&self, ctx: &QueryContext<'_>, emit: &mut Emit<'_>) -> SqlResult<Option<u64>> {
+    /// The query's rows. Returns how many were found: those that OFFSET left out, too, and with SQL_CALC_FOUND_ROWS all there are.
+    fn counted_rows(&self, ctx: &QueryContext<'_>, emit: &mut Emit<'_>) -> SqlResult<u64> {
         let offset = self.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
         let limit = self
             .limit
             .as_ref()
             .map_or(Ok(u64::MAX), |limit| limit_value(limit, ctx))?;
         if limit == 0 && !self.count_all {
-            return Ok(None);
+            return Ok(0);
         }
         let mut seen: u64 = 0;
         let last = offset.saturating_add(limit);
@@ -188,7 +191,7 @@ impl QueryPlan {
                 }
             }
         }
-        Ok(self.count_all.then_some(seen))
+        Ok(seen)
     }
 
     /// The rows of a set operation or list, in order.

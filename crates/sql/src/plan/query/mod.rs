@@ -227,9 +227,19 @@ fn plan_in(
         offset,
         correlated,
         into: Vec::new(),
-        count_all: false,
+        count_all: counts_all(&query.body),
         locked: Vec::new(),
     })
+}
+
+/// SQL_CALC_FOUND_ROWS is written in the first SELECT of a set operation, and counts the rows of the whole.
+fn counts_all(body: &QueryBody) -> bool {
+    match body {
+        QueryBody::Select(select) => select.options.sql_calc_found_rows,
+        QueryBody::SetOperation(operation) => counts_all(&operation.first),
+        QueryBody::Query(query) => counts_all(&query.body),
+        QueryBody::Values(_) | QueryBody::Table(_) => false,
+    }
 }
 
 /// ORDER BY of a set operation: a position or an expression over the output.
