@@ -96,7 +96,9 @@ fn append_text(out: &mut Vec<u8>, value: ValueRef, ty: &SqlType, results: Option
         ValueRef::DateTime(v) => append_date_time(out, v),
         ValueRef::Timestamp(v) => append_date_time(out, in_utc(v)),
         ValueRef::Time(v) => append_time(out, v),
-        ValueRef::Year(v) => put::padded4(out, v),
+        // A computed one is a number.
+        ValueRef::Year(v) if ty.zerofill => put::padded4(out, v),
+        ValueRef::Year(v) => put::decimal_u64(out, v.into()),
         ValueRef::Bit(v) => out.extend_from_slice(&v.to_bytes()),
         ValueRef::Str(v) => label(out, v),
         ValueRef::Bytes(v) => out.extend_from_slice(v),

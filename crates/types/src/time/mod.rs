@@ -11,8 +11,6 @@ mod locale;
 mod parse;
 mod zone;
 
-pub(crate) use display::write_digits;
-
 pub use calendar::{WeekMode, days_in_month, is_leap_year};
 pub use format::{MONTHS, StrToDate, WEEKDAYS, date_format, date_format_in, str_to_date, time_format};
 pub use interval::{Interval, IntervalUnit, timestamp_diff};

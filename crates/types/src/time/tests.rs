@@ -58,7 +58,10 @@ proptest! {
             prop_assert_eq!(d.add_months(months).map(chrono_date), Some(moved));
         }
         let at = c.and_hms_micro_opt(13, 14, 15, 161_718).unwrap();
-        let later = at.checked_add_signed(TimeDelta::microseconds(micros)).filter(|m| (1..=9999).contains(&m.year()));
+        let later = at.checked_add_signed(TimeDelta::microseconds(micros));
+        // Of the year 0 the SQL scripts tell.
+        if later.is_some_and(|later| later.year() == 0) { return Ok(()) }
+        let later = later.filter(|m| (1..=9999).contains(&m.year()));
         prop_assert_eq!(of(at).add_micros(micros), later.map(of));
         if let Some(later) = later {
             prop_assert_eq!(of(later).micros_since(of(at)), micros);

@@ -24,7 +24,8 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 impl<'a> ValueRef<'a> {
     /// Appends the value as a string has it: UTF-8, except that binary strings and BIT are their bytes. NULL appends nothing.
     ///
-    /// The digits of FLOAT(M,D) and the zeros of ZEROFILL are the type's matter ([`ValueRef::write_typed_text`]).
+    /// The digits of FLOAT(M,D) and the zeros of ZEROFILL, which every YEAR column is, are the type's matter
+    /// ([`ValueRef::write_typed_text`]).
     pub fn write_text(self, out: &mut Vec<u8>) {
         match self {
             ValueRef::Null => {}
@@ -37,7 +38,7 @@ impl<'a> ValueRef<'a> {
             ValueRef::Time(v) => v.write(out),
             ValueRef::DateTime(v) => v.write(out),
             ValueRef::Timestamp(v) => crate::time::TimeZone::UTC.to_local(v).write(out),
-            ValueRef::Year(v) => crate::time::write_digits(v.into(), 4, out),
+            ValueRef::Year(v) => number::write_u64(v.into(), out),
             ValueRef::Bit(v) => out.extend_from_slice(&v.to_bytes()),
             ValueRef::Str(v) => bulk::append(out, v.as_bytes()),
             ValueRef::Bytes(v) => bulk::append(out, v),
@@ -68,7 +69,7 @@ impl<'a> ValueRef<'a> {
         }
         let printed = out.len() - start;
         let width = ty.display_length(1) as usize;
-        if ty.zerofill && printed < width && !matches!(self, ValueRef::Year(_) | ValueRef::Null) {
+        if ty.zerofill && printed < width && !matches!(self, ValueRef::Null) {
             let zeros = width - printed;
             out.splice(start..start, std::iter::repeat_n(b'0', zeros));
         }
