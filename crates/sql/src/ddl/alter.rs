@@ -96,6 +96,7 @@ impl Session {
         for key in &altered.foreign_keys {
             altered.builder.add_foreign_key_index(key)?;
         }
+        altered.builder.check_keys()?;
         let mut def = altered.builder.finish()?;
         if let Some((database, name)) = rename {
             def.database = database;
@@ -418,6 +419,7 @@ impl Altered {
         }
         self.builder.rename_in_foreign_keys(old, &new.name);
         self.builder.def.columns[at] = new;
+        self.builder.fit_prefixes(at);
         self.builder.add_column_keys(column, at)?;
         if let Some(to) = self.position(position)? {
             self.move_column(at, if to > at { to - 1 } else { to });

@@ -486,6 +486,28 @@ impl TableBuilder {
             .expect("the candidates never end"))
     }
 
+    /// A column has another type: what of it was the beginning may now be the whole, or may have no beginning.
+    pub fn fit_prefixes(&mut self, column: usize) {
+        let ty = &self.def.columns[column].ty;
+        let is_string = ty.kind.is_text() || ty.kind.is_binary();
+        for part in self.def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
+            let is_whole = |length: u32| !is_string || !ty.kind.is_lob() && length >= ty.length;
+            if part.column == column && part.prefix.is_some_and(is_whole) {
+                part.prefix = None;
+            }
+        }
+    }
+
+    /// Checks all keys, of columns that may have other types than when the keys were made.
+    pub fn check_keys(&self) -> SqlResult<()> {
+        for index in &self.def.indexes {
+            for part in &index.parts {
+                self.check_part(index.kind, &mut part.clone())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks one column of a key; a prefix as long as the column is no prefix.
     fn check_part(&self, kind: IndexKind, part: &mut IndexPart) -> SqlResult<()> {
         let column = &self.def.columns[part.column];
