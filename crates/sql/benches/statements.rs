@@ -2,7 +2,7 @@
 //! simulated disk.
 //!
 //! `cargo bench -p sql --bench statements` prints nanoseconds. Instructions do not depend on what else the machine does:
-//! `valgrind --tool=callgrind --toggle-collect='*measured*' BINARY NAME COUNT` counts those of one statement alone.
+//! `valgrind --tool=callgrind --toggle-collect='statements::measured*' BINARY NAME COUNT` counts those of one statement alone.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
