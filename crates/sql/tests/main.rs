@@ -18,3 +18,4 @@ mod scaling;
 mod stretches;
 mod support;
 mod time_limits;
+mod window_frames;

@@ -224,6 +224,12 @@ impl AggregateCall {
         state.add(self, row, ctx)
     }
 
+    /// Takes a row back that was taken, so that a frame can move on. False, and nothing done: what is left can only be found out from the
+    /// rows that stay. Sums of floating-point numbers are among that, for they would come out otherwise.
+    pub fn remove(&self, state: &mut Accumulator, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+        state.remove(self, row, ctx)
+    }
+
     /// The result of the rows so far.
     pub fn finish(&self, state: &Accumulator, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         state.finish(self, ctx)

@@ -212,6 +212,43 @@ impl Accumulator {
         Ok(())
     }
 
+    pub(super) fn remove(&mut self, call: &AggregateCall, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
+        if self.seen.is_some() {
+            return Ok(false);
+        }
+        let value = match call.args.as_slice() {
+            [] => Value::Int(1),
+            [arg] => arg.eval(row, ctx)?,
+            _ => return Ok(false),
+        };
+        if value.is_null() {
+            return Ok(!matches!(self.state, State::Json(_)));
+        }
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::Exact { whole, sum, count } => {
+                match value {
+                    Value::Int(number) => add_whole(whole, sum, -i128::from(number), call)?,
+                    Value::UInt(number) => add_whole(whole, sum, -i128::from(number), call)?,
+                    other => {
+                        let number = convert::to_decimal(&other, ctx)?;
+                        *sum = sum.checked_sub(number).map_err(|_| out_of_range(call))?;
+                    }
+                }
+                *count -= 1;
+            }
+            // What was not the extreme one is not missed.
+            State::Extreme(best) => {
+                let order = call.comparisons()[0].compare(&value, best, ctx)?;
+                return Ok(order.is_some_and(|order| order != Ordering::Equal));
+            }
+            State::Approximate { .. } | State::Bits(_) | State::Variance { .. } | State::Concat(_) | State::Json(_) => {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn finish(&self, call: &AggregateCall, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         Ok(match &self.state {
             State::Count(count) => Value::Int(*count as i64),

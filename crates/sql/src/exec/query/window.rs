@@ -1,13 +1,15 @@
 //! Window functions over the collected rows of a query block.
 
+use std::ops::Range;
+
 use governor::sort::sort_by;
 use governor::stepwise::Stepwise;
 use parser::ast::FrameUnit;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use crate::expr::aggregate::write_group_key;
+use crate::expr::aggregate::{Accumulator, write_group_key};
 use crate::expr::sort::{SortKey, compare_keys};
-use crate::expr::{EvalContext, Expr};
+use crate::expr::{AggregateCall, EvalContext, Expr};
 use crate::plan::limit_value;
 use crate::plan::query::{FrameEdge, WindowKind, WindowPlan};
 
@@ -125,6 +127,7 @@ fn partition_values(
         }
         start = end;
     }
+    let numbers = numbers(keyed);
     let number = |value: usize| Value::UInt(value as u64);
     let mut values = Stepwise::from(Vec::with_capacity(count));
     match &window.kind {
@@ -193,20 +196,19 @@ fn partition_values(
                 });
             }
         }
-        WindowKind::FirstValue(_) | WindowKind::LastValue(_) | WindowKind::NthValue(..) | WindowKind::Aggregate(_) => {
-            let mut previous: Option<(std::ops::Range<usize>, Value)> = None;
+        WindowKind::FirstValue(_) | WindowKind::LastValue(_) | WindowKind::NthValue(..) => {
             for at in 0..count {
                 governor::tick()?;
-                let frame = frame_of(window, keyed, &peers, at, rows, ctx)?;
-                if let Some((range, value)) = &previous
-                    && *range == frame
-                {
-                    values.push(value.clone());
-                    continue;
-                }
-                let value = frame_value(window, &frame, &row, ctx)?;
-                previous = Some((frame, value.clone()));
-                values.push(value);
+                let frame = frame_of(window, keyed, &peers, &numbers, at, rows, ctx)?;
+                values.push(frame_value(window, &frame, &row, ctx)?);
+            }
+        }
+        WindowKind::Aggregate(call) => {
+            let mut running = Running::new(call);
+            for at in 0..count {
+                governor::tick()?;
+                let frame = frame_of(window, keyed, &peers, &numbers, at, rows, ctx)?;
+                values.push(running.move_to(frame, &row, ctx)?);
             }
         }
     }
@@ -215,7 +217,7 @@ fn partition_values(
 
 fn frame_value<'r>(
     window: &WindowPlan,
-    frame: &std::ops::Range<usize>,
+    frame: &Range<usize>,
     row: &dyn Fn(usize) -> &'r [Value],
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Value> {
@@ -234,16 +236,80 @@ fn frame_value<'r>(
                 None => Ok(Value::Null),
             }
         }
-        WindowKind::Aggregate(call) => {
-            let mut state = call.start();
-            for at in frame.clone() {
-                governor::tick()?;
-                call.add(&mut state, row(at), ctx)?;
-            }
-            call.finish(&state, ctx)
-        }
         _ => Ok(Value::Null),
     }
+}
+
+/// An aggregate over a frame that moves on from row to row. A frame that only grows, as that of a running total, takes each row once;
+/// one that slides lets go of those it has left where the aggregate can, and is else added up anew.
+struct Running<'w> {
+    call: &'w AggregateCall,
+    state: Accumulator,
+    frame: Range<usize>,
+    value: Option<Value>,
+}
+
+impl<'w> Running<'w> {
+    fn new(call: &'w AggregateCall) -> Running<'w> {
+        Running {
+            call,
+            state: call.start(),
+            frame: 0..0,
+            value: None,
+        }
+    }
+
+    fn move_to<'r>(
+        &mut self,
+        frame: Range<usize>,
+        row: &dyn Fn(usize) -> &'r [Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Value> {
+        if let Some(value) = self.value.as_ref().filter(|_| frame == self.frame) {
+            return Ok(value.clone());
+        }
+        if !self.leave_behind(&frame, row, ctx)? {
+            self.state = self.call.start();
+            self.frame = frame.start..frame.start;
+        }
+        for at in self.frame.end..frame.end {
+            governor::tick()?;
+            self.call.add(&mut self.state, row(at), ctx)?;
+        }
+        self.frame = frame;
+        let value = self.call.finish(&self.state, ctx)?;
+        self.value = Some(value.clone());
+        Ok(value)
+    }
+
+    /// Takes the rows back that are before the new frame. False: it is to be added up anew.
+    fn leave_behind<'r>(
+        &mut self,
+        frame: &Range<usize>,
+        row: &dyn Fn(usize) -> &'r [Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let moves_on = self.frame.start <= frame.start && frame.start <= self.frame.end && self.frame.end <= frame.end;
+        if !moves_on || frame.start - self.frame.start > frame.len() {
+            return Ok(false);
+        }
+        for at in self.frame.start..frame.start {
+            governor::tick()?;
+            if !self.call.remove(&mut self.state, row(at), ctx)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The rows whose first sort key is a number: all but the NULLs at one end of the order.
+fn numbers(keyed: &[Keyed]) -> Range<usize> {
+    let is_number = |entry: &Keyed| entry.order.first().and_then(number_of).is_some();
+    if keyed.first().is_some_and(is_number) {
+        return 0..keyed.partition_point(is_number);
+    }
+    keyed.partition_point(|entry| !is_number(entry))..keyed.len()
 }
 
 /// The rows of the frame around a row.
@@ -251,10 +317,11 @@ fn frame_of(
     window: &WindowPlan,
     keyed: &[Keyed],
     peers: &[(usize, usize)],
+    numbers: &Range<usize>,
     at: usize,
     rows: &[Vec<Value>],
     ctx: &EvalContext<'_>,
-) -> SqlResult<std::ops::Range<usize>> {
+) -> SqlResult<Range<usize>> {
     let count = keyed.len();
     let Some(frame) = &window.frame else {
         // Without a frame: up to the peers of the current row, or all of it without ORDER BY.
@@ -277,17 +344,20 @@ fn frame_of(
                     let forward = matches!(edge, FrameEdge::Following(_)) != window.order[0].descending;
                     let bound = if forward { here + distance } else { here - distance };
                     let descending = window.order[0].descending;
-                    // NULLs are no numbers: they are in no such frame.
                     let before = |value: f64| if descending { value > bound } else { value < bound };
                     let beyond = |value: f64| if descending { value < bound } else { value > bound };
+                    // NULLs, at one end of the order, are no numbers: they are in no such frame.
+                    let keys = &keyed[numbers.clone()];
+                    let is = |test: &dyn Fn(f64) -> bool, entry: &Keyed| number_of(&entry.order[0]).is_some_and(test);
                     match is_start {
-                        true => (0..count)
-                            .find(|at| !governor::go_on() || key(*at).is_some_and(|value| !before(value)))
-                            .unwrap_or(count),
-                        false => (0..count)
-                            .rev()
-                            .find(|at| !governor::go_on() || key(*at).is_some_and(|value| !beyond(value)))
-                            .map_or(0, |at| at + 1),
+                        true => match keys.partition_point(|entry| is(&before, entry)) {
+                            none if none == keys.len() => count,
+                            first => numbers.start + first,
+                        },
+                        false => match keys.partition_point(|entry| !is(&beyond, entry)) {
+                            0 => 0,
+                            end => numbers.start + end,
+                        },
                     }
                 }
             })
