@@ -209,6 +209,11 @@ impl Expr {
         slots
     }
 
+    /// Whether it reads the row of a query around its own.
+    pub fn reads_outer(&self) -> bool {
+        self.any(&mut |expr| matches!(expr.kind, ExprKind::Outer { .. }))
+    }
+
     /// Whether a subquery below it reads the row.
     pub fn has_correlated_subquery(&self) -> bool {
         self.any(&mut |expr| matches!(&expr.kind, ExprKind::Subquery(node) if node.query.is_correlated()))

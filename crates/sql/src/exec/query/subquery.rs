@@ -32,13 +32,14 @@ impl KeptRows {
     }
 }
 
-/// The keys of one-column rows, for a quick IN.
+/// The keys of rows, for a quick IN.
 #[derive(Debug)]
 pub struct KeySet {
     keys: Set<Vec<u8>>,
+    /// Rows of one column only: with more, a NULL beside another value may still tell.
     has_null: bool,
-    /// What the values are, so that only comparable ones are looked up.
-    kind: ValueKind,
+    /// What the values of each column are, so that only comparable ones are looked up.
+    kinds: Vec<ValueKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,59 +99,73 @@ impl SubqueryRunner for Runtime<'_> {
         hows: &[Comparison],
         key: &[Value],
     ) -> Option<SqlResult<Option<bool>>> {
-        let ([how], [value]) = (hows, key) else { return None };
         if subquery.is_correlated() {
             return None;
         }
-        let collation = match how {
-            Comparison::Integer => types::CollationId::BINARY,
-            Comparison::Text(collation) => *collation,
-            _ => return None,
-        };
+        let mut collations = Vec::with_capacity(hows.len());
+        for how in hows {
+            collations.push(match how {
+                Comparison::Integer => types::CollationId::BINARY,
+                Comparison::Text(collation) => *collation,
+                _ => return None,
+            });
+        }
         let kept = match planned(subquery).and_then(|subquery| kept(subquery, &QueryContext::new(self, ctx))) {
             Ok(kept) => kept,
             Err(error) => return Some(Err(error)),
         };
-        let keys = kept.keys.get_or_init(|| {
-            let first = kept.rows.iter().find_map(|row| value_kind(&row[0]))?;
-            let mut set = KeySet {
-                keys: Set::new(),
-                has_null: false,
-                kind: first,
-            };
-            for row in &kept.rows {
-                // Cut short, the set is not looked at any more.
-                if !governor::go_on() {
-                    break;
-                }
-                match &row[0] {
-                    Value::Null => set.has_null = true,
-                    value if value_kind(value) == Some(first) => {
-                        let mut key = Vec::new();
-                        crate::expr::aggregate::write_group_key(value, collation, &mut key);
-                        set.keys.insert(key);
-                    }
-                    _ => return None,
-                }
-            }
-            Some(set)
-        });
+        let keys = kept.keys.get_or_init(|| key_set(&kept.rows, &collations));
         if let Err(stop) = governor::check() {
             return Some(Err(stop.into()));
         }
         let set = keys.as_ref()?;
-        if value.is_null() {
-            return Some(Ok(if kept.rows.is_empty() { Some(false) } else { None }));
+        if let [Value::Null] = key {
+            return Some(Ok(None));
         }
-        if value_kind(value) != Some(set.kind) {
-            return None;
-        }
-        let mut key = Vec::new();
-        crate::expr::aggregate::write_group_key(value, collation, &mut key);
+        let key = key_of(key, &set.kinds, &collations)?;
         Some(Ok(match set.keys.contains(&key) {
             true => Some(true),
             false if set.has_null => None,
             false => Some(false),
         }))
     }
+}
+
+/// `None`: the rows have to be compared one by one.
+fn key_set(rows: &Rows, collations: &[types::CollationId]) -> Option<KeySet> {
+    let one_column = collations.len() == 1;
+    let mut kinds = Vec::with_capacity(collations.len());
+    for column in 0..collations.len() {
+        kinds.push(rows.iter().find_map(|row| value_kind(&row[column]))?);
+    }
+    let mut set = KeySet {
+        keys: Set::new(),
+        has_null: false,
+        kinds,
+    };
+    for row in rows {
+        // Cut short, the set is not looked at any more.
+        if !governor::go_on() {
+            break;
+        }
+        match row.as_slice() {
+            [Value::Null] if one_column => set.has_null = true,
+            row => {
+                set.keys.insert(key_of(row, &set.kinds, collations)?);
+            }
+        }
+    }
+    Some(set)
+}
+
+/// What equal rows share; `None` where a value is NULL, or of another kind than those that it is looked up among.
+fn key_of(row: &[Value], kinds: &[ValueKind], collations: &[types::CollationId]) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    for ((value, kind), collation) in row.iter().zip(kinds).zip(collations) {
+        if value_kind(value) != Some(*kind) {
+            return None;
+        }
+        crate::expr::aggregate::write_group_key(value, *collation, &mut key);
+    }
+    Some(key)
 }

@@ -383,10 +383,13 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 let full = matches!(path.spec, RangeSpec::All);
                 let lock = self.locks.get(table).copied().flatten();
                 // Rows in a hash table cannot be locked one by one when they are used.
-                let hash = if full && !bound.is_empty() && lock.is_none() {
-                    hash_key(&mut path.residual, &entry.slots())
-                } else {
-                    None
+                let hash = match full && lock.is_none() {
+                    true if !bound.is_empty() => hash_key(&mut path.residual, &entry.slots()),
+                    // The first table of a subquery is read again for each row of the query around it.
+                    true if !path.ordered && asks_around(&path.residual, &entry.slots()) => {
+                        hash_key(&mut path.residual, &entry.slots())
+                    }
+                    _ => None,
                 };
                 Join::Base(Box::new(BaseAccess {
                     table: base.clone(),
@@ -461,32 +464,52 @@ fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey>
         how: Vec::new(),
     };
     conditions.retain(|condition| {
-        let ExprKind::Compare(compare) = &condition.kind else {
+        let Some(sides) = hashable_sides(condition, slots) else {
             return true;
         };
-        let hashable = matches!(
-            compare.how,
-            Comparison::Integer | Comparison::Bytes | Comparison::Text(_)
-        );
-        if compare.op != CompareOp::Eq || !hashable || condition.has_subquery() || condition.is_volatile() {
-            return true;
-        }
-        let reads_only = |expr: &Expr| {
-            let columns = expr.referenced_columns();
-            !columns.is_empty() && columns.iter().all(|slot| slots.contains(slot))
-        };
-        let reads_none = |expr: &Expr| expr.referenced_columns().iter().all(|slot| !slots.contains(slot));
-        let (build, probe) = match () {
-            () if reads_only(&compare.left) && reads_none(&compare.right) => (&compare.left, &compare.right),
-            () if reads_only(&compare.right) && reads_none(&compare.left) => (&compare.right, &compare.left),
-            () => return true,
-        };
-        key.build.push(build.clone());
-        key.probe.push(probe.clone());
-        key.how.push(compare.how.clone());
+        key.build.push(sides.build.clone());
+        key.probe.push(sides.probe.clone());
+        key.how.push(sides.how.clone());
         false
     });
     (!key.build.is_empty()).then_some(key)
+}
+
+/// Whether a row of the query around this one decides which rows of the table are meant.
+fn asks_around(conditions: &[Expr], slots: &Range<usize>) -> bool {
+    let asks = |condition: &Expr| hashable_sides(condition, slots).is_some_and(|sides| sides.probe.reads_outer());
+    conditions.iter().any(asks)
+}
+
+/// An equality of what is known of a row of the table and what is known without it.
+struct HashableSides<'c> {
+    build: &'c Expr,
+    probe: &'c Expr,
+    how: &'c Comparison,
+}
+
+fn hashable_sides<'c>(condition: &'c Expr, slots: &Range<usize>) -> Option<HashableSides<'c>> {
+    let ExprKind::Compare(compare) = &condition.kind else {
+        return None;
+    };
+    let how = &compare.how;
+    let hashable = matches!(how, Comparison::Integer | Comparison::Bytes | Comparison::Text(_));
+    if compare.op != CompareOp::Eq || !hashable || condition.has_subquery() || condition.is_volatile() {
+        return None;
+    }
+    // The table is hashed once in a statement, whatever the row of the query around it is.
+    let reads_only = |expr: &Expr| {
+        let columns = expr.referenced_columns();
+        !columns.is_empty() && columns.iter().all(|slot| slots.contains(slot)) && !expr.reads_outer()
+    };
+    let reads_none = |expr: &Expr| expr.referenced_columns().iter().all(|slot| !slots.contains(slot));
+    let (left, right) = (&compare.left, &compare.right);
+    let (build, probe) = match () {
+        () if reads_only(left) && reads_none(right) => (left, right),
+        () if reads_only(right) && reads_none(left) => (right, left),
+        () => return None,
+    };
+    Some(HashableSides { build, probe, how })
 }
 
 /// Whether the condition is not true when all these slots are NULL.
