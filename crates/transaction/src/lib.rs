@@ -241,6 +241,11 @@ impl Transaction {
         self.reading_at().timestamp()
     }
 
+    /// The next read takes a new snapshot: nothing has been read at the one there is.
+    pub fn renew_snapshot(&self) {
+        self.is_snapshot_old.set(true);
+    }
+
     /// Refuses a table or an index that is newer than the snapshot, and so lacks what the snapshot would have to see.
     pub fn check_readable(&self, table: &Table, index: IndexId) -> Result<(), TransactionError> {
         match table.is_readable_at(index, self.snapshot()) {

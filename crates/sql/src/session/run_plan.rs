@@ -212,9 +212,19 @@ fn lock_definitions(
             has_locked = true;
         }
     }
-    match has_locked && runtime.engine.catalog_version() != catalog_version {
-        true => Err(Failure::SchemaChanged),
-        false => Ok(()),
+    // A snapshot that is taken before the catalog is looked at shows the tables as they were planned: whatever redefines them from here
+    // on is newer than it.
+    let is_free = !has_locked && is_alone && planned.uses.tables.iter().any(|table| !table.id().is_local());
+    if is_free {
+        runtime.transaction().snapshot();
+    }
+    let is_current = !(has_locked || is_free) || runtime.engine.catalog_version() == catalog_version;
+    if !is_current && is_free {
+        runtime.transaction().renew_snapshot();
+    }
+    match is_current {
+        true => Ok(()),
+        false => Err(Failure::SchemaChanged),
     }
 }
 

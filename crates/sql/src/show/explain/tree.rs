@@ -177,6 +177,12 @@ impl Tree {
 
     fn step(&mut self, step: &Step) {
         match step {
+            // The first table of a correlated subquery: hashed once, looked into for each row of the query around it.
+            Step::Table(table) if table.hash.is_some() => {
+                let hash = table.hash.as_deref().unwrap_or_default();
+                let line = format!("Hash lookup {hash}{}", Estimate::of(step).shown());
+                self.node(&line, |tree| tree.node("Hash", |tree| tree.table(table)));
+            }
             Step::Table(table) => self.table(table),
             Step::Filter { condition, step: inner } => {
                 let line = format!("Filter: {condition}{}", Estimate::of(step).shown());
@@ -200,9 +206,9 @@ impl Tree {
                 line += &Estimate::of(step).shown();
                 self.node(&line, |tree| {
                     tree.step(&sides[0]);
-                    match hash {
-                        Some(_) => tree.node("Hash", |tree| tree.step(inner)),
-                        None => tree.step(inner),
+                    match inner {
+                        Step::Table(table) if hash.is_some() => tree.node("Hash", |tree| tree.table(table)),
+                        inner => tree.step(inner),
                     }
                 });
             }
