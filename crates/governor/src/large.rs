@@ -9,7 +9,7 @@
 //!   dealloc ── a list through the blocks themselves ──▶ reaper: munmap of PIECE bytes, again and again
 //! ```
 //!
-//! What stands in the list still counts as allocated, and who lacks memory unmaps it himself ([`help`]).
+//! What stands in the list still counts as allocated, and who lacks memory unmaps it himself ([`unmap_piece`]).
 
 #![allow(unsafe_code)]
 
@@ -123,11 +123,6 @@ pub(crate) fn waiting() -> i64 {
     WAITING.load(Relaxed)
 }
 
-/// Unmaps a piece of what was released; false when there is none.
-pub(crate) fn help() -> bool {
-    unmap_piece()
-}
-
 /// The bytes that a block takes.
 pub(crate) fn mapped_len(size: usize) -> usize {
     size.saturating_add(PAGE - 1) & !(PAGE - 1)
@@ -181,8 +176,8 @@ unsafe fn release(block: *mut u8, len: usize) {
     reaper.unpark();
 }
 
-/// Cuts a piece from the end of the list's first block and unmaps it; false when there is none.
-fn unmap_piece() -> bool {
+/// Cuts a piece from the end of the first block that was released and unmaps it; false when there is none.
+pub(crate) fn unmap_piece() -> bool {
     let (piece, len) = {
         let mut list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
         if list.0.is_null() {
@@ -337,25 +332,28 @@ mod tests {
                 ALLOCATOR.dealloc(block, layout(9 * LARGE));
             }
             if round % 3 == 0 {
-                help();
+                unmap_piece();
             }
         }
         // Another thread may have one piece in hand.
         while waiting() > 0 {
-            help();
+            unmap_piece();
             thread::yield_now();
         }
         assert!(LIST.lock().expect("not poisoned").0.is_null());
     }
 
+    /// Tells which thread drops it.
+    struct TellsWho(std::sync::mpsc::Sender<Option<String>>);
+
+    impl Drop for TellsWho {
+        fn drop(&mut self) {
+            let _ = self.0.send(thread::current().name().map(str::to_owned));
+        }
+    }
+
     #[test]
     fn what_is_much_is_dropped_by_the_reaper() {
-        struct TellsWho(std::sync::mpsc::Sender<Option<String>>);
-        impl Drop for TellsWho {
-            fn drop(&mut self) {
-                let _ = self.0.send(thread::current().name().map(str::to_owned));
-            }
-        }
         start_reaper().expect("a thread");
         let (sender, who) = std::sync::mpsc::channel();
         drop_aside(TellsWho(sender.clone()), ASIDE_MIN);
@@ -366,12 +364,6 @@ mod tests {
 
     #[test]
     fn what_an_ended_statement_leaves_is_dropped_by_the_reaper() {
-        struct TellsWho(std::sync::mpsc::Sender<Option<String>>);
-        impl Drop for TellsWho {
-            fn drop(&mut self) {
-                let _ = self.0.send(thread::current().name().map(str::to_owned));
-            }
-        }
         start_reaper().expect("a thread");
         let (sender, who) = std::sync::mpsc::channel();
         let many = || Stepwise::from((0..5000).map(|_| TellsWho(sender.clone())).collect::<Vec<_>>());

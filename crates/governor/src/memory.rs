@@ -105,7 +105,7 @@ pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
         return None;
     }
     // What is only waiting to be unmapped is no reason to end anybody.
-    while alloc::total().saturating_add(more) > ceiling && large::help() {}
+    while alloc::total().saturating_add(more) > ceiling && large::unmap_piece() {}
     let total = alloc::total();
     if total.saturating_add(more) <= ceiling {
         return None;

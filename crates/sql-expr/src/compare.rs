@@ -359,12 +359,8 @@ impl ListComparison {
             && left.len() == right.len()
         {
             let pairs = left.iter().cloned().zip(right.iter().cloned());
-            let unified = pairs
-                .map(|(left, right)| ListComparison::by_operand().unify(left, right, operation, connection, ctx))
-                .collect::<SqlResult<Vec<_>>>()?;
-            let hows = unified.iter().map(|(how, ..)| how.clone()).collect();
-            let (lefts, rights) = unified.into_iter().map(|(_, left, right)| (left, right)).unzip();
-            return Ok((Comparison::Row(hows), Expr::row(lefts), Expr::row(rights)));
+            let list = ListComparison::by_operand();
+            return unified_columns(pairs, |a, b| list.unify(a, b, operation, connection, ctx));
         }
         let how = match (&self.shared, class(&operand.ty), class(&item.ty)) {
             (Some(how), ..) => how.clone(),
@@ -557,6 +553,21 @@ fn number_as_temporal(constant: &Expr, column: &SqlType) -> Option<(Comparison, 
 }
 
 /// Rows of one width compare column by column; 1241 otherwise.
+/// The columns of two rows, each pair by `unify`.
+fn unified_columns(
+    pairs: impl Iterator<Item = (Expr, Expr)>,
+    mut unify: impl FnMut(Expr, Expr) -> SqlResult<(Comparison, Expr, Expr)>,
+) -> SqlResult<(Comparison, Expr, Expr)> {
+    let (mut hows, mut lefts, mut rights) = (Vec::new(), Vec::new(), Vec::new());
+    for (left, right) in pairs {
+        let (how, left, right) = unify(left, right)?;
+        hows.push(how);
+        lefts.push(left);
+        rights.push(right);
+    }
+    Ok((Comparison::Row(hows), Expr::row(lefts), Expr::row(rights)))
+}
+
 fn unify_rows(
     left: Expr,
     right: Expr,
@@ -570,15 +581,8 @@ fn unify_rows(
     }
     match (left.kind, right.kind) {
         (ExprKind::Row(left_columns), ExprKind::Row(right_columns)) => {
-            let mut hows = Vec::with_capacity(width);
-            let (mut lefts, mut rights) = (Vec::with_capacity(width), Vec::with_capacity(width));
-            for (a, b) in left_columns.into_iter().zip(right_columns) {
-                let (how, a, b) = unify(a, b, operation, connection, ctx)?;
-                hows.push(how);
-                lefts.push(a);
-                rights.push(b);
-            }
-            Ok((Comparison::Row(hows), Expr::row(lefts), Expr::row(rights)))
+            let pairs = left_columns.into_iter().zip(right_columns);
+            unified_columns(pairs, |a, b| unify(a, b, operation, connection, ctx))
         }
         // A row beside a subquery of several columns: its columns are known by type only.
         (left_kind, right_kind) => {

@@ -176,33 +176,15 @@ impl Binder<'_> {
         let temporal = among(is_dated);
         // A date, a text and a number meet as doubles.
         if temporal && among(|ty| ty.kind.is_text()) && among(|ty| ty.kind.is_numeric()) {
-            let nullable = among(|ty| ty.nullable);
-            let kind = ExprKind::Between(Box::new(Between {
-                operand,
-                low,
-                high,
-                low_how: Comparison::Double,
-                high_how: Comparison::Double,
-                negated: between.negated,
-            }));
-            return Ok(Expr::boolean(kind, nullable));
+            let as_doubles = |operand, bound| Ok((Comparison::Double, operand, bound));
+            return between_by(operand, low, high, between.negated, as_doubles);
         }
         if temporal && !among(|ty| ty.kind.is_numeric() || ty.kind == TypeKind::Json) {
             return self.between_dates(operand, low, high, between.negated);
         }
-        let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
-        let all = [&operand, &low, &high];
-        if let Some(collation) = self.shared_collation(&all, "between")? {
-            let how = Comparison::of_text(collation);
-            let kind = ExprKind::Between(Box::new(Between {
-                operand,
-                low,
-                high,
-                low_how: how.clone(),
-                high_how: how,
-                negated: between.negated,
-            }));
-            return Ok(Expr::boolean(kind, nullable));
+        if let Some(collation) = self.shared_collation(&[&operand, &low, &high], "between")? {
+            let as_texts = |operand, bound| Ok((Comparison::of_text(collation), operand, bound));
+            return between_by(operand, low, high, between.negated, as_texts);
         }
         let unify = |operand: Expr, bound: Expr| match bound.ty.kind {
             // Beside a year the number stays as it is for the other bound.
@@ -212,38 +194,16 @@ impl Binder<'_> {
             }
             _ => self.unify(operand, bound, "between"),
         };
-        let (low_how, operand, low) = unify(operand, low)?;
-        let (high_how, operand, high) = unify(operand, high)?;
-        let negated = between.negated;
-        let kind = ExprKind::Between(Box::new(Between {
-            operand,
-            low,
-            high,
-            low_how,
-            high_how,
-            negated,
-        }));
-        Ok(Expr::boolean(kind, nullable))
+        between_by(operand, low, high, between.negated, unify)
     }
 
     /// Every text is read as a date; one that is none warns whenever it is compared.
     fn between_dates(&self, operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
-        let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
         // The texts must have a collation in common, whether or not one of them is read as a text.
         collation::aggregate([&operand, &low, &high], self.connection(), "between", true)?;
         let list = ListComparison::of_dates();
         let unify = |left, right| list.unify(left, right, "between", self.connection(), &self.ctx);
-        let (low_how, operand, low) = unify(operand, low)?;
-        let (high_how, operand, high) = unify(operand, high)?;
-        let kind = ExprKind::Between(Box::new(Between {
-            operand,
-            low,
-            high,
-            low_how,
-            high_how,
-            negated,
-        }));
-        Ok(Expr::boolean(kind, nullable))
+        between_by(operand, low, high, negated, unify)
     }
 
     pub(super) fn in_list(&mut self, list: &ast::InList) -> SqlResult<Expr> {
@@ -577,6 +537,28 @@ fn nullable(expr: &Expr) -> bool {
         ExprKind::Row(columns) => columns.iter().any(nullable),
         _ => expr.ty.nullable,
     }
+}
+
+/// BETWEEN, whose operand `unify` compares with each bound.
+fn between_by(
+    operand: Expr,
+    low: Expr,
+    high: Expr,
+    negated: bool,
+    unify: impl Fn(Expr, Expr) -> SqlResult<(Comparison, Expr, Expr)>,
+) -> SqlResult<Expr> {
+    let nullable = [&operand, &low, &high].iter().any(|expr| expr.ty.nullable);
+    let (low_how, operand, low) = unify(operand, low)?;
+    let (high_how, operand, high) = unify(operand, high)?;
+    let kind = ExprKind::Between(Box::new(Between {
+        operand,
+        low,
+        high,
+        low_how,
+        high_how,
+        negated,
+    }));
+    Ok(Expr::boolean(kind, nullable))
 }
 
 fn is_dated(ty: &SqlType) -> bool {

@@ -212,20 +212,18 @@ fn lock_definitions(
             has_locked = true;
         }
     }
-    // A snapshot that is taken before the catalog is looked at shows the tables as they were planned: whatever redefines them from here
-    // on is newer than it.
-    let is_free = !has_locked && is_alone && planned.uses.tables.iter().any(|table| !table.id().is_local());
-    if is_free {
+    let reads_unlocked = is_alone && !has_locked && planned.uses.tables.iter().any(|table| !table.id().is_local());
+    if reads_unlocked {
+        // Taken before the catalog is looked at, it shows the tables as they were planned: whatever redefines them from here on is newer.
         runtime.transaction().snapshot();
     }
-    let is_current = !(has_locked || is_free) || runtime.engine.catalog_version() == catalog_version;
-    if !is_current && is_free {
+    if !(has_locked || reads_unlocked) || runtime.engine.catalog_version() == catalog_version {
+        return Ok(());
+    }
+    if reads_unlocked {
         runtime.transaction().renew_snapshot();
     }
-    match is_current {
-        true => Ok(()),
-        false => Err(Failure::SchemaChanged),
-    }
+    Err(Failure::SchemaChanged)
 }
 
 /// Lets others know that some rows of these tables will be changed, or locked, until the transaction ends.

@@ -111,16 +111,10 @@ fn one_prefix(equal: &[ColumnTest], layout: &KeyLayout, row: &[Value], ctx: &Eva
             unreachable!("the caller has looked")
         };
         let KeyPart { ty, prefix, .. } = &layout.parts()[part];
-        governor::tick()?;
-        let value = operand.eval(row, ctx)?;
-        if value.is_null() {
-            matches = false;
-            continue;
-        }
-        match nearest(&value, ty, &ctx.settings.time_zone) {
-            Nearest::Exactly(value) => layout.encode_part_to(part, &value, &mut key),
-            Nearest::JustAbove(_) | Nearest::BelowAll | Nearest::AboveAll => matches = false,
-            Nearest::Incomparable => {
+        match operand_of(operand, ty, row, ctx)? {
+            Operand::Stored(value) => layout.encode_part_to(part, &value, &mut key),
+            Operand::Null | Operand::NotStored => matches = false,
+            Operand::Incomparable => {
                 exact = false;
                 break;
             }
@@ -187,21 +181,38 @@ fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext
     };
     let mut values = Vec::with_capacity(operands.len());
     for operand in operands {
-        governor::tick()?;
-        let value = operand.eval(row, ctx)?;
-        if value.is_null() {
-            if null_matches && ty.nullable {
-                values.push(Value::Null);
-            }
-            continue;
-        }
-        match nearest(&value, ty, &ctx.settings.time_zone) {
-            Nearest::Exactly(value) => values.push(value),
-            Nearest::JustAbove(_) | Nearest::BelowAll | Nearest::AboveAll => {}
-            Nearest::Incomparable => return Ok(None),
+        match operand_of(operand, ty, row, ctx)? {
+            Operand::Stored(value) => values.push(value),
+            Operand::Null if null_matches && ty.nullable => values.push(Value::Null),
+            Operand::Null | Operand::NotStored => {}
+            Operand::Incomparable => return Ok(None),
         }
     }
     Ok(Some(values))
+}
+
+/// What an equality asks a column for.
+enum Operand {
+    Null,
+    Stored(Value),
+    /// No row has such a value.
+    NotStored,
+    /// The key cannot tell.
+    Incomparable,
+}
+
+#[inline]
+fn operand_of(operand: &Expr, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Operand> {
+    governor::tick()?;
+    let value = operand.eval(row, ctx)?;
+    if value.is_null() {
+        return Ok(Operand::Null);
+    }
+    Ok(match nearest(&value, ty, &ctx.settings.time_zone) {
+        Nearest::Exactly(value) => Operand::Stored(value),
+        Nearest::JustAbove(_) | Nearest::BelowAll | Nearest::AboveAll => Operand::NotStored,
+        Nearest::Incomparable => Operand::Incomparable,
+    })
 }
 
 type EncodedInterval = (KeyBound<Vec<u8>>, KeyBound<Vec<u8>>);
