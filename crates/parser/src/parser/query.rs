@@ -326,6 +326,7 @@ impl Parser<'_> {
             (None, Expr::Literal(Literal::Introduced(string))) if string.form == IntroducedForm::Text => {
                 Some(&string.value[..])
             }
+            (None, Expr::Literal(Literal::Null)) => Some(&b"NULL"[..]),
             (None, expr) if is_signed_literal(expr) => {
                 Some(bare_literal(&self.text[start.start as usize..end as usize]))
             }

@@ -165,6 +165,15 @@ impl VirtualTable {
         self.database
     }
 
+    /// Whether it is a view in MySQL, over the tables of its dictionary.
+    pub fn is_view(&self) -> bool {
+        const TABLES: [&str; 5] = ["ENGINES", "OPTIMIZER_TRACE", "PLUGINS", "PROCESSLIST", "PROFILING"];
+        self.database == "information_schema"
+            && !TABLES.contains(&self.name)
+            && !self.name.starts_with("INNODB_")
+            && !self.name.ends_with("_PRIVILEGES")
+    }
+
     /// Its columns under an alias.
     pub fn columns(&self, alias: &str) -> Vec<ResultColumn> {
         let column = |column: &VirtualColumn| ResultColumn {

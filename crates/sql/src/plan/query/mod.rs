@@ -120,6 +120,18 @@ impl QueryPlan {
 
     /// All base tables that are read.
     pub fn read_tables(&self) -> Vec<Arc<Table>> {
+    /// Whether MySQL makes such a query a part of the one around it: rows of a FROM clause, as they are.
+    pub(super) fn is_mergeable(&self) -> bool {
+        match &self.body {
+            Body::Select(select) => {
+                let is_plain = select.grouping.is_none() && select.windows.is_empty() && !select.distinct;
+                is_plain && select.having.is_none() && select.from.is_some() && self.limit.is_none()
+            }
+            Body::Nested(query) => self.limit.is_none() && self.order.is_empty() && query.is_mergeable(),
+            Body::Values(_) | Body::Set(_) => false,
+        }
+    }
+
         let mut tables = Vec::new();
         self.for_each_table(&mut |access| tables.push(access.table.clone()));
         tables

@@ -527,6 +527,18 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(slot) = self.find(name)? {
+    /// Whether a column without an alias is shown under the name that a view or a derived table gives it, and not as the statement
+    /// writes it: where those are parts of the query and no tables of their own.
+    pub fn is_named_by_query(&self, slot: usize) -> bool {
+        let (table, _) = self.position(slot);
+        match &self.tables[table].source {
+            TableSource::Merged { .. } => true,
+            TableSource::Derived(plan) => plan.is_mergeable(),
+            TableSource::Virtual(table) => table.is_view(),
+            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) => false,
+        }
+    }
+
             let expr = self.column(slot)?;
             return Ok(Resolved::Expr(Box::new(expr)));
         }

@@ -288,7 +288,9 @@ pub(super) fn bind_items(
                     _ => None,
                 };
                 let column = match slot {
+                let is_aliased = matches!(item, SelectItem::Expr { alias: Some(_), .. });
                     Some(slot) => {
+                    Some(slot) if !is_aliased && scope.is_named_by_query(slot) => scope.result_column(slot).clone(),
                         // Named as the statement writes it.
                         ResultColumn {
                             name: name.to_owned(),
