@@ -72,7 +72,6 @@ pub fn numeric_domain(ty: &SqlType) -> Domain {
             Domain::Integer { unsigned: ty.unsigned }
         }
         TypeKind::Bit | TypeKind::Year => Domain::Integer { unsigned: true },
-        TypeKind::Null => Domain::Integer { unsigned: false },
         TypeKind::Decimal => Domain::Decimal,
         TypeKind::Date => Domain::Integer { unsigned: false },
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if ty.decimals == 0 => {

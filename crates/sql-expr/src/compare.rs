@@ -394,14 +394,16 @@ impl ListComparison {
 
 /// One side is a number: compares as numbers, exactly where both are exact.
 fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
-    let left = convert::hex_as_number(left);
-    let right = convert::hex_as_number(right);
-    if left.as_column().is_some()
+    let left = convert::as_number(left);
+    let right = convert::as_number(right);
+    // Beside the smallest or largest of a column of years a number is no year.
+    let is_column = |expr: &Expr| expr.as_column().is_some() && (expr.ty.kind != TypeKind::Year || expr.is_stored());
+    if is_column(&left)
         && let Some(constant) = constant_like_column(&right, &left.ty)
     {
         return Ok((like_column(&left.ty), left, constant));
     }
-    if right.as_column().is_some()
+    if is_column(&right)
         && let Some(constant) = constant_like_column(&left, &right.ty)
     {
         return Ok((like_column(&right.ty), constant, right));
@@ -440,7 +442,11 @@ fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
     let converted = match (class(column), value) {
         (Class::Integer, Value::Str(text)) => {
             let number = Decimal::parse(text.trim())?;
-            exact_integer(number).map(|integer| two_digit_year(integer, column))?
+            match exact_integer(number)? {
+                // As it is stored: the year zero has four digits.
+                Value::Int(0) if column.kind == TypeKind::Year && text.len() != 4 => Value::Int(2000),
+                integer => two_digit_year(integer, column),
+            }
         }
         (Class::Integer, Value::Decimal(number)) => two_digit_year(exact_integer(*number)?, column),
         (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year && number.fract() == 0.0 => {

@@ -11,7 +11,7 @@ use types::{SqlResult, SqlType, TypeKind, Value};
 use super::compare::{CompareOp, Comparison};
 use super::context::{EvalContext, OuterRow, UserVariable};
 use super::{
-    Between, Bitwise, Case, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind,
+    Between, Bitwise, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind,
     arithmetic, convert, functions,
 };
 
@@ -27,15 +27,6 @@ impl Expr {
                 Ok(Value::Decimal(number.round(self.ty.decimals).unwrap_or(number)))
             }
             value => Ok(value),
-        }
-    }
-
-    /// Whether it gives one of its operands as it is.
-    pub fn is_choice(&self) -> bool {
-        match &self.kind {
-            ExprKind::Case(_) => true,
-            ExprKind::Call(call) => call.function.name == "IF",
-            _ => false,
         }
     }
 
@@ -100,6 +91,11 @@ impl Expr {
             ExprKind::In(list) => list.holds(row, ctx),
             ExprKind::Like(like) => like.holds(row, ctx),
             ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
+            // As a number, which is not always that of the text.
+            _ if self.ty.kind.is_text() && self.is_choice() => match self.chosen(row, ctx)? {
+                Some(branch) => branch.eval_bool(row, ctx),
+                None => Ok(None),
+            },
             _ => {
                 let value = convert::as_operand_of_double(self, self.eval_ref(row, ctx)?);
                 if value.is_null() {
@@ -202,7 +198,10 @@ impl Expr {
             }
             ExprKind::Case(case) => {
                 governor::descend()?;
-                case.choose(&self.ty, row, ctx)
+                match case.chosen(row, ctx)? {
+                    Some(branch) => branch.eval_branch(&self.ty, row, ctx),
+                    None => Ok(Value::Null),
+                }
             }
             ExprKind::Cast(cast) => {
                 governor::descend()?;
@@ -596,31 +595,6 @@ impl Bitwise {
                 );
                 Ok(Value::UInt(arithmetic::bits(self.op, a, b)))
             }
-        }
-    }
-}
-
-impl Case {
-    fn choose(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-        let operand = match &self.operand {
-            None => None,
-            Some(operand) => Some(operand.eval_exact(row, ctx)?),
-        };
-        for when in &self.whens {
-            let chosen = match (&operand, &when.how) {
-                (Some(operand), Some(how)) => {
-                    let condition = when.condition.eval_ref(row, ctx)?;
-                    how.compare(operand, &condition, ctx)? == Some(Ordering::Equal)
-                }
-                _ => when.condition.eval_bool(row, ctx)? == Some(true),
-            };
-            if chosen {
-                return when.result.eval_branch(ty, row, ctx);
-            }
-        }
-        match &self.otherwise {
-            Some(otherwise) => otherwise.eval_branch(ty, row, ctx),
-            None => Ok(Value::Null),
         }
     }
 }

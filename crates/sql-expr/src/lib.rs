@@ -17,7 +17,7 @@
 //! * [`scope`]: what a binder asks of the statement around the expression;
 //! * [`context`]: what an evaluation asks of the session around the statement;
 //! * [`bind`]: from the parser's tree to [`Expr`], with types;
-//! * [`eval`]: the evaluator;
+//! * [`eval`]: the evaluator; `choice`: what IF, CASE and NULLIF give;
 //! * [`compare`], [`arithmetic`], [`convert`], [`collation`]: MySQL's rules for comparing, computing, converting and mixing;
 //! * [`functions`]: the table of functions, a file per family;
 //! * [`aggregate`]: aggregate functions as state machines; [`sort`]: the order of rows by their keys;
@@ -27,6 +27,7 @@
 pub mod aggregate;
 pub mod arithmetic;
 pub mod bind;
+mod choice;
 pub mod collation;
 pub mod compare;
 pub mod context;
@@ -151,6 +152,8 @@ pub enum ExprKind {
 pub struct ColumnRef {
     pub slot: usize,
     pub name: Arc<str>,
+    /// Whether it holds the result of an aggregate: of a column's type, and no column's value.
+    pub computed: bool,
 }
 
 /// `left op right`
@@ -330,7 +333,22 @@ impl Expr {
             kind: ExprKind::Column(ColumnRef {
                 slot,
                 name: name.into(),
+                computed: false,
             }),
+            ty,
+            coercibility,
+        }
+    }
+
+    /// The result of an aggregate, in `slot` of the input row.
+    pub fn aggregated(slot: usize, name: impl Into<Arc<str>>, ty: SqlType, coercibility: Coercibility) -> Expr {
+        let column = ColumnRef {
+            slot,
+            name: name.into(),
+            computed: true,
+        };
+        Expr {
+            kind: ExprKind::Column(column),
             ty,
             coercibility,
         }
@@ -350,7 +368,10 @@ impl Expr {
 
     /// Whether it is a column, of this query or of one around it.
     pub fn is_stored(&self) -> bool {
-        matches!(self.kind, ExprKind::Column(_) | ExprKind::Outer { .. })
+        match &self.kind {
+            ExprKind::Column(column) | ExprKind::Outer { column, .. } => !column.computed,
+            _ => false,
+        }
     }
 
     /// The slot, where it is a plain column of the input row.

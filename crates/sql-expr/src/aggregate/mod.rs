@@ -143,10 +143,14 @@ impl AggregateCall {
             function,
             AggregateFunction::Count | AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::GroupConcat
         );
-        let args = if numeric {
-            args.into_iter().map(convert::hex_as_number).collect()
-        } else {
-            args
+        let is_json = matches!(
+            function,
+            AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg
+        );
+        let args = match numeric {
+            false => args,
+            true if is_json => args.into_iter().map(convert::hex_as_number).collect(),
+            true => args.into_iter().map(convert::as_number).collect(),
         };
         let mut how = Vec::new();
         let (ty, coercibility) = match function {
@@ -162,7 +166,7 @@ impl AggregateCall {
                 (
                     SqlType {
                         nullable: true,
-                        ..args[0].ty.clone()
+                        ..args[0].ty.clone().of_result()
                     },
                     args[0].coercibility,
                 )
@@ -286,6 +290,9 @@ const SUM_DIGITS: u32 = 22;
 fn numeric_type(function: AggregateFunction, args: &[Expr], ctx: &EvalContext<'_>) -> SqlType {
     let exact = |extra_precision: u32, extra_scale: u32| {
         let arg = &args[0].ty;
+        if arg.kind == TypeKind::Null {
+            return arithmetic::double_type(extra_scale as u8);
+        }
         let (precision, scale) = arithmetic::precision_and_scale(arg);
         match arithmetic::numeric_domain(arg) {
             Domain::Double if arg.decimals < NOT_FIXED_DECIMALS && !arg.kind.is_text() && !arg.kind.is_binary() => {

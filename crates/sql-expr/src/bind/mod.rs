@@ -190,7 +190,11 @@ impl<'a> Binder<'a> {
                 Expr {
                     kind: ExprKind::Outer {
                         depth,
-                        column: ColumnRef { slot, name },
+                        column: ColumnRef {
+                            slot,
+                            name,
+                            computed: false,
+                        },
                     },
                     ty,
                     coercibility,

@@ -46,7 +46,7 @@ impl Binder<'_> {
             }
             UnaryOp::Plus => Ok(operand),
             UnaryOp::Minus => {
-                let operand = convert::hex_as_number(operand);
+                let operand = convert::as_number(operand);
                 if let Some(Value::Int(i64::MIN)) = operand.as_literal() {
                     return Ok(super::literal::decimal_literal(-Decimal::from(i64::MIN)));
                 }
@@ -65,7 +65,7 @@ impl Binder<'_> {
                 let operand = if is_binary_string(&operand) {
                     operand
                 } else {
-                    convert::hex_as_number(operand)
+                    convert::as_number(operand)
                 };
                 let ty = bit_type(&operand, None);
                 Ok(Expr {
@@ -122,7 +122,7 @@ impl Binder<'_> {
 
     /// `left op right` over numbers.
     pub fn arithmetic(&self, op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
-        let (left, right) = (convert::hex_as_number(left), convert::hex_as_number(right));
+        let (left, right) = (convert::as_number(left), convert::as_number(right));
         let settings = self.ctx.settings;
         let (domain, ty) = arithmetic::infer(
             op,
@@ -262,6 +262,15 @@ impl Binder<'_> {
                 operand = left;
             }
             unified.push((how, item));
+        }
+        let is_numeric =
+            |how: &Comparison| matches!(how, Comparison::Integer | Comparison::Decimal | Comparison::Double);
+        if unified
+            .iter()
+            .inspect(|_| governor::pause())
+            .all(|(how, _)| is_numeric(how))
+        {
+            operand = convert::as_number(operand);
         }
         let list = match self.sorted_items(&unified)? {
             Some(sorted) => {
@@ -610,8 +619,8 @@ fn bitwise(op: BitOp, left: Expr, right: Expr) -> Expr {
     };
     let (left, right) = match (bytes, shift) {
         (true, false) => (left, right),
-        (true, true) => (left, convert::hex_as_number(right)),
-        (false, _) => (convert::hex_as_number(left), convert::hex_as_number(right)),
+        (true, true) => (left, convert::as_number(right)),
+        (false, _) => (convert::as_number(left), convert::as_number(right)),
     };
     let ty = if bytes {
         bit_type(&left, Some(&right))

@@ -30,10 +30,11 @@ impl Binder<'_> {
     pub fn cast_to(&self, operand: Expr, ty: SqlType, length: Option<u32>) -> SqlResult<Expr> {
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
         let number = !is_string && ty.kind != TypeKind::Json;
-        let operand = if number {
-            convert::hex_as_number(operand)
-        } else {
-            operand
+        let operand = match ty.kind {
+            // As an integer or a date the text is read.
+            TypeKind::Decimal | TypeKind::Double | TypeKind::Float => convert::as_number(operand),
+            _ if number => convert::hex_as_number(operand),
+            _ => operand,
         };
         let ty = match length {
             None if is_string => string_type(printed_chars(&operand.ty), ty.collation),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use types::error::{ErrorKind, SqlError};
-use types::time::{DateTime, Time};
+use types::time::{Date, DateTime, Time};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::super::context::EvalContext;
@@ -24,7 +24,7 @@ pub fn cast(
     match to.kind {
         kind if kind.is_binary() => cut_bytes(to_encoded_bytes(&value, from), length, ctx),
         kind if kind.is_text() => to_charset(&value, from, to, length, ctx),
-        TypeKind::Date => Ok(real_parts(&value, ctx)?.map_or(Value::Null, |v| Value::Date(v.date))),
+        TypeKind::Date => Ok(real_date(&value, ctx)?.map_or(Value::Null, Value::Date)),
         TypeKind::DateTime => Ok(match real_parts(&value, ctx)? {
             None => Value::Null,
             Some(v) if truncates(ctx) => Value::DateTime(v.truncate(to.decimals)),
@@ -39,6 +39,32 @@ pub fn cast(
 
 fn truncates(ctx: &EvalContext<'_>) -> bool {
     ctx.settings.sql_mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL)
+}
+
+/// As [`real_parts`], of the date alone: a number is YYMMDD however small it is, so that 3 is the third of no month of 2000.
+pub fn real_date(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Date>> {
+    const DAYS: f64 = 100.0;
+    let number = match value {
+        Value::Int(number) => *number as f64,
+        Value::UInt(number) => *number as f64,
+        Value::Double(number) => *number,
+        Value::Float(number) => f64::from(*number),
+        Value::Decimal(number) => number.to_f64(),
+        _ => DAYS,
+    };
+    if !(0.0..DAYS).contains(&number) {
+        return Ok(real_parts(value, ctx)?.map(|datetime| datetime.date));
+    }
+    let day = number as u8;
+    if day > 31 || ctx.settings.sql_mode.has(SqlMode::NO_ZERO_IN_DATE) {
+        ctx.warn(incorrect_datetime(value))?;
+        return Ok(None);
+    }
+    Ok(Some(Date {
+        year: 2000,
+        month: 0,
+        day,
+    }))
 }
 
 /// As a date with time; one without month or day is NULL with warning 1292 under NO_ZERO_IN_DATE.

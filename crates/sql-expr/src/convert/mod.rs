@@ -13,12 +13,14 @@ use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::json::Json;
 use types::value::{lossy, utf8_string};
-use types::{CharsetId, SqlResult, SqlType, Value, cast};
+use types::{CharsetId, SqlResult, SqlType, TypeKind, Value, cast};
 
+use super::collation::Coercibility;
 use super::context::EvalContext;
+use super::functions::{printed_chars, string_type};
 use super::{Expr, ExprKind};
 
-pub use explicit::{cast, real_parts, to_common};
+pub use explicit::{cast, real_date, real_parts, to_common};
 pub use temporal::{
     date_literal, incorrect_datetime, number_as_datetime, number_as_time, parse_datetime_quietly, parse_time_quietly,
     time_literal, timestamp_literal, to_date, to_datetime, to_time,
@@ -133,9 +135,12 @@ pub fn bits_of(expr: &Expr, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<u
     to_bits(value, ctx)
 }
 
-/// Whether it is a column that warns of nothing when it is read as a number.
+/// Whether it is a column, or the ENUM or SET of an aggregate, that warns of nothing when it is read as a number.
 pub fn is_read_quietly(expr: &Expr) -> bool {
-    use types::TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
+    use types::TypeKind::{Blob, Enum, LongBlob, LongText, MediumBlob, MediumText, Set, Text, TinyBlob, TinyText};
+    if let ExprKind::Collate(choice) = &expr.kind {
+        return matches!(choice.ty.kind, Enum | Set) && !choice.is_stored();
+    }
     expr.is_stored()
         && matches!(
             expr.ty.kind,
@@ -211,6 +216,54 @@ pub fn hex_as_number(expr: Expr) -> Expr {
             Expr::literal(Value::UInt(hex_number(bytes)), SqlType::bigint_unsigned().not_null())
         }
         _ => expr,
+    }
+}
+
+/// An operand where a number is wanted: a hex literal as one, and IF, CASE and NULLIF with the numbers of what they choose. That of an ENUM or
+/// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text.
+pub fn as_number(expr: Expr) -> Expr {
+    match expr.ty.kind {
+        // Of MAX, of a window and of a subquery the text is read as well.
+        TypeKind::Enum | TypeKind::Set if !expr.is_stored() => as_text(expr),
+        kind if kind.is_text() && chooses_index(&expr) => with_numbers(expr),
+        _ => hex_as_number(expr),
+    }
+}
+
+fn as_text(expr: Expr) -> Expr {
+    let ty = SqlType {
+        nullable: expr.ty.nullable,
+        ..string_type(printed_chars(&expr.ty), expr.ty.collation)
+    };
+    Expr {
+        coercibility: expr.coercibility,
+        kind: ExprKind::Collate(Box::new(expr)),
+        ty,
+    }
+}
+
+/// Whether it is IF, CASE or NULLIF, of texts, with an ENUM or SET column among the branches.
+fn chooses_index(expr: &Expr) -> bool {
+    governor::pause();
+    let is_index = |branch: &Expr| {
+        branch.is_stored() && matches!(branch.ty.kind, TypeKind::Enum | TypeKind::Set) || chooses_index(branch)
+    };
+    expr.ty.kind.is_text() && expr.branches().any(is_index)
+}
+
+fn with_numbers(mut expr: Expr) -> Expr {
+    expr.for_each_branch_mut(&mut |branch| {
+        if chooses_index(branch) {
+            *branch = with_numbers(std::mem::replace(branch, Expr::null()));
+        }
+    });
+    Expr {
+        ty: SqlType {
+            nullable: expr.ty.nullable,
+            ..SqlType::double()
+        },
+        coercibility: Coercibility::Numeric,
+        ..expr
     }
 }
 

@@ -76,19 +76,19 @@ impl Inference<'_> {
         self.args.get(arg).map_or(0, |arg| printed_chars(&arg.ty))
     }
 
-    /// Replaces hex literals among the arguments by numbers.
+    /// Replaces what has a number among the arguments by it ([`convert::as_number`]).
     pub fn hex_as_numbers(&mut self) {
         for arg in self.args.iter_mut() {
             let taken = std::mem::replace(arg, Expr::null());
-            *arg = convert::hex_as_number(taken);
+            *arg = convert::as_number(taken);
         }
     }
 
-    /// Replaces a hex literal by a number in one argument.
+    /// The same for one argument.
     pub fn hex_as_number(&mut self, arg: usize) {
         if let Some(arg) = self.args.get_mut(arg) {
             let taken = std::mem::replace(arg, Expr::null());
-            *arg = convert::hex_as_number(taken);
+            *arg = convert::as_number(taken);
         }
     }
 

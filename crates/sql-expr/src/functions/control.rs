@@ -96,7 +96,7 @@ pub fn merge_types<'t>(types: impl Iterator<Item = &'t SqlType>) -> Option<SqlTy
             Some(match merged {
                 None => match ty.kind {
                     TypeKind::Enum | TypeKind::Set => string_type(printed_chars(ty), ty.collation),
-                    _ => ty.clone(),
+                    _ => ty.clone().of_result(),
                 },
                 Some(merged) => merge(&merged, ty),
             })
@@ -177,13 +177,16 @@ fn infer_if(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.common_type(1)
 }
 
+/// The branch of IF for this row.
+pub fn chosen_by_if<'e>(args: &'e [Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<&'e Expr> {
+    match args[0].eval_bool(row, ctx)? {
+        Some(true) => Ok(&args[1]),
+        _ => Ok(&args[2]),
+    }
+}
+
 fn eval_if(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    let chosen = if args[0].eval_bool(row, ctx)? == Some(true) {
-        &args[1]
-    } else {
-        &args[2]
-    };
-    chosen.eval_branch(&expr.ty, row, ctx)
+    chosen_by_if(args, row, ctx)?.eval_branch(&expr.ty, row, ctx)
 }
 
 fn infer_coalesce(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -218,7 +221,7 @@ fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
             nullable: true,
             ..string_type(printed_chars(&ty), ty.collation)
         },
-        _ => ty,
+        _ => ty.of_result(),
     })
 }
 
@@ -333,7 +336,7 @@ fn infer_isnull(_: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn infer_same(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let first = &inference.args[0];
     inference.coercibility = Some(first.coercibility);
-    Ok(first.ty.clone())
+    Ok(first.ty.clone().of_result())
 }
 
 fn eval_benchmark(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {

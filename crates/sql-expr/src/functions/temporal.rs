@@ -59,7 +59,7 @@ pub const FUNCTIONS: &[Function] = &[
         "DATE",
         exactly(1),
         |_| Ok(SqlType::date()),
-        |args| Ok(convert::real_parts(args.value(0), args.ctx)?.map_or(Value::Null, |v| Value::Date(v.date))),
+        |args| Ok(convert::real_date(args.value(0), args.ctx)?.map_or(Value::Null, Value::Date)),
     ),
     Function::strict("TIME", exactly(1), infer_time, |args| {
         Ok(args.time(0)?.map_or(Value::Null, |time| {

@@ -597,11 +597,7 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Err(ErrorKind::InvalidGroupFuncUse.into());
         };
         let slot = base + aggregates.len();
-        let expr = Expr::column(slot, call.function.name(), call.ty.clone());
-        let expr = Expr {
-            coercibility: call.coercibility,
-            ..expr
-        };
+        let expr = Expr::aggregated(slot, call.function.name(), call.ty.clone(), call.coercibility);
         aggregates.push(call);
         Ok(expr)
     }

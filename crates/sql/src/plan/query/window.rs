@@ -87,7 +87,7 @@ pub fn bind_window(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlR
     };
     let bound = bind_call(scope, call);
     let result = bound.map(|plan| {
-        let ty = plan.ty.clone();
+        let ty = plan.ty.clone().of_result();
         windows.push(plan);
         let mut expr = Expr::column(0, "", ty);
         expr.kind = ExprKind::Window(windows.len() - 1);
