@@ -110,7 +110,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A constant for what can be computed now; warnings keep it for the execution, which must raise them.
-    fn fold(&self, expr: Expr) -> Expr {
+    pub(super) fn fold(&self, expr: Expr) -> Expr {
         if expr.as_literal().is_some() || !self.folds(&expr) {
             return expr;
         }

@@ -144,33 +144,74 @@ impl Binder<'_> {
         self.native_bound("WEIGHT_STRING", vec![operand])
     }
 
-    /// `JSON_VALUE` becomes a call with the responses as words and defaults; the RETURNING type is the call's.
+    /// `JSON_VALUE` becomes a call with the responses as words and defaults, and a NULL of the RETURNING type.
     pub(super) fn json_value(&mut self, tree: &ast::JsonValue) -> SqlResult<Expr> {
         let (document, path) = (self.bind(&tree.document)?, self.bind(&tree.path)?);
+        let returning = match &tree.returning {
+            None => None,
+            Some(target) => {
+                let shown = || "json_value".to_owned();
+                Some(cast_type(target, self.connection(), &shown)?)
+            }
+        };
         let mut args = vec![document, path];
         for response in [&tree.on_empty, &tree.on_error] {
             let (name, default) = match response {
                 None | Some(JsonOnResponse::Null) => ("NULL", Expr::null()),
                 Some(JsonOnResponse::Error) => ("ERROR", Expr::null()),
-                Some(JsonOnResponse::Default(tree)) => ("DEFAULT", self.bind(tree)?),
+                Some(JsonOnResponse::Default(tree)) => {
+                    let default = self.bind(tree)?;
+                    let default = match &returning {
+                        Some(ty) => self.json_default(default, ty)?,
+                        None => default,
+                    };
+                    ("DEFAULT", default)
+                }
             };
             args.push(word(name));
             args.push(default);
         }
-        let scalar = tree
-            .returning
-            .as_ref()
-            .is_some_and(|target| !matches!(target.name, ast::TypeName::Char | ast::TypeName::Json));
-        args.push(word(if scalar { "SCALAR" } else { "ANY" }));
-        let call = self.native_bound("JSON_VALUE", args)?;
-        match &tree.returning {
-            None => Ok(call),
-            Some(target) => {
-                let shown = || call.to_string();
-                let ty = cast_type(target, self.connection(), &shown)?;
-                let length = target.length.and_then(|length| u32::try_from(length).ok());
-                self.cast_to(call.clone(), ty, length)
-            }
+        args.push(Expr {
+            ty: returning.unwrap_or_else(SqlType::null),
+            ..Expr::null()
+        });
+        self.native_bound("JSON_VALUE", args)
+    }
+
+    /// The default of a RETURNING type, as one of it: 1292 for a constant that is none.
+    fn json_default(&self, default: Expr, ty: &SqlType) -> SqlResult<Expr> {
+        let text = default.as_literal().map(|value| convert::to_text(value).into_owned());
+        let (kind, is_whole) = match ty.kind {
+            kind if kind.is_integer() => (
+                if ty.unsigned {
+                    "INTEGER UNSIGNED"
+                } else {
+                    "INTEGER SIGNED"
+                },
+                true,
+            ),
+            TypeKind::Date => ("date", false),
+            TypeKind::DateTime => ("datetime", false),
+            TypeKind::Time => ("time", false),
+            TypeKind::Double | TypeKind::Float => ("DOUBLE", false),
+            TypeKind::Decimal => ("DECIMAL", false),
+            TypeKind::Year => ("YEAR", false),
+            _ => return Ok(default),
+        };
+        let wrong = |text: &str| convert::truncated(kind, text.as_bytes());
+        if let Some(text) = text.as_deref()
+            && is_whole
+            && text.parse::<i64>().is_err()
+            && text.parse::<u64>().is_err()
+        {
+            return Err(wrong(text));
+        }
+        let bound = self.cast_to(default, ty.clone(), None)?;
+        let folded = self.fold(bound);
+        match (folded.as_literal(), text) {
+            (Some(value), Some(text)) if value.is_null() => Err(wrong(&text)),
+            (None, Some(text)) => Err(wrong(&text)),
+            _ => Ok(folded),
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
-use types::json::{self, Json, JsonPath, JsonView, Members, Node, Placement};
+use types::json::{self, Json, JsonPath, JsonRef, JsonView, Members, Node, Placement};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, at_least, between, exactly};
-use crate::Expr;
 use crate::collation::Coercibility;
+use crate::{Expr, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::nullable("JSON_ARRAY", at_least(0), |_| Ok(SqlType::json().not_null()), array),
@@ -88,7 +89,14 @@ fn infer_type(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 fn infer_value(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     inference.coercibility = Some(Coercibility::Implicit);
-    Ok(string_type(512, CollationId::UTF8MB4_BIN))
+    let returning = inference.args[6].ty.clone();
+    Ok(match returning.kind {
+        TypeKind::Null => string_type(512, CollationId::UTF8MB4_BIN),
+        _ => SqlType {
+            nullable: true,
+            ..returning
+        },
+    })
 }
 
 /// 3064 for what is no string.
@@ -278,8 +286,8 @@ fn extract(args: &Args<'_>) -> SqlResult<Value> {
     Ok(json::extract(document.as_ref(), &paths).map_or(Value::Null, Value::Json))
 }
 
-/// `JSON_VALUE(document, path, on empty, its default, on error, its default)`: the value as text; an array or object only where
-/// the RETURNING type takes one.
+/// `JSON_VALUE(document, path, on empty, its default, on error, its default, NULL of the RETURNING type)`: the value as one of that
+/// type; without one, as text.
 fn value(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) || args.is_null(1) {
         return Ok(Value::Null);
@@ -300,12 +308,109 @@ fn value(args: &Args<'_>) -> SqlResult<Value> {
         None => respond(2, SqlError::new(ErrorKind::MissingJsonValue, &[&"json_value"])),
         Some(found) => match found.view() {
             JsonView::Null => Ok(Value::Null),
-            JsonView::Array(_) | JsonView::Object(_) if &*args.text(6) == "SCALAR" => {
-                respond(4, SqlError::new(ErrorKind::MultipleJsonValues, &[&"json_value"]))
-            }
-            _ => Ok(args.text_result(found.unquoted().into_owned())),
+            _ => match returned(found, args)? {
+                Some(value) => Ok(value),
+                None => respond(
+                    4,
+                    SqlError::new(ErrorKind::DataOutOfRange, &[&returning_name(args.ty), &"json_value"]),
+                ),
+            },
         },
     }
+}
+
+/// How a message names the RETURNING type.
+fn returning_name(ty: &SqlType) -> &'static str {
+    match ty.kind {
+        TypeKind::Double => "DOUBLE",
+        TypeKind::Float => "FLOAT",
+        TypeKind::Decimal => "DECIMAL",
+        TypeKind::Date => "DATE",
+        TypeKind::DateTime => "DATETIME",
+        TypeKind::Time => "TIME",
+        TypeKind::Year => "YEAR",
+        kind if kind.is_integer() && ty.unsigned => "UNSIGNED",
+        kind if kind.is_integer() => "SIGNED",
+        _ => "STRING",
+    }
+}
+
+/// What JSON_VALUE finds, as its RETURNING type; `None` where it is none of that type to the end.
+fn returned(found: JsonRef<'_>, args: &Args<'_>) -> SqlResult<Option<Value>> {
+    let ty = args.ty;
+    let text = found.unquoted();
+    // Text is read from its first character that is no space to its very end.
+    let number = match found.view() {
+        JsonView::Str(text) => text.trim_start(),
+        JsonView::Bool(truth) => match truth {
+            true => "1",
+            false => "0",
+        },
+        _ => &text,
+    };
+    let temporal = || found.as_temporal().map(|value| value.to_value());
+    let as_text = || Value::str(&text);
+    Ok(match ty.kind {
+        TypeKind::Json => Some(Value::Json(found.to_json())),
+        kind if kind.is_integer() => whole(found, number, ty.unsigned),
+        TypeKind::Year => match whole(found, number, false) {
+            Some(Value::Int(year @ (0 | 1901..=2155))) => Some(Value::Year(year as u16)),
+            _ => None,
+        },
+        TypeKind::Double => finite(number).map(Value::Double),
+        TypeKind::Float => finite(number).map(|number| Value::Float(number as f32)),
+        TypeKind::Decimal => {
+            let number = Decimal::parse(number).or_else(|| finite(number).and_then(|f| Decimal::from_f64(f).ok()));
+            number
+                .and_then(|number| number.round(ty.decimals).ok())
+                .filter(|number| number.fits(ty.length as u8, ty.decimals))
+                .map(Value::Decimal)
+        }
+        TypeKind::Date | TypeKind::DateTime => {
+            let value = match found.view() {
+                JsonView::Str(_) => convert::parse_datetime_quietly(&as_text(), args.ctx).map(Value::DateTime),
+                _ => temporal(),
+            };
+            match value {
+                Some(value) => Some(convert::cast(value, &SqlType::datetime(6), ty, None, args.ctx)?),
+                None => None,
+            }
+        }
+        TypeKind::Time => {
+            let value = match found.view() {
+                JsonView::Str(_) => convert::parse_time_quietly(&as_text(), args.ctx).map(Value::Time),
+                _ => temporal(),
+            };
+            match value {
+                Some(value) => Some(convert::cast(value, &SqlType::time(6), ty, None, args.ctx)?),
+                None => None,
+            }
+        }
+        TypeKind::VarBinary => (text.len() <= ty.length as usize).then(|| Value::bytes(text.as_bytes())),
+        TypeKind::VarChar => (text.chars().count() <= ty.length as usize).then(as_text),
+        _ => Some(args.text_result(text.into_owned())),
+    })
+}
+
+/// A whole number, rounded to the nearest even one where it is a number with a fraction.
+fn whole(found: JsonRef<'_>, text: &str, unsigned: bool) -> Option<Value> {
+    let text = match found.view() {
+        JsonView::Double(number) => Cow::Owned(Decimal::from_f64(number.round_ties_even()).ok()?.to_string()),
+        JsonView::Decimal(number) => Cow::Owned(number.round(0).ok()?.to_string()),
+        _ => Cow::Borrowed(text),
+    };
+    match unsigned {
+        true => text.parse().ok().map(Value::UInt),
+        false => text.parse().ok().map(Value::Int),
+    }
+}
+
+fn finite(text: &str) -> Option<f64> {
+    // Rust reads words, too.
+    let is_number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    text.parse().ok().filter(|number: &f64| is_number && number.is_finite())
 }
 
 fn keys(args: &Args<'_>) -> SqlResult<Value> {
