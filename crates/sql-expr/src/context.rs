@@ -414,6 +414,11 @@ impl<'a> EvalContext<'a> {
         }
     }
 
+    /// The outer row, that many levels further out.
+    pub fn outer_above(&self, levels: usize) -> Option<&'a OuterRow<'a>> {
+        (0..levels).fold(self.outer, |outer, _| outer.and_then(|row| row.outer))
+    }
+
     /// The row of the enclosing query at `depth`, 1 being the innermost.
     pub fn outer_row(&self, depth: usize) -> SqlResult<&'a [Value]> {
         let mut outer = self.outer;

@@ -93,11 +93,27 @@ pub trait Scope {
     fn clause(&self) -> Clause {
         Clause::FieldList
     }
+
+    /// How many queries stand in each other, down to this one.
+    fn depth(&self) -> usize {
+        1
+    }
+
+    /// A query below, or this one, reads a row of the query of that depth.
+    fn note_read_of(&mut self, _depth: usize) {}
 }
 
 /// 1054 for a name as it was written.
 pub fn unknown_column(column: &ast::ColumnName, clause: Clause) -> SqlError {
     SqlError::new(ErrorKind::BadField, &[&written(column), &clause.name()])
+}
+
+/// For a name where there is no table at all: 1109 where it is qualified.
+pub fn unknown_without_tables(column: &ast::ColumnName, clause: Clause) -> SqlError {
+    match &column.table {
+        Some(table) => SqlError::new(ErrorKind::UnknownTable, &[&table.as_str(), &clause.name()]),
+        None => unknown_column(column, clause),
+    }
 }
 
 /// 1052 for a name as it was written.
@@ -129,7 +145,7 @@ pub struct NoColumns;
 
 impl Scope for NoColumns {
     fn resolve(&mut self, column: &ast::ColumnName) -> SqlResult<Resolved> {
-        Err(unknown_column(column, self.clause()))
+        Err(unknown_without_tables(column, self.clause()))
     }
 }
 

@@ -209,6 +209,27 @@ impl Expr {
         slots
     }
 
+    /// The same for a query just below, whose outer row is this one's.
+    pub fn seen_from_below(mut self) -> Expr {
+        self.transform(&mut |expr| {
+            let kind = std::mem::replace(&mut expr.kind, ExprKind::Literal(Value::Null));
+            expr.kind = match kind {
+                ExprKind::Column(column) => ExprKind::Outer { depth: 1, column },
+                ExprKind::Outer { depth, column } => ExprKind::Outer {
+                    depth: depth + 1,
+                    column,
+                },
+                other => other,
+            };
+        });
+        self
+    }
+
+    /// Whether an aggregate or a window function stands in it that has no slot yet.
+    pub fn has_placeholder(&self) -> bool {
+        self.any(&mut |expr| matches!(expr.kind, ExprKind::Aggregate(_) | ExprKind::Window(_)))
+    }
+
     /// Whether it reads the row of a query around its own.
     pub fn reads_outer(&self) -> bool {
         self.any(&mut |expr| matches!(expr.kind, ExprKind::Outer { .. }))

@@ -17,6 +17,7 @@ use crate::errors::{StatementError, interrupted};
 use crate::exec::query::{HashTable, KeptRows, Rows};
 use crate::host::{Host, WaitEnd};
 use crate::plan::access::{AccessPath, KeyRanges};
+use crate::plan::query::DerivedSource;
 use crate::session::{Encryption, TableLocks};
 use crate::table::Table;
 use crate::temporary::TemporaryTables;
@@ -181,6 +182,13 @@ impl<'a> Runtime<'a> {
     pub fn forget_kept(&self) {
         self.kept.rows.take();
         self.kept.tables.take();
+    }
+
+    /// Forgets the rows of one derived table: the row that they depend on has changed.
+    pub fn forget_rows(&self, source: &DerivedSource) {
+        if let Some(place) = source.place() {
+            self.kept.rows.borrow_mut().remove(&place);
+        }
     }
 
     /// The same statement's work in another transaction.

@@ -13,10 +13,12 @@ use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
 use crate::exec::rows::read_columns_at;
 use crate::exec::runtime::{Locked, Runtime};
-use crate::expr::{Comparison, Expr};
+use crate::expr::{Comparison, Expr, OuterRow};
 use crate::plan::access::KeyRanges;
 use crate::plan::access::ranges::key_ranges;
-use crate::plan::query::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, RecursivePlan};
+use crate::plan::query::{
+    BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, RecursivePlan,
+};
 
 /// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
 const CHUNK_ROWS: usize = 256;
@@ -446,7 +448,7 @@ impl DerivedAccess {
     fn rows(&self, row: &mut Vec<Value>, ctx: &QueryContext<'_>, next: &mut Next<'_>) -> SqlResult<ControlFlow<()>> {
         let runtime = ctx.runtime;
         let place = std::ptr::from_ref(self) as usize;
-        let rows = self.source_rows(place, runtime, ctx)?;
+        let rows = self.source_rows(place, row, runtime, ctx)?;
         let mut give = |row: &mut Vec<Value>, kept: &[Value]| -> SqlResult<ControlFlow<()>> {
             governor::tick()?;
             row[self.offset..self.offset + self.width].clone_from_slice(kept);
@@ -484,7 +486,28 @@ impl DerivedAccess {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn source_rows(&self, place: usize, runtime: &Runtime<'_>, ctx: &QueryContext<'_>) -> SqlResult<Rc<KeptRows>> {
+    fn source_rows(
+        &self,
+        place: usize,
+        row: &[Value],
+        runtime: &Runtime<'_>,
+        ctx: &QueryContext<'_>,
+    ) -> SqlResult<Rc<KeptRows>> {
+        let outer = match self.reads {
+            DerivedRow::None => ctx.outer,
+            DerivedRow::Around { levels } => ctx.outer_above(levels),
+            DerivedRow::Current => {
+                let current = OuterRow { row, outer: ctx.outer };
+                return match &self.source {
+                    DerivedSource::Query(plan) => {
+                        let rows = collect(plan, &ctx.with_outer(Some(&current)))?;
+                        Ok(Rc::new(KeptRows::new(rows)))
+                    }
+                    _ => Err(SqlError::internal("only a query is LATERAL")),
+                };
+            }
+        };
+        let ctx = &ctx.with_outer(outer);
         match &self.source {
             DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
             // A common table has the same rows for all who read it.

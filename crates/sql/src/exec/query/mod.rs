@@ -23,7 +23,7 @@ use types::{SqlError, SqlResult, SqlType, Value};
 use super::runtime::Runtime;
 use crate::expr::context::UserVariable;
 use crate::expr::sort::compare_keys;
-use crate::expr::{EvalContext, Expr, Services};
+use crate::expr::{EvalContext, Expr, OuterRow, Services};
 use crate::plan::limit_value;
 use crate::plan::query::{Body, QueryPlan, SetPlan};
 use crate::result::{ResultSink, ServerStatus};
@@ -48,6 +48,18 @@ pub struct QueryContext<'a> {
 impl<'a> QueryContext<'a> {
     pub fn new(runtime: &'a Runtime<'a>, eval: &EvalContext<'a>) -> QueryContext<'a> {
         QueryContext { eval: *eval, runtime }
+    }
+
+    /// The same below another outer row.
+    pub fn with_outer<'b>(&'b self, outer: Option<&'b OuterRow<'b>>) -> QueryContext<'b> {
+        let eval = EvalContext {
+            statement: self.eval.statement,
+            outer,
+        };
+        QueryContext {
+            eval,
+            runtime: self.runtime,
+        }
     }
 }
 
@@ -140,6 +152,9 @@ impl QueryPlan {
 
     /// The query's rows. Returns how many were found: those that OFFSET left out, too, and with SQL_CALC_FOUND_ROWS all there are.
     fn counted_rows(&self, ctx: &QueryContext<'_>, emit: &mut Emit<'_>) -> SqlResult<u64> {
+        for source in &self.renewed {
+            ctx.runtime.forget_rows(source);
+        }
         let offset = self.offset.as_ref().map_or(Ok(0), |offset| limit_value(offset, ctx))?;
         let limit = self
             .limit

@@ -63,7 +63,7 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         let with = None;
         ast::Statement::Update(Box::new(ast::Update { with, ..update.clone() })).to_string()
     };
-    scope.common = with_common_tables(planner, update.with.as_ref(), user, &CommonTables::default())?;
+    scope.common = with_common_tables(planner, update.with.as_ref(), user, &CommonTables::default(), &mut None)?;
     let tree = bind_from(&mut scope, &update.tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("an UPDATE has tables"))?;
     scope.clause = Clause::FieldList;
@@ -143,7 +143,7 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
         let with = None;
         ast::Statement::Delete(Box::new(ast::Delete { with, ..delete.clone() })).to_string()
     };
-    scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default())?;
+    scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default(), &mut None)?;
     let tree = bind_from(&mut scope, tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());

@@ -11,8 +11,9 @@ use catalog::same_name;
 use parser::ast::{self, TableRef};
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::join::DerivedRow;
 use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, renamed};
-use crate::expr::{Binder, Clause, CompareOp, Expr};
+use crate::expr::{Binder, Clause, CompareOp, Expr, Scope};
 
 /// Joins as they are written, RIGHT turned into LEFT.
 #[derive(Debug)]
@@ -153,12 +154,21 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     if let Some(common) = scope.common.get(&factor.name).cloned() {
         scope.planner.views.nesting.uses(common.levels)?;
         let columns = relabelled(&common.shape.columns, &alias);
-        let source = match common.source {
-            CommonSource::Query(plan) => TableSource::Derived(plan),
-            CommonSource::Working(number) => TableSource::Working(number),
-            CommonSource::Recursive(plan) => TableSource::Recursive(plan),
+        let source = match &common.source {
+            CommonSource::Query(plan) => TableSource::Derived(plan.clone()),
+            CommonSource::Working(number) => TableSource::Working(*number),
+            CommonSource::Recursive(plan) => TableSource::Recursive(plan.clone()),
         };
         let used = vec![false; columns.len()];
+        let reads = match common.source.is_correlated() {
+            true => {
+                scope.note_read_of(common.around);
+                DerivedRow::Around {
+                    levels: scope.levels_above(&common),
+                }
+            }
+            false => DerivedRow::None,
+        };
         let table = ScopeTable {
             alias,
             database: None,
@@ -168,6 +178,8 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             source,
             used,
             below: None,
+            reads,
+            follows: Vec::new(),
         };
         return Ok(add_table(scope, table));
     }
@@ -185,6 +197,8 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             source,
             used,
             below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
         };
         return Ok(add_table(scope, table));
     }
@@ -217,21 +231,35 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             source,
             used,
             below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
         },
     ))
 }
 
+/// A derived table sees the queries around the one that it stands in; a LATERAL one the tables before it, too.
 fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> SqlResult<Bound> {
-    if derived.lateral {
-        return Err(SqlError::not_supported("LATERAL"));
-    }
     let alias = derived.alias.as_str().to_owned();
     let common = scope.common.clone();
     let planner = scope.planner;
-    let plan = planner
-        .views
-        .nesting
-        .inside(|| super::plan_in(planner, &derived.query, &common, None))?;
+    let nesting = &planner.views.nesting;
+    let (plan, follows) = match derived.lateral {
+        true => scope
+            .noting_reads(|scope| nesting.inside(|| super::plan_in(planner, &derived.query, &common, Some(scope))))?,
+        false => {
+            let outer = scope.outer();
+            let plan = nesting.inside(|| super::plan_in(planner, &derived.query, &common, outer))?;
+            (plan, Vec::new())
+        }
+    };
+    let reads = match (plan.correlated, derived.lateral) {
+        (false, _) => DerivedRow::None,
+        (true, true) => DerivedRow::Current,
+        (true, false) => {
+            scope.note_read_of(scope.depth() - 1);
+            DerivedRow::Around { levels: 0 }
+        }
+    };
     let shape = renamed(&plan.shape, &derived.columns, &alias)?;
     for (at, column) in shape.columns.iter().enumerate() {
         if shape.columns[..at]
@@ -256,6 +284,8 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
             source,
             used,
             below: None,
+            reads,
+            follows,
         },
     ))
 }
@@ -277,9 +307,18 @@ fn relabelled(columns: &[crate::result::ResultColumn], alias: &str) -> Vec<crate
 
 fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<Bound> {
     let (is_left, is_right) = (join.kind == ast::JoinKind::Left, join.kind == ast::JoinKind::Right);
-    let left = bind_side(scope, &join.left, is_right)?;
-    let right = bind_side(scope, &join.right, is_left)?;
-    let tables = left.tables.start..right.tables.end;
+    // RIGHT JOIN reads its right side first, so that it is the left one whose LATERAL tables see the other's.
+    let (left, right) = match is_right && (has_lateral(&join.left)? || has_lateral(&join.right)?) {
+        true => {
+            let right = bind_side(scope, &join.right, is_left)?;
+            (bind_side(scope, &join.left, is_right)?, right)
+        }
+        false => {
+            let left = bind_side(scope, &join.left, is_right)?;
+            (left, bind_side(scope, &join.right, is_left)?)
+        }
+    };
+    let tables = left.tables.start.min(right.tables.start)..left.tables.end.max(right.tables.end);
     let mut on = Vec::new();
     let mut shown: Vec<usize> = left.shown.iter().chain(&right.shown).copied().collect();
     match &join.condition {
@@ -342,6 +381,24 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
         },
     };
     Ok(Bound { tree, shown, tables })
+}
+
+/// Whether a LATERAL table is among the tables of a FROM clause's part.
+fn has_lateral(table: &TableRef) -> SqlResult<bool> {
+    governor::tick()?;
+    governor::descend()?;
+    Ok(match table {
+        TableRef::Derived(derived) => derived.lateral,
+        TableRef::Join(join) => has_lateral(&join.left)? || has_lateral(&join.right)?,
+        TableRef::List(list) => {
+            let mut found = false;
+            for table in list {
+                found |= has_lateral(table)?;
+            }
+            found
+        }
+        TableRef::Table(_) | TableRef::JsonTable(_) => false,
+    })
 }
 
 /// One side of a join; `optional` if it may have no row.

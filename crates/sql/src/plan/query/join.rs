@@ -79,8 +79,31 @@ pub struct DerivedAccess {
     pub offset: usize,
     pub width: usize,
     pub source: DerivedSource,
+    pub reads: DerivedRow,
     pub conditions: Vec<Expr>,
     pub hash: Option<HashKey>,
+}
+
+/// Whose row the rows of a derived table depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DerivedRow {
+    /// Nobody's: they are computed once in a statement.
+    None,
+    /// That of the query around its own; for a common table that is read further below, this many levels above it.
+    Around { levels: usize },
+    /// That of its own query (LATERAL): they are computed for every row of the tables before it.
+    Current,
+}
+
+impl DerivedSource {
+    /// Under what its rows are kept while a statement runs.
+    pub fn place(&self) -> Option<usize> {
+        match self {
+            DerivedSource::Query(plan) => Some(Arc::as_ptr(plan) as usize),
+            DerivedSource::Recursive(plan) => Some(Arc::as_ptr(plan) as usize),
+            DerivedSource::Working(_) | DerivedSource::Virtual(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -200,6 +223,9 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let mut best = (0, f64::INFINITY);
         for (at, part) in parts.iter().enumerate() {
             let tables = part.tables();
+            if !self.may_follow(&tables, bound) {
+                continue;
+            }
             let score = match part {
                 FromTree::Table(table) => {
                     let access = self.access(*table, pending, bound)?;
@@ -218,6 +244,12 @@ impl JoinPlanner<'_, '_, '_, '_> {
             }
         }
         Ok(best.0)
+    }
+
+    /// Whether all that LATERAL tables among these read comes before them.
+    fn may_follow(&self, tables: &[usize], bound: &[usize]) -> bool {
+        let mut read = tables.iter().flat_map(|table| &self.scope.tables[*table].follows);
+        read.all(|table| bound.contains(table) || tables.contains(table))
     }
 
     fn is_tied(&self, tables: &[usize], pending: &[Expr], bound: &[usize]) -> bool {
@@ -414,7 +446,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
                     TableSource::Merged { .. } => unreachable!("a merged view is no part of the tree"),
                 };
-                let hash = if bound.is_empty() {
+                let hash = if bound.is_empty() || entry.reads != DerivedRow::None {
                     None
                 } else {
                     hash_key(&mut own_conditions, &entry.slots())
@@ -424,6 +456,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     offset: entry.offset,
                     width: entry.columns.len(),
                     source,
+                    reads: entry.reads,
                     conditions: own_conditions,
                     hash,
                 }))

@@ -37,7 +37,7 @@ use crate::table::Table;
 
 pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
 pub use from::insert_target;
-pub use join::{BaseAccess, DerivedAccess, DerivedSource, HashKey, Join, LockRequest, passing_share};
+pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use read_items::ReadItems;
 pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
@@ -61,6 +61,8 @@ pub struct QueryPlan {
     pub count_all: bool,
     /// Of a whole statement: base tables that are read with row locks, also in its subqueries.
     pub locked: Vec<Arc<Table>>,
+    /// Derived and common tables whose rows depend on a row around this query: they are computed anew whenever it runs.
+    pub renewed: Vec<DerivedSource>,
 }
 
 #[derive(Debug)]
@@ -118,8 +120,6 @@ impl QueryPlan {
         }
     }
 
-    /// All base tables that are read.
-    pub fn read_tables(&self) -> Vec<Arc<Table>> {
     /// Whether MySQL makes such a query a part of the one around it: rows of a FROM clause, as they are.
     pub(super) fn is_mergeable(&self) -> bool {
         match &self.body {
@@ -132,6 +132,8 @@ impl QueryPlan {
         }
     }
 
+    /// All base tables that are read.
+    pub fn read_tables(&self) -> Vec<Arc<Table>> {
         let mut tables = Vec::new();
         self.for_each_table(&mut |access| tables.push(access.table.clone()));
         tables
@@ -208,15 +210,22 @@ fn plan_in(
         let with = None;
         ast::Query { with, ..query.clone() }.to_string()
     };
-    let common = &scope::with_common_tables(planner, query.with.as_ref(), user, common)?;
+    let mut outer = outer;
+    let around = outer.as_ref().map_or(0, |outer| outer.depth());
+    let common = &scope::with_common_tables(planner, query.with.as_ref(), user, common, &mut outer)?;
+    let renewed = match &query.with {
+        Some(_) => common.correlated_at(around),
+        None => Vec::new(),
+    };
     let is_select = matches!(query.body, QueryBody::Select(_) | QueryBody::Table(_));
     if is_select {
-        return select::plan_select_query(planner, query, common, outer);
+        let mut plan = select::plan_select_query(planner, query, common, outer)?;
+        plan.renewed.extend(renewed);
+        return Ok(plan);
     }
     if !query.locks.is_empty() {
         return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UNION", &"FOR UPDATE"]));
     }
-    let mut outer = outer;
     let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
     let mut scope = scope::OutputScope {
         shape: &shape,
@@ -241,6 +250,7 @@ fn plan_in(
         into: Vec::new(),
         count_all: counts_all(&query.body),
         locked: Vec::new(),
+        renewed,
     })
 }
 

@@ -9,9 +9,10 @@ use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::QueryPlan;
+use super::join::{DerivedRow, DerivedSource};
 use super::window::WindowPlan;
 use crate::accounts::access::Access;
-use crate::expr::scope::{ambiguous_column, unknown_column};
+use crate::expr::scope::{ambiguous_column, unknown_column, unknown_without_tables};
 use crate::expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::plan::Planner;
 use crate::result::{ResultColumn, ResultShape, table_column};
@@ -29,6 +30,8 @@ pub struct CommonTable {
     pub shape: Arc<ResultShape>,
     /// How deep its query nests.
     pub levels: usize,
+    /// The depth of the query around the WITH clause: its row is the outer one of the table's query.
+    pub around: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -51,7 +54,36 @@ pub struct RecursivePlan {
     pub name: String,
 }
 
+impl RecursivePlan {
+    /// Whether it names columns of enclosing queries.
+    pub fn is_correlated(&self) -> bool {
+        self.seed.correlated || self.step.correlated
+    }
+}
+
+impl CommonSource {
+    pub fn is_correlated(&self) -> bool {
+        match self {
+            CommonSource::Query(plan) => plan.correlated,
+            CommonSource::Recursive(plan) => plan.is_correlated(),
+            CommonSource::Working(_) => false,
+        }
+    }
+}
+
 impl CommonTables {
+    /// The tables whose rows depend on a row around the WITH clause of a query at this depth.
+    pub fn correlated_at(&self, around: usize) -> Vec<DerivedSource> {
+        let own = self.by_name.values().filter(|table| table.around == around);
+        own.filter(|table| table.source.is_correlated())
+            .filter_map(|table| match &table.source {
+                CommonSource::Query(plan) => Some(DerivedSource::Query(plan.clone())),
+                CommonSource::Recursive(plan) => Some(DerivedSource::Recursive(plan.clone())),
+                CommonSource::Working(_) => None,
+            })
+            .collect()
+    }
+
     pub fn get(&self, name: &ast::TableName) -> Option<&CommonTable> {
         if name.schema.is_some() {
             None
@@ -68,22 +100,29 @@ pub fn with_common_tables(
     with: Option<&ast::With>,
     user: impl FnOnce() -> String,
     seen: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
 ) -> SqlResult<CommonTables> {
     let mut common = seen.clone();
     let Some(with) = with else { return Ok(common) };
     let wanted = wanted_tables(with, &user())?;
+    let around = outer.as_ref().map_or(0, |outer| outer.depth());
     for (table, _) in with.tables.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
         governor::tick()?;
         let plan = || {
             if with.recursive && refers_to(&table.query, &table.name) {
-                return plan_recursive(planner, table, &common);
+                return plan_recursive(planner, table, &common, outer);
             }
-            let plan = super::plan_in(planner, &table.query, &common, None)?;
+            let plan = super::plan_in(planner, &table.query, &common, super::reborrow(outer))?;
             let shape = renamed(&plan.shape, &table.columns, &table.name)?;
             Ok((CommonSource::Query(Arc::new(plan)), shape))
         };
         let ((source, shape), levels) = planner.views.nesting.below(plan)?;
-        let planned = CommonTable { source, shape, levels };
+        let planned = CommonTable {
+            source,
+            shape,
+            levels,
+            around,
+        };
         common.by_name.insert(table.name.to_lowercase(), planned);
     }
     Ok(common)
@@ -121,6 +160,7 @@ fn plan_recursive(
     planner: &Planner<'_>,
     table: &ast::CommonTable,
     common: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
 ) -> SqlResult<(CommonSource, Arc<ResultShape>)> {
     let name = table.name.as_str().to_owned();
     let ast::QueryBody::SetOperation(set) = &table.query.body else {
@@ -150,7 +190,8 @@ fn plan_recursive(
             rest: rest.to_vec(),
         }))),
     };
-    let seed = super::plan_in(planner, &combine(&set.first, &set.rest[..split]), common, None)?;
+    let seed_query = combine(&set.first, &set.rest[..split]);
+    let seed = super::plan_in(planner, &seed_query, common, super::reborrow(outer))?;
     let distinct = set.rest[split..].iter().any(|term| !term.all);
     // The columns have the types of the seed, and may always be NULL.
     let mut columns = renamed(&seed.shape, &table.columns, &table.name)?.columns.clone();
@@ -164,10 +205,11 @@ fn plan_recursive(
         source: CommonSource::Working(working),
         shape: shape.clone(),
         levels: 0,
+        around: 0,
     };
     inner.by_name.insert(table.name.to_lowercase(), reference);
     let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
-    let step = super::plan_in(planner, &step_query, &inner, None)?;
+    let step = super::plan_in(planner, &step_query, &inner, super::reborrow(outer))?;
     if step.shape.columns.len() != shape.columns.len() {
         return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
     }
@@ -220,6 +262,10 @@ pub struct ScopeTable {
     pub used: Vec<bool>,
     /// Of a table that a merged view brought in.
     pub below: Option<BelowView>,
+    /// Whose row its own rows depend on, of a derived table.
+    pub reads: DerivedRow,
+    /// The tables before it that a LATERAL one reads.
+    pub follows: Vec<usize>,
 }
 
 /// A table of a merged view: its own names mean nothing in the query around it.
@@ -256,6 +302,14 @@ impl ScopeTable {
     /// Whether it fills slots of the wide row.
     pub fn has_rows(&self) -> bool {
         !matches!(self.source, TableSource::Merged { .. })
+    }
+
+    /// The derived table whose rows depend on the row around this query. What a WITH clause makes is its query's to renew.
+    pub fn renewed(&self) -> Option<DerivedSource> {
+        match (&self.source, self.reads) {
+            (TableSource::Derived(plan), DerivedRow::Around { levels: 0 }) => Some(DerivedSource::Query(plan.clone())),
+            _ => None,
+        }
     }
 
     /// Whether names of the query may mean it.
@@ -320,6 +374,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub clause: Clause,
     outer: Option<&'o mut dyn Scope>,
     correlated: bool,
+    /// The slots that were read, while a LATERAL table is bound.
+    noted: Option<Vec<usize>>,
 }
 
 impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
@@ -339,7 +395,40 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             clause: Clause::FieldList,
             outer,
             correlated: false,
+            noted: None,
         }
+    }
+
+    /// The queries around this one.
+    pub fn outer(&mut self) -> Option<&mut dyn Scope> {
+        super::reborrow(&mut self.outer)
+    }
+
+    /// Runs `bind` without the names of the queries around: those of a view are its own.
+    pub fn alone<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.outer.take();
+        let result = bind(self);
+        self.outer = outer;
+        result
+    }
+
+    /// Runs `bind`, which sees the tables so far from the first visible one on. Also gives the tables that it has read.
+    pub fn noting_reads<T>(&mut self, bind: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<(T, Vec<usize>)> {
+        let tables = self.visible.start..self.tables.len();
+        let visible = std::mem::replace(&mut self.visible, tables);
+        let noted = self.noted.replace(Vec::new());
+        let bound = bind(self);
+        let slots = std::mem::replace(&mut self.noted, noted).unwrap_or_default();
+        self.visible = visible;
+        let mut read: Vec<usize> = slots.into_iter().map(|slot| self.position(slot).0).collect();
+        read.sort_unstable();
+        read.dedup();
+        Ok((bound?, read))
+    }
+
+    /// How many rows of enclosing queries lie between this one's outer row and that of a common table.
+    pub fn levels_above(&self, common: &CommonTable) -> usize {
+        self.depth().saturating_sub(1 + common.around)
     }
 
     /// Whether a name of an enclosing query was used.
@@ -438,6 +527,18 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         &self.tables[table].columns[at]
     }
 
+    /// Whether a column without an alias is shown under the name that a view or a derived table gives it, and not as the statement
+    /// writes it: where those are parts of the query and no tables of their own.
+    pub fn is_named_by_query(&self, slot: usize) -> bool {
+        let (table, _) = self.position(slot);
+        match &self.tables[table].source {
+            TableSource::Merged { .. } => true,
+            TableSource::Derived(plan) => plan.is_mergeable(),
+            TableSource::Virtual(table) => table.is_view(),
+            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) => false,
+        }
+    }
+
     fn position(&self, slot: usize) -> (usize, usize) {
         let table = self
             .tables
@@ -527,19 +628,10 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(slot) = self.find(name)? {
-    /// Whether a column without an alias is shown under the name that a view or a derived table gives it, and not as the statement
-    /// writes it: where those are parts of the query and no tables of their own.
-    pub fn is_named_by_query(&self, slot: usize) -> bool {
-        let (table, _) = self.position(slot);
-        match &self.tables[table].source {
-            TableSource::Merged { .. } => true,
-            TableSource::Derived(plan) => plan.is_mergeable(),
-            TableSource::Virtual(table) => table.is_view(),
-            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) => false,
-        }
-    }
-
             let expr = self.column(slot)?;
+            if let Some(noted) = &mut self.noted {
+                noted.extend(expr.referenced_columns());
+            }
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(expr) = self.alias(name)? {
@@ -547,10 +639,15 @@ impl Scope for QueryScope<'_, '_, '_> {
         }
         let clause = self.clause;
         let Some(outer) = self.outer.as_mut() else {
-            return Err(unknown_column(name, clause));
+            return Err(match self.tables.is_empty() && self.noted.is_none() {
+                true => unknown_without_tables(name, clause),
+                false => unknown_column(name, clause),
+            });
         };
         let resolved = match outer.resolve(name) {
-            Err(error) if error.kind() == ErrorKind::BadField => return Err(unknown_column(name, clause)),
+            Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::UnknownTable) => {
+                return Err(unknown_column(name, clause));
+            }
             resolved => resolved?,
         };
         self.correlated = true;
@@ -581,6 +678,9 @@ impl Scope for QueryScope<'_, '_, '_> {
                     ty: expr.ty,
                 },
                 ExprKind::Literal(_) => Resolved::Expr(expr),
+                _ if !expr.has_subquery() && !expr.has_placeholder() => {
+                    Resolved::Expr(Box::new(expr.seen_from_below()))
+                }
                 _ => return Err(SqlError::not_supported("an outer alias of an expression in a subquery")),
             },
         })
@@ -608,6 +708,19 @@ impl Scope for QueryScope<'_, '_, '_> {
 
     fn clause(&self) -> Clause {
         self.clause
+    }
+
+    fn depth(&self) -> usize {
+        1 + self.outer.as_ref().map_or(0, |outer| outer.depth())
+    }
+
+    fn note_read_of(&mut self, depth: usize) {
+        if self.depth() > depth
+            && let Some(outer) = &mut self.outer
+        {
+            self.correlated = true;
+            outer.note_read_of(depth);
+        }
     }
 }
 

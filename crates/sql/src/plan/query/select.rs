@@ -86,6 +86,7 @@ pub fn plan_select_query(
         into: Vec::new(),
         count_all: select.options.sql_calc_found_rows,
         locked: Vec::new(),
+        renewed: scope.tables.iter().filter_map(ScopeTable::renewed).collect(),
     })
 }
 
@@ -287,10 +288,10 @@ pub(super) fn bind_items(
                     ast::Expr::Column(name) => scope.find(name)?,
                     _ => None,
                 };
-                let column = match slot {
                 let is_aliased = matches!(item, SelectItem::Expr { alias: Some(_), .. });
-                    Some(slot) => {
+                let column = match slot {
                     Some(slot) if !is_aliased && scope.is_named_by_query(slot) => scope.result_column(slot).clone(),
+                    Some(slot) => {
                         // Named as the statement writes it.
                         ResultColumn {
                             name: name.to_owned(),

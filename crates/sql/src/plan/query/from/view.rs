@@ -12,7 +12,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::super::scope::{BelowView, QueryScope, ScopeTable, TableSource, renamed};
 use super::super::select::bind_items;
-use super::super::{CommonTables, plan_in};
+use super::super::{CommonTables, DerivedRow, plan_in};
 use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
 use crate::expr::{Binder, Clause, Expr};
 use crate::plan::Planner;
@@ -78,6 +78,8 @@ fn derive(
             source: TableSource::Derived(Arc::new(plan)),
             used,
             below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
         },
     ))
 }
@@ -101,7 +103,7 @@ fn merge(
         std::mem::take(&mut scope.common),
         scope.clause,
     );
-    let bound = bind_inside(scope, view, start, select);
+    let bound = scope.alone(|scope| bind_inside(scope, view, start, select));
     (scope.visible, scope.common, scope.clause) = before;
     let Inside { tree, columns, exprs } = bound?;
     let mut nodes = MERGED_NODES;
@@ -139,6 +141,8 @@ fn merge(
         },
         used: vec![false; columns.len()],
         below: None,
+        reads: DerivedRow::None,
+        follows: Vec::new(),
     };
     let shown = table.slots().collect();
     scope.tables.push(table);
