@@ -61,6 +61,8 @@ pub enum ColumnDefault {
     Now(u8),
     /// `(expr)`: SQL text in canonical form.
     Expression(String),
+    /// None, not even NULL, though the column may be NULL: ALTER … DROP DEFAULT took it away.
+    Dropped,
 }
 
 /// `GENERATED ALWAYS AS (expr)`.

@@ -5,11 +5,14 @@
 //! columns are added, dropped, moved and widened over the rows as they are ([`types::row::generation`]); everything else
 //! (types, the primary key) builds a new table beside the old one, which is read-only meanwhile, and exchanges the two in one commit.
 
+mod dependents;
+mod renames;
+
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use catalog::{ColumnDef, IndexDef, IndexKind, TableDef, same_name};
+use catalog::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef, same_name};
 use governor::stepwise::Stepwise;
 use parser::ast::{self, AlterAction, ColumnPosition};
 use store::{Cursor, Direction, KeyRange};
@@ -90,8 +93,12 @@ impl Session {
             foreign_keys: Vec::new(),
             rebuild: false,
         };
+        let renames = altered.rename_indexes(&alter.actions)?;
         for action in &alter.actions {
-            altered.apply(action)?;
+            // Before names are given anew, indexes are dropped.
+            if !renames || !matches!(action, AlterAction::DropIndex(_)) {
+                altered.apply(action)?;
+            }
         }
         for key in &altered.foreign_keys {
             altered.builder.add_foreign_key_index(key)?;
@@ -106,6 +113,8 @@ impl Session {
         if self.variables.settings.require_primary_key && loses_key {
             return Err(ErrorKind::TableWithoutPk.into());
         }
+        dependents::drop_lonely_checks(&mut def, &alter.actions)?;
+        dependents::check(&table.def, &def)?;
         self.check_expressions(&def, host)?;
         Ok(Outcome {
             def,
@@ -278,7 +287,8 @@ impl Altered {
             }
             AlterAction::DropDefault(column) => {
                 let at = self.column(column)?;
-                self.builder.def.columns[at].default = None;
+                let column = &mut self.builder.def.columns[at];
+                column.default = column.nullable.then_some(ColumnDefault::Dropped);
             }
             AlterAction::SetColumnVisible { column, visible } => {
                 let at = self.column(column)?;
@@ -322,14 +332,8 @@ impl Altered {
                 self.builder.rename_in_foreign_keys(old, new);
                 self.builder.def.columns[at].name = new.as_str().to_owned();
             }
-            AlterAction::RenameIndex { old, new } => {
-                if self.builder.def.index(new).is_some() && !same_name(old, new) {
-                    return Err(SqlError::new(ErrorKind::DupKeyName, &[&&**new]));
-                }
-                self.index(old)?.name = new.as_str().to_owned();
-            }
-            // Applied by the caller, at the end.
-            AlterAction::RenameTable(_) => {}
+            // Applied by the caller: before all others, at the end.
+            AlterAction::RenameIndex { .. } | AlterAction::RenameTable(_) => {}
             AlterAction::ConvertTo { charset, collation } => {
                 self.convert_to(charset.as_deref(), collation.as_deref())?
             }

@@ -66,7 +66,7 @@ pub fn constant_default(column: &ColumnDef) -> Option<Value> {
         Some(ColumnDefault::Null) => return Some(Value::Null),
         Some(ColumnDefault::Literal(text)) => Value::str(text),
         Some(ColumnDefault::Bytes(bytes)) => Value::bytes(bytes),
-        Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_)) => return None,
+        Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_) | ColumnDefault::Dropped) => return None,
     };
     convert(text, &column.name, &column.ty, SqlMode::LENIENT).ok()
 }

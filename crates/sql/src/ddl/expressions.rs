@@ -185,6 +185,15 @@ impl Scope for DefinitionScope<'_> {
         })
     }
 
+    fn insert_value(&mut self, _column: &ast::ColumnName) -> SqlResult<Expr> {
+        let kind = match self.place {
+            Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
+            Place::Default(_) => ErrorKind::DefaultValFunctionNotAllowed,
+            Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
+        };
+        Err(SqlError::new(kind, &[&self.subject(), &"values"]))
+    }
+
     fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
         Err(self.refusal(
             ErrorKind::GeneratedColumnFunctionNotAllowed,

@@ -311,7 +311,7 @@ fn numeric_precision(ty: &SqlType) -> (Value, Value) {
 /// The default as information_schema shows it.
 pub fn default_text(column: &ColumnDef) -> Value {
     match &column.default {
-        None | Some(ColumnDefault::Null) => Value::Null,
+        None | Some(ColumnDefault::Null | ColumnDefault::Dropped) => Value::Null,
         Some(ColumnDefault::Literal(_)) => match crate::ddl::constant_default(column) {
             Some(value @ Value::Timestamp(_)) | Some(value @ Value::Bit(_)) => match (&column.default, value) {
                 (_, Value::Bit(bit)) => text(format!("b'{:b}'", bit.value)),

@@ -168,6 +168,12 @@ impl Scope for TableScope<'_> {
             (Some(_), Some(_)) if name.table.is_none() => return Err(ambiguous_column(name, self.clause)),
             (Some(column), _) => {
                 self.check_read(column)?;
+                if let Some(source) = &self.source
+                    && name.table.is_none()
+                    && source.has(self.planner, name)?
+                {
+                    return Err(ambiguous_column(name, self.clause));
+                }
                 column
             }
             (None, Some(column)) => {
@@ -214,13 +220,19 @@ impl Scope for TableScope<'_> {
         let column = self.own_column(name).ok_or_else(|| unknown_column(name, self.clause))?;
         self.check_read(column)?;
         let definition = &self.table.def.columns[column];
-        match crate::ddl::constant_default(definition) {
-            Some(value) => Ok(Expr::literal(value, definition.ty.clone())),
-            None => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name])),
-        }
+        default_of_column(definition)
     }
 
     fn clause(&self) -> Clause {
         self.clause
+    }
+}
+
+/// `DEFAULT(column)`: 3773 for one that is computed, 1364 where there is none.
+pub fn default_of_column(column: &catalog::ColumnDef) -> SqlResult<Expr> {
+    match (crate::ddl::constant_default(column), &column.default) {
+        (Some(value), _) => Ok(Expr::literal(value, column.ty.clone())),
+        (None, Some(catalog::ColumnDefault::Expression(_))) => Err(ErrorKind::DefaultAsValGenerated.into()),
+        (None, _) => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&column.name])),
     }
 }

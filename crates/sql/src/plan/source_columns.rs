@@ -62,6 +62,19 @@ impl SourceColumns {
         Ok(column)
     }
 
+    /// Whether the tables of the query have the column.
+    pub fn has(&self, planner: &Planner<'_>, name: &ast::ColumnName) -> SqlResult<bool> {
+        let mut query = self.query.clone();
+        if self.position(&mut query, name).is_none() {
+            return Ok(false);
+        }
+        match super::query::plan_query(planner, &query) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BadField => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Where the column is in the query's rows, to whose list it is added. DISTINCT allows no other columns than those that it looks at.
     fn position(&self, query: &mut ast::Query, name: &ast::ColumnName) -> Option<usize> {
         let QueryBody::Select(select) = &mut query.body else {

@@ -165,7 +165,7 @@ fn column_line(column: &ColumnDef, table: CollationId) -> String {
     match &column.default {
         Some(ColumnDefault::Null) => line += " DEFAULT NULL",
         None if column.nullable && column.generated.is_none() && !column.ty.kind.is_lob() => line += " DEFAULT NULL",
-        None => {}
+        None | Some(ColumnDefault::Dropped) => {}
         Some(ColumnDefault::Expression(expression)) => {
             let _ = write!(line, " DEFAULT ({expression})");
         }

@@ -398,6 +398,7 @@ errors! {
     NonDefaultValueForGeneratedColumn = 3105 "HY000" "The value specified for generated column '%' in table '%' is not allowed.";
     UnsupportedActionOnGeneratedColumn = 3106 "HY000" "'%' is not supported for generated columns.";
     GeneratedColumnNonPrior = 3107 "HY000" "Generated column can refer only to generated columns defined prior to it.";
+    DependentByDefaultGeneratedValue = 3766 "HY000" "Column '%' of table '%' has a default value expression dependency and cannot be dropped or renamed.";
     GeneratedColumnNamedFunctionNotAllowed = 3763 "HY000" "Expression of generated column '%' contains a disallowed function: %.";
     GeneratedColumnVariables = 3765 "HY000" "Expression of generated column '%' cannot refer user or system variables.";
     DependentByGeneratedColumn = 3108 "HY000" "Column '%' has a generated column dependency.";

@@ -296,7 +296,10 @@ impl<'a> Inserter<'a> {
             Given::Value(value) => self.changer.assign(column, value)?,
             Given::Default(value) => value,
             // Without a default of its own an ENUM has its first member, in strict mode, too.
-            Given::NoDefault if definition.ty.kind == TypeKind::Enum => types::cast::implicit_default(&definition.ty),
+            Given::NoDefault if definition.ty.kind == TypeKind::Enum => match definition.nullable {
+                true => Value::Null,
+                false => types::cast::implicit_default(&definition.ty),
+            },
             Given::NoDefault => {
                 let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
                 if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
@@ -306,7 +309,10 @@ impl<'a> Inserter<'a> {
                 if self.changed.matched == 1 {
                     self.ctx.with_warnings(|warnings| warnings.warn(missing));
                 }
-                types::cast::implicit_default(&definition.ty)
+                match definition.nullable {
+                    true => Value::Null,
+                    false => types::cast::implicit_default(&definition.ty),
+                }
             }
             Given::AutoIncrement | Given::Generated => Value::Null,
         };
@@ -343,8 +349,13 @@ impl<'a> Inserter<'a> {
 
     /// Gives the row the next automatic id.
     fn set_automatic_id(&mut self, column: usize) -> SqlResult<u64> {
+        let (next, greatest) = (self.next_id(), greatest_id(&self.plan.table.def.columns[column].ty));
+        // The greatest number of 64 bits is no id, and after an id of this statement none is given twice.
+        if next == u64::MAX || next > greatest && self.runtime.first_automatic_id.get().is_some() {
+            return Err(ErrorKind::AutoincReadFailed.into());
+        }
         // Behind the last id comes the last id again, which then is a duplicate.
-        let id = self.next_id().min(greatest_id(&self.plan.table.def.columns[column].ty));
+        let id = next.min(greatest);
         let exhausted = |_| SqlError::from(ErrorKind::AutoincReadFailed);
         self.values[column] = self.changer.assign(column, Value::UInt(id)).map_err(exhausted)?;
         Ok(id)

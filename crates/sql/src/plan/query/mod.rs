@@ -444,7 +444,9 @@ pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<B
         let mut named = Vec::with_capacity(hint.indexes.len());
         for name in &hint.indexes {
             let unknown = || SqlError::new(ErrorKind::KeyDoesNotExist, &[&name.as_str(), &table.def.name]);
-            named.push(table.def.index(name).ok_or_else(unknown)?.id);
+            // One that is invisible is not there for a query.
+            let index = table.def.index(name).filter(|index| index.visible);
+            named.push(index.ok_or_else(unknown)?.id);
         }
         match hint.kind {
             ast::IndexHintKind::Ignore => never.extend(named),

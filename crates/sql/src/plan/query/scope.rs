@@ -15,6 +15,7 @@ use crate::accounts::access::Access;
 use crate::expr::scope::{ambiguous_column, unknown_column, unknown_without_tables};
 use crate::expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::plan::Planner;
+use crate::plan::scope::default_of_column;
 use crate::result::{ResultColumn, ResultShape, table_column};
 use crate::table::Table;
 
@@ -689,6 +690,16 @@ impl Scope for QueryScope<'_, '_, '_> {
     fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
         let (planner, common) = (self.planner, self.common.clone());
         super::plan_subquery(planner, query, &common, self)
+    }
+
+    fn default_of(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
+        let slot = self.find(name)?.ok_or_else(|| unknown_column(name, self.clause))?;
+        let (table, at) = self.position(slot);
+        self.check_read(table, at)?;
+        match &self.tables[table].source {
+            TableSource::Base { table, .. } => default_of_column(&table.def.columns[at]),
+            _ => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&name.name.as_str()])),
+        }
     }
 
     fn aggregate(&mut self, call: AggregateCall) -> SqlResult<Expr> {

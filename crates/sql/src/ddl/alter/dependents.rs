@@ -1,0 +1,89 @@
+//! What is computed from a column that an ALTER TABLE takes away or gives another name: the column stays as it is while it is needed.
+
+use catalog::{ColumnDefault, TableDef, same_name};
+use parser::ast::walk::Part;
+use parser::ast::{self, AlterAction};
+use types::{ErrorKind, SqlError, SqlResult};
+
+/// Drops the constraints that look at one column alone, with that column.
+pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction]) -> SqlResult<()> {
+    let dropped = |column: &String| {
+        let is_its_end =
+            |action: &AlterAction| matches!(action, AlterAction::DropColumn { name, .. } if same_name(name, column));
+        actions.iter().any(is_its_end)
+    };
+    let mut kept = Vec::with_capacity(new.checks.len());
+    for check in std::mem::take(&mut new.checks) {
+        let columns = columns_of(&check.expression)?;
+        let is_lonely = columns.iter().all(|column| same_name(column, &columns[0]));
+        let goes = columns
+            .first()
+            .filter(|column| is_lonely && dropped(column) && new.column(column).is_none());
+        if goes.is_none() {
+            kept.push(check);
+        }
+    }
+    new.checks = kept;
+    Ok(())
+}
+
+/// 3108, 3766, 3959 for a column that is needed, and is no longer there under its name.
+pub fn check(old: &TableDef, new: &TableDef) -> SqlResult<()> {
+    let missing = |text: &str| -> SqlResult<Option<String>> {
+        let mut columns = columns_of(text)?.into_iter();
+        Ok(columns.find(|column| old.column(column).is_some() && new.column(column).is_none()))
+    };
+    for column in &new.columns {
+        if let Some(generated) = &column.generated
+            && let Some(needed) = missing(&generated.expression)?
+        {
+            return Err(SqlError::new(ErrorKind::DependentByGeneratedColumn, &[&needed]));
+        }
+        if let Some(ColumnDefault::Expression(text)) = &column.default
+            && let Some(needed) = missing(text)?
+        {
+            return Err(SqlError::new(
+                ErrorKind::DependentByDefaultGeneratedValue,
+                &[&needed, &new.name],
+            ));
+        }
+    }
+    for constraint in &new.checks {
+        if let Some(needed) = missing(&constraint.expression)? {
+            return Err(SqlError::new(
+                ErrorKind::ColumnUsedInCheck,
+                &[&constraint.name, &needed],
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The columns that an expression of the catalog names.
+fn columns_of(text: &str) -> SqlResult<Vec<String>> {
+    let mut tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
+        .map_err(|error| crate::errors::parse_error(&error))?;
+    let mut columns = Vec::new();
+    add_columns(&mut tree, &mut columns)?;
+    Ok(columns)
+}
+
+fn add_columns(tree: &mut ast::Expr, columns: &mut Vec<String>) -> SqlResult<()> {
+    governor::tick()?;
+    governor::descend()?;
+    if let ast::Expr::Column(name) = tree {
+        columns.push(name.name.as_str().to_owned());
+    }
+    let mut done = Ok(());
+    tree.for_each_part(&mut |part| {
+        if done.is_err() {
+            return;
+        }
+        match part {
+            Part::Expr(below) => done = add_columns(below, columns),
+            Part::Column(name) => columns.push(name.name.as_str().to_owned()),
+            Part::Query(_) => {}
+        }
+    });
+    done
+}
