@@ -43,6 +43,10 @@ pub struct Client {
 /// A statement that the prepared protocol does not take (1295).
 const UNSUPPORTED_IN_PREPARED: u16 = 1295;
 
+/// A server that is killed while the connection comes about may leave it half open: nobody on the other end, and no reset either. Who
+/// waits for the greeting there would wait for ever.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
+
 impl Client {
     /// Connects and logs in.
     pub fn connect(login: &Login) -> Result<Self, ClientError> {
@@ -51,6 +55,7 @@ impl Client {
             source,
         })?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LOGIN_TIMEOUT))?;
         let mut client = Self {
             stream,
             received: Vec::new(),
@@ -61,6 +66,7 @@ impl Client {
             connection_id: 0,
         };
         login.talk(&mut client)?;
+        client.stream.set_read_timeout(None)?;
         Ok(client)
     }
 
