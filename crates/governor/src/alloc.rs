@@ -47,7 +47,13 @@ fn count(change: i64) {
 #[cold]
 #[inline(never)]
 fn tell(counted: i64) {
-    TOTAL.fetch_add(counted - TOLD.replace(counted), Relaxed);
+    let change = counted - TOLD.replace(counted);
+    let total = TOTAL.fetch_add(change, Relaxed) + change;
+    if change < 0 {
+        large::freed(total);
+    } else {
+        large::allocated(total);
+    }
     current::note_allocation();
 }
 

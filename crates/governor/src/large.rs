@@ -10,15 +10,19 @@
 //! ```
 //!
 //! What stands in the list still counts as allocated, and who lacks memory unmaps it himself ([`unmap_piece`]).
+//!
+//! The allocator of the small blocks gives back to the system, too, and would do it inside of somebody's allocation: 25 to 60 ms
+//! behind a statement that held 128 MiB. So it is told to leave that to the reaper, who does it once much was freed ([`freed`]).
 
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 
@@ -53,17 +57,75 @@ static LIST: Mutex<List> = Mutex::new(List(ptr::null_mut()));
 static WAITING: AtomicI64 = AtomicI64::new(0);
 static REAPER: OnceLock<Thread> = OnceLock::new();
 
-/// Starts the thread that unmaps what is released. Without it, who releases a block unmaps it.
-pub fn start_reaper() -> io::Result<()> {
-    let reaper = thread::Builder::new().name("reaper".into()).spawn(|| {
-        loop {
-            while unmap_piece() || drop_one() {}
-            thread::park();
-        }
-    })?;
+/// Once so much was freed, the allocator's pages are given back to the system: what is allocated again at once need not go back.
+const MUCH: i64 = 16 << 20;
+const BETWEEN_MUCH: Duration = Duration::from_millis(50);
+
+/// Once so little was freed, they are given back at some time.
+const LITTLE: i64 = 1 << 20;
+const BETWEEN_LITTLE: Duration = Duration::from_secs(1);
+
+/// The most that was allocated since pages were given back.
+static PEAK: AtomicI64 = AtomicI64::new(0);
+/// Pages are to be given back.
+static WANTED_BACK: AtomicBool = AtomicBool::new(false);
+
+/// Starts the thread that unmaps what is released. Without it, who releases a block unmaps it. `give_back` has the allocator of the
+/// small blocks give its free pages back to the system.
+pub fn start_reaper(give_back: fn()) -> io::Result<()> {
+    let reaper = thread::Builder::new()
+        .name("reaper".into())
+        .spawn(move || reap(give_back))?;
     // A second one would find nothing to do.
     let _ = REAPER.set(reaper.thread().clone());
     Ok(())
+}
+
+fn reap(give_back: fn()) {
+    let mut given_back = Instant::now();
+    loop {
+        while unmap_piece() || drop_one() {}
+        if !WANTED_BACK.load(Relaxed) {
+            thread::park();
+            continue;
+        }
+        let pause = if lately_freed(alloc::total()) < MUCH {
+            BETWEEN_LITTLE
+        } else {
+            BETWEEN_MUCH
+        };
+        match pause.checked_sub(given_back.elapsed()) {
+            Some(early) => thread::park_timeout(early.min(BETWEEN_MUCH)),
+            None => {
+                WANTED_BACK.store(false, Relaxed);
+                PEAK.store(alloc::total(), Relaxed);
+                give_back();
+                given_back = Instant::now();
+            }
+        }
+    }
+}
+
+fn lately_freed(total: i64) -> i64 {
+    PEAK.load(Relaxed) - total
+}
+
+/// `total` bytes are allocated now, and it was less before.
+pub(crate) fn allocated(total: i64) {
+    if PEAK.load(Relaxed) < total {
+        PEAK.fetch_max(total, Relaxed);
+    }
+}
+
+/// `total` bytes are allocated now: has the reaper give pages back where it was much more before.
+pub(crate) fn freed(total: i64) {
+    if lately_freed(total) < LITTLE || WANTED_BACK.load(Relaxed) {
+        return;
+    }
+    if let Some(reaper) = REAPER.get() {
+        WANTED_BACK.store(true, Relaxed);
+        reaper.unpark();
+    }
 }
 
 /// Less than this is dropped where it is.
@@ -322,7 +384,7 @@ mod tests {
 
     #[test]
     fn what_is_released_is_unmapped_by_the_reaper_or_who_helps() {
-        start_reaper().expect("a thread");
+        start_reaper(|| {}).expect("a thread");
         for round in 0..50 {
             // SAFETY: written within its size, then freed as it was made.
             unsafe {
@@ -354,7 +416,7 @@ mod tests {
 
     #[test]
     fn what_is_much_is_dropped_by_the_reaper() {
-        start_reaper().expect("a thread");
+        start_reaper(|| {}).expect("a thread");
         let (sender, who) = std::sync::mpsc::channel();
         drop_aside(TellsWho(sender.clone()), ASIDE_MIN);
         assert_eq!(who.recv().expect("dropped").as_deref(), Some("reaper"));
@@ -364,7 +426,7 @@ mod tests {
 
     #[test]
     fn what_an_ended_statement_leaves_is_dropped_by_the_reaper() {
-        start_reaper().expect("a thread");
+        start_reaper(|| {}).expect("a thread");
         let (sender, who) = std::sync::mpsc::channel();
         let many = || Stepwise::from((0..5000).map(|_| TellsWho(sender.clone())).collect::<Vec<_>>());
         let by_reaper = || {

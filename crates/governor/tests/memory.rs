@@ -80,7 +80,7 @@ impl Runner for EndsSoon {
 #[test]
 fn what_a_killed_statement_held_is_its_sessions_until_it_is_gone() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    governor::large::start_reaper().expect("a thread");
+    governor::large::start_reaper(|| {}).expect("a thread");
     /// Is dropped when it is allowed.
     struct Waits(Option<Arc<Mutex<()>>>, Vec<u8>);
     impl Drop for Waits {

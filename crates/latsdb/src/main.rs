@@ -4,6 +4,7 @@
 //! `status` and `shell` are clients that talk to a node over its addresses like anybody else.
 
 mod admin;
+mod allocator;
 mod cli;
 mod config;
 mod data_dir;
@@ -16,13 +17,6 @@ mod status;
 mod table;
 
 use std::process::ExitCode;
-
-use governor::alloc::Counting;
-use governor::large::LargeApart;
-use mimalloc::MiMalloc;
-
-#[global_allocator]
-static ALLOCATOR: Counting<LargeApart<MiMalloc>> = Counting(LargeApart(MiMalloc));
 
 fn main() -> ExitCode {
     match cli::run() {

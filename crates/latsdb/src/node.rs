@@ -24,6 +24,7 @@ use sql_api::session::SessionOptions;
 use store::MemoryBudget;
 use types::{ErrorKind, SqlResult};
 
+use crate::allocator;
 use crate::config::{Config, ROLES};
 use crate::data_dir;
 
@@ -62,7 +63,7 @@ impl Parts {
         let env = Env::real();
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         governor::memory::set_node_limit(config.memory_limit_bytes);
-        governor::large::start_reaper()?;
+        allocator::take_small_steps()?;
         let schema = Schema::new();
         let shard = Arc::new(Shard::open(shard::Config {
             observer: Some(schema.clone()),
