@@ -27,6 +27,8 @@ const HISTORY_OVERHEAD: usize = 64;
 pub(super) struct Overlay {
     tables: Vec<TableChanges>,
     definitions: Vec<Definition>,
+    /// As many of them are older than the history.
+    old_definitions: usize,
     auto_increments: Vec<(TableId, u64)>,
     history: Stepwise<Vec<Undo>>,
     /// What this takes, and what the store will grow by.
@@ -64,6 +66,8 @@ pub(super) struct TableChanges {
     entries: RefCell<Vec<(IndexId, Arc<Entries>)>>,
     /// Its part of the overlay's.
     bytes: usize,
+    /// The place in the history before which it had no changes; unknown where they are older than the history.
+    began: Option<usize>,
 }
 
 /// What a transaction has changed in a local table, out of its overlay.
@@ -124,7 +128,13 @@ impl Overlay {
                 self.tables.push(TableChanges::new(table.id()));
                 self.tables.len() - 1
             });
-        self.tables[at].bytes += bytes;
+        let place = self.history.len();
+        let changes = &mut self.tables[at];
+        if changes.rows.is_empty() {
+            // Without a history there is nothing to go back to either.
+            changes.began = keeps_history.then_some(place);
+        }
+        changes.bytes += bytes;
         let before = self.tables[at].set(Some(table), key, Some(row.map(Box::from)));
         if keeps_history {
             self.history.push(Undo::Row {
@@ -188,9 +198,22 @@ impl Overlay {
 
     pub(super) fn forget_history(&mut self) {
         self.history = Stepwise::default();
+        self.old_definitions = self.definitions.len();
+        self.tables.iter_mut().for_each(|table| table.began = None);
     }
 
+    /// A table that had no changes at the place has none again at once; what others had is put back write by write.
     pub(super) fn undo_to(&mut self, place: usize) {
+        for table in &mut self.tables {
+            if table.began.is_some_and(|began| began >= place) {
+                self.bytes -= table.bytes;
+                *table = TableChanges::new(table.id);
+            }
+        }
+        if place == 0 && self.tables.iter().all(|table| table.rows.is_empty()) {
+            self.definitions.truncate(self.old_definitions);
+            self.history = Stepwise::default();
+        }
         while self.history.len() > place {
             governor::pause();
             match self.history.pop().expect("longer than the place") {
@@ -200,6 +223,9 @@ impl Overlay {
                     before,
                     bytes,
                 } => {
+                    if self.tables[table].rows.is_empty() {
+                        continue;
+                    }
                     self.tables[table].set(None, &key, before);
                     self.tables[table].bytes -= bytes;
                     self.bytes -= bytes;
@@ -281,6 +307,7 @@ impl TableChanges {
             rows: Stepwise::default(),
             entries: RefCell::default(),
             bytes: 0,
+            began: None,
         }
     }
 

@@ -349,6 +349,39 @@ fn a_long_transaction_gives_way_while_it_ends() {
     );
     let (t, _) = long(ROWS);
     assert!(turns(|| t.rollback()) >= ROWS);
+    // All of a table's changes go together, in steps.
     let (mut t, statement) = long(ROWS);
+    assert!(turns(|| t.rollback_statement(statement)) >= ROWS / 32);
+    drop(t);
+    // Of some they are taken back one by one.
+    let (mut t, _) = long(ROWS);
+    let statement = t.begin_statement();
+    for id in ROWS..2 * ROWS {
+        f.update(&mut t, id, |(id, n, u)| (id, n + 1, u)).unwrap();
+    }
     assert!(turns(|| t.rollback_statement(statement)) >= ROWS);
+}
+
+#[test]
+fn the_changes_of_a_statement_that_was_killed_are_dropped_at_once() {
+    const ROWS: i64 = 2000;
+    let f = Fixture::new(&[(1, 10, None)]);
+    let mut t = f.begin(SNAPSHOT);
+    let before = t.memory.bytes();
+    let statement = t.begin_statement();
+    for id in 2..ROWS {
+        step(t.insert(&f.table, &f.key(id), &f.row((id, id, None)))).unwrap();
+    }
+    let undone = governor::probe::count(|| t.rollback_statement(statement));
+    assert!(undone.ticks < ROWS as u64 / 8, "{undone:?}");
+    assert_eq!(t.memory.bytes(), before);
+    assert_eq!(values(&f, &mut t), [(10, 1)]);
+    // What is written behind that is a change like any other.
+    let statement = t.begin_statement();
+    step(t.insert(&f.table, &f.key(5), &f.row((5, 50, None)))).unwrap();
+    t.end_statement(statement);
+    let statement = t.begin_statement();
+    f.update(&mut t, 5, |(id, _, u)| (id, 55, u)).unwrap();
+    t.rollback_statement(statement);
+    assert_eq!(values(&f, &mut t), [(10, 1), (50, 5)]);
 }
