@@ -497,18 +497,18 @@ fn target(
     let slots = 0..table.def.columns.len();
     // Rows are locked and read whole: no index spares that.
     let all: Vec<usize> = slots.clone().collect();
-    let path = choose(&Choice {
+    let chosen = choose(&Choice {
         table: &table,
         slots,
-        conditions: &conditions,
+        conditions: &conditions.iter().collect::<Vec<_>>(),
         bound: &|_| false,
         needed: &all,
         order: &wish,
         allowed: &allowed,
         ctx: &planner.ctx,
-    });
+    })?;
     Ok(Target {
-        path,
+        path: chosen.with(conditions),
         alias: alias.to_owned(),
         needed,
         order,

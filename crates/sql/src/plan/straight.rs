@@ -128,16 +128,17 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
             .and_then(Expr::as_literal)
             .and_then(|rows| rows.to_string().parse().ok()),
     };
-    let path = choose(&Choice {
+    let chosen = choose(&Choice {
         table: &table,
         slots: 0..table.def.columns.len(),
-        conditions: &conditions,
+        conditions: &conditions.iter().collect::<Vec<_>>(),
         bound: &|_| false,
         needed: &needed,
         order: &wish,
         allowed: &allowed,
         ctx: &planner.ctx,
-    });
+    })?;
+    let path = chosen.with(conditions);
     let sort = if path.ordered { Vec::new() } else { order.clone() };
     if select.options.distinct {
         // Equal rows are neighbours only in the order of all output columns.

@@ -8,11 +8,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use types::{IndexId, Value};
+use governor::stepwise::Stepwise;
+use types::{IndexId, SqlResult, Value};
 
 use super::conditions::{ColumnCondition, ColumnTest, IsBound, column_condition, intersect};
 use super::ranges::key_ranges;
-use super::{AccessPath, RangeSpec};
+use super::{AccessPath, RangeSpec, partition};
 use crate::expr::{EvalContext, Expr};
 use crate::table::Table;
 
@@ -43,7 +44,7 @@ pub struct Choice<'a> {
     pub table: &'a Arc<Table>,
     /// The slots of the table's columns in the row that conditions see.
     pub slots: Range<usize>,
-    pub conditions: &'a [Expr],
+    pub conditions: &'a [&'a Expr],
     /// The slots that have values when the table is read.
     pub bound: &'a IsBound<'a>,
     /// Positions of all columns that the statement looks at.
@@ -55,13 +56,44 @@ pub struct Choice<'a> {
     pub ctx: &'a EvalContext<'a>,
 }
 
+/// A path that does not have its conditions yet.
+pub struct Chosen {
+    path: AccessPath,
+    /// For each condition, whether the ranges imply it.
+    used: Vec<bool>,
+}
+
+impl Chosen {
+    pub fn cost(&self) -> f64 {
+        self.path.cost
+    }
+
+    pub fn estimated_rows(&self) -> f64 {
+        self.path.estimated_rows
+    }
+
+    /// Gives the path its conditions: those that it was chosen for.
+    pub fn with(self, conditions: Vec<Expr>) -> AccessPath {
+        let Chosen { path, used } = self;
+        debug_assert_eq!(conditions.len(), used.len());
+        let mut used = used.into_iter();
+        let (implied, residual) = partition(conditions, |_| used.next() == Some(true));
+        AccessPath {
+            implied: implied.into(),
+            residual: residual.into(),
+            ..path
+        }
+    }
+}
+
 /// Chooses the cheapest access path.
-pub fn choose(choice: &Choice<'_>) -> AccessPath {
-    let conditions: Vec<_> = choice
-        .conditions
-        .iter()
-        .map(|condition| column_condition(condition, &choice.slots, choice.bound))
-        .collect();
+pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
+    let mut conditions = Vec::with_capacity(choice.conditions.len());
+    for condition in choice.conditions {
+        governor::tick()?;
+        conditions.push(column_condition(condition, &choice.slots, choice.bound));
+    }
+    let conditions = Stepwise::from(conditions);
     let rows = choice.table.rows.estimated_rows() as f64;
     let mut best = full_path(choice, IndexId::PRIMARY, rows);
     let mut possible = Vec::new();
@@ -69,35 +101,45 @@ pub fn choose(choice: &Choice<'_>) -> AccessPath {
         if !index.visible || !(choice.allowed)(index.id) {
             continue;
         }
-        let Some(path) = index_path(choice, &conditions, index.id, rows) else {
+        let Some(candidate) = index_path(choice, &conditions, index.id, rows)? else {
             continue;
         };
-        if !matches!(path.spec, RangeSpec::All) {
+        if !matches!(candidate.path.spec, RangeSpec::All) {
             possible.push(index.id);
         }
-        if path.cost < best.cost || !(choice.allowed)(best.index) {
-            best = path;
+        if candidate.cost() < best.cost() || !(choice.allowed)(best.path.index) {
+            best = candidate;
         }
     }
-    AccessPath { possible, ..best }
+    best.path.possible = possible;
+    Ok(best)
 }
 
-fn full_path(choice: &Choice<'_>, index: IndexId, rows: f64) -> AccessPath {
-    let mut path = AccessPath {
+fn full_path(choice: &Choice<'_>, index: IndexId, rows: f64) -> Chosen {
+    let covering = index == IndexId::PRIMARY;
+    let mut chosen = Chosen {
+        path: path(choice, index, RangeSpec::All, covering),
+        used: vec![false; choice.conditions.len()],
+    };
+    chosen.path.estimated_rows = rows.max(1.0);
+    price(choice, &mut chosen, 0);
+    chosen
+}
+
+fn path(choice: &Choice<'_>, index: IndexId, spec: RangeSpec, covering: bool) -> AccessPath {
+    AccessPath {
         table: choice.table.clone(),
         index,
-        spec: RangeSpec::All,
-        implied: Vec::new(),
-        residual: choice.conditions.to_vec(),
+        spec,
+        implied: Stepwise::default(),
+        residual: Stepwise::default(),
         backward: false,
         ordered: false,
-        covering: index == IndexId::PRIMARY,
+        covering,
         possible: Vec::new(),
-        estimated_rows: rows.max(1.0),
+        estimated_rows: 1.0,
         cost: 0.0,
-    };
-    price(choice, &mut path, 0);
-    path
+    }
 }
 
 /// The use of one index: as many equalities as its first columns have, then one range.
@@ -106,7 +148,7 @@ fn index_path(
     conditions: &[Option<ColumnCondition>],
     index: IndexId,
     rows: f64,
-) -> Option<AccessPath> {
+) -> SqlResult<Option<Chosen>> {
     let columns = choice.table.key_columns(index);
     let mut used = vec![false; conditions.len()];
     let mut equal = Vec::new();
@@ -122,10 +164,11 @@ fn index_path(
         let listed = of_column(&ColumnTest::is_single).or_else(|| of_column(&ColumnTest::is_list));
         if let Some(position) = listed {
             used[position] = true;
-            equal.push(conditions[position].as_ref()?.test.clone());
+            equal.extend(conditions[position].as_ref().map(|condition| condition.test.clone()));
             continue;
         }
         for (position, condition) in conditions.iter().enumerate() {
+            governor::tick()?;
             let Some(condition) = condition.as_ref().filter(|condition| condition.column == column) else {
                 continue;
             };
@@ -152,37 +195,21 @@ fn index_path(
     let covering = index == IndexId::PRIMARY || is_covering(choice, index);
     if equal.is_empty() && then.is_none() {
         let wanted = covering || !choice.order.columns.is_empty();
-        return wanted
-            .then(|| AccessPath {
-                covering,
-                ..full_path(choice, index, rows)
-            })
-            .map(|mut path| {
-                price(choice, &mut path, 0);
-                path
-            });
+        return Ok(wanted.then(|| {
+            let mut chosen = full_path(choice, index, rows);
+            chosen.path.covering = covering;
+            price(choice, &mut chosen, 0);
+            chosen
+        }));
     }
-    let pick = |wanted: bool| {
-        let picked = choice.conditions.iter().zip(&used).filter(|(_, used)| **used == wanted);
-        picked.map(|(condition, _)| condition.clone()).collect()
-    };
     let singles = equal.iter().take_while(|test: &&ColumnTest| test.is_single()).count();
-    let mut path = AccessPath {
-        table: choice.table.clone(),
-        index,
-        spec: RangeSpec::Prefix { equal, then },
-        implied: pick(true),
-        residual: pick(false),
-        backward: false,
-        ordered: false,
-        covering,
-        possible: Vec::new(),
-        estimated_rows: 1.0,
-        cost: 0.0,
+    let mut chosen = Chosen {
+        path: path(choice, index, RangeSpec::Prefix { equal, then }, covering),
+        used,
     };
-    path.estimated_rows = estimate_rows(choice, &path, rows);
-    price(choice, &mut path, singles);
-    Some(path)
+    chosen.path.estimated_rows = estimate_rows(choice, &chosen.path, rows);
+    price(choice, &mut chosen, singles);
+    Ok(Some(chosen))
 }
 
 /// All needed columns can be read back from the entry: they are in the index, whole and not as collation weights.
@@ -200,7 +227,8 @@ fn is_covering(choice: &Choice<'_>, index: IndexId) -> bool {
 }
 
 /// Sets the order and the cost of a path whose first `singles` columns have one value each.
-fn price(choice: &Choice<'_>, path: &mut AccessPath, singles: usize) {
+fn price(choice: &Choice<'_>, chosen: &mut Chosen, singles: usize) {
+    let Chosen { path, used } = chosen;
     let order = index_order(choice, path.index, singles);
     path.ordered = order.is_some();
     path.backward = order == Some(true);
@@ -212,7 +240,7 @@ fn price(choice: &Choice<'_>, path: &mut AccessPath, singles: usize) {
         RangeSpec::All => path.estimated_rows.max(SMALLEST_TABLE),
         RangeSpec::Prefix { .. } => path.estimated_rows,
     };
-    if let (Some(limit), true, true) = (choice.order.limit, path.ordered, path.residual.is_empty()) {
+    if let (Some(limit), true, true) = (choice.order.limit, path.ordered, !used.contains(&false)) {
         rows = rows.min(limit as f64);
     }
     let per_row = match path.covering {

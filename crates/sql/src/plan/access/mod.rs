@@ -15,14 +15,23 @@ pub mod ranges;
 
 use std::sync::Arc;
 
+use governor::stepwise::Stepwise;
 use types::IndexId;
 
 use crate::expr::Expr;
 use crate::table::Table;
 
-pub use choose::{Choice, OrderWish, choose};
+pub use choose::{Choice, Chosen, OrderWish, choose};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
+
+/// Those that are such, and the others. Gives way, however many they are.
+pub fn partition(conditions: Vec<Expr>, mut is_such: impl FnMut(&Expr) -> bool) -> (Vec<Expr>, Vec<Expr>) {
+    conditions.into_iter().partition(|condition| {
+        governor::pause();
+        is_such(condition)
+    })
+}
 
 /// The chosen way to a table's rows.
 #[derive(Debug, Clone)]
@@ -31,9 +40,9 @@ pub struct AccessPath {
     pub index: IndexId,
     pub spec: RangeSpec,
     /// Conditions that the ranges imply, if every operand has a value that the key can hold. Checked per row where not.
-    pub implied: Vec<Expr>,
+    pub implied: Stepwise<Vec<Expr>>,
     /// Conditions to check on every row.
-    pub residual: Vec<Expr>,
+    pub residual: Stepwise<Vec<Expr>>,
     /// Rows come in the wanted order, reading the index backwards if so.
     pub backward: bool,
     /// Rows come in the order that was wished for, so that no sort is needed.

@@ -16,7 +16,7 @@ use super::scope::{QueryScope, RecursivePlan, TableSource};
 use super::{QueryPlan, index_filter};
 use crate::expr::{CompareOp, Comparison, Expr, ExprKind};
 use crate::information_schema::VirtualTable;
-use crate::plan::access::{AccessKind, AccessPath, Choice, OrderWish, RangeSpec, choose};
+use crate::plan::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, partition};
 use crate::table::Table;
 use transaction::LockPolicy;
 
@@ -230,7 +230,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 FromTree::Table(table) => {
                     let access = self.access(*table, pending, bound)?;
                     let (rows, cost) = match &access {
-                        Some(path) => (path.estimated_rows, path.cost),
+                        Some(chosen) => (chosen.estimated_rows(), chosen.cost()),
                         None => (100.0, 100.0),
                     };
                     // A table that no condition ties to those read so far multiplies their rows: leave it for later.
@@ -273,9 +273,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     .iter()
                     .all(|slot| slots.iter().any(|range| range.contains(slot)))
         };
-        let (now, later) = std::mem::take(pending)
-            .into_iter()
-            .partition(|condition| ready(condition));
+        let (now, later) = partition(std::mem::take(pending), ready);
         *pending = later;
         now
     }
@@ -326,8 +324,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
         })
     }
 
-    /// The access path of a base table with what is known; `None` for other tables.
-    fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<AccessPath>> {
+    /// The cheapest access to a base table with what is known; `None` for other tables.
+    fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<Chosen>> {
         let entry = &self.scope.tables[table];
         let TableSource::Base { table: base, hints } = &entry.source else {
             return Ok(None);
@@ -346,7 +344,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         for condition in pending {
             governor::tick()?;
             if ready(condition) {
-                conditions.push(condition.clone());
+                conditions.push(condition);
             }
         }
         let needed = self.needed(table);
@@ -357,7 +355,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             },
             false => OrderWish::default(),
         };
-        Ok(Some(choose(&Choice {
+        choose(&Choice {
             table: base,
             slots,
             conditions: &conditions,
@@ -366,7 +364,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
             order: &order,
             allowed: &allowed,
             ctx: &self.scope.planner.ctx,
-        })))
+        })
+        .map(Some)
     }
 
     /// ORDER BY, if all its columns belong to the table; as positions in it.
@@ -391,27 +390,26 @@ impl JoinPlanner<'_, '_, '_, '_> {
 
     fn plan_table(&self, table: usize, pending: &mut Vec<Expr>, bound: &[usize]) -> SqlResult<Join> {
         let entry = &self.scope.tables[table];
-        let path = self.access(table, pending, bound)?;
+        let chosen = self.access(table, pending, bound)?;
         let mut seen = bound.to_vec();
         seen.push(table);
-        let mut conditions = self.take_ready(pending, &seen);
         let own = |condition: &Expr| {
             condition
                 .referenced_columns()
                 .iter()
                 .any(|slot| entry.slots().contains(slot))
         };
-        let (mut own_conditions, others): (Vec<_>, Vec<_>) = conditions.drain(..).partition(own);
-        // Without columns of this table: constants, and what was ready before.
-        let outer_conditions = others;
-        let join = match path {
-            Some(mut path) => {
+        // The others are without columns of this table: constants, and what was ready before.
+        let (mut own_conditions, outer_conditions) = partition(self.take_ready(pending, &seen), own);
+        let join = match chosen {
+            Some(chosen) => {
                 let TableSource::Base { table: base, .. } = &entry.source else {
                     unreachable!("only base tables have paths")
                 };
                 // The path was chosen for all of them but these.
-                own_conditions.retain(Expr::has_correlated_subquery);
-                path.residual.extend(own_conditions);
+                let (correlated, own_conditions) = partition(own_conditions, Expr::has_correlated_subquery);
+                let mut path = chosen.with(own_conditions);
+                path.residual.extend(correlated);
                 let full = matches!(path.spec, RangeSpec::All);
                 let lock = self.locks.get(table).copied().flatten();
                 // Rows in a hash table cannot be locked one by one when they are used.
