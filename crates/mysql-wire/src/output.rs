@@ -149,7 +149,10 @@ impl Output {
     #[cold]
     fn split(&mut self, at: usize, len: usize, mut between: impl FnMut()) {
         let frames = len / FRAME_PAYLOAD_MAX + 1;
-        self.buffer.resize(self.buffer.len() + (frames - 1) * HEADER_LEN, 0);
+        let headers = (frames - 1) * HEADER_LEN;
+        // Not twice the room for a few bytes.
+        self.buffer.reserve_exact(headers);
+        self.buffer.resize(self.buffer.len() + headers, 0);
         for frame in (0..frames).rev() {
             let payload_len = FRAME_PAYLOAD_MAX.min(len - frame * FRAME_PAYLOAD_MAX);
             let from = at + HEADER_LEN + frame * FRAME_PAYLOAD_MAX;
@@ -199,6 +202,17 @@ mod tests {
         output.framed(cached.as_slice());
         assert_eq!(output.as_slice(), [2, 0, 0, 7, b'a', b'b', 0, 0, 0, 8]);
         assert_eq!(output.sequence(), 9);
+    }
+
+    #[test]
+    fn a_packet_of_many_frames_takes_the_room_that_it_needs() {
+        let payload = vec![7; 2 * FRAME_PAYLOAD_MAX];
+        let mut output = Output::new(Vec::with_capacity(HEADER_LEN + payload.len()));
+        let packet = output.begin();
+        output.payload_mut().extend_from_slice(&payload);
+        output.end(packet);
+        assert_eq!(output.len(), payload.len() + 3 * HEADER_LEN);
+        assert!(output.into_bytes().capacity() < payload.len() + payload.len() / 8);
     }
 
     #[test]
