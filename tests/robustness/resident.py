@@ -2,8 +2,11 @@
 """What the server says that it holds, beside what the system says.
 
 Fills a node in one way after another: rows, indexes, variables, prepared statements, a sort under way, an answer that nobody reads,
-idle connections, and what is left after deletes; each time compares Memory_used with the resident size, less what an empty
-node takes. They may differ by --percent and, for what is small, by --mib.
+idle connections; each time compares Memory_used with the resident size, less what an empty node takes. They may differ by --percent and,
+for what is small, by --mib.
+
+At the end stands what is left after deletes here and there: the allocator gives a page back once nothing in it is used, so the
+process stays larger than what it holds until the gaps are filled. That is shown and bounds nothing.
 
 The server is the one of DB_HOST, DB_PORT, DB_USER, DB_PASSWORD and DB_PID, which nobody else uses.
 """
@@ -42,6 +45,7 @@ class Node:
     def settled(self):
         """The two figures once they do not move any more: pages are given back by and by."""
         last = None
+        time.sleep(1.5)
         for _ in range(40):
             now = (charged(self.watcher), resident())
             if last and abs(now[1] - last[1]) < 1 and abs(now[0] - last[0]) < 1:
@@ -105,15 +109,17 @@ def connections(node):
         node.kept.append(Client(database=None))
 
 
+GAPS = "rows and indexes after deletes here and there"
+
 CASES = [
-    ("rows", rows, False),
-    ("indexes", indexes, False),
-    ("rows and indexes after deletes", deletes, False),
-    ("variables", variables, True),
-    ("prepared statements", prepared, True),
-    ("sorted rows under way", running(b"SELECT SLEEP(5 * (n = 1)) FROM (SELECT ROW_NUMBER() OVER (ORDER BY s, a) n FROM filled) d WHERE n = 1"), True),
-    ("an answer that nobody reads", running(b"SELECT REPEAT('x', 50000000)"), True),
-    ("idle connections", connections, True),
+    ("rows", rows),
+    ("indexes", indexes),
+    ("variables", variables),
+    ("prepared statements", prepared),
+    ("sorted rows under way", running(b"SELECT SLEEP(5 * (n = 1)) FROM (SELECT ROW_NUMBER() OVER (ORDER BY s, a) n FROM filled) d WHERE n = 1")),
+    ("an answer that nobody reads", running(b"SELECT REPEAT('x', 50000000)")),
+    ("idle connections", connections),
+    (GAPS, deletes),
 ]
 
 
@@ -121,21 +127,27 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--percent", type=float, default=15)
     parser.add_argument("--mib", type=float, default=12)
+    parser.add_argument("--table")
     options = parser.parse_args()
     node = Node()
     base = node.settled()
     print(f"empty: {base[0]:.0f} MiB charged, {base[1]} MiB resident", flush=True)
     failed = 0
-    for name, fill, lets_go in CASES:
+    lines = ["| what is held | charged, MiB | resident, MiB |", "|---|---|---|"]
+    for name, fill in CASES:
         fill(node)
         now = node.settled()
         held, size = now[0] - base[0], now[1] - base[1]
         good = abs(held - size) <= max(options.mib, size * options.percent / 100)
-        failed += not good
-        print(f"{'ok    ' if good else 'FAILED'} {name}: {held:.0f} MiB charged, {size} MiB resident", flush=True)
+        failed += not good and name != GAPS
+        print(f"{'      ' if name == GAPS else 'ok    ' if good else 'FAILED'} {name}: {held:.0f} MiB charged, {size} MiB resident", flush=True)
+        lines.append(f"| {name} | {held:.0f} | {size} |")
         node.let_go()
         time.sleep(0.5)
-    print(f"{len(CASES) - failed} passed, {failed} failed")
+    if options.table:
+        with open(options.table, "w") as table:
+            table.write("\n".join(lines) + "\n")
+    print(f"{len(CASES) - 1 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

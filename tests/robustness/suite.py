@@ -227,6 +227,7 @@ def attack_and_kill(statement, seconds, share, kills):
     try:
         killer = Client(database=None)
         for _ in range(3):
+            await_statement(killer, victim.client.id)
             rounds, killed_at = victim.rounds, time.perf_counter()
             killer.run(f"KILL QUERY {victim.client.id}")
             answered = time.perf_counter()
@@ -248,6 +249,13 @@ def attack_and_kill(statement, seconds, share, kills):
     last = next((thread.last_error for thread in threads if thread.last_error), None)
     kills.send((took, sum(thread.rounds for thread in threads), errors, last))
     os._exit(0)
+
+
+def await_statement(client, connection_id):
+    """Until there is one to end: it is none yet while the server receives it."""
+    until = time.perf_counter() + 30
+    while time.perf_counter() < until and not is_running(client, connection_id):
+        time.sleep(0.001)
 
 
 def is_running(client, connection_id):
