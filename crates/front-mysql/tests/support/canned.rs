@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
+use front_mysql::backend::{Account, Backend, Certificate, Client, ClientHost, Limits, Standing};
 use mysql_wire::auth::{native, sha2};
 use sql_api::host::{Host, Interrupt, WaitEnd};
 use sql_api::processes::{Kill, Processes};
@@ -19,7 +19,8 @@ use front_mysql::{Plugin, Registry};
 
 const UTF8: CollationId = CollationId::UTF8MB4_0900_AI_CI;
 
-/// Accounts: `root` without password, `native` and `sha2` with the password `secret`, `locked`.
+/// Accounts: `root` without password, `native` and `sha2` with the password `secret`, `locked`; `certified` is as `sha2`, and gets in
+/// with Alice's certificate alone.
 pub struct Canned {
     pub registry: Arc<Registry>,
     pub wait_timeout_seconds: u64,
@@ -66,12 +67,17 @@ impl Canned {
     }
 }
 
+fn shows_alice(client: &Client) -> bool {
+    let names = |shown: &Certificate| shown.subject == "/O=Lats/CN=alice" && shown.issuer == "/CN=authority";
+    client.certificate.as_ref().is_some_and(names)
+}
+
 impl Backend for Canned {
     fn find_account(&self, user: &str, _host: &ClientHost) -> Option<Account> {
         let (plugin, authentication_string) = match user {
             "root" | "locked" | "sbtest" => (Plugin::MysqlNativePassword, String::new()),
             "native" => (Plugin::MysqlNativePassword, native::authentication_string(b"secret")),
-            "sha2" => (Plugin::CachingSha2Password, self.sha2_secret.clone()),
+            "sha2" | "certified" => (Plugin::CachingSha2Password, self.sha2_secret.clone()),
             _ => return None,
         };
         Some(Account {
@@ -97,6 +103,10 @@ impl Backend for Canned {
             "locked" => Err(SqlError::new(
                 ErrorKind::AccountHasBeenLocked,
                 &[&client.user, &client.host],
+            )),
+            "certified" if !shows_alice(client) => Err(SqlError::new(
+                ErrorKind::AccessDenied,
+                &[&client.user, &client.host, &"YES"],
             )),
             user => Ok(Standing {
                 is_administrator: user == "root",
