@@ -532,6 +532,25 @@ def test_load_data_local():
         equal(query(connection, "SELECT 1"), ((1,),), "the connection goes on after errors")
 
 
+def test_load_data_local_of_short_lines():
+    """A field that is missing is nothing, not the default; REPLACE in strict mode refuses the line."""
+    with connect(local_infile=True) as connection, local_file(b"1\n2\t5\n3\t\\N\n") as file:
+        columns = "id INT PRIMARY KEY, n INT NOT NULL DEFAULT 7, v VARCHAR(5) DEFAULT 'dd', w INT, t TIMESTAMP NOT NULL DEFAULT NOW(), e ENUM('x', 'y') NOT NULL"
+        execute(connection, f"CREATE TABLE loaded_short ({columns})")
+        load = f"LOAD DATA LOCAL INFILE '{file.name}' {{}} INTO TABLE loaded_short {{}}"
+        equal(execute(connection, load.format("", "")), 3, "affected rows")
+        numbers = [code for _, code, _ in query(connection, "SHOW WARNINGS")]
+        equal(sorted(numbers), [1261] * 13 + [1263])
+        now = "t > NOW() - INTERVAL 1 HOUR"
+        shown = f"SELECT id, n, v, w, {now}, e FROM loaded_short ORDER BY id"
+        equal(query(connection, shown), ((1, 0, "", None, 1, ""), (2, 5, "", None, 1, ""), (3, 0, "", None, 1, "")))
+        fails(connection, 1261, load.format("REPLACE", "(id, n, v)"))
+        fails(connection, 1262, load.format("REPLACE", "(id)"))
+        execute(connection, "SET sql_mode = ''")
+        execute(connection, load.format("REPLACE", "(id, v)"))
+        equal(query(connection, "SELECT id, n, v FROM loaded_short ORDER BY id"), ((1, 7, ""), (2, 7, "5"), (3, 7, None)))
+
+
 def test_load_data_local_of_many_rows():
     rows = 20_000
     content = "".join(f"{n}\t{'x' * (n % 100)}\n" for n in range(rows)).encode()

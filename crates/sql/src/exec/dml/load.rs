@@ -10,7 +10,8 @@ pub mod format;
 
 use std::sync::Arc;
 
-use types::{CharsetId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
+use catalog::ColumnDef;
+use types::{CharsetId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, UnixTime, Value};
 
 use super::insert::{Given, InsertPlan, Inserter, OnDuplicate, Source, value_of};
 use super::{Assignment, Changed};
@@ -75,6 +76,8 @@ pub fn load(
 /// What a row has for one column.
 enum Cell {
     Value(Value),
+    /// Of the column's type already: the line ended before the field.
+    Empty(Value),
     Missing,
 }
 
@@ -86,6 +89,15 @@ fn take_record(
 ) -> SqlResult<()> {
     let row_number = inserter.changed.matched + 1;
     let warn = |error: SqlError| ctx.with_warnings(|warnings| warnings.warn(error));
+    // REPLACE forgives as little as an INSERT does.
+    let fails = ctx.settings.sql_mode.is_strict() && !plan.insert.ignore;
+    let warn_or_fail = |error: SqlError| match fails {
+        true => Err(error),
+        false => {
+            warn(error);
+            Ok(())
+        }
+    };
     let def = &plan.insert.table.def;
     let (given, wanted) = (fields.len(), plan.targets.len());
     let mut cells: Vec<Cell> = plan.insert.columns.iter().map(|_| Cell::Missing).collect();
@@ -104,7 +116,12 @@ fn take_record(
             LoadTarget::Place(place) => {
                 let column = &def.columns[plan.insert.columns[*place]];
                 cells[*place] = match field {
-                    None => Cell::Missing,
+                    None => {
+                        warn_or_fail(SqlError::new(ErrorKind::TooFewRecords, &[&row_number]))?;
+                        empty_cell(column, ctx)
+                    }
+                    // As in every INSERT once, NULL is the time of now.
+                    Some(None) if !column.nullable && column.ty.kind == TypeKind::Timestamp => empty_cell(column, ctx),
                     Some(None) if !column.nullable && !column.auto_increment => {
                         warn(SqlError::new(ErrorKind::NullToNotNull, &[&column.name, &row_number]));
                         Cell::Value(types::cast::implicit_default(&column.ty))
@@ -118,15 +135,13 @@ fn take_record(
             }
         }
     }
-    if given < wanted {
-        warn(SqlError::new(ErrorKind::TooFewRecords, &[&row_number]));
-    } else if given > wanted {
-        warn(SqlError::new(ErrorKind::TooManyRecords, &[&row_number]));
+    if given > wanted {
+        warn_or_fail(SqlError::new(ErrorKind::TooManyRecords, &[&row_number]))?;
     }
     if !plan.assignments.is_empty() {
         let mut row = vec![Value::Null; def.columns.len()];
         for (place, cell) in cells.iter().enumerate() {
-            if let Cell::Value(value) = cell {
+            if let Cell::Value(value) | Cell::Empty(value) = cell {
                 row[plan.insert.columns[place]] = value.clone();
             }
         }
@@ -140,9 +155,32 @@ fn take_record(
         return Err(SqlError::internal("LOAD DATA is planned with a row of defaults"));
     };
     inserter.take(cells.len(), |place, values| match &cells[place] {
-        Cell::Value(_) if def.columns[plan.insert.columns[place]].generated.is_some() => Ok(Given::Generated),
+        Cell::Value(_) | Cell::Empty(_) if def.columns[plan.insert.columns[place]].generated.is_some() => {
+            Ok(Given::Generated)
+        }
         Cell::Value(value) => Ok(Given::Value(value.clone())),
+        Cell::Empty(value) => Ok(Given::Default(value.clone())),
         Cell::Missing => value_of(&defaults[0][place], values, ctx),
+    })
+}
+
+/// What a column has whose field is missing: not its default but nothing, which is NULL where that is the default. A TIMESTAMP is of now.
+fn empty_cell(column: &ColumnDef, ctx: &EvalContext<'_>) -> Cell {
+    if column.auto_increment || column.generated.is_some() {
+        return Cell::Missing;
+    }
+    if column.nullable && crate::ddl::constant_default(column).is_none_or(|default| default.is_null()) {
+        return Cell::Empty(Value::Null);
+    }
+    Cell::Empty(match column.ty.kind {
+        TypeKind::Timestamp if !column.nullable => Value::Timestamp(
+            UnixTime {
+                micros: ctx.now.micros,
+                fsp: 6,
+            }
+            .truncate(column.ty.decimals),
+        ),
+        _ => types::cast::forgiven_null(&column.ty),
     })
 }
 
