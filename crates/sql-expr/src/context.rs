@@ -150,6 +150,13 @@ pub struct RandomState {
     seed2: Cell<u64>,
 }
 
+/// One of the two numbers that the next ones are made of.
+#[derive(Debug, Clone, Copy)]
+pub enum RandomSeed {
+    First,
+    Second,
+}
+
 impl RandomState {
     const MAX: u64 = 0x3FFF_FFFF;
 
@@ -158,6 +165,14 @@ impl RandomState {
         RandomState {
             seed1: Cell::new(seed1 % Self::MAX),
             seed2: Cell::new(seed2 % Self::MAX),
+        }
+    }
+
+    /// `SET rand_seed1`, `SET rand_seed2`: goes on from there.
+    pub fn set_seed(&self, which: RandomSeed, seed: u64) {
+        match which {
+            RandomSeed::First => self.seed1.set(seed % Self::MAX),
+            RandomSeed::Second => self.seed2.set(seed % Self::MAX),
         }
     }
 

@@ -61,6 +61,11 @@ impl SessionState {
 }
 
 impl SessionState {
+    /// What `RAND()` draws from.
+    pub fn random(&self) -> &RandomState {
+        &self.random
+    }
+
     pub fn user_variables(&self) -> HashMap<String, UserVariable> {
         self.user_variables.borrow().clone()
     }

@@ -5,7 +5,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
 use crate::expr::Services;
-use crate::expr::context::UserVariable;
+use crate::expr::context::{RandomSeed, UserVariable};
 use crate::expr::sql_mode::SqlMode;
 use crate::host::Host;
 use crate::names::{charset_by_name, collation_by_name};
@@ -245,6 +245,17 @@ impl Session {
             None => self.variables.set_default(id, self.engine.clone().globals())?,
             Some(value) => {
                 let text = variable.parse(&value)?;
+                let seed = match variable.name {
+                    "rand_seed1" => Some(RandomSeed::First),
+                    "rand_seed2" => Some(RandomSeed::Second),
+                    _ => None,
+                };
+                // The variables themselves always read as 0.
+                if let Some(which) = seed {
+                    let seed = text.parse().unwrap_or(0);
+                    self.state.random().set_seed(which, seed);
+                    return Ok(());
+                }
                 self.variables.set(id, text)?;
                 if let "last_insert_id" | "identity" = variable.name {
                     match value {
