@@ -32,7 +32,15 @@ impl MultiTableChange {
             Ok(ControlFlow::Continue(()))
         })?;
         let mut changed = Changed::default();
-        for target in &self.targets {
+        let first = self.first_written();
+        let mut order: Vec<usize> = (0..self.targets.len()).collect();
+        order.sort_by_key(|at| Some(*at) != first);
+        for at in order {
+            let target = &self.targets[at];
+            let sees = match Some(at) == first {
+                true => Sees::Assigned,
+                false => Sees::Before(first.map(|first| &self.targets[first])),
+            };
             let mut done = Set::new();
             let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, self.ignore)
                 .keeping(target.foreign_keys.as_deref());
@@ -44,14 +52,44 @@ impl MultiTableChange {
                 }
                 changed.matched += 1;
                 ctx.set_row_number(number);
-                changed.affected += u64::from(target.change(&key, wide, &mut changer, runtime, ctx)?);
+                changed.affected += u64::from(target.change(&key, wide, sees, &mut changer, runtime, ctx)?);
             }
         }
         Ok(changed)
     }
+
+    /// The target that is changed as if the join were still being read: the table that is written first, unless its rows are met under
+    /// another name, too. MySQL takes the one that it reads first, which mostly is that.
+    fn first_written(&self) -> Option<usize> {
+        let is_first = |target: &TargetTable| target.offset == 0 && target.assignments.is_some();
+        let first = self.targets.iter().position(is_first)?;
+        let (id, mut names) = (self.targets[first].table.id(), 0);
+        self.join
+            .for_each_table(&mut |access| names += usize::from(access.table.id() == id));
+        (names == 1).then_some(first)
+    }
+}
+
+/// What the values that are assigned to a row see of the assignments.
+#[derive(Clone, Copy)]
+enum Sees<'a> {
+    /// Those before them, of the same row.
+    Assigned,
+    /// None of the same row, and those of this table, which is changed first.
+    Before(Option<&'a TargetTable>),
 }
 
 impl TargetTable {
+    /// Puts the row as it is now into the wide one.
+    fn refresh(&self, wide: &mut [Value], runtime: &Runtime<'_>) {
+        let Some(key) = self.key(wide) else { return };
+        let layout = self.table.layout();
+        let read = |stored: &[u8]| read_row(layout, stored);
+        if let Some(values) = runtime.transaction().get_current(&self.table.rows, &key, read) {
+            wide[self.offset..self.offset + values.len()].clone_from_slice(&values);
+        }
+    }
+
     /// The primary key of the table's row in the wide one, or its hidden row id; none where an outer join has no row.
     fn key(&self, wide: &[Value]) -> Option<Vec<u8>> {
         if let Some(slot) = self.row_id {
@@ -75,6 +113,7 @@ impl TargetTable {
         &self,
         key: &[u8],
         wide: &[Value],
+        sees: Sees<'_>,
         changer: &mut RowChanger<'_>,
         runtime: &Runtime<'_>,
         ctx: &QueryContext<'_>,
@@ -99,12 +138,17 @@ impl TargetTable {
             };
         };
         let mut wide = wide.to_vec();
+        if let Sees::Before(Some(first)) = sees {
+            first.refresh(&mut wide, runtime);
+        }
         wide[self.offset..self.offset + old.len()].clone_from_slice(&old);
         let mut new = old.clone();
         for assignment in assignments {
             let value = assignment.value.eval(&wide, ctx)?;
             new[assignment.column] = changer.reassign(assignment.column, value)?;
-            wide[self.offset + assignment.column] = new[assignment.column].clone();
+            if let Sees::Assigned = sees {
+                wide[self.offset + assignment.column] = new[assignment.column].clone();
+            }
         }
         crate::exec::dml::write_changed(changer, assignments, key, &old, new, ctx)
     }
