@@ -21,31 +21,47 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// The collation of a search; 3995 where a binary string meets a text, whether or not there is a row.
 fn searching_collation(inference: &mut Inference<'_>) -> SqlResult<()> {
-    check_character_sets(inference, 1, |kind| !is_blob(kind))?;
+    check_character_sets(inference, [standing(inference, 0), standing(inference, 1)])?;
     inference.comparing_collation(0, 2)?;
     Ok(())
 }
 
-/// 3995 where of the searched text and another argument one is a binary string; `counts` says of which types it may be.
-fn check_character_sets(inference: &Inference<'_>, other: usize, counts: fn(TypeKind) -> bool) -> SqlResult<()> {
-    let collation = |arg: usize| match &inference.args[arg].ty {
-        ty if (ty.kind.is_text() || ty.kind.is_binary()) && counts(ty.kind) => Some(ty.collation),
-        _ => None,
-    };
-    if let (Some(text), Some(other)) = (collation(0), collation(other))
-        && (text == CollationId::BINARY) != (other == CollationId::BINARY)
-    {
-        let names: [&dyn std::fmt::Display; 3] = [&text.name(), &other.name(), &inference.name.to_ascii_lowercase()];
-        return Err(SqlError::new(ErrorKind::CharacterSetMismatch, &names));
-    }
-    Ok(())
+/// What an argument is to the check of character sets.
+#[derive(Clone, Copy, PartialEq)]
+enum Standing {
+    Text(CollationId),
+    /// A VARBINARY: BINARY and BLOB go with text.
+    Bytes,
+    Neither,
 }
 
-fn is_blob(kind: TypeKind) -> bool {
-    matches!(
-        kind,
-        TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob
-    )
+fn standing(inference: &Inference<'_>, arg: usize) -> Standing {
+    match &inference.args[arg].ty {
+        ty if ty.collation == CollationId::BINARY => match ty.kind {
+            TypeKind::VarBinary => Standing::Bytes,
+            _ => Standing::Neither,
+        },
+        ty if ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => Standing::Text(ty.collation),
+        _ => Standing::Neither,
+    }
+}
+
+/// 3995 where some are texts and others binary strings.
+fn check_character_sets<const N: usize>(inference: &Inference<'_>, standings: [Standing; N]) -> SqlResult<()> {
+    let text = standings.iter().enumerate().find_map(|(at, standing)| match standing {
+        Standing::Text(collation) => Some((at, *collation)),
+        _ => None,
+    });
+    let bytes = standings.iter().position(|standing| *standing == Standing::Bytes);
+    let (Some((text, collation)), Some(bytes)) = (text, bytes) else {
+        return Ok(());
+    };
+    let mut names = [collation.name(), CollationId::BINARY.name()];
+    if bytes < text {
+        names.reverse();
+    }
+    let names: [&dyn std::fmt::Display; 3] = [&names[0], &names[1], &inference.name.to_ascii_lowercase()];
+    Err(SqlError::new(ErrorKind::CharacterSetMismatch, &names))
 }
 
 fn infer_like(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -68,10 +84,14 @@ fn infer_substr(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    // Of REPLACE a BLOB to search in counts, too.
-    check_character_sets(inference, 1, |_| true)?;
-    check_character_sets(inference, 2, |kind| !is_blob(kind))?;
     searching_collation(inference)?;
+    // Beside bytes of any kind a literal becomes a binary string, and as such meets the replacement.
+    let is_bytes = |arg: usize| inference.args[arg].ty.kind.is_binary();
+    let becomes = |arg: usize, other: usize| match standing(inference, arg) {
+        Standing::Text(_) if is_bytes(other) && inference.literal(arg).is_some() => Standing::Bytes,
+        standing => standing,
+    };
+    check_character_sets(inference, [becomes(0, 1), becomes(1, 0), standing(inference, 2)])?;
     let collation = inference.mix_collations(0, 1)?;
     Ok(SqlType::text(TypeKind::LongText, text_collation(collation)))
 }
