@@ -510,6 +510,9 @@ fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> 
     if let Some(date) = readable_datetime(&constant, ctx) {
         return Ok(date);
     }
+    if ctx.statement.is_definition() {
+        return Ok(constant);
+    }
     let (name, warned) = match other.kind {
         TypeKind::Date => ("DATE", "date"),
         TypeKind::Timestamp => ("TIMESTAMP", "datetime"),

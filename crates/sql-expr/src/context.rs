@@ -216,6 +216,8 @@ pub struct StatementContext<'a> {
     /// None where an expression stands outside of statements.
     pub runner: Option<&'a dyn SubqueryRunner>,
     warnings: RefCell<Warnings>,
+    /// What is bound is kept as text, and not run: constants that do not fit are for its reader.
+    is_definition: Cell<bool>,
     /// 1-based row that messages name.
     row_number: Cell<u64>,
     /// The generators of `RAND(seed)`, by the address of the call.
@@ -236,6 +238,7 @@ impl<'a> StatementContext<'a> {
             strictness: Strictness::Warn,
             runner: None,
             warnings: RefCell::new(Warnings::with_limit(settings.max_error_count)),
+            is_definition: Cell::new(false),
             row_number: Cell::new(1),
             seeded: RefCell::default(),
             patterns: RefCell::default(),
@@ -255,6 +258,15 @@ impl<'a> StatementContext<'a> {
 
     pub fn with_strictness(self, strictness: Strictness) -> StatementContext<'a> {
         StatementContext { strictness, ..self }
+    }
+
+    /// From here on the definition of a view is bound.
+    pub fn binds_definition(&self) {
+        self.is_definition.set(true);
+    }
+
+    pub(crate) fn is_definition(&self) -> bool {
+        self.is_definition.get()
     }
 
     /// The context for evaluating expressions of the outermost query.
@@ -402,7 +414,6 @@ fn is_error_in_strict_mode(kind: ErrorKind) -> bool {
             | DataTooLong
             | InvalidCharacterString
             | InvalidArgumentForLogarithm
-            | WrongValue
     )
 }
 

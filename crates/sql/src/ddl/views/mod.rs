@@ -108,6 +108,7 @@ impl Session {
         let catalog = self.engine.catalog();
         let collation = self.variables.settings.expressions.collation;
         let (query, plan) = self.with_context(host, &[], |session, ctx| {
+            ctx.binds_definition();
             let planner = Planner {
                 engine: &session.engine,
                 catalog: &catalog,
