@@ -222,7 +222,7 @@ impl Binder<'_> {
         let is_choice = |expr: &Expr| matches!(expr.ty.kind, TypeKind::Enum | TypeKind::Set);
         let fits = |expr: &&Expr| {
             governor::pause();
-            expr.width() == 1 && (is_text(expr) || is_choice(expr))
+            expr.width() == 1 && (is_text(expr) || is_choice(expr) || expr.ty.kind == TypeKind::Null)
         };
         if operands.len() < 3 || !operands.iter().all(fits) {
             return Ok(None);

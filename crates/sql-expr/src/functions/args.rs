@@ -43,14 +43,16 @@ impl Inference<'_> {
         let args = self.args.get(from..to.min(self.args.len())).unwrap_or_default();
         let mixed = collation::aggregate(args, self.connection(), &self.name.to_ascii_lowercase(), false)?;
         self.coercibility = Some(mixed.coercibility);
-        // What is made of NULL is a binary string; of these functions the first argument decides alone.
-        const FIRST_DECIDES: [&str; 5] = ["SUBSTRING_INDEX", "REPLACE", "INSERT", "LPAD", "RPAD"];
-        let deciding = match FIRST_DECIDES.contains(&self.name) {
-            true => args.get(..1).unwrap_or_default(),
-            false => args,
-        };
-        let nothing = !deciding.is_empty() && deciding.iter().all(|arg| arg.ty.kind == TypeKind::Null);
+        // What is made of NULL is a binary string.
+        let nothing = !args.is_empty() && args.iter().all(|arg| arg.ty.kind == TypeKind::Null);
         Ok(if nothing { CollationId::BINARY } else { mixed.collation })
+    }
+
+    /// The collation of the first argument, which the function changes by the others: they are turned into its character set.
+    pub fn first_collation(&mut self) -> SqlResult<CollationId> {
+        let collation = self.mix_collations(0, 1)?;
+        self.coercibility = self.coercibility.map(|one| one.min(Coercibility::Coercible));
+        Ok(collation)
     }
 
     /// The collation over some arguments that the function compares.
@@ -210,6 +212,21 @@ impl<'a> Args<'a> {
     /// The argument as a string of the result's kind: bytes where the result is binary, UTF-8 otherwise.
     pub fn string(&self, i: usize) -> Cow<'a, [u8]> {
         self.string_under(i, self.ty.collation)
+    }
+
+    /// The argument as [`string`](Self::string), where the result's character set has all of it: 3854 where it has not.
+    pub fn converted_string(&self, i: usize) -> SqlResult<Cow<'a, [u8]>> {
+        let charset = self.ty.collation.charset();
+        let from = match &self.values[i] {
+            Value::Bytes(bytes) if !self.is_binary() && std::str::from_utf8(bytes).is_err() => CollationId::BINARY,
+            Value::Str(text) if !self.is_binary() && charset.first_foreign(text.as_str()).is_some() => {
+                self.exprs[i].ty.collation
+            }
+            _ => return Ok(self.string(i)),
+        };
+        let shown = cast::shown_start(&self.string_under(i, from));
+        let names: [&dyn std::fmt::Display; 3] = [&shown, &from.charset().name(), &charset.name()];
+        Err(SqlError::new(ErrorKind::CannotConvertString, &names))
     }
 
     /// The argument as a string that `collation` can look at.

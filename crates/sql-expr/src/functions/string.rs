@@ -203,16 +203,7 @@ fn space(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_pad(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let collation = match inference.args.len() {
-        3 => {
-            let third = inference.args[2].clone();
-            let swapped = std::mem::replace(&mut inference.args[1], third);
-            let mixed = inference.mix_collations(0, 2);
-            inference.args[1] = swapped;
-            mixed?
-        }
-        _ => inference.mix_collations(0, 1)?,
-    };
+    let collation = inference.first_collation()?;
     inference.hex_as_number(1);
     let chars = match inference.literal(1) {
         Some(Value::Null) | None => u64::from(u32::MAX),
@@ -233,7 +224,7 @@ fn padding(args: &Args<'_>, name: &str) -> SqlResult<Option<(Vec<u8>, Vec<u8>)>>
     }
     let text = args.string(0);
     let pad = if args.len() == 3 {
-        args.string(2)
+        args.converted_string(2)?
     } else {
         b" ".as_slice().into()
     };
@@ -272,7 +263,7 @@ fn rpad(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_trim(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let collation = inference.mix_collations(0, 2)?;
+    let collation = inference.first_collation()?;
     Ok(inference.nullable_as_args(string_type(inference.chars(0), collation)))
 }
 
@@ -280,7 +271,7 @@ fn infer_trim(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn trim(args: &Args<'_>, leading: bool, trailing: bool) -> SqlResult<Value> {
     let text = args.string(0);
     let remove = if args.len() == 2 {
-        args.string(1)
+        args.converted_string(1)?
     } else {
         b" ".as_slice().into()
     };
@@ -342,18 +333,15 @@ fn lower(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_insert(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let fourth = inference.args[3].clone();
-    let swapped = std::mem::replace(&mut inference.args[1], fourth);
-    let mixed = inference.mix_collations(0, 2);
-    inference.args[1] = swapped;
+    let collation = inference.first_collation()?;
     let chars = inference.chars(0) + inference.chars(3);
-    Ok(inference.nullable_as_args(string_type(chars, mixed?)))
+    Ok(inference.nullable_as_args(string_type(chars, collation)))
 }
 
 /// A position outside of the string leaves it as it is; a length beyond its end, or negative, replaces all the rest.
 fn insert(args: &Args<'_>) -> SqlResult<Value> {
     let collation = args.ty.collation;
-    let (text, new) = (args.string(0), args.string(3));
+    let (text, new) = (args.string(0), args.converted_string(3)?);
     let (position, length) = (args.int(1)?, args.int(2)?);
     let all = collation.char_count(&text) as i64;
     if position < 1 || position > all {

@@ -165,7 +165,7 @@ fn elt(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlR
 }
 
 fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let collation = inference.mix_collations(0, 3)?;
+    let collation = inference.first_collation()?;
     let (text, from, to) = (inference.chars(0), inference.chars(1), inference.chars(2));
     // Every character may become the replacement.
     let chars = if to > from {
@@ -178,7 +178,7 @@ fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// Byte for byte, whatever the collation.
 fn replace(args: &Args<'_>) -> SqlResult<Value> {
-    let (text, from, to) = (args.string(0), args.string(1), args.string(2));
+    let (text, from, to) = (args.string(0), args.converted_string(1)?, args.converted_string(2)?);
     if from.is_empty() {
         return Ok(args.same_string(0));
     }
@@ -202,13 +202,13 @@ fn replace(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_substring_index(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let collation = inference.mix_collations(0, 2)?;
+    let collation = inference.first_collation()?;
     Ok(inference.nullable_as_args(string_type(inference.chars(0), collation)))
 }
 
 /// What stands before the `count`th delimiter; after it, counted from the end, for a negative count.
 fn substring_index(args: &Args<'_>) -> SqlResult<Value> {
-    let (text, delimiter) = (args.string(0), args.string(1));
+    let (text, delimiter) = (args.string(0), args.converted_string(1)?);
     let count = args.int(2)?;
     if count == 0 || text.is_empty() || delimiter.is_empty() {
         return Ok(args.string_result(Vec::new()));

@@ -10,7 +10,7 @@ mod explicit;
 mod number;
 mod temporal;
 
-pub use assign::{assign, forgiven_null, implicit_default};
+pub use assign::{assign, forgiven_null, implicit_default, shown_start};
 pub use explicit::cast;
 pub use number::{Integer, to_bool, to_decimal, to_f64, to_integer};
 pub use temporal::{to_date, to_datetime, to_time};

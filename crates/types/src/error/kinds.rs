@@ -511,6 +511,7 @@ errors! {
     RevokeGrants = 1269 "HY000" "Can't revoke all privileges for one or more of the requested users";
     RenameRole = 3532 "HY000" "Renaming of a role identifier is forbidden";
     IllegalPrivilegeLevel = 3619 "HY000" "Illegal privilege level specified for %";
+    CannotConvertString = 3854 "HY000" "Cannot convert string '%' from % to %";
     UnsupportedGrantAs = 3835 "HY000" "GRANT ... AS is currently supported only for global privileges.";
     PartialRevokesExist = 3896 "HY000" "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
     DynamicPrivilegeNotRegistered = 3929 "HY000" "Dynamic privilege '%' is not registered with the server.";

@@ -6,6 +6,7 @@
 mod label;
 mod numeric;
 mod string;
+pub use string::shown_start;
 mod temporal;
 
 use super::{Context, Target, excerpt};

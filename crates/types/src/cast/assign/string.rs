@@ -87,19 +87,25 @@ fn decode(bytes: &Bytes, charset: CharsetId, target: Target<'_>, cx: &mut Contex
     Ok(valid.into_owned().into())
 }
 
-/// 1366: `Incorrect string value: '\xE2\x82\xAC' for column 'c' at row 1`.
-fn incorrect_string(rest: &[u8], target: Target<'_>) -> SqlError {
+/// The first bytes of a string as messages show them: what is not printable as `\xHH`.
+pub fn shown_start(bytes: &[u8]) -> String {
     let mut shown = String::new();
-    for &b in rest.iter().take(6) {
+    for &b in bytes.iter().take(6) {
         if (0x20..0x7f).contains(&b) {
             shown.push(b.into())
         } else {
             shown.push_str(&format!("\\x{b:02X}"))
         }
     }
-    if rest.len() > 6 {
+    if bytes.len() > 6 {
         shown.push_str("...");
     }
+    shown
+}
+
+/// 1366: `Incorrect string value: '\xE2\x82\xAC' for column 'c' at row 1`.
+fn incorrect_string(rest: &[u8], target: Target<'_>) -> SqlError {
+    let shown = shown_start(rest);
     let args: [&dyn std::fmt::Display; 4] = [&"string", &shown, &target.column, &target.row];
     SqlError::new(ErrorKind::TruncatedWrongValueForField, &args)
 }
