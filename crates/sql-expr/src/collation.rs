@@ -45,10 +45,10 @@ impl Coercibility {
 
     /// For the result of a function that makes something else than text.
     pub fn of_result(ty: &SqlType) -> Coercibility {
-        if is_stringlike(ty) {
-            Coercibility::Coercible
-        } else {
-            Coercibility::Numeric
+        match ty.kind {
+            types::TypeKind::Json => Coercibility::Implicit,
+            _ if is_stringlike(ty) => Coercibility::Coercible,
+            _ => Coercibility::Numeric,
         }
     }
 
@@ -169,11 +169,11 @@ impl Collated {
         if self.coercibility == Coercibility::Explicit {
             return Err(self);
         }
-        if self.collation.is_binary() {
-            return keep(self);
-        }
-        if other.collation.is_binary() {
-            return keep(other);
+        match (self.collation.is_binary(), other.collation.is_binary()) {
+            (true, true) => return Err(self),
+            (true, false) => return keep(self),
+            (false, true) => return keep(other),
+            (false, false) => {}
         }
         let collation = self.collation.charset().binary_collation();
         Ok(Collated {

@@ -12,7 +12,7 @@ use types::{CollationId, SqlResult, SqlType, Value};
 
 use super::collation::Coercibility;
 use super::context::{EvalContext, StatementContext, Strictness};
-use super::functions::Stability;
+use super::functions::{self, Stability};
 use super::scope::{Resolved, Scope};
 use super::{ColumnRef, Expr, ExprKind, SubqueryExpr, SubqueryKind};
 
@@ -139,6 +139,8 @@ impl<'a> Binder<'a> {
         let stable = match &expr.kind {
             // What it chooses keeps its own digits, which a literal of this type would not.
             _ if expr.ty.kind == types::TypeKind::Decimal && expr.is_choice() => false,
+            // JSON makes other values of it than of a literal.
+            _ if functions::json::is_told_by_kind(expr) => false,
             ExprKind::Call(call) => call.function.stability == Stability::Immutable,
             ExprKind::Literal(_) | ExprKind::HexLiteral(_) => true,
             // A row has no value; its columns are folded by themselves. COLLATE keeps its standing.

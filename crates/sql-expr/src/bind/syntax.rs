@@ -151,7 +151,7 @@ impl Binder<'_> {
             None => None,
             Some(target) => {
                 let shown = || "json_value".to_owned();
-                Some(cast_type(target, self.connection(), &shown)?)
+                Some(cast_type(target, CollationId::UTF8MB4_0900_BIN, &shown)?)
             }
         };
         let mut args = vec![document, path];

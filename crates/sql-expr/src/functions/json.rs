@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::json::{self, Json, JsonPath, JsonRef, JsonView, Members, Node, Placement};
-use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, at_least, between, exactly};
-use crate::collation::Coercibility;
-use crate::{Expr, convert};
+use crate::{Coercibility, Expr, ExprKind, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::nullable("JSON_ARRAY", at_least(0), |_| Ok(SqlType::json().not_null()), array),
@@ -76,22 +75,19 @@ fn infer_test(_: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(SqlType::boolean())
 }
 
-/// Text of JSON, which is always utf8mb4.
-fn infer_text(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    inference.coercibility = Some(Coercibility::Implicit);
+/// Text of JSON, which is always utf8mb4, and gives way to the collation of a column.
+fn infer_text(_: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(SqlType::text(TypeKind::LongText, CollationId::UTF8MB4_BIN))
 }
 
-fn infer_type(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    inference.coercibility = Some(Coercibility::Implicit);
-    Ok(string_type(51, CollationId::UTF8MB4_BIN))
+fn infer_type(_: &mut Inference<'_>) -> SqlResult<SqlType> {
+    Ok(string_type(17, CollationId::UTF8MB4_BIN))
 }
 
 fn infer_value(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    inference.coercibility = Some(Coercibility::Implicit);
     let returning = inference.args[6].ty.clone();
     Ok(match returning.kind {
-        TypeKind::Null => string_type(512, CollationId::UTF8MB4_BIN),
+        TypeKind::Null => string_type(512, CollationId::UTF8MB4_0900_BIN),
         _ => SqlType {
             nullable: true,
             ..returning
@@ -102,9 +98,8 @@ fn infer_value(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 /// 3064 for what is no string.
 fn infer_quote(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     takes_text(inference)?;
-    inference.coercibility = Some(Coercibility::Implicit);
     let chars = inference.chars(0) * 6 + 2;
-    Ok(inference.nullable_as_args(string_type(chars, CollationId::UTF8MB4_BIN)))
+    Ok(string_type(chars, CollationId::UTF8MB4_BIN))
 }
 
 fn infer_unquote(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
@@ -185,10 +180,61 @@ fn parse(text: &str, args: &Args<'_>, i: usize) -> SqlResult<Json> {
     })
 }
 
-/// Whether an expression is a truth: its 0 and 1 become `false` and `true`.
+/// Functions whose result is a truth.
+const TRUTHS: [&str; 13] = [
+    "ISNULL",
+    "IS_IPV4",
+    "IS_IPV4_COMPAT",
+    "IS_IPV4_MAPPED",
+    "IS_IPV6",
+    "IS_UUID",
+    "JSON_CONTAINS",
+    "JSON_CONTAINS_PATH",
+    "JSON_OVERLAPS",
+    "JSON_VALID",
+    "MEMBER OF",
+    "REGEXP_LIKE",
+    "STRCMP",
+];
+
+/// Whether an expression is a truth: its numbers become `false` and `true`. What chooses among truths gives a number.
 fn is_boolean(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Xor(_)
+        | ExprKind::Not(_)
+        | ExprKind::Is { .. }
+        | ExprKind::Compare(_)
+        | ExprKind::Between(_)
+        | ExprKind::In(_)
+        | ExprKind::Like(_) => true,
+        ExprKind::Call(call) => TRUTHS.contains(&call.function.name),
+        ExprKind::Literal(_) | ExprKind::Subquery(_) => is_of_boolean_type(expr),
+        _ => false,
+    }
+}
+
+fn is_of_boolean_type(expr: &Expr) -> bool {
     let boolean = SqlType::boolean();
     expr.ty.kind == boolean.kind && expr.ty.length == boolean.length && !expr.ty.unsigned
+}
+
+/// Whether a literal of the expression's type would be a truth where the expression is none, or the other way round.
+pub(crate) fn is_told_by_kind(expr: &Expr) -> bool {
+    is_boolean(expr) != is_of_boolean_type(expr)
+}
+
+/// Whether the value is one of its operands.
+fn chooses(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(call) => matches!(
+            call.function.name,
+            "IF" | "IFNULL" | "COALESCE" | "NULLIF" | "ANY_VALUE"
+        ),
+        ExprKind::Case(_) => true,
+        _ => false,
+    }
 }
 
 /// A SQL value as a JSON one; text is a string, not parsed.
@@ -196,7 +242,8 @@ pub(crate) fn node(value: &Value, expr: &Expr) -> Node {
     match value {
         Value::Int(number) if is_boolean(expr) => Node::Bool(*number != 0),
         Value::Year(year) => Node::Int(i64::from(*year)),
-        Value::Bytes(bytes) if expr.is_stored() => Node::of_binary_column(bytes, expr.ty.kind),
+        Value::Bytes(bytes) if expr.is_stored() || chooses(expr) => Node::of_binary_column(bytes, expr.ty.kind),
+        Value::Bytes(bytes) => Node::of_binary_result(bytes, expr.ty.kind),
         other => Node::from_value(other.as_ref()),
     }
 }
@@ -527,7 +574,14 @@ fn search(args: &Args<'_>) -> SqlResult<Value> {
             }
         }
     };
-    let accept = |text: &str| CollationId::UTF8MB4_BIN.like(pattern.as_bytes(), text.as_bytes(), escape);
+    // The document's text gives way to a column's collation, and is binary beside a literal's.
+    let collation = match &args.exprs[2] {
+        expr if expr.coercibility < Coercibility::Coercible && expr.ty.collation.charset() == CharsetId::UTF8MB4 => {
+            expr.ty.collation
+        }
+        _ => CollationId::UTF8MB4_BIN,
+    };
+    let accept = |text: &str| collation.like(pattern.as_bytes(), text.as_bytes(), escape);
     let mut within = Vec::new();
     for i in 4..args.len() {
         match path(args, i)? {

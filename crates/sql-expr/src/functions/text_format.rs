@@ -165,8 +165,13 @@ fn to_base64(bytes: &[u8]) -> String {
 }
 
 fn infer_from_base64(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let bytes = inference.chars(0) / 4 * 3 + 3;
-    Ok(string_type(bytes, CollationId::BINARY))
+    let ty = &inference.args[0].ty;
+    let most = match ty.kind {
+        // Counted as if its limit were in characters.
+        kind if kind.is_text() => u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char()),
+        _ => inference.chars(0),
+    };
+    Ok(string_type((most / 4 * 3).max(1), CollationId::BINARY))
 }
 
 /// NULL for what is no base 64; white space is skipped.

@@ -173,6 +173,9 @@ const BIT_TYPE: u8 = 16;
 /// MYSQL_TYPE_VARCHAR, as binary strings have it.
 const BINARY_STRING_TYPE: u8 = 15;
 /// MYSQL_TYPE_BLOB and MYSQL_TYPE_STRING, for columns of these types.
+const TINY_BLOB_TYPE: u8 = 249;
+const MEDIUM_BLOB_TYPE: u8 = 250;
+const LONG_BLOB_TYPE: u8 = 251;
 const BLOB_TYPE: u8 = 252;
 const BINARY_TYPE: u8 = 254;
 

@@ -1,6 +1,9 @@
 //! The tree: what parsing makes and modifying works on.
 
-use super::{BINARY_STRING_TYPE, BINARY_TYPE, BIT_TYPE, BLOB_TYPE, JsonRef, JsonView};
+use super::{
+    BINARY_STRING_TYPE, BINARY_TYPE, BIT_TYPE, BLOB_TYPE, JsonRef, JsonView, LONG_BLOB_TYPE, MEDIUM_BLOB_TYPE,
+    TINY_BLOB_TYPE,
+};
 use crate::TypeKind;
 use crate::decimal::Decimal;
 use crate::time::{Date, DateTime, Time};
@@ -124,6 +127,18 @@ impl Node {
         let ty = match kind {
             TypeKind::Binary => BINARY_TYPE,
             TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob => BLOB_TYPE,
+            _ => BINARY_STRING_TYPE,
+        };
+        Node::Opaque(ty, bulk::copy(bytes))
+    }
+
+    /// A binary string that was computed: its type tells how long it may be.
+    pub fn of_binary_result(bytes: &[u8], kind: TypeKind) -> Node {
+        let ty = match kind {
+            TypeKind::TinyBlob => TINY_BLOB_TYPE,
+            TypeKind::MediumBlob => MEDIUM_BLOB_TYPE,
+            TypeKind::LongBlob => LONG_BLOB_TYPE,
+            TypeKind::Blob => BLOB_TYPE,
             _ => BINARY_STRING_TYPE,
         };
         Node::Opaque(ty, bulk::copy(bytes))
