@@ -29,6 +29,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Of one class so many are shrunk.
     pub keep: usize,
+    /// How long one finding is made smaller.
+    pub shrinking: Duration,
 }
 
 /// What all connections found.
@@ -47,8 +49,10 @@ pub struct Report {
 }
 
 const STATEMENTS_OF_AN_EPISODE: usize = 400;
-/// How long one finding is made smaller.
-const SHRINKING: Duration = Duration::from_secs(20);
+/// How long MySQL may take for a query. What takes longer there is not compared.
+const THEIR_TIME_MS: u64 = 20_000;
+/// A query that took longer than that.
+const QUERY_TIMEOUT: u16 = 3024;
 
 pub fn run(options: &Options) -> Result<Report> {
     std::fs::create_dir_all(&options.out)?;
@@ -101,10 +105,15 @@ struct Outcome {
 
 impl Pair {
     fn new(options: &Options, database: &str) -> Result<Pair> {
-        Ok(Pair {
+        let mut pair = Pair {
             ours: options.ours.connect_to_new(database)?,
             theirs: options.theirs.connect_to_new(database)?,
-        })
+        };
+        session::must(
+            &mut pair.theirs,
+            &format!("SET SESSION max_execution_time = {THEIR_TIME_MS}"),
+        )?;
+        Ok(pair)
     }
 
     fn ask(&mut self, sql: &str, depth: Depth) -> Result<Outcome> {
@@ -114,8 +123,18 @@ impl Pair {
             Err(error) => return Ok(lost(&error)),
         };
         let mut difference = compare::difference(sql, &ours, &theirs, depth);
+        if matches!(
+            theirs,
+            Answer::Error {
+                code: QUERY_TIMEOUT,
+                ..
+            }
+        ) {
+            difference = None;
+        }
         let counts = (session::warning_count(&ours), session::warning_count(&theirs));
-        if difference.is_none() && counts.0 != counts.1 && !matches!(ours, Answer::Error { .. }) {
+        let is_answered = |answer: &Answer| !matches!(answer, Answer::Error { .. });
+        if difference.is_none() && counts.0 != counts.1 && is_answered(&ours) && is_answered(&theirs) {
             let codes = session::warning_codes(&mut self.ours)?;
             difference = compare::warnings(&codes, &session::warning_codes(&mut self.theirs)?);
         }
@@ -230,7 +249,7 @@ impl Worker<'_> {
             worker: self,
             class: difference.class.clone(),
             database: format!("{}_shrink", self.database),
-            until: Instant::now() + SHRINKING,
+            until: Instant::now() + self.options.shrinking,
             last: None,
             made: None,
         };

@@ -65,6 +65,9 @@ enum Command {
         /// Of one class of differences shrink so many
         #[arg(long, default_value_t = 5)]
         keep: usize,
+        /// How many seconds one of them is made smaller
+        #[arg(long, default_value_t = 20)]
+        shrink: u64,
     },
     /// Check LatsDB against itself
     Itself {
@@ -120,6 +123,7 @@ fn run(command: Command) -> Result<bool> {
             database,
             out,
             keep,
+            shrink,
         } => {
             let report = differential::run(&differential::Options {
                 ours: latsdb,
@@ -132,6 +136,7 @@ fn run(command: Command) -> Result<bool> {
                 database,
                 out,
                 keep,
+                shrinking: Duration::from_secs(shrink),
             })?;
             let explained: u64 = report.explained.values().sum();
             let unexplained: u64 = report.unexplained.values().sum();
