@@ -295,11 +295,10 @@ fn numeric_type(function: AggregateFunction, args: &[Expr], ctx: &EvalContext<'_
         }
         let (precision, scale) = arithmetic::precision_and_scale(arg);
         match arithmetic::numeric_domain(arg) {
-            Domain::Double if arg.decimals < NOT_FIXED_DECIMALS && !arg.kind.is_text() && !arg.kind.is_binary() => {
-                SqlType {
-                    decimals: arg.decimals,
-                    ..arithmetic::double_type(NOT_FIXED_DECIMALS)
-                }
+            Domain::Double
+                if matches!(arg.kind, TypeKind::Float | TypeKind::Double) && arg.decimals < NOT_FIXED_DECIMALS =>
+            {
+                arithmetic::double_type(arg.decimals.saturating_add(extra_scale as u8))
             }
             Domain::Double => arithmetic::double_type(NOT_FIXED_DECIMALS),
             _ => arithmetic::decimal_type(precision + extra_precision, scale + extra_scale),

@@ -26,9 +26,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("EXP", exactly(1), infer_double, |args| real(args, |x| Some(x.exp()))),
     Function::strict("LN", exactly(1), infer_double, |args| logarithm(args, f64::ln)),
     Function::strict("LOG", between(1, 2), infer_double, log),
-    Function::strict("LOG2", exactly(1), infer_double, |args| {
-        logarithm(args, |x| x.ln() / std::f64::consts::LN_2)
-    }),
+    Function::strict("LOG2", exactly(1), infer_double, |args| logarithm(args, f64::log2)),
     Function::strict("LOG10", exactly(1), infer_double, |args| logarithm(args, f64::log10)),
     Function::strict("POW", exactly(2), infer_double, pow),
     Function::strict("POWER", exactly(2), infer_double, pow),
