@@ -35,9 +35,6 @@ pub const LARGE: usize = 2 << 20;
 /// What is unmapped in one call: some hundred microseconds, during which nobody else can map.
 const PIECE: usize = 2 << 20;
 
-/// With more than this in the list, who releases a block unmaps it himself.
-const WAITING_MAX: i64 = 256 << 20;
-
 /// Of every system that this runs on.
 const PAGE: usize = 4096;
 
@@ -220,10 +217,7 @@ unsafe fn unmap(block: *mut u8, len: usize) {
 /// # Safety
 /// As [`unmap`].
 unsafe fn release(block: *mut u8, len: usize) {
-    let reaper = REAPER
-        .get()
-        .filter(|_| len > PIECE && WAITING.load(Relaxed) < WAITING_MAX);
-    let Some(reaper) = reaper else {
+    let Some(reaper) = REAPER.get().filter(|_| len > PIECE) else {
         // SAFETY: the caller's promise.
         return unsafe { unmap(block, len) };
     };
