@@ -2,8 +2,9 @@
 //!
 //! The format is that of LOAD DATA's FIELDS and LINES clauses (MySQL 8.0 Reference Manual, 15.2.9). Pieces of any size go in;
 //! whole records come out. A record that is not whole yet is looked at again only once what has come has doubled, so that a
-//! long one costs no more per byte than short ones.
+//! long one costs no more per byte than short ones. Every byte is a tick; a statement that has to end finds no record any more.
 
+use governor::bulk;
 use types::{ErrorKind, SqlError, SqlResult};
 
 /// What separates lines and fields.
@@ -43,7 +44,7 @@ impl<'a> Records<'a> {
 
     /// Takes the next piece of the file and gives the records that are whole now to `take`.
     pub fn push(&mut self, piece: &[u8], take: &mut dyn FnMut(Vec<Field>) -> SqlResult<()>) -> SqlResult<()> {
-        self.pending.extend_from_slice(piece);
+        bulk::append(&mut self.pending, piece);
         if self.pending.len() < self.enough {
             return Ok(());
         }
@@ -59,6 +60,7 @@ impl<'a> Records<'a> {
         let pending = std::mem::take(&mut self.pending);
         let mut start = 0;
         while start < pending.len() {
+            governor::tick()?;
             let rest = &pending[start..];
             if self.lines_to_skip > 0 {
                 match find(rest, &self.format.lines_terminated) {
@@ -84,7 +86,8 @@ impl<'a> Records<'a> {
                 Cut::Incomplete => break,
             }
         }
-        self.pending = pending[start..].to_vec();
+        governor::check()?;
+        self.pending = bulk::copy(&pending[start..]);
         if self.pending.len() > self.record_bytes_max {
             return Err(ErrorKind::NetPacketTooLarge.into());
         }
@@ -186,6 +189,9 @@ impl Cursor<'_> {
             let Some(&byte) = self.data.get(self.at) else {
                 return if self.is_end { None } else { Some(Stop::Incomplete) };
             };
+            if !governor::go_on() {
+                return Some(Stop::Incomplete);
+            }
             if self.format.escaped == Some(byte) && byte != quote {
                 match self.escape(value) {
                     Some(()) => continue,
@@ -214,6 +220,9 @@ impl Cursor<'_> {
         loop {
             if let Some(stop) = self.terminator() {
                 return stop;
+            }
+            if !governor::go_on() {
+                return Stop::Incomplete;
             }
             let byte = self.data[self.at];
             if self.format.escaped == Some(byte) {
@@ -278,7 +287,9 @@ impl Cursor<'_> {
 }
 
 fn find(data: &[u8], wanted: &[u8]) -> Option<usize> {
-    data.windows(wanted.len().max(1)).position(|window| window == wanted)
+    let mut windows = data.windows(wanted.len().max(1));
+    let found = windows.position(|window| window == wanted || !governor::go_on())?;
+    (data[found..].starts_with(wanted)).then_some(found)
 }
 
 /// A clause's argument that may be one character or none.
@@ -381,6 +392,31 @@ mod tests {
             ..tabs()
         };
         assert_eq!(read(&format, 0, b"NULL\t\\N\n", 3), ["~|\\N"]);
+    }
+
+    #[test]
+    fn a_long_record_gives_way_and_ends_when_it_has_to() {
+        let starting = FileFormat {
+            lines_starting: b"no such".to_vec(),
+            ..tabs()
+        };
+        let quoted = [b"\"", &[b'x'; 20_000][..]].concat();
+        for (format, skip, file) in [
+            (tabs(), 0, &quoted),
+            (csv(), 0, &quoted),
+            (tabs(), 1, &quoted),
+            (starting, 0, &quoted),
+        ] {
+            let read = || {
+                let mut records = Records::new(&format, skip, 1 << 20);
+                records.push(file, &mut |_| Ok(()))?;
+                records.finish(&mut |_| Ok(()))
+            };
+            let probed = governor::probe::count(read);
+            assert!(probed.result.is_ok() && probed.ticks > 19_000, "{probed:?}");
+            let killed = governor::probe::kill_at(10_000, read);
+            assert!(killed.result.is_err() && killed.ticks < 30_000, "{killed:?}");
+        }
     }
 
     #[test]
