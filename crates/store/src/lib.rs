@@ -1,7 +1,8 @@
 //! Layer 1: tables in memory.
 //!
 //! A [`Store`] holds the rows of one shard as versions stamped with commit timestamps. It changes in one way only: the one
-//! [`Writer`] applies committed write sets in log order and then publishes their timestamp. Everybody else reads, at a
+//! [`Writer`] applies committed write sets in log order (of large ones part by part, before it is decided whether they commit) and then
+//! publishes their timestamp. Everybody else reads, at a
 //! timestamp, without locks and without waiting.
 //!
 //! In reading order:
@@ -42,7 +43,7 @@ pub use spec::{IndexSpec, KeyColumn, TableSpec};
 pub use store::Store;
 pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
-pub use write_set::{WriteOp, WriteOps, WriteSet, WriteSetError};
+pub use write_set::{ChunkSize, Cut, WriteOp, WriteOps, WriteSet, WriteSetError};
 pub use writer::{
-    ApplyError, CheckError, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece, Writer,
+    ApplyError, CheckError, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece, Undecided, Writer,
 };

@@ -13,7 +13,10 @@
 //!     row: the primary record; state: since when the entry has been alive, or a pointer to its history
 //! ```
 //!
-//! A record's `head` or `state` is all that changes in place. It is written by the one writer and read by everybody, so that an
+//! `begin` and `end` are [`Stamp`]s: commit timestamps, or, of a large transaction that is still on its way through the log, a
+//! pointer to where its fate will be told ([`Fate`]). The writer replaces the pointer by the timestamp later.
+//!
+//! Beside that, a record's `head` or `state` is all that changes in place. It is written by the one writer and read by everybody, so that an
 //! update touches neither the record's key nor the index. Whether an index entry is visible is known without touching the row.
 //!
 //! The types here are untyped pointers in thin wrappers. They are safe to copy; what they point to is freed only through
@@ -25,11 +28,114 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
 use types::Timestamp;
 
 /// The longest key that fits a record, in bytes; primary keys at the end of index keys count.
 pub const MAX_KEY_BYTES: usize = (1 << 14) - 1;
+
+/// What became of a large transaction, whose versions are in the store before it is decided.
+#[derive(Debug)]
+pub(crate) struct Fate(AtomicU64);
+
+/// What a [`Fate`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Open,
+    Aborted,
+    Committed(Timestamp),
+}
+
+impl Fate {
+    // Both are later than every snapshot: who asks whether something has happened yet needs no other answer.
+    const OPEN: u64 = u64::MAX;
+    const ABORTED: u64 = u64::MAX - 1;
+
+    pub(crate) fn new() -> Arc<Fate> {
+        Arc::new(Fate(AtomicU64::new(Fate::OPEN)))
+    }
+
+    /// Commits everything with this fate at once, for snapshots that are taken when `ts` is published.
+    pub(crate) fn commit(&self, ts: Timestamp) {
+        self.0.store(ts.0, Ordering::Release);
+    }
+
+    pub(crate) fn abort(&self) {
+        self.0.store(Fate::ABORTED, Ordering::Release);
+    }
+
+    pub(crate) fn decision(&self) -> Decision {
+        match self.0.load(Ordering::Acquire) {
+            Fate::OPEN => Decision::Open,
+            Fate::ABORTED => Decision::Aborted,
+            ts => Decision::Committed(Timestamp(ts)),
+        }
+    }
+}
+
+/// When a version or an entry begins or ends: a commit timestamp, or the fate of the transaction that will have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+/// The second highest bit says that the others are a fate's address. No timestamp but [`Timestamp::MAX`] is so high, and that has the
+/// highest bit as well.
+const FATE: u64 = 1 << 62;
+
+impl Stamp {
+    /// Of something that goes on.
+    pub(crate) const NEVER: Stamp = Stamp(u64::MAX);
+
+    pub(crate) fn at(ts: Timestamp) -> Stamp {
+        debug_assert!(ts == Timestamp::MAX || ts.0 < FATE, "timestamps are counters");
+        Stamp(ts.0)
+    }
+
+    /// The fate must stay allocated until no record has the stamp any more and all guards of that moment are gone.
+    pub(crate) fn of(fate: &Arc<Fate>) -> Stamp {
+        let address = Arc::as_ptr(fate).expose_provenance() as u64;
+        assert!(address < FATE, "addresses are far shorter");
+        Stamp(FATE | address)
+    }
+
+    #[inline]
+    pub(crate) fn is_pending(self) -> bool {
+        self.0 >> 62 == 1
+    }
+
+    /// Whether it has come at `ts`.
+    #[inline(always)]
+    pub(crate) fn has_come(self, ts: Timestamp) -> bool {
+        self.0 <= ts.0 || (self.is_pending() && self.when() <= ts)
+    }
+
+    /// The timestamp; of a fate that is open, or an abort, one later than all snapshots.
+    #[inline]
+    pub(crate) fn when(self) -> Timestamp {
+        match self.is_pending() {
+            false => Timestamp(self.0),
+            true => self.when_decided(),
+        }
+    }
+
+    #[cold]
+    fn when_decided(self) -> Timestamp {
+        // SAFETY: the stamp was read from a record under a guard, or by the writer; see `of`.
+        Timestamp(unsafe { (*self.fate()).0.load(Ordering::Acquire) })
+    }
+
+    /// Of a stamp that is pending.
+    pub(crate) fn fate(self) -> *const Fate {
+        debug_assert!(self.is_pending());
+        ptr::with_exposed_provenance((self.0 & !FATE) as usize)
+    }
+
+    /// `None`: the stamp is a timestamp.
+    pub(crate) fn decision(self) -> Option<Decision> {
+        // SAFETY: as in `when_decided`.
+        self.is_pending().then(|| unsafe { (*self.fate()).decision() })
+    }
+}
 
 #[repr(C)]
 struct RecordHeader {
@@ -114,7 +220,7 @@ impl RecordPtr {
     }
 
     /// An index record, alive since `begin`, of the row at `row`.
-    pub(crate) fn new_entry(columns: &[u8], primary_key: &[u8], row: RecordPtr, begin: Timestamp) -> RecordPtr {
+    pub(crate) fn new_entry(columns: &[u8], primary_key: &[u8], row: RecordPtr, begin: Stamp) -> RecordPtr {
         RecordPtr::allocate(
             &[columns, primary_key],
             primary_key.len(),
@@ -222,6 +328,19 @@ impl<'g> Record<'g> {
         }
     }
 
+    /// The newest version that is not an aborted transaction's.
+    ///
+    /// # Safety
+    /// This is a primary record.
+    pub(crate) unsafe fn newest(self) -> Option<Version<'g>> {
+        // SAFETY: the caller's.
+        let head = unsafe { self.head() };
+        match head.stamp().decision() {
+            Some(Decision::Aborted) => head.next(),
+            _ => Some(head),
+        }
+    }
+
     /// # Safety
     /// This is a primary record.
     pub(crate) unsafe fn set_head(self, head: VersionPtr) {
@@ -236,7 +355,7 @@ impl<'g> Record<'g> {
     pub(crate) unsafe fn version_at(self, ts: Timestamp) -> Option<Version<'g>> {
         // SAFETY: the caller's.
         let mut version = unsafe { self.head() };
-        while version.begin() > ts {
+        while !version.stamp().has_come(ts) {
             version = version.next()?;
         }
         Some(version)
@@ -277,12 +396,12 @@ impl<'g> Record<'g> {
     #[inline]
     pub(crate) unsafe fn is_visible(self, ts: Timestamp) -> bool {
         match entry_state(self.word().load(Ordering::Acquire)) {
-            EntryState::AliveSince(begin) => begin <= ts,
+            EntryState::AliveSince(begin) => begin.has_come(ts),
             EntryState::History(mut history) => loop {
                 // SAFETY: histories are freed by epochs, after being unlinked, like versions.
                 let interval = unsafe { &*history.as_ptr() };
-                if interval.begin <= ts {
-                    return ts < interval.end;
+                if interval.begin().has_come(ts) {
+                    return !interval.end().has_come(ts);
                 }
                 match NonNull::new(interval.older.load(Ordering::Acquire)) {
                     Some(older) => history = older,
@@ -296,6 +415,19 @@ impl<'g> Record<'g> {
     /// This is an index record.
     pub(crate) unsafe fn entry_state(self) -> EntryState {
         entry_state(self.word().load(Ordering::Acquire))
+    }
+
+    /// The pending stamp of the newest interval.
+    ///
+    /// # Safety
+    /// This is an index record.
+    pub(crate) unsafe fn pending_stamp(self) -> Option<Stamp> {
+        // SAFETY: the caller's; histories are freed by epochs, after being unlinked.
+        let stamps = match unsafe { self.entry_state() } {
+            EntryState::AliveSince(begin) => [begin, Stamp::NEVER],
+            EntryState::History(history) => unsafe { [history.as_ref().begin(), history.as_ref().end()] },
+        };
+        stamps.into_iter().find(|stamp| stamp.is_pending())
     }
 
     /// # Safety
@@ -312,20 +444,20 @@ impl<'g> Record<'g> {
 /// What an index record's word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryState {
-    AliveSince(Timestamp),
+    AliveSince(Stamp),
     History(NonNull<History>),
 }
 
-/// Timestamps are tagged by the low bit, which no pointer to a [`History`] has.
-fn alive_since(begin: Timestamp) -> *mut () {
-    assert!(begin.0 < 1 << 62, "timestamps are counters");
+/// Stamps are tagged by the low bit, which no pointer to a [`History`] has.
+fn alive_since(begin: Stamp) -> *mut () {
+    assert!(begin.0 < 1 << 63, "timestamps are counters");
     ptr::without_provenance_mut((begin.0 << 1 | 1) as usize)
 }
 
 #[inline]
 fn entry_state(word: *mut ()) -> EntryState {
     match word.addr() & 1 {
-        1 => EntryState::AliveSince(Timestamp(word.addr() as u64 >> 1)),
+        1 => EntryState::AliveSince(Stamp(word.addr() as u64 >> 1)),
         _ => EntryState::History(NonNull::new(word.cast()).expect("an index record always has a state")),
     }
 }
@@ -333,25 +465,45 @@ fn entry_state(word: *mut ()) -> EntryState {
 /// One interval of an index entry's life, `begin <= ts < end`, before which it may have lived already.
 #[derive(Debug)]
 pub(crate) struct History {
-    pub(crate) begin: Timestamp,
-    /// [`Timestamp::MAX`]: alive.
-    pub(crate) end: Timestamp,
+    begin: AtomicU64,
+    /// [`Stamp::NEVER`]: alive.
+    end: AtomicU64,
     pub(crate) older: AtomicPtr<History>,
 }
 
 impl History {
-    pub(crate) fn allocate(begin: Timestamp, end: Timestamp, older: *mut History) -> NonNull<History> {
+    pub(crate) fn allocate(begin: Stamp, end: Stamp, older: *mut History) -> NonNull<History> {
         NonNull::from(Box::leak(Box::new(History {
-            begin,
-            end,
+            begin: AtomicU64::new(begin.0),
+            end: AtomicU64::new(end.0),
             older: AtomicPtr::new(older),
         })))
+    }
+
+    #[inline]
+    pub(crate) fn begin(&self) -> Stamp {
+        Stamp(self.begin.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn end(&self) -> Stamp {
+        Stamp(self.end.load(Ordering::Relaxed))
+    }
+
+    /// Puts in the place of a pending stamp what it stands for.
+    pub(crate) fn resolve_begin(&self, begin: Timestamp) {
+        self.begin.store(begin.0, Ordering::Relaxed);
+    }
+
+    /// As [`resolve_begin`](Self::resolve_begin).
+    pub(crate) fn resolve_end(&self, end: Stamp) {
+        self.end.store(end.0, Ordering::Relaxed);
     }
 }
 
 #[repr(C)]
 struct VersionHeader {
-    begin: Timestamp,
+    begin: AtomicU64,
     next: AtomicPtr<VersionHeader>,
     /// [`TOMBSTONE`], or the length of the row that follows.
     row_bytes: u32,
@@ -378,7 +530,7 @@ unsafe impl Send for VersionPtr {}
 
 impl VersionPtr {
     /// A version in front of `next`. `row: None` is a tombstone.
-    pub(crate) fn new(begin: Timestamp, row: Option<&[u8]>, next: Option<VersionPtr>) -> VersionPtr {
+    pub(crate) fn new(begin: Stamp, row: Option<&[u8]>, next: Option<VersionPtr>) -> VersionPtr {
         let bytes = row.map_or(0, <[u8]>::len);
         assert!(bytes <= MAX_ROW_BYTES, "row lengths are checked before");
         let layout = version_layout(bytes);
@@ -387,7 +539,7 @@ impl VersionPtr {
             let start = alloc(layout);
             let header = NonNull::new(start.cast::<VersionHeader>()).unwrap_or_else(|| handle_alloc_error(layout));
             let next = next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
-            ptr::addr_of_mut!((*header.as_ptr()).begin).write(begin);
+            ptr::addr_of_mut!((*header.as_ptr()).begin).write(AtomicU64::new(begin.0));
             ptr::addr_of_mut!((*header.as_ptr()).next).write(AtomicPtr::new(next));
             ptr::addr_of_mut!((*header.as_ptr()).row_bytes).write(row.map_or(TOMBSTONE, |row| row.len() as u32));
             if let Some(row) = row {
@@ -432,10 +584,26 @@ impl<'g> Version<'g> {
         VersionPtr(self.header)
     }
 
+    /// Since when the row is so; see [`Stamp::when`].
     #[inline]
     pub(crate) fn begin(self) -> Timestamp {
-        // SAFETY: alive for 'g; never changed after creation.
-        unsafe { (*self.header.as_ptr()).begin }
+        self.stamp().when()
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp(self) -> Stamp {
+        Stamp(self.begin_word().load(Ordering::Relaxed))
+    }
+
+    /// Puts in the place of a pending stamp what it stands for.
+    pub(crate) fn resolve(self, begin: Timestamp) {
+        self.begin_word().store(begin.0, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn begin_word(self) -> &'g AtomicU64 {
+        // SAFETY: alive for 'g.
+        unsafe { &*ptr::addr_of!((*self.header.as_ptr()).begin) }
     }
 
     /// The row, or `None` for a tombstone.
@@ -487,10 +655,14 @@ pub(crate) fn prefetch(at: *const u8) {
 mod tests {
     use super::*;
 
+    fn at(ts: u64) -> Stamp {
+        Stamp::at(Timestamp(ts))
+    }
+
     #[test]
     fn a_primary_record_shows_the_version_of_a_moment() {
-        let v1 = VersionPtr::new(Timestamp(5), Some(b"one"), None);
-        let v2 = VersionPtr::new(Timestamp(7), None, Some(v1));
+        let v1 = VersionPtr::new(at(5), Some(b"one"), None);
+        let v2 = VersionPtr::new(at(7), None, Some(v1));
         let record = RecordPtr::new_primary(b"key", v1);
         // SAFETY: owned by this test until freed at its end.
         unsafe {
@@ -511,9 +683,9 @@ mod tests {
 
     #[test]
     fn an_index_record_lives_in_intervals() {
-        let version = VersionPtr::new(Timestamp(1), Some(b""), None);
+        let version = VersionPtr::new(at(1), Some(b""), None);
         let row = RecordPtr::new_primary(b"pk", version);
-        let entry = RecordPtr::new_entry(b"col", b"pk", row, Timestamp(3));
+        let entry = RecordPtr::new_entry(b"col", b"pk", row, at(3));
         // SAFETY: owned by this test until freed at its end.
         unsafe {
             let e = entry.get();
@@ -522,8 +694,8 @@ mod tests {
             assert_eq!(e.primary_key(), b"pk");
             assert_eq!(e.row_ptr(), row);
             assert!(!e.is_visible(Timestamp(2)) && e.is_visible(Timestamp(3)));
-            let first = History::allocate(Timestamp(3), Timestamp(5), ptr::null_mut());
-            let second = History::allocate(Timestamp(8), Timestamp::MAX, first.as_ptr());
+            let first = History::allocate(at(3), at(5), ptr::null_mut());
+            let second = History::allocate(at(8), Stamp::NEVER, first.as_ptr());
             e.set_entry_state(EntryState::History(second));
             let seen: Vec<_> = (2..10).filter(|&ts| e.is_visible(Timestamp(ts))).collect();
             assert_eq!(seen, [3, 4, 8, 9]);
@@ -533,5 +705,20 @@ mod tests {
             row.free(false);
             version.free();
         }
+    }
+
+    #[test]
+    fn a_pending_stamp_comes_when_its_fate_is_told() {
+        let (fate, other) = (Fate::new(), Fate::new());
+        let (stamp, aborted) = (Stamp::of(&fate), Stamp::of(&other));
+        let has_come = |stamp: Stamp| (0..9).map(|ts| u8::from(stamp.has_come(Timestamp(ts)))).sum::<u8>();
+        assert!(stamp.is_pending() && !at(7).is_pending() && !Stamp::NEVER.is_pending());
+        assert_eq!((has_come(stamp), stamp.decision()), (0, Some(Decision::Open)));
+        other.abort();
+        assert_eq!((has_come(aborted), aborted.decision()), (0, Some(Decision::Aborted)));
+        fate.commit(Timestamp(6));
+        assert_eq!((has_come(stamp), has_come(at(6)), has_come(Stamp::NEVER)), (3, 3, 0));
+        assert_eq!(stamp.when(), Timestamp(6));
+        assert_eq!(entry_state(alive_since(stamp)), EntryState::AliveSince(stamp));
     }
 }

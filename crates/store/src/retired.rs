@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::btree::{NodePtr, SeparatorPtr};
-use crate::record::{History, RecordPtr, VersionPtr};
+use crate::record::{Fate, History, RecordPtr, VersionPtr};
 use crossbeam_epoch as epoch;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// How many things are freed in one go, on whatever thread notices that their time has come.
 const TOGETHER: usize = 32;
@@ -24,6 +25,8 @@ pub(crate) enum Garbage {
     Entry(RecordPtr),
     Version(VersionPtr),
     History(NonNull<History>),
+    /// A share of it, out of [`Arc::into_raw`].
+    Fate(*const Fate),
 }
 
 // SAFETY: plain allocations, freed on any thread.
@@ -42,6 +45,7 @@ impl Garbage {
                 Garbage::Entry(record) => record.free(true),
                 Garbage::Version(version) => version.free(),
                 Garbage::History(history) => drop(Box::from_raw(history.as_ptr())),
+                Garbage::Fate(fate) => drop(Arc::from_raw(fate)),
             }
         }
     }

@@ -7,11 +7,12 @@
 
 use crate::btree::{Leaves, Tree, TreeKind};
 use crate::range::{Cursor, Direction, KeyRange};
-use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
+use crate::record::{Fate, MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::spec::TableSpec;
 use crate::statistics::Statistics;
 use crossbeam_epoch::{self as epoch, Guard};
+use parking_lot::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,12 +74,19 @@ pub(crate) struct Counters {
     /// The timestamp of the newest change of a row, set before the change can be seen.
     changed_at: AtomicU64,
     primary_statistics: Statistics,
+    /// What stamps in the rows refer to that nobody will resolve any more.
+    fates: Mutex<Vec<Arc<Fate>>>,
 }
 
 impl Counters {
     /// A row is about to change.
     pub(crate) fn note_change(&self, ts: Timestamp) {
         self.changed_at.store(ts.0, Ordering::Release);
+    }
+
+    /// Fewer, where the number is negative.
+    pub(crate) fn add_rows(&self, more: i64) {
+        self.rows.fetch_add(more as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn new(rows: u64, next_auto_increment: u64) -> Counters {
@@ -88,7 +96,13 @@ impl Counters {
             next_row_id: AtomicU64::new(0),
             changed_at: AtomicU64::new(0),
             primary_statistics: Statistics::default(),
+            fates: Mutex::default(),
         }
+    }
+
+    /// Keeps these for as long as somebody has the table.
+    pub(crate) fn keep(&self, fates: impl Iterator<Item = Arc<Fate>>) {
+        self.fates.lock().extend(fates);
     }
 }
 

@@ -4,6 +4,7 @@
 //! and on every replica, so decoding is strict: bytes that the encoder would not have written are an error.
 
 use crate::spec::{IndexSpec, TableSpec};
+use std::ops::Range;
 use types::row::generation::ColumnChange;
 use types::{IndexId, TableId};
 
@@ -51,6 +52,22 @@ pub enum WriteOp<'a> {
     },
 }
 
+/// How much of a write set goes together.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkSize {
+    pub bytes: usize,
+    pub rows: usize,
+}
+
+/// Where a write set can be cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Changes of rows, for [`WriteSet::of_chunk`]: of one table each, in the order of its keys.
+    pub chunks: Vec<Range<usize>>,
+    /// Everything else, as a write set.
+    pub rest: Vec<u8>,
+}
+
 /// Bytes that are not a write set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteSetError {
@@ -87,6 +104,13 @@ impl Default for WriteSet {
 impl WriteSet {
     pub fn new() -> WriteSet {
         WriteSet { bytes: vec![VERSION] }
+    }
+
+    /// The part of an encoded write set that [`WriteOps::cut`] has found, as a write set.
+    pub fn of_chunk(bytes: &[u8], chunk: Range<usize>) -> WriteSet {
+        let mut set = WriteSet::with_capacity(chunk.len());
+        set.bytes.extend_from_slice(&bytes[chunk]);
+        set
     }
 
     pub fn with_capacity(bytes: usize) -> WriteSet {
@@ -203,6 +227,55 @@ impl<'a> WriteOps<'a> {
             governor::pause();
             op.map(drop)
         })
+    }
+
+    /// Checks as [`check`](Self::check) does, and says where a write set that is larger than `largest` can be cut into chunks. `None`: it is
+    /// not larger, or it has changes of definitions, or of rows of the table `whole`, which must not come in parts.
+    pub fn cut(
+        bytes: &'a [u8],
+        largest: ChunkSize,
+        chunk: ChunkSize,
+        whole: Option<TableId>,
+    ) -> Result<Option<Cut>, WriteSetError> {
+        let mut ops = WriteOps::decode(bytes)?;
+        let mut cut = Cut::default();
+        let mut rest = WriteSet::new();
+        let mut can_be_cut = true;
+        let (mut rows, mut rows_of_chunk) = (0, 0);
+        let mut last: Option<(TableId, &[u8])> = None;
+        loop {
+            governor::pause();
+            let start = ops.at;
+            let Some(op) = ops.next() else { break };
+            let op = op?;
+            match op {
+                WriteOp::Put { table, key, .. } | WriteOp::Delete { table, key } if Some(table) != whole => {
+                    rows += 1;
+                    rows_of_chunk += 1;
+                    let follows = last.is_some_and(|(before, last_key)| before == table && last_key < key);
+                    last = Some((table, key));
+                    match cut.chunks.last_mut() {
+                        Some(range)
+                            if follows
+                                && range.end == start
+                                && ops.at - range.start <= chunk.bytes
+                                && rows_of_chunk <= chunk.rows =>
+                        {
+                            range.end = ops.at;
+                        }
+                        _ => {
+                            rows_of_chunk = 1;
+                            cut.chunks.push(start..ops.at);
+                        }
+                    }
+                }
+                WriteOp::AdvanceAutoIncrement { .. } => rest.push(&op),
+                _ => can_be_cut = false,
+            }
+        }
+        cut.rest = rest.into_bytes();
+        let is_large = bytes.len() > largest.bytes || rows > largest.rows;
+        Ok((is_large && can_be_cut).then_some(cut))
     }
 
     /// All operations, or the first error.

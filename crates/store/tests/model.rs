@@ -1,6 +1,7 @@
 //! The store against the plainest model there is: a copy of all rows for every timestamp.
 //!
-//! Random batches of transactions are applied while snapshots are held and versions collected; every held snapshot must go
+//! Random batches of transactions, large ones among them that come in chunks and are committed or aborted later, are applied while
+//! snapshots are held and versions collected; every held snapshot must go
 //! on seeing its own moment, by every index, in both directions, in chunks of any size.
 
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table,
-    TableId, TableLoader, TableSpec, WriteOps, WriteSet, Writer,
+    TableId, TableLoader, TableSpec, Undecided, WriteOps, WriteSet, Writer,
 };
 use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
 
@@ -63,6 +64,13 @@ struct Tested {
     model: BTreeMap<Timestamp, Rows>,
     newest: Timestamp,
     snapshots: Vec<Snapshot>,
+    large: Vec<Large>,
+}
+
+/// A large transaction, and what it has changed so far.
+struct Large {
+    undecided: Undecided,
+    writes: BTreeMap<i64, Write>,
 }
 
 impl Tested {
@@ -82,6 +90,7 @@ impl Tested {
             model: BTreeMap::from([(Timestamp(1), Rows::new())]),
             newest: Timestamp(1),
             snapshots: Vec::new(),
+            large: Vec::new(),
         }
     }
 
@@ -116,25 +125,72 @@ impl Tested {
 
     fn write(&mut self, writes: &[Write]) {
         let mut rows = self.rows(self.newest).clone();
-        // A transaction changes a row once.
-        let writes: BTreeMap<i64, &Write> = writes.iter().map(|write| (write.id(), write)).collect();
+        let writes = self.allowed(writes);
+        change(&mut rows, &writes);
+        self.commit(&self.encode(&writes), rows);
+    }
+
+    /// A transaction changes a row once, and none that an undecided one has changed.
+    fn allowed(&self, writes: &[Write]) -> BTreeMap<i64, Write> {
+        let is_locked = |id| self.large.iter().any(|large| large.writes.contains_key(&id));
+        let allowed = writes.iter().filter(|write| !is_locked(write.id()));
+        allowed.map(|write| (write.id(), write.clone())).collect()
+    }
+
+    fn encode(&self, writes: &BTreeMap<i64, Write>) -> WriteSet {
         let mut set = WriteSet::new();
-        for (id, write) in writes {
+        for (&id, write) in writes {
             match write {
-                Write::Put(_, a, b) => {
-                    set.put(TABLE, &self.key(id), &self.row(id, *a, b.as_deref()));
-                    rows.insert(id, (*a, b.clone()));
-                }
-                Write::Delete(_) => {
-                    set.delete(TABLE, &self.key(id));
-                    rows.remove(&id);
-                }
+                Write::Put(_, a, b) => set.put(TABLE, &self.key(id), &self.row(id, *a, b.as_deref())),
+                Write::Delete(_) => set.delete(TABLE, &self.key(id)),
             }
         }
-        self.commit(&set, rows);
+        set
+    }
+
+    /// One more part of a large transaction, of a new one or of one that has begun.
+    fn write_chunk(&mut self, which: usize, writes: &[Write]) {
+        if which >= self.large.len() {
+            self.large.push(Large {
+                undecided: self.writer.begin(),
+                writes: BTreeMap::new(),
+            });
+        }
+        let writes = self.allowed(writes);
+        let set = self.encode(&writes);
+        let at = which.min(self.large.len() - 1);
+        let fitting = self
+            .writer
+            .check_chunk(WriteOps::decode(set.as_bytes()).unwrap())
+            .unwrap();
+        self.writer.apply_chunk(&mut self.large[at].undecided, fitting).unwrap();
+        self.large[at].writes.extend(writes);
+        // What is undecided is left alone.
+        let puts = |write: &&Write| matches!(write, Write::Put(..));
+        for write in self.large[at].writes.values().filter(puts) {
+            let id = write.id();
+            let set = self.encode(&BTreeMap::from([(id, write.clone())]));
+            let ops = || WriteOps::decode(set.as_bytes()).unwrap();
+            assert!(self.writer.check(ops()).is_err() && self.writer.check_chunk(ops()).is_err());
+        }
+    }
+
+    fn decide(&mut self, which: usize, commits: bool) {
+        let Large { undecided, writes } = self.large.swap_remove(which);
+        if commits {
+            let mut rows = self.rows(self.newest).clone();
+            change(&mut rows, &writes);
+            self.commit(&WriteSet::new(), rows);
+            self.writer.commit(undecided);
+        } else {
+            self.writer.abort(undecided);
+        }
     }
 
     fn toggle_index(&mut self, id: u16) {
+        if self.large.iter().any(|large| !large.writes.is_empty()) {
+            return;
+        }
         let mut set = WriteSet::new();
         match self.table().spec().index(IndexId(id)) {
             Some(_) => set.drop_index(TABLE, IndexId(id)),
@@ -210,6 +266,9 @@ impl Tested {
     /// With nobody reading the past, nothing of it is left.
     fn check_all_collected(&mut self) {
         self.snapshots.clear();
+        while !self.large.is_empty() {
+            self.decide(0, self.large.len().is_multiple_of(2));
+        }
         self.writer.publish();
         while self.writer.collect(7) {}
         let table = self.table();
@@ -278,6 +337,7 @@ impl Tested {
             model: BTreeMap::from([(snapshot.timestamp(), self.rows(snapshot.timestamp()).clone())]),
             newest: snapshot.timestamp(),
             snapshots: Vec::new(),
+            large: Vec::new(),
             store,
             writer,
         };
@@ -294,6 +354,15 @@ impl Tested {
 }
 
 const IDS: i64 = 24;
+
+fn change(rows: &mut Rows, writes: &BTreeMap<i64, Write>) {
+    for (&id, write) in writes {
+        match write {
+            Write::Put(_, a, b) => rows.insert(id, (*a, b.clone())),
+            Write::Delete(_) => rows.remove(&id),
+        };
+    }
+}
 
 /// A change of one row; `Write::Put(id, a, b)`.
 #[derive(Debug, Clone)]
@@ -312,6 +381,8 @@ impl Write {
 #[derive(Debug, Clone)]
 enum Action {
     Commit(Vec<Write>),
+    Chunk(usize, Vec<Write>),
+    Decide(prop::sample::Index, bool),
     Publish,
     Snapshot,
     /// Lets one go, or moves it to now.
@@ -334,6 +405,8 @@ fn action() -> impl Strategy<Value = Action> {
     let bytes = || prop::collection::vec(any::<u8>(), 0..6);
     prop_oneof![
         8 => prop::collection::vec(write(), 1..8).prop_map(Action::Commit),
+        4 => (0..3_usize, prop::collection::vec(write(), 0..8)).prop_map(|(which, writes)| Action::Chunk(which, writes)),
+        2 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(which, commits)| Action::Decide(which, commits)),
         4 => Just(Action::Publish),
         3 => Just(Action::Snapshot),
         2 => any::<prop::sample::Index>().prop_map(Action::Release),
@@ -356,6 +429,11 @@ proptest! {
         for action in actions {
             match action {
                 Action::Commit(writes) => tested.write(&writes),
+                Action::Chunk(which, writes) => tested.write_chunk(which, &writes),
+                Action::Decide(which, commits) if !tested.large.is_empty() => {
+                    let which = which.index(tested.large.len());
+                    tested.decide(which, commits);
+                }
                 Action::Publish => tested.writer.publish(),
                 Action::Snapshot => tested.snapshots.push(tested.store.snapshot()),
                 Action::Release(at) if !tested.snapshots.is_empty() => {
@@ -473,4 +551,95 @@ fn distinct_values_are_estimated() {
         to: Some(tested.key(5100)),
     };
     assert_eq!(table.estimated_entries(IndexId::PRIMARY, &range), 5000);
+}
+
+/// What a transaction has put into the store is charged, and given back if it is aborted.
+#[test]
+fn an_aborted_large_transaction_leaves_nothing() {
+    let mut tested = Tested::new();
+    tested.write(
+        &(0..IDS)
+            .step_by(2)
+            .map(|id| Write::Put(id, 0, None))
+            .collect::<Vec<_>>(),
+    );
+    tested.writer.publish();
+    while tested.writer.collect(64) {}
+    let used = |tested: &Tested| {
+        let memory = tested.store.memory();
+        (memory.used_by(MemoryUse::Rows), memory.used_by(MemoryUse::Indexes))
+    };
+    let before = used(&tested);
+    for commits_between in [false, true] {
+        let writes = (0..IDS).map(|id| match id % 4 {
+            0 => Write::Delete(id),
+            _ => Write::Put(id, 3, Some("b".into())),
+        });
+        tested.write_chunk(0, &writes.collect::<Vec<_>>());
+        tested.writer.publish();
+        assert!(used(&tested).0 > before.0);
+        tested.check(&tested.store.snapshot(), &KeyRange::all(), 5);
+        tested.decide(0, false);
+        if commits_between {
+            tested.write(&[Write::Put(1, 1, None), Write::Delete(3), Write::Put(4, 2, None)]);
+            tested.writer.publish();
+            tested.check(&tested.store.snapshot(), &KeyRange::all(), 5);
+            tested.write(&[Write::Delete(1), Write::Put(4, 0, None)]);
+        }
+        tested.writer.publish();
+        while tested.writer.collect(3) {}
+        tested.check(&tested.store.snapshot(), &KeyRange::all(), 5);
+        assert_eq!(used(&tested), before);
+    }
+}
+
+/// A large transaction's stamps may outlive the writer, in a table that somebody still has.
+#[test]
+fn a_table_with_stamps_may_outlive_the_writer() {
+    for drops in [false, true] {
+        let mut tested = Tested::new();
+        tested.write_chunk(0, &(0..IDS).map(|id| Write::Put(id, id, None)).collect::<Vec<_>>());
+        tested.decide(0, true);
+        tested.writer.publish();
+        let (table, snapshot) = (tested.table(), tested.store.snapshot());
+        if drops {
+            let mut set = WriteSet::new();
+            set.drop_table(TABLE);
+            tested.commit(&set, Rows::new());
+            tested.writer.publish();
+            tested.writer.collect(100);
+        }
+        drop(tested);
+        let count = |index| table.count(index, &mut Cursor::forward(KeyRange::all()), &snapshot, 1000);
+        assert_eq!(
+            (count(IndexId(1)), count(IndexId::PRIMARY)),
+            (IDS as usize, IDS as usize)
+        );
+    }
+}
+
+#[test]
+fn chunks_are_rows_in_order() {
+    let tested = Tested::new();
+    let put = |set: &mut WriteSet, id| set.put(TABLE, &tested.key(id), &tested.row(id, 0, None));
+    let is_taken = |fill: &dyn Fn(&mut WriteSet)| {
+        let mut set = WriteSet::new();
+        fill(&mut set);
+        let ops = WriteOps::decode(set.as_bytes()).unwrap();
+        tested.writer.check_chunk(ops).is_ok()
+    };
+    assert!(is_taken(&|set| {
+        put(set, 1);
+        set.delete(TABLE, &tested.key(2));
+    }));
+    assert!(!is_taken(&|set| {
+        put(set, 2);
+        put(set, 1);
+    }));
+    assert!(!is_taken(&|set| {
+        put(set, 2);
+        set.delete(TABLE, &tested.key(2));
+    }));
+    assert!(!is_taken(&|set| set.advance_auto_increment(TABLE, 3)));
+    assert!(!is_taken(&|set| set.drop_table(TABLE)));
 }

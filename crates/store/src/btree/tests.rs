@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::range::{Direction, KeyRange};
-use crate::record::VersionPtr;
+use crate::record::{Stamp, VersionPtr};
 use crate::retired::{Garbage, Retired};
 use crossbeam_epoch as epoch;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use types::Timestamp;
 
 fn record(key: &[u8]) -> RecordPtr {
-    RecordPtr::new_primary(key, VersionPtr::new(Timestamp(1), Some(b""), None))
+    RecordPtr::new_primary(key, VersionPtr::new(Stamp::at(Timestamp(1)), Some(b""), None))
 }
 
 struct Tested {

@@ -161,3 +161,71 @@ fn version_1_is_as_documented() {
     let expected = b"\x01\x01\xac\x02\x03key\x04row!\x02\x05\x01k\x03\x05\xe8\x07\x05\x06\x07\x07\x02\x09\x08\xe8\x07";
     assert_eq!(set.as_bytes(), expected);
 }
+
+/// The ids of the rows in each chunk; `None`: it stays whole.
+fn cut(set: &WriteSet, largest: usize, rows: usize) -> Option<Vec<Vec<u8>>> {
+    let size = |rows| ChunkSize { bytes: 1000, rows };
+    let cut = WriteOps::cut(set.as_bytes(), size(largest), size(rows), Some(TableId(9))).unwrap()?;
+    let chunks = cut.chunks.iter().map(|range| {
+        let chunk = WriteSet::of_chunk(set.as_bytes(), range.clone());
+        let ops = WriteOps::decode_all(chunk.as_bytes()).unwrap();
+        let ids = ops.iter().map(|op| match op {
+            WriteOp::Put { key, .. } | WriteOp::Delete { key, .. } => key[0],
+            other => panic!("{other:?} in a chunk"),
+        });
+        ids.collect()
+    });
+    let mut rest = WriteSet::new();
+    rest.advance_auto_increment(TableId(1), 7);
+    assert_eq!(cut.rest, rest.as_bytes());
+    Some(chunks.collect())
+}
+
+#[test]
+fn a_large_write_set_is_cut_between_rows() {
+    let mut set = WriteSet::new();
+    for id in 1..=5 {
+        set.put(TableId(1), &[id], b"row");
+    }
+    set.delete(TableId(2), &[1]);
+    set.delete(TableId(2), &[2]);
+    set.advance_auto_increment(TableId(1), 7);
+    assert_eq!(cut(&set, 7, 2), None, "not larger than that");
+    assert_eq!(
+        cut(&set, 6, 2).unwrap(),
+        [vec![1, 2], vec![3, 4], vec![5], vec![1, 2]],
+        "a chunk has rows of one table"
+    );
+    // What others look at, and what defines tables, is never cut.
+    let mut observed = set.clone();
+    observed.put(TableId(9), &[1], b"row");
+    assert_eq!(cut(&observed, 6, 2), None);
+    let mut defining = set.clone();
+    defining.drop_table(TableId(3));
+    assert_eq!(cut(&defining, 6, 2), None);
+    // Rows out of order go on in another chunk.
+    let mut mixed = WriteSet::new();
+    for id in [1, 2, 4, 3] {
+        mixed.put(TableId(1), &[id], b"row");
+    }
+    mixed.advance_auto_increment(TableId(1), 7);
+    assert_eq!(cut(&mixed, 1, 10).unwrap(), [vec![1, 2, 4], vec![3]]);
+}
+
+#[test]
+fn chunks_have_a_limit_in_bytes() {
+    let mut set = WriteSet::new();
+    let sizes = [400, 400, 400, 2000, 10];
+    for (id, bytes) in (1..).zip(sizes) {
+        set.put(TableId(1), &[id], &vec![0; bytes]);
+    }
+    set.advance_auto_increment(TableId(1), 7);
+    assert_eq!(cut(&set, 100, 100).unwrap(), [vec![1, 2], vec![3], vec![4], vec![5]]);
+}
+
+#[test]
+fn cutting_finds_what_cannot_be_read() {
+    let size = ChunkSize { bytes: 10, rows: 1 };
+    let malformed = WriteOps::cut(b"\x01\xff", size, size, None);
+    assert!(matches!(malformed, Err(WriteSetError::Malformed { .. })));
+}

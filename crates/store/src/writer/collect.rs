@@ -10,7 +10,7 @@
 
 use super::Writer;
 use super::table::TableWriter;
-use crate::record::{EntryState, READY, Record, RecordPtr, WAITING};
+use crate::record::{EntryState, READY, Record, RecordPtr, Stamp, WAITING};
 use crate::snapshot::Active;
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr;
@@ -19,9 +19,18 @@ use types::{IndexId, Timestamp};
 
 /// A record with something to collect; it is not freed while it is in a queue.
 #[derive(Debug, Clone, Copy)]
-struct Queued {
-    index: IndexId,
+pub(super) struct Queued {
+    pub(super) index: IndexId,
     record: RecordPtr,
+}
+
+impl Queued {
+    pub(super) fn new(index: IndexId, record: Record<'_>) -> Queued {
+        Queued {
+            index,
+            record: record.ptr(),
+        }
+    }
 }
 
 /// The records of one table that have, or will have, something to collect; each at most once in `ready` and once in `waiting`.
@@ -29,6 +38,8 @@ struct Queued {
 pub(super) struct Queue {
     /// To be looked at.
     ready: VecDeque<Queued>,
+    /// As well, in blocks: what large transactions have changed that are decided now.
+    pub(super) decided: VecDeque<Vec<Queued>>,
     /// By the snapshot that needs some of it.
     waiting: BTreeMap<Timestamp, Vec<Queued>>,
 }
@@ -37,22 +48,34 @@ impl Queue {
     pub(super) fn add(&mut self, index: IndexId, record: Record<'_>) {
         if !record.is_in(READY) {
             record.enter(READY);
-            self.ready.push_back(Queued {
-                index,
-                record: record.ptr(),
-            });
+            self.ready.push_back(Queued::new(index, record));
         }
+    }
+
+    /// The next record to be looked at.
+    fn next(&mut self) -> Option<Queued> {
+        self.ready.pop_front().or_else(|| {
+            loop {
+                match self.decided.front_mut()?.pop() {
+                    Some(queued) => return Some(queued),
+                    None => self.decided.pop_front(),
+                };
+            }
+        })
     }
 
     pub(super) fn forget(&mut self, index: IndexId) {
         self.ready.retain(|queued| queued.index != index);
+        self.decided
+            .iter_mut()
+            .for_each(|block| block.retain(|queued| queued.index != index));
         self.waiting
             .values_mut()
             .for_each(|queued| queued.retain(|queued| queued.index != index));
     }
 
     fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.waiting.is_empty()
+        self.ready.is_empty() && self.waiting.is_empty() && self.decided.is_empty()
     }
 
     fn file(&mut self, snapshot: Timestamp, queued: Queued, record: Record<'_>) {
@@ -117,11 +140,22 @@ impl TableWriter {
     fn collect(&mut self, active: &Active, left: &mut usize) {
         self.queue.wake(active);
         while *left > 0
-            && let Some(queued) = self.queue.ready.pop_front()
+            && let Some(queued) = self.queue.next()
         {
             *left -= 1;
             // SAFETY: a record of the working tree; records in queues are not freed.
             let record: Record<'_> = unsafe { queued.record.get() };
+            // SAFETY: the queue says in which index it is.
+            let resolved = unsafe {
+                match queued.index {
+                    IndexId::PRIMARY => self.resolve_row(record),
+                    _ => self.resolve_entry(record),
+                }
+            };
+            if let Err(stamp) = resolved {
+                self.park(stamp, queued);
+                continue;
+            }
             record.leave(READY);
             // SAFETY: the queue says in which index it is.
             let needed_by = unsafe {
@@ -185,8 +219,10 @@ impl TableWriter {
             while let Some(this) = next {
                 let interval = this.as_ref();
                 next = ptr::NonNull::new(interval.older.load(Ordering::Relaxed));
-                let is_alive = interval.end == Timestamp::MAX;
-                let reader = active.newest_reader(interval.begin, interval.end).filter(|_| !is_alive);
+                let is_alive = interval.end() == Stamp::NEVER;
+                let reader = active
+                    .newest_reader(interval.begin().when(), interval.end().when())
+                    .filter(|_| !is_alive);
                 if is_alive || reader.is_some() {
                     needed_by = needed_by.max(reader);
                     kept = Some(this);
@@ -211,7 +247,7 @@ impl TableWriter {
             if needed_by.is_none() {
                 // Only the interval that goes on is left.
                 let alive = kept.expect("an entry without intervals was retired");
-                record.set_entry_state(EntryState::AliveSince(alive.as_ref().begin));
+                record.set_entry_state(EntryState::AliveSince(alive.as_ref().begin()));
                 self.retire_history(alive);
             }
             needed_by

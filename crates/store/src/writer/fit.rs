@@ -41,6 +41,34 @@ impl Writer {
         }
         Ok(Fitting { ops })
     }
+
+    /// As [`check`](Self::check), of a part of a large transaction: rows in the order of their keys, table after table.
+    pub fn check_chunk<'a>(&self, ops: WriteOps<'a>) -> Result<Fitting<'a>, CheckError> {
+        let mut check = Check {
+            writer: self,
+            redefined: HashMap::new(),
+        };
+        let mut tables: Vec<TableId> = Vec::new();
+        let mut last_key: &[u8] = &[];
+        for op in ops.clone() {
+            let op = op?;
+            let (WriteOp::Put { table, key, .. } | WriteOp::Delete { table, key }) = op else {
+                return Err(ApplyError::BadChunk("not a change of a row").into());
+            };
+            if tables.last() == Some(&table) {
+                if key <= last_key {
+                    return Err(ApplyError::BadChunk("rows out of order").into());
+                }
+            } else if tables.contains(&table) {
+                return Err(ApplyError::BadChunk("tables mixed").into());
+            } else {
+                tables.push(table);
+            }
+            last_key = key;
+            check.op(&op, std::iter::empty)?;
+        }
+        Ok(Fitting { ops })
+    }
 }
 
 struct Check<'w> {
@@ -57,10 +85,15 @@ impl Check<'_> {
         before: impl FnOnce() -> I,
     ) -> Result<(), ApplyError> {
         match op {
-            WriteOp::Put { table, key, row } => check_row(self.table(*table)?, key, row)?,
-            WriteOp::Delete { table, .. }
-            | WriteOp::AdvanceAutoIncrement { table, .. }
-            | WriteOp::SetAutoIncrement { table, .. } => {
+            WriteOp::Put { table, key, row } => {
+                check_row(self.table(*table)?, key, row)?;
+                self.check_decided(*table, key)?;
+            }
+            WriteOp::Delete { table, key } => {
+                self.table(*table)?;
+                self.check_decided(*table, key)?;
+            }
+            WriteOp::AdvanceAutoIncrement { table, .. } | WriteOp::SetAutoIncrement { table, .. } => {
                 self.table(*table)?;
             }
             WriteOp::CreateTable(spec) => {
@@ -72,6 +105,7 @@ impl Check<'_> {
             }
             WriteOp::DropTable { table } => {
                 self.table(*table)?;
+                self.check_all_decided(*table)?;
                 self.redefined.insert(*table, None);
             }
             WriteOp::CreateIndex { table, index } => self.create_index(*table, index, before())?,
@@ -79,9 +113,11 @@ impl Check<'_> {
                 let mut spec = self.table(*table)?.spec().clone();
                 spec.index(*index).ok_or(ApplyError::NoIndex(*table, *index))?;
                 spec.indexes.retain(|other| other.id != *index);
+                self.check_all_decided(*table)?;
                 self.redefine(spec);
             }
             WriteOp::ChangeColumns { table, change } => {
+                self.check_all_decided(*table)?;
                 let spec = self.table(*table)?.spec().with_columns(change);
                 self.redefine(spec.map_err(|what| ApplyError::BadTable(*table, what))?);
             }
@@ -98,6 +134,23 @@ impl Check<'_> {
         found.ok_or(ApplyError::NoTable(id))
     }
 
+    /// A row that a large transaction has changed is that transaction's until it is decided. The locks of whoever proposed see to
+    /// that; here it is made sure.
+    fn check_decided(&self, id: TableId, key: &[u8]) -> Result<(), ApplyError> {
+        match self.writer.tables.get(&id) {
+            Some(writer) if writer.is_undecided(key) => Err(ApplyError::Undecided(id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`check_decided`](Self::check_decided), of the table's definition.
+    fn check_all_decided(&self, id: TableId) -> Result<(), ApplyError> {
+        match self.writer.tables.get(&id) {
+            Some(writer) if writer.has_undecided() => Err(ApplyError::Undecided(id)),
+            _ => Ok(()),
+        }
+    }
+
     fn redefine(&mut self, spec: TableSpec) {
         let snapshots = Arc::clone(&self.writer.store.snapshots);
         let table = Table::new(spec, Timestamp::ZERO, snapshots);
@@ -111,6 +164,7 @@ impl Check<'_> {
         index: &IndexSpec,
         before: impl Iterator<Item = WriteOp<'a>>,
     ) -> Result<(), ApplyError> {
+        self.check_all_decided(id)?;
         let mut spec = self.table(id)?.spec().clone();
         spec.check_new_index(index)
             .map_err(|what| ApplyError::BadIndex(id, what))?;

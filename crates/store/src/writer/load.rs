@@ -4,7 +4,7 @@
 
 use crate::btree::{TreeKind, build, free_record};
 use crate::memory::allocated;
-use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, RecordPtr, VersionPtr, record_bytes, version_bytes};
+use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, RecordPtr, Stamp, VersionPtr, record_bytes, version_bytes};
 use crate::spec::TableSpec;
 use crate::store::Store;
 use crate::table::{Counters, Index, Shape, Table};
@@ -155,7 +155,7 @@ impl TablePiece {
         }
         let layout = &self.plan.shape.rows;
         layout.validate(row).map_err(|corrupt| LoadError::BadRow(id, corrupt))?;
-        let record = RecordPtr::new_primary(key, VersionPtr::new(self.plan.ts, Some(row), None));
+        let record = RecordPtr::new_primary(key, VersionPtr::new(Stamp::at(self.plan.ts), Some(row), None));
         self.rows.push(record);
         self.row_bytes += allocated(version_bytes(row.len()));
         self.index_bytes += allocated(record_bytes(key.len(), false));
@@ -165,7 +165,7 @@ impl TablePiece {
             if self.key.len() + key.len() > MAX_KEY_BYTES {
                 return Err(LoadError::TooLong(id));
             }
-            entries.push(RecordPtr::new_entry(&self.key, key, record, self.plan.ts));
+            entries.push(RecordPtr::new_entry(&self.key, key, record, Stamp::at(self.plan.ts)));
             self.index_bytes += allocated(record_bytes(self.key.len() + key.len(), true));
         }
         self.is_sealed = false;

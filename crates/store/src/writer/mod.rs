@@ -11,12 +11,15 @@ mod collect;
 mod fit;
 mod load;
 mod local;
+mod pending;
 mod table;
 
 pub use fit::{CheckError, Fitting};
 pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
 pub use local::LocalStore;
+pub use pending::Undecided;
 
+use crate::record::Stamp;
 use crate::retired::Retired;
 use crate::snapshot::Active;
 use crate::spec::{IndexSpec, TableSpec};
@@ -48,6 +51,10 @@ pub enum ApplyError {
     BadRow(TableId, CorruptRow),
     #[error("table {0}: key or row too long")]
     TooLong(TableId),
+    #[error("table {0}: a transaction that is not decided has changed it")]
+    Undecided(TableId),
+    #[error("a part of a large transaction: {0}")]
+    BadChunk(&'static str),
     #[error("timestamp {applied} does not follow {newest}")]
     Timestamp { applied: Timestamp, newest: Timestamp },
 }
@@ -146,11 +153,11 @@ impl Writer {
         match op {
             WriteOp::Put { table, key, row } => {
                 let writer = self.changing(table)?;
-                if !writer.put(ts, key, row) {
+                if !writer.put(Stamp::at(ts), key, row) {
                     return Err(ApplyError::TooLong(table));
                 }
             }
-            WriteOp::Delete { table, key } => self.changing(table)?.delete(ts, key),
+            WriteOp::Delete { table, key } => self.changing(table)?.delete(Stamp::at(ts), key),
             WriteOp::AdvanceAutoIncrement { table, next } => self.table(table)?.raise_auto_increment(next),
             WriteOp::SetAutoIncrement { table, next } => self.table(table)?.set_auto_increment(next),
             WriteOp::CreateTable(spec) => {

@@ -3,9 +3,12 @@
 #![allow(unsafe_code)]
 
 use super::collect::Queue;
+use super::pending::Pending;
 use crate::btree::{TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};
-use crate::record::{EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, VersionPtr, record_bytes, version_bytes};
+use crate::record::{
+    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, Stamp, VersionPtr, record_bytes, version_bytes,
+};
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
 use crate::store::Store;
@@ -16,18 +19,20 @@ use std::sync::atomic::Ordering;
 use types::{IndexId, Timestamp};
 
 pub(super) struct TableWriter {
-    table: Arc<Table>,
+    pub(super) table: Arc<Table>,
     pub(super) primary: TreeWriter,
     pub(super) indexes: Vec<IndexWriter>,
     /// Records with something that will be collected.
     pub(super) queue: Queue,
+    /// Large transactions with stamps in the table's records.
+    pub(super) pending: Vec<Pending>,
     /// In the writer's list of tables to publish, and to collect.
     pub(super) is_changed: bool,
     pub(super) is_uncollected: bool,
     /// Unlinked; to be retired when the trees have been published.
     pub(super) garbage: Vec<Garbage>,
-    row_bytes: Account,
-    index_bytes: Account,
+    pub(super) row_bytes: Account,
+    pub(super) index_bytes: Account,
     new_key: Vec<u8>,
     old_key: Vec<u8>,
 }
@@ -39,13 +44,13 @@ pub(super) struct IndexWriter {
 
 /// Bytes of one use: in all, and of that not yet charged to the budget.
 #[derive(Default)]
-struct Account {
+pub(super) struct Account {
     total: i64,
     uncharged: i64,
 }
 
 impl Account {
-    fn add(&mut self, bytes: i64) {
+    pub(super) fn add(&mut self, bytes: i64) {
         self.total += bytes;
         self.uncharged += bytes;
     }
@@ -65,6 +70,7 @@ impl TableWriter {
             primary: TreeWriter::new(Arc::clone(&table.primary)),
             indexes: table.indexes.iter().map(index).collect(),
             queue: Queue::default(),
+            pending: Vec::new(),
             is_changed: false,
             is_uncollected: false,
             garbage: Vec::new(),
@@ -85,8 +91,9 @@ impl TableWriter {
         let mut fits = true;
         self.primary.for_each(|row| {
             // SAFETY: a primary record of the working tree.
-            let (record, version) = unsafe { (row.get(), row.get().head()) };
-            fits = fits && version.row().is_none_or(|row| definition.fits(record.key(), row));
+            let (record, version) = unsafe { (row.get(), row.get().newest()) };
+            let row = version.and_then(|version| version.row());
+            fits = fits && row.is_none_or(|row| definition.fits(record.key(), row));
         });
         fits
     }
@@ -134,58 +141,84 @@ impl TableWriter {
     }
 
     /// Inserts or replaces a row. False, and nothing done: the row or a key is too long.
-    pub(super) fn put(&mut self, ts: Timestamp, key: &[u8], row: &[u8]) -> bool {
+    pub(super) fn put(&mut self, at: Stamp, key: &[u8], row: &[u8]) -> bool {
         if !self.table.fits(key, row) {
             return false;
         }
-        self.table.counters.note_change(ts);
+        self.note_change(at);
         self.row_bytes.add(allocated(version_bytes(row.len())) as i64);
         let Some(found) = self.primary.find(key).map(Record::ptr) else {
-            let record = RecordPtr::new_primary(key, VersionPtr::new(ts, Some(row), None));
+            let record = RecordPtr::new_primary(key, VersionPtr::new(at, Some(row), None));
             self.index_bytes.add(allocated(record_bytes(key.len(), false)) as i64);
             self.primary.insert(record);
-            self.table.counters.rows.fetch_add(1, Ordering::Relaxed);
-            self.add_entries(ts, record, key, row);
+            self.count_rows(at, 1);
+            self.add_entries(at, record, key, row);
+            if at.is_pending() {
+                // SAFETY: just inserted into the working tree.
+                self.stamped(at, IndexId::PRIMARY, unsafe { record.get() });
+            }
             return true;
         };
         // SAFETY: a primary record of the working tree, which this writer alone unlinks.
         let record: Record<'_> = unsafe { found.get() };
         // SAFETY: as above.
-        let old = unsafe { record.head() };
+        let old = unsafe { self.resolved_head(record) };
         // SAFETY: as above.
-        unsafe { record.set_head(VersionPtr::new(ts, Some(row), Some(old.ptr()))) };
+        unsafe { record.set_head(VersionPtr::new(at, Some(row), Some(old.ptr()))) };
         match old.row() {
-            Some(old_row) => self.move_entries(ts, found, key, old_row, row),
+            Some(old_row) => self.move_entries(at, found, key, old_row, row),
             None => {
-                self.table.counters.rows.fetch_add(1, Ordering::Relaxed);
-                self.add_entries(ts, found, key, row);
+                self.count_rows(at, 1);
+                self.add_entries(at, found, key, row);
             }
         }
-        self.queue.add(IndexId::PRIMARY, record);
+        self.changed(at, IndexId::PRIMARY, record);
         true
     }
 
-    pub(super) fn delete(&mut self, ts: Timestamp, key: &[u8]) {
+    pub(super) fn delete(&mut self, at: Stamp, key: &[u8]) {
         let Some(found) = self.primary.find(key).map(Record::ptr) else {
             return;
         };
         // SAFETY: a primary record of the working tree, which this writer alone unlinks.
         let record: Record<'_> = unsafe { found.get() };
         // SAFETY: as above.
-        let old = unsafe { record.head() };
+        let old = unsafe { self.resolved_head(record) };
         let Some(old_row) = old.row() else { return };
-        self.table.counters.note_change(ts);
+        self.note_change(at);
         // SAFETY: as above.
-        unsafe { record.set_head(VersionPtr::new(ts, None, Some(old.ptr()))) };
+        unsafe { record.set_head(VersionPtr::new(at, None, Some(old.ptr()))) };
         self.row_bytes.add(allocated(version_bytes(0)) as i64);
-        self.table.counters.rows.fetch_sub(1, Ordering::Relaxed);
+        self.count_rows(at, -1);
         let mut entry_key = std::mem::take(&mut self.old_key);
-        for at in 0..self.indexes.len() {
-            self.entry_key(at, old_row, key, &mut entry_key);
-            self.end_entry(ts, at, &entry_key);
+        for index in 0..self.indexes.len() {
+            self.entry_key(index, old_row, key, &mut entry_key);
+            self.end_entry(at, index, &entry_key);
         }
         self.old_key = entry_key;
-        self.queue.add(IndexId::PRIMARY, record);
+        self.changed(at, IndexId::PRIMARY, record);
+    }
+
+    /// A row is about to change. A large transaction's rows change when it commits.
+    fn note_change(&self, at: Stamp) {
+        if !at.is_pending() {
+            self.table.counters.note_change(at.when());
+        }
+    }
+
+    fn count_rows(&mut self, at: Stamp, more: i64) {
+        match at.is_pending() {
+            true => self.pending_of(at).rows += more,
+            false => self.table.counters.add_rows(more),
+        }
+    }
+
+    /// A record has got a stamp, and something that will have to be collected.
+    fn changed(&mut self, at: Stamp, index: IndexId, record: Record<'_>) {
+        match at.is_pending() {
+            true => self.stamped(at, index, record),
+            false => self.queue.add(index, record),
+        }
     }
 
     /// The key of a row's entry in the index at a position.
@@ -198,87 +231,102 @@ impl TableWriter {
         out.extend_from_slice(primary_key);
     }
 
-    fn add_entries(&mut self, ts: Timestamp, record: RecordPtr, primary_key: &[u8], row: &[u8]) {
+    fn add_entries(&mut self, stamp: Stamp, record: RecordPtr, primary_key: &[u8], row: &[u8]) {
         let mut entry_key = std::mem::take(&mut self.new_key);
         for at in 0..self.indexes.len() {
             self.entry_key(at, row, primary_key, &mut entry_key);
-            self.begin_entry(ts, at, &entry_key, primary_key, record);
+            self.begin_entry(stamp, at, &entry_key, primary_key, record);
         }
         self.new_key = entry_key;
     }
 
     /// A row changed: ends and begins the entries of the indexes whose columns did.
-    fn move_entries(&mut self, ts: Timestamp, record: RecordPtr, primary_key: &[u8], old_row: &[u8], row: &[u8]) {
+    fn move_entries(&mut self, stamp: Stamp, record: RecordPtr, primary_key: &[u8], old_row: &[u8], row: &[u8]) {
         let mut old_key = std::mem::take(&mut self.old_key);
         let mut new_key = std::mem::take(&mut self.new_key);
         for at in 0..self.indexes.len() {
             self.entry_key(at, old_row, primary_key, &mut old_key);
             self.entry_key(at, row, primary_key, &mut new_key);
             if old_key != new_key {
-                self.end_entry(ts, at, &old_key);
-                self.begin_entry(ts, at, &new_key, primary_key, record);
+                self.end_entry(stamp, at, &old_key);
+                self.begin_entry(stamp, at, &new_key, primary_key, record);
             }
         }
         self.old_key = old_key;
         self.new_key = new_key;
     }
 
-    /// An entry lives from `ts` on.
-    fn begin_entry(&mut self, ts: Timestamp, at: usize, entry_key: &[u8], primary_key: &[u8], row: RecordPtr) {
-        let index = &mut self.indexes[at];
-        let Some(found) = index.tree.find(entry_key) else {
+    /// An entry lives from a moment on.
+    fn begin_entry(&mut self, stamp: Stamp, at: usize, entry_key: &[u8], primary_key: &[u8], row: RecordPtr) {
+        let id = self.indexes[at].index.id;
+        let tree = &mut self.indexes[at].tree;
+        let Some(found) = tree.find(entry_key).map(Record::ptr) else {
             let columns = &entry_key[..entry_key.len() - primary_key.len()];
-            index.tree.insert(RecordPtr::new_entry(columns, primary_key, row, ts));
+            let entry = RecordPtr::new_entry(columns, primary_key, row, stamp);
+            tree.insert(entry);
             self.index_bytes
                 .add(allocated(record_bytes(entry_key.len(), true)) as i64);
+            if stamp.is_pending() {
+                // SAFETY: just inserted into the working tree.
+                self.stamped(stamp, id, unsafe { entry.get() });
+            }
             return;
         };
         // The entry has lived before and has not been collected yet.
         // SAFETY: an index record of the working tree.
         unsafe {
-            let EntryState::History(older) = found.entry_state() else {
-                panic!("index {} has an entry for a row that is not there", index.index.id)
+            let found: Record<'_> = found.get();
+            let EntryState::History(older) = self.resolved_entry(found) else {
+                panic!("index {id} has an entry for a row that is not there")
             };
             if found.row_ptr() == row {
-                let history = History::allocate(ts, Timestamp::MAX, older.as_ptr());
+                let history = History::allocate(stamp, Stamp::NEVER, older.as_ptr());
                 found.set_entry_state(EntryState::History(history));
                 self.index_bytes.add(HISTORY_BYTES);
-                return;
+            } else {
+                // The row was collected and came again in another record. That could only be because no snapshot sees the old one,
+                // nor therefore this entry's past.
+                found.set_row_ptr(row);
+                found.set_entry_state(EntryState::AliveSince(stamp));
+                let mut past = older.as_ptr();
+                while let Some(interval) = ptr::NonNull::new(past) {
+                    past = (*past).older.load(Ordering::Relaxed);
+                    self.retire_history(interval);
+                }
             }
-            // The row was collected and came again in another record. That could only be because no snapshot sees the old one, nor
-            // therefore this entry's past.
-            found.set_row_ptr(row);
-            found.set_entry_state(EntryState::AliveSince(ts));
-            let mut past = older.as_ptr();
-            while let Some(interval) = ptr::NonNull::new(past) {
-                past = (*past).older.load(Ordering::Relaxed);
-                self.garbage.push(Garbage::History(interval));
-                self.index_bytes.add(-HISTORY_BYTES);
+            if stamp.is_pending() {
+                self.stamped(stamp, id, found);
             }
         }
     }
 
-    /// An entry does not live any more from `ts` on.
-    fn end_entry(&mut self, ts: Timestamp, at: usize, entry_key: &[u8]) {
-        let index = &mut self.indexes[at];
-        let found = index.tree.find(entry_key).expect("a row has an entry in every index");
+    /// An entry does not live any more from a moment on.
+    fn end_entry(&mut self, stamp: Stamp, at: usize, entry_key: &[u8]) {
+        let index = &self.indexes[at];
+        let id = index.index.id;
+        let found = index
+            .tree
+            .find(entry_key)
+            .expect("a row has an entry in every index")
+            .ptr();
         // SAFETY: an index record of the working tree.
         unsafe {
-            let history = match found.entry_state() {
+            let found: Record<'_> = found.get();
+            let history = match self.resolved_entry(found) {
                 EntryState::AliveSince(begin) => {
                     self.index_bytes.add(HISTORY_BYTES);
-                    History::allocate(begin, ts, ptr::null_mut())
+                    History::allocate(begin, stamp, ptr::null_mut())
                 }
                 EntryState::History(alive) => {
                     let interval = alive.as_ref();
-                    assert_eq!(interval.end, Timestamp::MAX, "a row's entry is alive");
+                    assert_eq!(interval.end(), Stamp::NEVER, "a row's entry is alive");
                     self.garbage.push(Garbage::History(alive));
-                    History::allocate(interval.begin, ts, interval.older.load(Ordering::Relaxed))
+                    History::allocate(interval.begin(), stamp, interval.older.load(Ordering::Relaxed))
                 }
             };
             found.set_entry_state(EntryState::History(history));
+            self.changed(stamp, id, found);
         }
-        self.queue.add(index.index.id, found);
     }
 
     /// Fills a new index, the last of `spec`, from the rows there are. `None`: a key is too long.
@@ -289,7 +337,8 @@ impl TableWriter {
         let (mut key, mut bytes, mut fits) = (Vec::new(), 0, true);
         self.primary.for_each(|row| {
             // SAFETY: a primary record of the working tree.
-            let (record, version) = unsafe { (row.get(), row.get().head()) };
+            let (record, version) = unsafe { (row.get(), row.get().newest()) };
+            let Some(version) = version else { return };
             let Some(bytes_of_row) = version.row() else { return };
             key.clear();
             layout.encode_row(&self.table.shape.rows, bytes_of_row, &mut key);
@@ -297,7 +346,12 @@ impl TableWriter {
             fits &= entry_bytes <= MAX_KEY_BYTES;
             if fits {
                 bytes += allocated(record_bytes(entry_bytes, true));
-                entries.push(RecordPtr::new_entry(&key, record.key(), row, version.begin()));
+                entries.push(RecordPtr::new_entry(
+                    &key,
+                    record.key(),
+                    row,
+                    Stamp::at(version.begin()),
+                ));
             }
         });
         if !fits {
@@ -325,10 +379,14 @@ impl TableWriter {
             .expect("the table has the index");
         let mut index = self.indexes.remove(at);
         let mut bytes = index.tree.take_node_bytes();
+        TableWriter::forget_index_of(&mut self.pending, id);
         index.tree.for_each(|record| {
             // SAFETY: an index record of the working tree.
             unsafe {
                 bytes -= allocated(record_bytes(record.get().key().len(), true)) as i64;
+                if let Some(stamp) = record.get().pending_stamp() {
+                    self.unstamped(stamp);
+                }
                 let EntryState::History(history) = record.get().entry_state() else {
                     return;
                 };
@@ -376,4 +434,4 @@ impl TableWriter {
     }
 }
 
-const HISTORY_BYTES: i64 = size_of::<History>() as i64;
+pub(super) const HISTORY_BYTES: i64 = size_of::<History>() as i64;
