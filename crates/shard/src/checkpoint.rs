@@ -55,7 +55,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// `None` if nothing has been applied yet.
+    /// `None` if nothing has been applied yet. No large transaction is on its way: a checkpoint has none of its parts.
     pub fn take(replicated: &Replicated) -> Option<Cut> {
         let store = replicated.writer.store();
         let tables = store.tables().into_iter().map(|table| {

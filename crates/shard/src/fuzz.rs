@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use crate::TransactionId;
-use crate::batch::Batch;
+use crate::batch::{Batch, Piece};
 use crate::checkpoint;
 
 /// Reads any bytes as a log entry of transactions.
 pub fn batch(bytes: &[u8]) {
     let batch = Batch::from_bytes(Arc::new(bytes.to_vec()));
-    if let Ok(transactions) = batch.transactions() {
-        for (_, writes) in transactions.map_while(Result::ok) {
+    if let Ok(pieces) = batch.pieces() {
+        for (_, piece) in pieces.map_while(Result::ok) {
+            let (Piece::Whole(writes) | Piece::Chunk { writes, .. } | Piece::Commit { writes, .. }) = piece else {
+                continue;
+            };
             let _ = store::WriteOps::decode(writes).map(|ops| ops.for_each(drop));
         }
     }
@@ -18,8 +21,16 @@ pub fn batch(bytes: &[u8]) {
 
 /// A batch of these write sets.
 pub fn batches(write_sets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let transactions = (0..).map(|sequence| TransactionId { term: 1, sequence });
-    let batch = Batch::encode(transactions.zip(write_sets.iter().map(Vec::as_slice)));
+    let pieces = write_sets.iter().zip(0..).map(|(writes, sequence)| {
+        let number = sequence as u32 / 3;
+        let piece = match sequence % 3 {
+            0 => Piece::Whole(writes),
+            1 => Piece::Chunk { number, writes },
+            _ => Piece::Commit { chunks: number, writes },
+        };
+        (TransactionId { term: 1, sequence }, piece)
+    });
+    let batch = Batch::encode(&pieces.collect::<Vec<_>>());
     vec![batch.bytes().to_vec()]
 }
 

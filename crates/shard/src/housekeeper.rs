@@ -1,6 +1,7 @@
 //! Work that commits do not wait for: segments ahead of need, checkpoints.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -85,16 +86,14 @@ impl Housekeeper {
 
     fn checkpoint(&self) -> Result<(), CheckpointError> {
         let cut = {
-            let replicated = self.shared.replicated.lock();
+            let mut replicated = self.shared.replicated.lock();
             let covered = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
             if replicated.applied == covered {
                 return Ok(());
             }
-            Cut::take(&replicated)
+            replicated.want_cut()
         };
-        let Some(cut) = cut else {
-            return Ok(());
-        };
+        let cut = self.wait_for(&cut)?;
         let started = self.env.clock.monotonic();
         let meta = cut
             .write(
@@ -121,6 +120,30 @@ impl Housekeeper {
             "checkpoint written"
         );
         Ok(())
+    }
+
+    /// The state is there at once, or when a large transaction that is on its way has ended.
+    fn wait_for(&self, cut: &Receiver<Cut>) -> Result<Cut, CheckpointError> {
+        let give_up = |reason: &str| Err(CheckpointError { reason: reason.into() });
+        loop {
+            // In this order: who has nothing more to do has ended all that it could.
+            let was_over = self.shared.queue.is_over();
+            match cut.recv_timeout(ROUND) {
+                Ok(cut) => return Ok(cut),
+                Err(RecvTimeoutError::Disconnected) => return give_up("another checkpoint is under way"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.shared.stopping.load(Ordering::Relaxed) || self.shared.failure.get().is_some() {
+                return give_up("the shard is stopping");
+            }
+            if was_over {
+                return give_up("a large transaction has no end in the log");
+            }
+            // It goes on growing meanwhile.
+            if let Err(error) = self.spares.prepare() {
+                tracing::debug!("cannot set space aside for the log: {error}");
+            }
+        }
     }
 
     /// Has the consensus library note the checkpoint; it then purges the log, which recycles segments.

@@ -11,23 +11,29 @@ use openraft::{BasicNode, ReadPolicy, ServerState, SnapshotPolicy};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Piece};
 use crate::consensus::{Callback, Raft};
 use crate::log::Log;
 use crate::machine::Machine;
 use crate::network::NoPeers;
+use crate::queue::Departure;
 use crate::replica::Shared;
-use crate::{OpenError, ProposeError, Transaction};
+use crate::{OpenError, ProposeError};
 
-/// Write sets gathered into one log entry; a larger transaction has one to itself.
-const BATCH_BYTES: usize = 4 << 20;
+/// Write sets gathered into one log entry.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Room that is left in the log for the end of a large transaction, should there be none for the rest of it.
+const END_BYTES: usize = 1024;
 
 /// After this long without commits there is time for what nobody waits for.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// Old versions that are looked at between two batches, and at a time when idle.
+/// Old versions that are looked at between two batches, and at a time when idle. Behind a chunk about as many as it makes, or they
+/// would pile up.
 const COLLECT_BETWEEN_BATCHES: usize = 256;
-const COLLECT_WHEN_IDLE: usize = 4096;
+const COLLECT_AFTER_CHUNK: usize = 2048;
+const COLLECT_WHEN_IDLE: usize = 1024;
 
 type Started = Result<(Raft, Handle, u64), OpenError>;
 
@@ -128,9 +134,14 @@ async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> 
 async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
     loop {
         match tokio::time::timeout(IDLE, shared.queue.gather(BATCH_BYTES)).await {
-            Ok(Some(transactions)) => {
-                commit(shared, raft, transactions).await?;
-                shared.replicated.lock().writer.collect(COLLECT_BETWEEN_BATCHES);
+            Ok(Some(departure)) => {
+                let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
+                commit(shared, raft, departure).await?;
+                let most = match has_chunk {
+                    true => COLLECT_AFTER_CHUNK,
+                    false => COLLECT_BETWEEN_BATCHES,
+                };
+                shared.replicated.lock().writer.collect(most);
             }
             Ok(None) => return Ok(()),
             Err(_idle) => tidy_up(shared).await?,
@@ -142,15 +153,13 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
 }
 
 /// Puts one batch into the log, and returns when it has been answered.
-async fn commit(shared: &Shared, raft: &Raft, transactions: Vec<Transaction>) -> Result<(), Arc<str>> {
-    let batch = Batch::encode(
-        transactions
-            .iter()
-            .map(|transaction| (transaction.id, &transaction.writes[..])),
-    );
-    shared.meters.batch.observe(transactions.len() as u64);
-    drop(transactions);
-    let reserved = shared.journal.lock().reserve(batch.bytes().len());
+async fn commit(shared: &Shared, raft: &Raft, departure: Departure) -> Result<(), Arc<str>> {
+    let batch = Batch::encode(&departure);
+    shared.meters.batch.observe(departure.len() as u64);
+    let only_ends = departure.iter().all(|(_, piece)| matches!(piece, Piece::Abort));
+    drop(departure);
+    let room = batch.bytes().len() + if only_ends { 0 } else { END_BYTES };
+    let reserved = shared.journal.lock().reserve(room);
     match reserved {
         Ok(()) => {}
         Err(JournalError::DiskFull { .. }) => {
@@ -189,6 +198,7 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
         .lock()
         .mark()
         .map_err(|error| Arc::from(error.to_string()))?;
+    shared.queue.try_again();
     while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }

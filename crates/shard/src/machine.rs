@@ -7,22 +7,26 @@
 //! another definition) is aborted: nothing of it is applied, the transactions beside it are, its proposer is told why, and its
 //! outcome is remembered. That depends on the log alone, too, so every replica and every replay comes to the same end. What
 //! stops a replica are bytes that cannot be read: they are damaged, or a newer version wrote them.
+//!
+//! A large transaction comes in chunks, with others between them. Their rows go into the store as they come, and are seen when the
+//! transaction's end is applied, all at once. It ends in the term in which it began, or not at all: an entry of a later term aborts it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use futures_util::{Stream, TryStreamExt};
 use openraft::alias::SnapshotOf;
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
 use parking_lot::Mutex;
-use store::{CheckError, Cursor, KeyRange, WriteOp, WriteOps, Writer};
+use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
 use types::{IndexId, TableId, Timestamp};
 
 use crate::TransactionId;
-use crate::batch::Batch;
-use crate::checkpoint::Handle;
+use crate::batch::{Batch, Piece};
+use crate::checkpoint::{Cut, Handle};
 use crate::consensus::{Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
 use crate::observer::{Change, Observer};
@@ -38,9 +42,24 @@ pub(crate) struct Replicated {
     pub membership: StoredMembership,
     pub newest: Timestamp,
     pub outcomes: Outcomes,
+    /// Large transactions whose end the log has not shown yet. No checkpoint has them: it is made when there are none.
+    open: BTreeMap<TransactionId, Open>,
+    /// Of the newest entry.
+    term: u64,
+    /// Who waits for that moment.
+    cut_wanted: Option<mpsc::Sender<Cut>>,
     /// The newest complete checkpoint.
     pub checkpoint: Option<SnapshotMeta>,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// A large transaction on its way.
+struct Open {
+    /// In which it began.
+    term: u64,
+    /// How many have come.
+    chunks: u32,
+    undecided: Undecided,
 }
 
 impl Replicated {
@@ -51,6 +70,9 @@ impl Replicated {
             membership: StoredMembership::default(),
             newest: Timestamp::ZERO,
             outcomes: Outcomes::default(),
+            open: BTreeMap::new(),
+            term: 0,
+            cut_wanted: None,
             checkpoint: None,
             observer,
         }
@@ -78,19 +100,20 @@ impl Replicated {
     /// Applies what can be read of a batch of a damaged log, and fits what there is.
     pub fn salvage(&mut self, log_id: LogId, batch: &Batch, problems: &mut Vec<String>) {
         let entry = log_id.index;
-        let transactions = match batch.transactions() {
-            Ok(transactions) => transactions,
+        let pieces = match batch.pieces() {
+            Ok(pieces) => pieces,
             Err(error) => return problems.push(format!("log entry {entry}: {error}")),
         };
-        for transaction in transactions {
-            let verdict = match transaction {
+        self.enter_term(*log_id.leader_id);
+        for piece in pieces {
+            let verdict = match piece {
                 Ok((id, _)) if self.outcomes.get(id).is_some() => continue,
-                Ok((id, writes)) => self.commit(id, writes).map_err(|error| error.to_string()),
+                Ok((id, piece)) => self.apply_piece(id, piece).map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
             match verdict {
-                Ok(Ok(_)) => {}
-                Ok(Err(unfit)) => problems.push(format!("log entry {entry}: a transaction is left out: {unfit}")),
+                Ok(None | Some(Ok(_))) => {}
+                Ok(Some(Err(unfit))) => problems.push(format!("log entry {entry}: a transaction is left out: {unfit}")),
                 Err(error) => problems.push(format!("log entry {entry}: a transaction is left out: {error}")),
             }
         }
@@ -104,13 +127,9 @@ impl Replicated {
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let mut verdicts = Vec::new();
-        for transaction in batch.transactions().map_err(|error| unreadable(&error))? {
-            let (id, writes) = transaction.map_err(|error| unreadable(&error))?;
-            verdicts.push(match self.outcomes.get(id) {
-                Some(Fate::Committed(timestamp)) => Ok(timestamp),
-                Some(Fate::Aborted) => Err("it was aborted before".into()),
-                None => self.commit(id, writes)?,
-            });
+        for piece in batch.pieces().map_err(|error| unreadable(&error))? {
+            let (id, piece) = piece.map_err(|error| unreadable(&error))?;
+            verdicts.extend(self.apply_piece(id, piece)?);
         }
         // In this order: who sees the rows finds what the observer made of them.
         let observer = self.observer.as_deref();
@@ -119,27 +138,124 @@ impl Replicated {
         Ok(Applied { verdicts })
     }
 
-    fn commit(&mut self, id: TransactionId, writes: &[u8]) -> io::Result<Verdict> {
+    /// The verdict is that on a transaction of which this is the end.
+    fn apply_piece(&mut self, id: TransactionId, piece: Piece<&[u8]>) -> io::Result<Option<Verdict>> {
+        let known = self.outcomes.get(id).map(|fate| match fate {
+            Fate::Committed(timestamp) => Ok(timestamp),
+            Fate::Aborted => Err("it was aborted before".into()),
+        });
+        Ok(match (piece, known) {
+            (Piece::Whole(_) | Piece::Commit { .. }, Some(verdict)) => Some(verdict),
+            (Piece::Chunk { .. }, Some(_)) => None,
+            (Piece::Whole(writes), None) => Some(self.commit(id, 0, writes)?),
+            (Piece::Commit { chunks, writes }, None) => Some(self.commit(id, chunks, writes)?),
+            (Piece::Chunk { number, writes }, None) => {
+                self.apply_chunk(id, number, writes)?;
+                None
+            }
+            (Piece::Abort, _) => {
+                self.forget(id);
+                None
+            }
+        })
+    }
+
+    fn apply_chunk(&mut self, id: TransactionId, number: u32, writes: &[u8]) -> io::Result<()> {
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let ops = WriteOps::decode(writes).map_err(|error| unreadable(&error))?;
+        if number != self.open.get(&id).map_or(0, |open| open.chunks) {
+            self.abort(id, &"a part of it is missing");
+            return Ok(());
+        }
+        // The observer is told of changes when they commit.
+        let observed = self.observer.as_ref().map(|observer| observer.table());
+        if observed.is_some_and(|table| !changes_of(table, ops.clone()).is_empty()) {
+            self.abort(id, &"a part of it changes the catalog");
+            return Ok(());
+        }
+        match self.writer.check_chunk(ops) {
+            Ok(fitting) => {
+                let open = self.open.entry(id).or_insert_with(|| Open {
+                    term: self.term,
+                    chunks: 0,
+                    undecided: self.writer.begin(),
+                });
+                open.chunks += 1;
+                self.writer
+                    .apply_chunk(&mut open.undecided, fitting)
+                    .map_err(|error| unreadable(&error))
+            }
+            Err(CheckError::Unfit(reason)) => {
+                self.abort(id, &reason);
+                Ok(())
+            }
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+
+    /// Nothing of a transaction is applied, and this is remembered.
+    fn abort(&mut self, id: TransactionId, reason: &dyn std::fmt::Display) -> Arc<str> {
+        let (term, sequence) = (id.term, id.sequence);
+        tracing::error!(
+            term,
+            sequence,
+            "transaction aborted, it does not fit the rows: {reason}"
+        );
+        self.forget(id);
+        self.outcomes.insert(id, Fate::Aborted);
+        reason.to_string().into()
+    }
+
+    /// Takes back the chunks of a large transaction.
+    fn forget(&mut self, id: TransactionId) {
+        if let Some(open) = self.open.remove(&id) {
+            self.writer.abort(open.undecided);
+        }
+    }
+
+    /// The leaders of earlier terms end nothing any more that they have begun.
+    fn enter_term(&mut self, term: u64) {
+        self.term = term;
+        for (_, open) in self.open.extract_if(.., |_, open| open.term < term) {
+            self.writer.abort(open.undecided);
+        }
+    }
+
+    /// Has the state sent as soon as no large transaction is on its way: now, or after the entry that ends it.
+    pub fn want_cut(&mut self) -> mpsc::Receiver<Cut> {
+        let (sender, receiver) = mpsc::channel();
+        self.cut_wanted = Some(sender);
+        self.give_cut();
+        receiver
+    }
+
+    fn give_cut(&mut self) {
+        if self.open.is_empty()
+            && let Some(wanted) = self.cut_wanted.take()
+            && let Some(cut) = Cut::take(self)
+        {
+            // Whoever wanted it may have given up.
+            let _ = wanted.send(cut);
+        }
+    }
+
+    /// Commits a transaction of which so many chunks have come before.
+    fn commit(&mut self, id: TransactionId, chunks: u32, writes: &[u8]) -> io::Result<Verdict> {
+        let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let ops = WriteOps::decode(writes).map_err(|error| unreadable(&error))?;
+        if chunks != self.open.get(&id).map_or(0, |open| open.chunks) {
+            return Ok(Err(self.abort(id, &"a part of it is missing")));
+        }
         let fitting = match self.writer.check(ops.clone()) {
             Ok(fitting) => fitting,
-            Err(CheckError::Unfit(reason)) => {
-                let (term, sequence) = (id.term, id.sequence);
-                tracing::error!(
-                    term,
-                    sequence,
-                    "transaction aborted, it does not fit the rows: {reason}"
-                );
-                self.outcomes.insert(id, Fate::Aborted);
-                return Ok(Err(reason.to_string().into()));
-            }
+            Err(CheckError::Unfit(reason)) => return Ok(Err(self.abort(id, &reason))),
             Err(error) => return Err(unreadable(&error)),
         };
         let timestamp = self.newest.next();
         // Only panics and kills: an error here would be one of this replica alone.
         let _ = env::failpoints::hit("shard.applying");
         if env::failpoints::goes_wrong("shard.applying") {
+            self.forget(id);
             self.newest = timestamp;
             return Ok(Ok(timestamp));
         }
@@ -152,6 +268,9 @@ impl Replicated {
         self.writer
             .apply_fitting(timestamp, fitting)
             .map_err(|error| unreadable(&error))?;
+        if let Some(open) = self.open.remove(&id) {
+            self.writer.commit(open.undecided);
+        }
         self.newest = timestamp;
         self.outcomes.insert(id, Fate::Committed(timestamp));
         Ok(Ok(timestamp))
@@ -185,6 +304,7 @@ impl Machine {
         payload: EntryPayload<Batch, u64, openraft::BasicNode>,
     ) -> io::Result<Applied> {
         let replicated = &mut *self.replicated.lock();
+        replicated.enter_term(*log_id.leader_id);
         let applied = match payload {
             EntryPayload::Blank => Applied::default(),
             EntryPayload::Normal(batch) => replicated.apply(&batch).map_err(|error| {
@@ -198,6 +318,7 @@ impl Machine {
             }
         };
         replicated.applied = Some(log_id);
+        replicated.give_cut();
         Ok(applied)
     }
 }

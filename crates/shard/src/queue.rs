@@ -7,6 +7,9 @@
 //! ```
 //!
 //! Any thread proposes; one thread gathers. While a batch is written and synced the next one collects here.
+//!
+//! A large transaction leaves in chunks, one large transaction after the other; between two chunks goes what else has come
+//! meanwhile. So nobody waits for more than one chunk.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,14 +18,44 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use store::{ChunkSize, Cut, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
-use types::Timestamp;
+use types::{TableId, Timestamp};
 
+use crate::batch::Piece;
 use crate::consensus::Verdict;
 use crate::meters::Meters;
 use crate::{ProposeError, Transaction, TransactionId};
 
 type Answer = Result<Timestamp, ProposeError>;
+
+/// A transaction that is larger goes into the log in chunks: to apply one takes some milliseconds.
+const LARGEST_WHOLE: ChunkSize = ChunkSize {
+    bytes: 1 << 20,
+    rows: 4096,
+};
+const CHUNK: ChunkSize = ChunkSize {
+    bytes: 256 << 10,
+    rows: 2048,
+};
+
+/// A transaction that fits the line.
+pub(crate) struct Entrant {
+    transaction: Transaction,
+    /// Where it is cut, if it is a large one.
+    cut: Option<Cut>,
+}
+
+impl Entrant {
+    /// Checks the write set, too. Rows of the table `whole` are never in chunks.
+    pub fn new(transaction: Transaction, whole: Option<TableId>) -> Result<Entrant, WriteSetError> {
+        let cut = WriteOps::cut(&transaction.writes, LARGEST_WHOLE, CHUNK, whole)?;
+        Ok(Entrant { transaction, cut })
+    }
+}
+
+/// What goes into the log together.
+pub(crate) type Departure = Vec<(TransactionId, Piece<Vec<u8>>)>;
 
 /// A transaction in line, and who waits for it.
 struct Proposal {
@@ -33,7 +66,7 @@ struct Proposal {
 
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Bytes that may wait.
+    /// Bytes that may wait, of large transactions and of others each.
     limit: usize,
     meters: Arc<Meters>,
 }
@@ -42,13 +75,31 @@ pub(crate) struct Queue {
 struct State {
     waiting: Vec<Proposal>,
     waiting_bytes: usize,
+    large: VecDeque<LargeProposal>,
+    large_bytes: usize,
     in_flight: Vec<InFlight>,
+    /// A part of the first large one is in flight: a chunk, or, where it is among those in flight, its end.
+    part_in_flight: Option<TransactionId>,
+    /// Large ones with chunks in the log, which will not get any further, but for the word that says so.
+    given_up: Vec<TransactionId>,
+    /// That word could not be written the last time.
+    could_not_end: bool,
+    /// A chunk is next, whoever else waits.
+    chunk_is_next: bool,
     /// Set when nothing is taken any more.
     closed: Option<Arc<str>>,
     /// The gatherer, asleep because nothing waits.
     gatherer: Option<Waker>,
     /// Sessions whose proposals found no room.
     blocked: VecDeque<Waker>,
+}
+
+/// A large transaction in line.
+struct LargeProposal {
+    proposal: Proposal,
+    cut: Cut,
+    /// Chunks that are in the log.
+    shipped: usize,
 }
 
 struct InFlight {
@@ -67,24 +118,24 @@ impl Queue {
     }
 
     /// Puts the transaction in line, now if there is room.
-    pub fn propose(self: &Arc<Queue>, transaction: Transaction) -> Commit {
+    pub fn propose(self: &Arc<Queue>, entrant: Entrant) -> Commit {
         let mut commit = Commit {
             queue: self.clone(),
             stage: Stage::Answered,
         };
-        commit.stage = self.enter(transaction, None);
+        commit.stage = self.enter(entrant, None);
         commit
     }
 
-    fn enter(&self, transaction: Transaction, blocked: Option<&Waker>) -> Stage {
+    fn enter(&self, entrant: Entrant, blocked: Option<&Waker>) -> Stage {
         let (answer, receiver) = oneshot::channel();
         let proposal = Proposal {
-            transaction,
+            transaction: entrant.transaction,
             answer,
             entered: self.meters.now(),
         };
         // The lock is let go before the gatherer, which wants it, is woken.
-        let entered = self.state.lock().enter(proposal, self.limit, blocked);
+        let entered = self.state.lock().enter(proposal, entrant.cut, self.limit, blocked);
         match entered {
             Ok(gatherer) => {
                 gatherer.into_iter().for_each(Waker::wake);
@@ -97,11 +148,12 @@ impl Queue {
     /// Waits until there is something to commit, and puts as much of it as fits into `most` bytes in flight. From here on
     /// its fate is the log's: [`answer`](Self::answer) or [`reject`](Self::reject) before the next call. `None`: the queue
     /// is closed, and empty.
-    pub async fn gather(&self, most: usize) -> Option<Vec<Transaction>> {
+    pub async fn gather(&self, most: usize) -> Option<Departure> {
         std::future::poll_fn(|context| {
             let state = &mut *self.state.lock();
-            if !state.waiting.is_empty() {
-                return Poll::Ready(Some(state.depart(most)));
+            let departure = state.depart(most);
+            if !departure.is_empty() {
+                return Poll::Ready(Some(departure));
             }
             if state.closed.is_some() {
                 return Poll::Ready(None);
@@ -112,9 +164,19 @@ impl Queue {
         .await
     }
 
-    /// Answers the proposals in flight, in order.
+    /// What is in flight is in the log: answers the proposals that ended with it, in order.
     pub fn answer(&self, verdicts: &[Verdict]) {
-        let in_flight = std::mem::take(&mut self.state.lock().in_flight);
+        let in_flight = {
+            let state = &mut *self.state.lock();
+            state.given_up.clear();
+            if state.part_in_flight.take().is_some()
+                && state.in_flight.is_empty()
+                && let Some(large) = state.large.front_mut()
+            {
+                large.shipped += 1;
+            }
+            std::mem::take(&mut state.in_flight)
+        };
         assert_eq!(
             in_flight.len(),
             verdicts.len(),
@@ -129,12 +191,29 @@ impl Queue {
         }
     }
 
-    /// Answers the proposals in flight, which did not get into the log.
+    /// Answers the proposals in flight, which did not get into the log. A large transaction ends with its first part that does not.
     pub fn reject(&self, error: &ProposeError) {
-        let in_flight = std::mem::take(&mut self.state.lock().in_flight);
+        let in_flight = {
+            let state = &mut *self.state.lock();
+            let mut in_flight = std::mem::take(&mut state.in_flight);
+            state.could_not_end = true;
+            if let Some(id) = state.part_in_flight.take() {
+                if in_flight.is_empty() {
+                    in_flight.extend(state.take_large().map(|large| large.proposal.depart().1));
+                }
+                state.given_up.push(id);
+                state.could_not_end = false;
+            }
+            in_flight
+        };
         for one in in_flight {
             let _ = one.answer.send(Err(error.clone()));
         }
+    }
+
+    /// Time has passed: what could not be ended may be tried again.
+    pub fn try_again(&self) {
+        self.state.lock().could_not_end = false;
     }
 
     /// Takes no more proposals. Those that wait are still gathered.
@@ -153,7 +232,10 @@ impl Queue {
         let (waiting, in_flight) = {
             let state = &mut *self.state.lock();
             state.waiting_bytes = 0;
-            (std::mem::take(&mut state.waiting), std::mem::take(&mut state.in_flight))
+            state.large_bytes = 0;
+            let mut waiting = std::mem::take(&mut state.waiting);
+            waiting.extend(std::mem::take(&mut state.large).into_iter().map(|large| large.proposal));
+            (waiting, std::mem::take(&mut state.in_flight))
         };
         for one in waiting {
             let _ = one.answer.send(Err(ProposeError::Stopped { reason: reason.clone() }));
@@ -166,34 +248,112 @@ impl Queue {
     /// Whether the transaction is on its way.
     pub fn holds(&self, id: TransactionId) -> bool {
         let state = self.state.lock();
-        state.waiting.iter().any(|one| one.transaction.id == id) || state.in_flight.iter().any(|one| one.id == id)
+        state.waiting.iter().any(|one| one.transaction.id == id)
+            || state.large.iter().any(|one| one.proposal.transaction.id == id)
+            || state.in_flight.iter().any(|one| one.id == id)
     }
 
     /// Whether nothing waits and nothing is in flight.
     pub fn is_empty(&self) -> bool {
+        self.state.lock().is_empty()
+    }
+
+    /// Whether nothing will be gathered any more.
+    pub fn is_over(&self) -> bool {
         let state = self.state.lock();
-        state.waiting.is_empty() && state.in_flight.is_empty()
+        state.closed.is_some() && state.is_empty()
     }
 }
 
 impl State {
     /// Puts the proposal in line and returns the gatherer if it sleeps; or says why not.
-    fn enter(&mut self, proposal: Proposal, limit: usize, blocked: Option<&Waker>) -> Result<Option<Waker>, Stage> {
+    fn enter(
+        &mut self,
+        proposal: Proposal,
+        cut: Option<Cut>,
+        limit: usize,
+        blocked: Option<&Waker>,
+    ) -> Result<Option<Waker>, Stage> {
         if let Some(reason) = &self.closed {
             let reason = reason.clone();
             return Err(Stage::Refused(ProposeError::Stopped { reason }));
         }
         let bytes = proposal.transaction.writes.len();
-        if self.waiting_bytes > 0 && self.waiting_bytes + bytes > limit {
+        let line_bytes = match &cut {
+            Some(_) => &mut self.large_bytes,
+            None => &mut self.waiting_bytes,
+        };
+        if *line_bytes > 0 && *line_bytes + bytes > limit {
             self.blocked.extend(blocked.cloned());
-            return Err(Stage::Blocked(proposal.transaction));
+            let transaction = proposal.transaction;
+            return Err(Stage::Blocked(Entrant { transaction, cut }));
         }
-        self.waiting_bytes += bytes;
-        self.waiting.push(proposal);
+        *line_bytes += bytes;
+        match cut {
+            Some(cut) => self.large.push_back(LargeProposal {
+                proposal,
+                cut,
+                shipped: 0,
+            }),
+            None => self.waiting.push(proposal),
+        }
         Ok(self.gatherer.take())
     }
 
-    fn depart(&mut self, most: usize) -> Vec<Transaction> {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.large.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Puts something in flight, if there is anything.
+    fn depart(&mut self, most: usize) -> Departure {
+        // Whoever comes now may want rows that these have changed.
+        let mut departure: Departure = self.given_up.iter().map(|&id| (id, Piece::Abort)).collect();
+        if !self.could_not_end && !departure.is_empty() {
+            return departure;
+        }
+        if self.waiting.is_empty() && self.large.is_empty() {
+            return Departure::new();
+        }
+        if !self.large.is_empty() && (self.waiting.is_empty() || self.chunk_is_next) {
+            self.chunk_is_next = false;
+            departure.extend(self.depart_part());
+        } else {
+            self.chunk_is_next = true;
+            self.depart_whole(most, &mut departure);
+        }
+        self.blocked.drain(..).for_each(Waker::wake);
+        departure
+    }
+
+    /// The next part of the first large transaction.
+    fn depart_part(&mut self) -> Option<(TransactionId, Piece<Vec<u8>>)> {
+        let large = self.large.front()?;
+        let Transaction { id, writes } = &large.proposal.transaction;
+        self.part_in_flight = Some(*id);
+        if let Some(chunk) = large.cut.chunks.get(large.shipped) {
+            let piece = Piece::Chunk {
+                number: u32::try_from(large.shipped).expect("write sets are shorter than 4 GiB"),
+                writes: WriteSet::of_chunk(writes, chunk.clone()).into_bytes(),
+            };
+            return Some((*id, piece));
+        }
+        let large = self.take_large()?;
+        let piece = Piece::Commit {
+            chunks: u32::try_from(large.shipped).expect("as above"),
+            writes: large.cut.rest,
+        };
+        let (transaction, in_flight) = large.proposal.depart();
+        self.in_flight.push(in_flight);
+        Some((transaction.id, piece))
+    }
+
+    fn take_large(&mut self) -> Option<LargeProposal> {
+        let large = self.large.pop_front()?;
+        self.large_bytes -= large.proposal.transaction.writes.len();
+        Some(large)
+    }
+
+    fn depart_whole(&mut self, most: usize, departure: &mut Departure) {
         let mut bytes = 0;
         let fitting = self.waiting.iter().take_while(|one| {
             let is_first = bytes == 0;
@@ -201,23 +361,23 @@ impl State {
             is_first || bytes <= most
         });
         let count = fitting.count();
-        let mut transactions = Vec::with_capacity(count);
-        for Proposal {
-            transaction,
-            answer,
-            entered,
-        } in self.waiting.drain(..count)
-        {
+        for proposal in self.waiting.drain(..count) {
+            let (transaction, in_flight) = proposal.depart();
             self.waiting_bytes -= transaction.writes.len();
-            self.in_flight.push(InFlight {
-                id: transaction.id,
-                answer,
-                entered,
-            });
-            transactions.push(transaction);
+            self.in_flight.push(in_flight);
+            departure.push((transaction.id, Piece::Whole(transaction.writes)));
         }
-        self.blocked.drain(..).for_each(Waker::wake);
-        transactions
+    }
+}
+
+impl Proposal {
+    fn depart(self) -> (Transaction, InFlight) {
+        let in_flight = InFlight {
+            id: self.transaction.id,
+            answer: self.answer,
+            entered: self.entered,
+        };
+        (self.transaction, in_flight)
     }
 }
 
@@ -230,7 +390,7 @@ pub(crate) struct Commit {
 
 enum Stage {
     Refused(ProposeError),
-    Blocked(Transaction),
+    Blocked(Entrant),
     Waiting(oneshot::Receiver<Answer>),
     Answered,
 }
@@ -243,8 +403,8 @@ impl Future for Commit {
         loop {
             match std::mem::replace(&mut this.stage, Stage::Answered) {
                 Stage::Refused(error) => return Poll::Ready(Err(error)),
-                Stage::Blocked(transaction) => {
-                    this.stage = this.queue.enter(transaction, Some(context.waker()));
+                Stage::Blocked(entrant) => {
+                    this.stage = this.queue.enter(entrant, Some(context.waker()));
                     if matches!(this.stage, Stage::Blocked(_)) {
                         return Poll::Pending;
                     }
@@ -291,11 +451,30 @@ mod tests {
         Arc::new(Queue::new(limit, Meters::new(clock)))
     }
 
-    fn transaction(sequence: u64, bytes: usize) -> Transaction {
-        let id = TransactionId { term: 1, sequence };
-        Transaction {
-            id,
-            writes: vec![0; bytes],
+    fn transaction(sequence: u64, bytes: usize) -> Entrant {
+        let writes = vec![0; bytes];
+        Entrant {
+            transaction: Transaction {
+                id: id(sequence),
+                writes,
+            },
+            cut: None,
+        }
+    }
+
+    fn id(sequence: u64) -> TransactionId {
+        TransactionId { term: 1, sequence }
+    }
+
+    /// One of `chunks` chunks of a byte each.
+    fn large(sequence: u64, chunks: usize) -> Entrant {
+        let cut = Cut {
+            chunks: (0..chunks).map(|at| at..at + 1).collect(),
+            rest: vec![9],
+        };
+        Entrant {
+            cut: Some(cut),
+            ..transaction(sequence, chunks)
         }
     }
 
@@ -304,9 +483,9 @@ mod tests {
         Pin::new(future).poll(&mut Context::from_waker(&waker))
     }
 
-    fn sequences(gathered: Poll<Option<Vec<Transaction>>>) -> Vec<u64> {
+    fn sequences(gathered: Poll<Option<Departure>>) -> Vec<u64> {
         match gathered {
-            Poll::Ready(Some(transactions)) => transactions.iter().map(|one| one.id.sequence).collect(),
+            Poll::Ready(Some(departure)) => departure.iter().map(|(id, _)| id.sequence).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -319,11 +498,11 @@ mod tests {
         let mut commits: Vec<_> = (0..4).map(|n| queue.propose(transaction(n, 10))).collect();
         assert_eq!(counter.0.load(Ordering::SeqCst), 1, "the gatherer is woken once");
         assert_eq!(sequences(poll(&mut gather, &counter)), [0, 1], "a third would not fit");
-        assert!(queue.holds(transaction(0, 0).id) && queue.holds(transaction(3, 0).id));
+        assert!(queue.holds(id(0)) && queue.holds(id(3)));
         queue.answer(&[Ok(Timestamp(7)), Ok(Timestamp(8))]);
         assert!(matches!(poll(&mut commits[1], &counter), Poll::Ready(Ok(Timestamp(8)))));
         assert!(poll(&mut commits[2], &counter).is_pending());
-        assert!(!queue.holds(transaction(0, 0).id) && !queue.is_empty());
+        assert!(!queue.holds(id(0)) && !queue.is_empty());
         assert_eq!(
             sequences(poll(&mut Box::pin(queue.gather(1)), &counter)),
             [2],
@@ -351,6 +530,90 @@ mod tests {
         queue.answer(&[Ok(Timestamp(1))]);
         assert!(poll(&mut blocked, &counter).is_pending());
         assert_eq!(sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)), [1]);
+    }
+
+    /// What is gathered next, as text.
+    fn next(queue: &Arc<Queue>, counter: &Arc<Counter>) -> String {
+        let Poll::Ready(Some(departure)) = poll(&mut Box::pin(queue.gather(1000)), counter) else {
+            return "nothing".into();
+        };
+        let pieces = departure.iter().map(|(id, piece)| {
+            let id = id.sequence;
+            match piece {
+                Piece::Whole(_) => format!("{id}"),
+                Piece::Chunk { number, .. } => format!("{id} chunk {number}"),
+                Piece::Commit { chunks, .. } => format!("{id} commit of {chunks}"),
+                Piece::Abort => format!("{id} abort"),
+            }
+        });
+        pieces.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn between_the_chunks_of_a_large_transaction_go_others() {
+        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
+        let mut commits = [
+            queue.propose(large(0, 2)),
+            queue.propose(large(1, 1)),
+            queue.propose(transaction(2, 1)),
+        ];
+        let step = |expected: &str, verdicts: &[Verdict]| {
+            assert_eq!(next(&queue, &counter), expected);
+            queue.answer(verdicts);
+        };
+        step("2", &[Ok(Timestamp(1))]);
+        step("0 chunk 0", &[]);
+        step("0 chunk 1", &[]);
+        let _third = queue.propose(transaction(3, 1));
+        let _fourth = queue.propose(transaction(4, 1));
+        step("3, 4", &[Ok(Timestamp(2)), Ok(Timestamp(3))]);
+        let _fifth = queue.propose(transaction(5, 1));
+        step("0 commit of 2", &[Ok(Timestamp(4))]);
+        step("5", &[Ok(Timestamp(5))]);
+        assert!(queue.holds(id(1)) && !queue.holds(id(0)));
+        step("1 chunk 0", &[]);
+        step("1 commit of 1", &[Err("no".into())]);
+        assert!(queue.is_empty());
+        let answers = commits.each_mut().map(|commit| poll(commit, &counter));
+        assert!(matches!(
+            answers,
+            [
+                Poll::Ready(Ok(Timestamp(4))),
+                Poll::Ready(Err(ProposeError::Aborted { .. })),
+                Poll::Ready(Ok(Timestamp(1)))
+            ]
+        ));
+    }
+
+    #[test]
+    fn a_large_transaction_ends_with_its_first_part_that_is_rejected() {
+        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
+        let full = ProposeError::DiskFull;
+        for at_its_end in [false, true] {
+            let mut commit = queue.propose(large(0, 2));
+            for part in ["0 chunk 0", "0 chunk 1"].into_iter().take(1 + usize::from(at_its_end)) {
+                assert_eq!(next(&queue, &counter), part);
+                queue.answer(&[]);
+            }
+            assert!(next(&queue, &counter).starts_with("0 c"));
+            queue.reject(&full);
+            assert!(matches!(
+                poll(&mut commit, &counter),
+                Poll::Ready(Err(ProposeError::DiskFull))
+            ));
+            assert!(queue.is_empty() && !queue.holds(id(0)));
+            // Its end comes before anything else, and is tried again in time.
+            assert_eq!(next(&queue, &counter), "0 abort");
+            queue.reject(&full);
+            assert_eq!(next(&queue, &counter), "nothing");
+            let _after = queue.propose(transaction(1, 1));
+            assert_eq!(next(&queue, &counter), "0 abort, 1");
+            queue.reject(&full);
+            queue.try_again();
+            assert_eq!(next(&queue, &counter), "0 abort");
+            queue.answer(&[]);
+            assert_eq!(next(&queue, &counter), "nothing");
+        }
     }
 
     #[test]

@@ -22,9 +22,9 @@ use journal::Journal;
 use journal::checkpoint::CheckpointDir;
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
-use store::{Store, WriteOps};
+use store::Store;
 use tokio::sync::oneshot;
-use types::Timestamp;
+use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction, TransactionId};
 use crate::consensus::Raft;
@@ -33,7 +33,7 @@ use crate::housekeeper::{self, Order};
 use crate::machine::Replicated;
 use crate::meters::Meters;
 use crate::outcomes::Fate;
-use crate::queue::Queue;
+use crate::queue::{Entrant, Queue};
 use crate::{checkpoint, leader};
 
 /// What the threads share.
@@ -53,6 +53,8 @@ pub(crate) struct Replica {
     store: Arc<Store>,
     raft: Raft,
     transaction_bytes: u64,
+    /// The observer's table.
+    observed: Option<TableId>,
     term: u64,
     sequence: AtomicU64,
     orders: mpsc::Sender<Order>,
@@ -134,6 +136,7 @@ impl Replica {
             store,
             raft,
             transaction_bytes: config.transaction_bytes,
+            observed: config.observer.map(|observer| observer.table()),
             term,
             sequence: AtomicU64::new(1),
             orders,
@@ -172,10 +175,10 @@ impl Replica {
             return Either::Left(std::future::ready(Err(ProposeError::TooLarge { bytes, limit })));
         }
         // What the log holds can be read by everybody who has this version.
-        if let Err(error) = WriteOps::check(&transaction.writes) {
-            return Either::Left(std::future::ready(Err(error.into())));
+        match Entrant::new(transaction, self.observed) {
+            Ok(entrant) => Either::Right(self.shared.queue.propose(entrant)),
+            Err(error) => Either::Left(std::future::ready(Err(error.into()))),
         }
-        Either::Right(self.shared.queue.propose(transaction))
     }
 
     pub fn outcome(&self, id: TransactionId) -> Outcome {

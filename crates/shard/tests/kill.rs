@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use crate::support::large::{all, balance};
 use crate::support::purse::{Purse, SESSIONS, opening};
 use crate::support::{ACCOUNTS, Accounts, commit};
 use env::Env;
@@ -14,6 +15,8 @@ use shard::{Config, Shard};
 
 /// Set for the child: its data directory.
 const CHILD_DIR: &str = "SHARD_KILL_TEST_DIR";
+/// Set for a child that commits large transactions, too.
+const CHILD_IS_LARGE: &str = "SHARD_KILL_TEST_LARGE";
 
 fn config(dir: &Path) -> Config {
     Config {
@@ -23,7 +26,10 @@ fn config(dir: &Path) -> Config {
     }
 }
 
-/// The child's life: transfers without end, each told on standard output after it was acknowledged.
+/// Who tells of the large transactions, as if it were a session.
+const LARGE: usize = SESSIONS as usize;
+
+/// The child's life: transfers and large transactions without end, each told on standard output after it was acknowledged.
 #[test]
 #[ignore = "run by the other tests, as a process of its own"]
 fn child() {
@@ -57,13 +63,30 @@ fn child() {
                 }
             });
         }
+        if std::env::var_os(CHILD_IS_LARGE).is_none() {
+            return;
+        }
+        let done = balance(&rows, "in the child").unwrap_or(0);
+        scope.spawn(move || {
+            for generation in done + 1.. {
+                let line = match commit(shard, all(accounts, generation)) {
+                    Ok(_) => format!("ACK {LARGE} {generation}\n"),
+                    Err(error) => format!("ERROR {error}\n"),
+                };
+                std::io::stdout().write_all(line.as_bytes()).unwrap();
+                if line.starts_with("ERROR") {
+                    return;
+                }
+            }
+        });
     });
 }
 
-fn spawn_child(dir: &Path) -> Child {
+fn spawn_child(dir: &Path, is_large: bool) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill::child", "--ignored", "--nocapture"])
         .env(CHILD_DIR, dir)
+        .envs(is_large.then_some((CHILD_IS_LARGE, "")))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -107,18 +130,26 @@ fn check(dir: &Path, acknowledged: &mut [i64], happened: &str) {
         );
         return;
     }
-    for (session, promised) in (0..SESSIONS).zip(acknowledged) {
+    for (session, promised) in (0..SESSIONS).zip(acknowledged.iter_mut()) {
         *promised = Purse::check(session, *promised, &accounts, &rows, happened);
     }
+    let found = balance(&rows, happened).unwrap_or(0);
+    let promised = &mut acknowledged[LARGE];
+    assert!(
+        found == *promised || found == *promised + 1,
+        "{happened}: {found} after {promised} large transactions"
+    );
+    *promised = found;
 }
 
 #[test]
 fn killed_at_random_moments_it_loses_nothing() {
     let dir = fresh_dir("kill");
     let random = Env::real().random;
-    let mut acknowledged = vec![0; SESSIONS as usize];
+    let mut acknowledged = vec![0; SESSIONS as usize + 1];
     for round in 0..20 {
-        let mut child = spawn_child(&dir);
+        // They leave the others little of a life.
+        let mut child = spawn_child(&dir, round % 4 == 3);
         let life = Duration::from_millis(30 + random.next_u64() % 170);
         let pid = child.id();
         let (at_work, works) = channel();
@@ -156,7 +187,7 @@ fn a_failing_sync_of_real_files_stops_commits_and_loses_nothing() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (mut acknowledged, errors) = listen(&mut child, vec![0; SESSIONS as usize], &channel().0);
+        let (mut acknowledged, errors) = listen(&mut child, vec![0; SESSIONS as usize + 1], &channel().0);
         child.wait().unwrap();
         assert_eq!(errors.len() as i64, SESSIONS, "every session was told: {errors:?}");
         assert!(errors.iter().all(|error| error.contains("sync of ")), "{errors:?}");

@@ -9,4 +9,5 @@ mod commit;
 mod crash;
 mod faults;
 mod kill;
+mod large;
 mod support;

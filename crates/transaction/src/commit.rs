@@ -1,4 +1,4 @@
-//! The end of a transaction that has written: its overlay becomes one entry of the log.
+//! The end of a transaction that has written: its overlay becomes an entry of the log, or, where it is large, several.
 
 use env::failpoints;
 
