@@ -15,6 +15,8 @@ pub enum Step {
         sequence: u32,
         parts: u32,
     },
+    /// `n = n + 1` in all of the writer's rows of `sweeps`: a large transaction, which goes into the log in chunks.
+    Sweep,
     /// The rows of an earlier `Events`, by one DELETE.
     Forget {
         sequence: u32,
@@ -69,6 +71,7 @@ pub struct Made {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     pub count: u64,
+    pub sweeps: u64,
     pub events: BTreeMap<u32, u32>,
     pub transfers: BTreeMap<u32, Transfer>,
     pub tables: BTreeMap<u32, Made>,
@@ -81,6 +84,7 @@ impl Ledger {
     pub fn apply(&mut self, step: &Step) {
         match *step {
             Step::Count => self.count += 1,
+            Step::Sweep => self.sweeps += 1,
             Step::Events { sequence, parts } => {
                 self.events.insert(sequence, parts);
             }
@@ -131,6 +135,9 @@ impl Ledger {
         let mut parts = Vec::new();
         if self.count != found.count {
             parts.push(format!("counted {} and found {}", self.count, found.count));
+        }
+        if self.sweeps != found.sweeps {
+            parts.push(format!("swept {} times and found {}", self.sweeps, found.sweeps));
         }
         parts.extend(map_difference("events", &self.events, &found.events));
         parts.extend(map_difference("transfers", &self.transfers, &found.transfers));

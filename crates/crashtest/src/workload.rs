@@ -12,6 +12,8 @@ pub const DATABASE: &str = "crash";
 
 const ACCOUNTS: u32 = 40;
 const OPENING_BALANCE: i64 = 1000;
+/// Rows that a writer changes at once: more than go into one entry of the log.
+const SWEPT_ROWS: u32 = 5000;
 
 /// Lock wait timeout, deadlock, write conflict: the transaction is over, and did nothing.
 const TRY_AGAIN: [u16; 2] = [1205, 1213];
@@ -36,11 +38,17 @@ pub fn prepare(client: &mut Client, writers: u32) -> Result<()> {
         "CREATE TABLE right_accounts (id INT PRIMARY KEY, balance BIGINT NOT NULL, KEY (balance))".into(),
         "CREATE TABLE transfers (writer INT, sequence INT, source INT, target INT, amount BIGINT, PRIMARY KEY (writer, sequence))".into(),
         "CREATE TABLE events (writer INT, sequence INT, part INT, note VARCHAR(200), PRIMARY KEY (writer, sequence, part), KEY (note))".into(),
+        "CREATE TABLE sweeps (writer INT, id INT, n BIGINT NOT NULL, PRIMARY KEY (writer, id), KEY (n))".into(),
         format!("INSERT INTO left_accounts VALUES {accounts}"),
         format!("INSERT INTO right_accounts VALUES {accounts}"),
         format!("INSERT INTO counters VALUES {counters}"),
     ] {
         execute(client, &sql)?;
+    }
+    for writer in 0..writers {
+        let rows = (0..SWEPT_ROWS).map(|id| format!("({writer}, {id}, 0)"));
+        let rows = rows.collect::<Vec<_>>().join(", ");
+        execute(client, &format!("INSERT INTO sweeps VALUES {rows}"))?;
     }
     Ok(())
 }
@@ -67,7 +75,8 @@ impl Writer {
             .iter()
             .nth(below(ledger.tables.len().max(1) as u64) as usize);
         match (below(40), table) {
-            (0..10, _) => Step::Count,
+            (0, _) => Step::Sweep,
+            (1..10, _) => Step::Count,
             (10..18, _) => Step::Events {
                 sequence,
                 parts: 1 + below(20) as u32,
@@ -136,6 +145,7 @@ pub fn perform(client: &mut Client, writer: u32, step: &Step) -> Result<Ended> {
 fn statements(writer: u32, step: &Step) -> Vec<String> {
     match *step {
         Step::Count => vec![format!("UPDATE counters SET n = n + 1 WHERE id = {writer}")],
+        Step::Sweep => vec![format!("UPDATE sweeps SET n = n + 1 WHERE writer = {writer}")],
         Step::Events { sequence, parts } => vec![insert_events(writer, sequence, parts)],
         Step::Forget { sequence } => {
             vec![format!(
@@ -206,6 +216,28 @@ pub fn read_back(client: &mut Client, writer: u32, known: &Ledger, in_flight: Op
     let count = rows(client, &format!("SELECT n FROM counters WHERE id = {writer}"))?;
     ensure!(count.len() == 1, "writer {writer} has {} counters", count.len());
     found.count = count[0][0] as u64;
+
+    let swept = rows(
+        client,
+        &format!("SELECT COUNT(*), MIN(n), MAX(n) FROM sweeps WHERE writer = {writer}"),
+    )?;
+    let [all, least, most] = swept[0][..] else {
+        bail!("three numbers are asked for")
+    };
+    ensure!(
+        all == i64::from(SWEPT_ROWS) && least == most,
+        "writer {writer} has swept {all} rows, {least} to {most} times"
+    );
+    let by_index = rows(
+        client,
+        &format!("SELECT COUNT(*) FROM sweeps WHERE n = {most} AND writer = {writer}"),
+    )?;
+    ensure!(
+        by_index[0][0] == all,
+        "the index on sweeps has {} of {all} rows",
+        by_index[0][0]
+    );
+    found.sweeps = most as u64;
 
     let events = format!("SELECT sequence, part, note FROM events WHERE writer = {writer} ORDER BY sequence, part");
     for row in text_rows(client, &events)? {
@@ -328,8 +360,8 @@ pub fn check_sums(client: &mut Client, made: usize) -> Result<()> {
     );
     let tables = text_rows(client, "SHOW TABLES")?;
     ensure!(
-        tables.len() == made + 5,
-        "{} tables where {made} made ones and 5 fixed ones belong",
+        tables.len() == made + 6,
+        "{} tables where {made} made ones and 6 fixed ones belong",
         tables.len()
     );
     Ok(())
