@@ -165,6 +165,7 @@ fn error_of(end: &SocketEnd) -> Option<SqlError> {
         SocketEnd::TimedOut { inside_packet: false } => ErrorKind::ClientInteractionTimeout,
         SocketEnd::Interrupted(Interrupt::Shutdown) => ErrorKind::ServerShutdown,
         SocketEnd::Interrupted(_) => ErrorKind::SessionWasKilled,
+        SocketEnd::NoMemory => ErrorKind::OutOfResources,
     };
     Some(kind.into())
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use governor::memory;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
@@ -53,7 +54,12 @@ pub enum SocketEnd {
     Interrupted(Interrupt),
     /// The client's bytes are not the protocol.
     Frame(FrameError),
+    /// The node cannot hold the rest of a large packet.
+    NoMemory,
 }
+
+/// Of a packet, as much may come when the node's memory is used up.
+const LARGE_PACKET: usize = memory::SMALL as usize;
 
 /// How long to wait for a packet and how large it may be.
 #[derive(Debug, Clone, Copy)]
@@ -107,8 +113,12 @@ impl Socket {
                 match frame::scan(input.pending(), sequence, patience.packet_len_max).map_err(SocketEnd::Frame)? {
                     Scan::Complete(_) => return Ok(()),
                     Scan::Incomplete { wanted } => {
+                        let missing = wanted - held;
+                        if held >= LARGE_PACKET && memory::is_used_up(missing.min(held)) {
+                            return Err(SocketEnd::NoMemory);
+                        }
                         input.make_room(wanted);
-                        wanted - held
+                        missing
                     }
                 };
             let renewed = match granted_at {

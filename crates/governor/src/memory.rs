@@ -97,24 +97,35 @@ pub fn allocated() -> u64 {
     alloc::total().max(0) as u64
 }
 
+/// Whether the node cannot hold `more` bytes.
+pub fn is_used_up(more: usize) -> bool {
+    exceeds(ceiling(), i64::try_from(more).unwrap_or(i64::MAX))
+}
+
 /// Why a session that would hold `held` after allocating `more` has to end its statement.
 pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
-    let limit = NODE_LIMIT.load(Relaxed);
-    let ceiling = limit - limit / HEADROOM_PART;
-    if alloc::total().saturating_add(more) <= ceiling {
+    let ceiling = ceiling();
+    if !exceeds(ceiling, more) {
         return None;
     }
-    // What is only waiting to be unmapped is no reason to end anybody.
-    while alloc::total().saturating_add(more) > ceiling && large::unmap_piece() {}
-    let total = alloc::total();
-    if total.saturating_add(more) <= ceiling {
-        return None;
-    }
-    let others = (total - HELD.load(Relaxed)).max(0);
+    let others = (alloc::total() - HELD.load(Relaxed)).max(0);
     (held > share(ceiling - others, LARGE.load(Relaxed))).then_some(MemoryStop::Node {
         bytes: held.max(0) as u64,
-        limit: limit as u64,
+        limit: NODE_LIMIT.load(Relaxed) as u64,
     })
+}
+
+/// The limit, less the headroom.
+fn ceiling() -> i64 {
+    let limit = NODE_LIMIT.load(Relaxed);
+    limit - limit / HEADROOM_PART
+}
+
+/// Unmaps what is only waiting for that first: it is no reason to end anybody.
+fn exceeds(ceiling: i64, more: i64) -> bool {
+    let is_above = || alloc::total().saturating_add(more) > ceiling;
+    while is_above() && large::unmap_piece() {}
+    is_above()
 }
 
 fn share(for_sessions: i64, large: i64) -> i64 {

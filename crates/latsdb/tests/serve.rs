@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
+use mysql_client::{Answer, Client, Login};
+
 use crate::support::{Running, directory, latsdb};
 
 fn error(output: &Output) -> String {
@@ -50,6 +52,49 @@ fn a_data_directory_has_one_process() {
         "{}",
         error(&second)
     );
+    node.stop();
+}
+
+/// The most that the process had resident, in MiB.
+fn peak_resident(node: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", node.child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn packets_that_the_node_cannot_hold_are_refused_while_they_come() {
+    let data = directory("packets");
+    let node = Running::start_with(&data, &["--memory-limit", "128MiB"]);
+    let connect = || {
+        Client::connect(&Login {
+            address: &node.mysql,
+            user: "root",
+            password: "",
+            database: None,
+            program_name: "test",
+        })
+        .unwrap()
+    };
+    connect().query("SET GLOBAL max_allowed_packet = 1073741824").unwrap();
+    let before = peak_resident(&node);
+    let text = format!("SELECT LENGTH('{}')", "x".repeat(120 << 20));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            // The answer may get lost where the client is still sending.
+            scope.spawn(|| match connect().query(&text) {
+                Ok(Answer::Error { code, .. }) => assert!([1041, 1038].contains(&code), "{code}"),
+                Ok(other) => panic!("{other:?}"),
+                Err(_) => {}
+            });
+        }
+    });
+    let more = peak_resident(&node) - before;
+    assert!(more < 128 * 5 / 4, "{more} MiB more than before");
+    assert!(!matches!(
+        connect().query("SELECT 1"),
+        Ok(Answer::Error { .. }) | Err(_)
+    ));
     node.stop();
 }
 

@@ -38,13 +38,15 @@ pub struct Running {
 
 impl Running {
     pub fn start(data: &Path) -> Self {
-        let mut child = latsdb(
-            &["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"],
-            data,
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        Self::start_with(data, &[])
+    }
+
+    pub fn start_with(data: &Path, flags: &[&str]) -> Self {
+        let addresses = ["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
+        let mut child = latsdb(&[&addresses, flags].concat(), data)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut banner = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut address = |name: &str| {
             let line = banner
