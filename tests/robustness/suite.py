@@ -252,8 +252,8 @@ def attack_and_kill(statement, seconds, share, kills):
 
 
 def await_statement(client, connection_id):
-    """Until there is one to end: it is none yet while the server receives it."""
-    until = time.perf_counter() + 30
+    """Until there is one to end: it is none yet while the server receives it. Some are too short to be met."""
+    until = time.perf_counter() + 3
     while time.perf_counter() < until:
         try:
             if is_running(client, connection_id):

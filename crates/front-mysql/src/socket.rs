@@ -338,17 +338,25 @@ impl Socket {
             }
         })
         .await;
-        poll_fn(|context| {
-            loop {
-                buffer.clear();
-                match self.poll_read(context, &mut buffer) {
-                    Poll::Ready(Ok(len)) if 0 < len && len < left => left -= len,
-                    Poll::Ready(_) => return Poll::Ready(()),
-                    Poll::Pending => return self.deadline.poll(context),
+        loop {
+            let turn_end = left.saturating_sub(BYTES_PER_TURN);
+            let is_end = poll_fn(|context| {
+                while left > turn_end {
+                    buffer.clear();
+                    match self.poll_read(context, &mut buffer) {
+                        Poll::Ready(Ok(len)) if 0 < len && len < left => left -= len,
+                        Poll::Ready(_) => return Poll::Ready(true),
+                        Poll::Pending => return self.deadline.poll(context).map(|()| true),
+                    }
                 }
+                Poll::Ready(false)
+            })
+            .await;
+            if is_end {
+                break;
             }
-        })
-        .await;
+            self.give_way().await;
+        }
         pool::return_buffer(buffer);
     }
 }

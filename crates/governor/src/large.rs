@@ -56,7 +56,7 @@ static REAPER: OnceLock<Thread> = OnceLock::new();
 
 /// Once so much was freed, the allocator's pages are given back to the system: what is allocated again at once need not go back.
 const MUCH: i64 = 16 << 20;
-const BETWEEN_MUCH: Duration = Duration::from_millis(50);
+const BETWEEN_MUCH: Duration = Duration::from_millis(10);
 
 /// Once so little was freed, they are given back at some time.
 const LITTLE: i64 = 1 << 20;
