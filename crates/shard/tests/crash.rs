@@ -6,19 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::purse::{Purse, SESSIONS, opening};
 use crate::support::{Accounts, commit, config};
 use env::{Env, SeededRandom, SimDisk};
-use shard::{ProposeError, Shard};
-
-/// Transfers until the shard fails; returns how many were acknowledged.
-fn run_session(shard: &Shard, accounts: &Accounts, mut purse: Purse) -> i64 {
-    loop {
-        let before = purse.transfers;
-        match commit(shard, purse.transfer(accounts)) {
-            Ok(_) => {}
-            Err(ProposeError::Unknown { .. } | ProposeError::Stopped { .. }) => return before,
-            Err(other) => panic!("{other}"),
-        }
-    }
-}
+use shard::Shard;
 
 fn history(seed: u64) {
     let disk = SimDisk::new(seed);
@@ -41,7 +29,7 @@ fn history(seed: u64) {
                     .zip(&acknowledged)
                     .map(|(session, &transfers)| {
                         let purse = Purse::after(session, transfers, accounts);
-                        scope.spawn(move || run_session(shard, accounts, purse))
+                        scope.spawn(move || purse.transfer_until_failure(shard, accounts))
                     })
                     .collect();
                 if seed.is_multiple_of(2) {

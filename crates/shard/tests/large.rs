@@ -196,17 +196,8 @@ fn history(seed: u64) {
                 let sessions: Vec<_> = (0..SESSIONS)
                     .zip(&acknowledged)
                     .map(|(session, &transfers)| {
-                        let mut purse = Purse::after(session, transfers, accounts);
-                        scope.spawn(move || {
-                            loop {
-                                let before = purse.transfers;
-                                match commit(shard, purse.transfer(accounts)) {
-                                    Ok(_) => {}
-                                    Err(ProposeError::Unknown { .. } | ProposeError::Stopped { .. }) => return before,
-                                    Err(other) => panic!("{other}"),
-                                }
-                            }
-                        })
+                        let purse = Purse::after(session, transfers, accounts);
+                        scope.spawn(move || purse.transfer_until_failure(shard, accounts))
                     })
                     .collect();
                 let large = scope.spawn(move || {

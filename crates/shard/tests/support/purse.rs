@@ -5,9 +5,10 @@
 //! one more, and the balances are exactly those after so many, so that no transfer is there by half.
 
 use env::SeededRandom;
+use shard::{ProposeError, Shard};
 use store::WriteSet;
 
-use super::Accounts;
+use super::{Accounts, commit};
 
 pub const SESSIONS: i64 = 3;
 const ACCOUNTS_OF_SESSION: i64 = 5;
@@ -52,6 +53,18 @@ impl Purse {
         }
         accounts.put(&mut writes, self.counter(), self.transfers, b"");
         writes
+    }
+
+    /// Transfers until the shard fails; returns how many were acknowledged.
+    pub fn transfer_until_failure(mut self, shard: &Shard, accounts: &Accounts) -> i64 {
+        loop {
+            let before = self.transfers;
+            match commit(shard, self.transfer(accounts)) {
+                Ok(_) => {}
+                Err(ProposeError::Unknown { .. } | ProposeError::Stopped { .. }) => return before,
+                Err(other) => panic!("{other}"),
+            }
+        }
     }
 
     pub fn rows(&self) -> Vec<(i64, i64)> {

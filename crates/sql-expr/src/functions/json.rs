@@ -413,25 +413,21 @@ fn returned(found: JsonRef<'_>, args: &Args<'_>) -> SqlResult<Option<Value>> {
                 .filter(|number| number.fits(ty.length as u8, ty.decimals))
                 .map(Value::Decimal)
         }
-        TypeKind::Date | TypeKind::DateTime => {
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Time => {
+            let is_time = ty.kind == TypeKind::Time;
             let value = match found.view() {
+                JsonView::Str(_) if is_time => convert::parse_time_quietly(&as_text(), args.ctx).map(Value::Time),
                 JsonView::Str(_) => convert::parse_datetime_quietly(&as_text(), args.ctx).map(Value::DateTime),
                 _ => temporal(),
             };
-            match value {
-                Some(value) => Some(convert::cast(value, &SqlType::datetime(6), ty, None, args.ctx)?),
-                None => None,
-            }
-        }
-        TypeKind::Time => {
-            let value = match found.view() {
-                JsonView::Str(_) => convert::parse_time_quietly(&as_text(), args.ctx).map(Value::Time),
-                _ => temporal(),
+            let read_as = if is_time {
+                SqlType::time(6)
+            } else {
+                SqlType::datetime(6)
             };
-            match value {
-                Some(value) => Some(convert::cast(value, &SqlType::time(6), ty, None, args.ctx)?),
-                None => None,
-            }
+            value
+                .map(|value| convert::cast(value, &read_as, ty, None, args.ctx))
+                .transpose()?
         }
         TypeKind::VarBinary => (text.len() <= ty.length as usize).then(|| Value::bytes(text.as_bytes())),
         TypeKind::VarChar => (text.chars().count() <= ty.length as usize).then(as_text),

@@ -95,7 +95,7 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     }
     let conditions = Stepwise::from(conditions);
     let rows = choice.table.rows.estimated_rows() as f64;
-    let mut best = full_path(choice, IndexId::PRIMARY, rows);
+    let mut best = full_path(choice, IndexId::PRIMARY, true, rows);
     let mut possible = Vec::new();
     for index in &choice.table.def.indexes {
         if !index.visible || !(choice.allowed)(index.id) {
@@ -115,8 +115,7 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     Ok(best)
 }
 
-fn full_path(choice: &Choice<'_>, index: IndexId, rows: f64) -> Chosen {
-    let covering = index == IndexId::PRIMARY;
+fn full_path(choice: &Choice<'_>, index: IndexId, covering: bool, rows: f64) -> Chosen {
     let mut chosen = Chosen {
         path: path(choice, index, RangeSpec::All, covering),
         used: vec![false; choice.conditions.len()],
@@ -195,12 +194,7 @@ fn index_path(
     let covering = index == IndexId::PRIMARY || is_covering(choice, index);
     if equal.is_empty() && then.is_none() {
         let wanted = covering || !choice.order.columns.is_empty();
-        return Ok(wanted.then(|| {
-            let mut chosen = full_path(choice, index, rows);
-            chosen.path.covering = covering;
-            price(choice, &mut chosen, 0);
-            chosen
-        }));
+        return Ok(wanted.then(|| full_path(choice, index, covering, rows)));
     }
     let singles = equal.iter().take_while(|test: &&ColumnTest| test.is_single()).count();
     let mut chosen = Chosen {
