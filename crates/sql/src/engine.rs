@@ -15,10 +15,12 @@ use transaction::{Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
-use crate::accounts::access::RightsCache;
+use crate::accounts::access::{Access, RightsCache};
 use crate::accounts::logins::AccountUses;
 use crate::accounts::rights::{AccountName, DatabaseNames};
+use crate::information_schema;
 use crate::named_locks::NamedLocks;
+use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::schema::{Schema, system_table_spec};
@@ -268,6 +270,24 @@ impl Engine {
             block_on(upgrade.commit()).map_err(|error| unclean(&error))?;
         }
         Ok(())
+    }
+}
+
+impl Node for Engine {
+    fn table(&self, def: &Arc<TableDef>) -> Option<Arc<Table>> {
+        Engine::table(self, def)
+    }
+
+    fn authorizer_of(&self, catalog: &Catalog, definer: &AccountDef) -> Arc<dyn Authorizer> {
+        Arc::new(Access::of_definer(catalog, definer, self.database_names()))
+    }
+
+    fn virtual_table(&self, database: &str, name: &str) -> Option<&'static dyn VirtualTable> {
+        information_schema::find(database, name).map(|table| table as &dyn VirtualTable)
+    }
+
+    fn takes_local_files(&self) -> bool {
+        variables::find("local_infile").is_ok_and(|id| &*self.globals.get(id) != "OFF")
     }
 }
 

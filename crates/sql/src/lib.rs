@@ -7,9 +7,9 @@
 //! In reading order, along the way of a statement:
 //!
 //! * [`session`]: one client's state, and which module runs which statement;
-//! * [`plan`]: from the tree to a plan: names, index choice;
+//! * [`plan`]: from the tree to a plan: names, index choice (the crate `sql-plan`);
 //! * [`expr`]: expressions, bound once and evaluated by everybody (the crate `sql-expr`);
-//! * [`exec`]: running plans: straight reads, queries, changes;
+//! * [`exec`]: running plans: straight reads, queries, changes (the crate `sql-exec`);
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`schema`]: the catalog in use, fed by the log;
@@ -19,17 +19,15 @@
 pub mod accounts;
 pub mod ddl;
 pub mod engine;
-mod errors;
-pub mod exec;
 mod failpoint;
 pub use sql_api::{host, processes};
+pub use sql_exec as exec;
 pub use sql_expr as expr;
+pub use sql_plan as plan;
+pub use sql_plan::{errors, names, table, temporary};
 pub mod information_schema;
 mod named_locks;
-mod names;
-pub mod plan;
 pub mod plan_cache;
-mod print;
 mod refuse;
 pub mod result;
 pub mod schema;
@@ -37,9 +35,7 @@ pub mod session;
 pub mod show;
 mod statement_class;
 pub mod statistics;
-pub mod table;
 mod table_ids;
-mod temporary;
 pub mod variables;
 
 /// What clients are told; drivers branch on the number.

@@ -12,6 +12,8 @@ const LAYERS: &[&[&str]] = &[
     &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
     &["catalog", "transaction", "sql-api", "lab"],
     &["sql-expr"],
+    &["sql-plan"],
+    &["sql-exec"],
     &["sql"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],

@@ -13,7 +13,8 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::grants::Level;
 use super::rights::{AccountName, DatabaseNames, Rights, Scope};
-use crate::information_schema::is_virtual_database;
+use crate::plan::Authorizer;
+use crate::plan::node::is_virtual_database;
 use crate::session::{Session, SessionAccount};
 
 /// What one session, or a view's definer, may do.
@@ -112,23 +113,6 @@ impl Access {
         }
     }
 
-    /// 1142 where a privilege on a table is missing, with the names of all that are.
-    pub fn check_table(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
-        if self.is_unlimited() {
-            return Ok(());
-        }
-        match wanted.without(self.on_table(database, table)) {
-            Privileges::NONE => Ok(()),
-            missing => Err(self.table_denied(&names_of(missing), table)),
-        }
-    }
-
-    /// 1142 where a privilege is missing on the table and on all of its columns.
-    pub fn check_table_or_columns(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
-        let on_columns = self.rights.on_columns(database, table);
-        self.check_table(database, table, wanted.without(on_columns))
-    }
-
     /// 1142 where none of the privileges is held.
     pub fn check_table_for_any(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
         match self.is_unlimited() || self.on_table(database, table).meets(wanted) {
@@ -137,33 +121,12 @@ impl Access {
         }
     }
 
-    /// 1142 where none of the privileges is held, on the table or on a column of it.
-    pub fn check_may_lock(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
-        match self.rights.on_columns(database, table).meets(wanted) {
-            true => Ok(()),
-            false => self.check_table_for_any(database, table, wanted, command),
-        }
-    }
-
-    /// 1142
-    pub fn table_denied(&self, command: &str, table: &str) -> SqlError {
-        SqlError::new(
-            ErrorKind::TableAccessDenied,
-            &[&command, &self.user, &self.client_host, &table],
-        )
-    }
-
     /// 1044 where a privilege on a database is missing.
     pub fn check_database(&self, database: &str, wanted: Privileges) -> SqlResult<()> {
         match self.rights.on_database(Scope::Database(database)).contains(wanted) {
             true => Ok(()),
             false => Err(self.database_denied(database)),
         }
-    }
-
-    /// 1044
-    pub fn database_denied(&self, database: &str) -> SqlError {
-        SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.account_host, &database])
     }
 
     /// 1370
@@ -228,18 +191,6 @@ impl Access {
         self.is_unlimited() || held.with(self.rights.on_columns(database, table)).contains(wanted)
     }
 
-    /// 1143 where a privilege on a column is missing.
-    pub fn check_column(&self, database: &str, table: &str, column: &str, wanted: Privileges) -> SqlResult<()> {
-        if self.is_unlimited() || self.on_column(database, table, column).contains(wanted) {
-            return Ok(());
-        }
-        let missing = wanted.without(self.on_column(database, table, column));
-        Err(SqlError::new(
-            ErrorKind::ColumnAccessDenied,
-            &[&names_of(missing), &self.user, &self.client_host, &column, &table],
-        ))
-    }
-
     /// Whether the grants of this account are shown.
     pub fn sees_account(&self, account: &AccountDef) -> bool {
         self.is_account(&account.user, &account.host) || self.reads_accounts()
@@ -271,17 +222,62 @@ impl Access {
                 || !accounts.any(|account| is_system_user(catalog, account)))
     }
 
-    /// 1227 where none of the privileges is held.
-    pub fn require_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege], named: &str) -> SqlResult<()> {
+    /// Whether one of the global or dynamic privileges is held.
+    pub fn has_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege]) -> bool {
+        self.rights.global().meets(privileges) || dynamic.iter().any(|privilege| self.rights.has(*privilege))
+    }
+}
+
+impl Authorizer for Access {
+    fn check_table(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
+        if self.is_unlimited() {
+            return Ok(());
+        }
+        match wanted.without(self.on_table(database, table)) {
+            Privileges::NONE => Ok(()),
+            missing => Err(self.table_denied(&names_of(missing), table)),
+        }
+    }
+
+    fn check_table_or_columns(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
+        let on_columns = self.rights.on_columns(database, table);
+        self.check_table(database, table, wanted.without(on_columns))
+    }
+
+    fn check_column(&self, database: &str, table: &str, column: &str, wanted: Privileges) -> SqlResult<()> {
+        if self.is_unlimited() || self.on_column(database, table, column).contains(wanted) {
+            return Ok(());
+        }
+        let missing = wanted.without(self.on_column(database, table, column));
+        Err(SqlError::new(
+            ErrorKind::ColumnAccessDenied,
+            &[&names_of(missing), &self.user, &self.client_host, &column, &table],
+        ))
+    }
+
+    fn check_may_lock(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
+        match self.rights.on_columns(database, table).meets(wanted) {
+            true => Ok(()),
+            false => self.check_table_for_any(database, table, wanted, command),
+        }
+    }
+
+    fn require_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege], named: &str) -> SqlResult<()> {
         match self.has_any(privileges, dynamic) {
             true => Ok(()),
             false => Err(SqlError::new(ErrorKind::SpecificAccessDenied, &[&named])),
         }
     }
 
-    /// Whether one of the global or dynamic privileges is held.
-    pub fn has_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege]) -> bool {
-        self.rights.global().meets(privileges) || dynamic.iter().any(|privilege| self.rights.has(*privilege))
+    fn table_denied(&self, command: &str, table: &str) -> SqlError {
+        SqlError::new(
+            ErrorKind::TableAccessDenied,
+            &[&command, &self.user, &self.client_host, &table],
+        )
+    }
+
+    fn database_denied(&self, database: &str) -> SqlError {
+        SqlError::new(ErrorKind::DbAccessDenied, &[&self.user, &self.account_host, &database])
     }
 }
 
@@ -348,7 +344,7 @@ impl RightsCache {
 
 impl Session {
     /// The session's privileges by the current catalog.
-    pub(crate) fn access(&mut self) -> Access {
+    pub(crate) fn access(&mut self) -> Arc<Access> {
         let version = (self.engine.catalog_version(), self.engine.database_names());
         if let Some((known, access)) = &self.access
             && *known == version
@@ -371,6 +367,7 @@ impl Session {
                 }
             }
         };
+        let access = Arc::new(access);
         self.access = Some((version, access.clone()));
         access
     }

@@ -5,6 +5,7 @@ use parser::ast::{self, Account, Ident, Statement, TableName, VarScope};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::access::is_public;
+use crate::plan::Authorizer as _;
 use crate::session::Session;
 use crate::statement_class::needs::{GLOBAL_VARIABLES, Need, needs};
 use crate::variables;

@@ -11,6 +11,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::access::Access;
 use super::rights::{AccountName, DatabaseNames};
 use crate::host::Host;
+use crate::plan::Authorizer as _;
 use crate::session::Session;
 
 /// What privileges are granted on.
@@ -398,7 +399,7 @@ fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
     };
     let creates = wanted.privileges.contains(Privileges::CREATE);
     if !creates && !catalog.is_taken(database, table) {
-        let is_virtual = crate::information_schema::is_virtual_database(database);
+        let is_virtual = crate::plan::node::is_virtual_database(database);
         if !is_virtual {
             return Err(SqlError::new(ErrorKind::NoSuchTable, &[database, table]));
         }

@@ -161,8 +161,8 @@ impl Session {
         change: &Change<'_>,
         engine: &Engine,
     ) -> SqlResult<()> {
-        let retains = |access: Access| access.rights().has(DynamicPrivilege::APPLICATION_PASSWORD_ADMIN);
-        if factor.retain_current && change.by == ChangedBy::Itself && !retains(self.access()) {
+        let retains = |access: &Access| access.rights().has(DynamicPrivilege::APPLICATION_PASSWORD_ADMIN);
+        if factor.retain_current && change.by == ChangedBy::Itself && !retains(&self.access()) {
             return Err(SqlError::new(
                 ErrorKind::SpecificAccessDenied,
                 &[&"CREATE USER or APPLICATION_PASSWORD_ADMIN"],

@@ -25,14 +25,15 @@ use super::{ObjectLocks, SchemaChange, TableBuilder, no_such_table, unknown_data
 use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::Runtime;
-use crate::exec::dml::{RowChanger, WriteRules, duplicate_error, id_behind, note_given_id};
+use crate::exec::dml::{RowChanger, added_value, duplicate_error, id_behind, note_given_id};
 use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
 use crate::failpoint;
 use crate::host::Host;
-use crate::plan::{OpenViews, Planner};
-use crate::session::{Answer, DefinitionServices, Session, TableLocks, wait_for_commit};
+use crate::plan::Planner;
+use crate::plan::changes::WriteRules;
+use crate::session::{Answer, DefinitionServices, Session, wait_for_commit};
 use crate::table::{Table, store_spec};
 use crate::table_ids::CopyGuard;
 
@@ -550,8 +551,7 @@ impl SchemaChange<'_> {
         sources: &[Option<usize>],
         ctx: &StatementContext<'_>,
     ) -> SqlResult<()> {
-        let (access, table_locks) = (Access::of_the_server(), TableLocks::default());
-        let plan = self.planner(ctx, &access, &table_locks);
+        let plan = self.planner(ctx);
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
         let eval = ctx.eval();
@@ -559,7 +559,7 @@ impl SchemaChange<'_> {
         let source = |column: usize| match online::stored(sources[column]) {
             Some(stored) => Ok(stored),
             None => {
-                let value = added[column].added_value(&[], &self.runtime, new, &eval)?;
+                let value = added_value(&added[column], &[], &self.runtime, new, &eval)?;
                 let value = self.converted(&changer, column, value, old, None)?;
                 Ok(ColumnSource::added(&new.def.columns[column].ty, &value))
             }
@@ -571,25 +571,13 @@ impl SchemaChange<'_> {
         Ok(())
     }
 
-    fn planner<'p>(
-        &'p self,
-        ctx: &'p StatementContext<'_>,
-        access: &'p Access,
-        table_locks: &'p TableLocks,
-    ) -> Planner<'p> {
-        Planner {
-            engine: self.engine,
-            catalog: &self.before,
-            database: None,
-            ctx: ctx.eval(),
-            params: &[],
-            access,
-            table_locks,
-            temporary: None,
-            views: OpenViews::default(),
-            locked: RefCell::default(),
-            uses: RefCell::default(),
-        }
+    fn planner<'p>(&'p self, ctx: &'p StatementContext<'_>) -> Planner<'p> {
+        Planner::new(
+            &**self.engine,
+            &self.before,
+            ctx.eval(),
+            Arc::new(Access::of_the_server()),
+        )
     }
 
     /// Copies all rows into a new table.
@@ -679,8 +667,7 @@ impl SchemaChange<'_> {
         ctx: &StatementContext<'_>,
         commit: &mut dyn FnMut(Transaction) -> SqlResult<()>,
     ) -> SqlResult<u64> {
-        let (access, table_locks) = (Access::of_the_server(), TableLocks::default());
-        let plan = self.planner(ctx, &access, &table_locks);
+        let plan = self.planner(ctx);
         let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
         let added = crate::plan::added_values(&plan, new, sources)?;
         // Expressions see the other columns of the row: literals and kept values come first.
@@ -715,7 +702,7 @@ impl SchemaChange<'_> {
                 for &column in &order {
                     let value = match sources[column] {
                         Some(source) => old_values[source].clone(),
-                        None => added[column].added_value(&values, &runtime, new, &eval)?,
+                        None => added_value(&added[column], &values, &runtime, new, &eval)?,
                     };
                     values[column] = self.converted(&changer, column, value, old, sources[column])?;
                 }

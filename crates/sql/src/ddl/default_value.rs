@@ -1,12 +1,12 @@
 //! Literal defaults: checked when the column is made, converted when a row needs them.
 
-use catalog::{ColumnDef, ColumnDefault};
+use catalog::ColumnDefault;
 use parser::ast::Literal;
-use types::cast::{self, SqlMode, Target, assign};
-use types::time::TimeZone;
-use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, UnixTime, Value, Warnings};
+use types::cast::SqlMode;
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use crate::expr::plain_literal;
+use crate::plan::columns::convert;
 
 /// The dates that a default may be under a session's mode, as MySQL takes them: zero dates are refused only where they would be in a
 /// row. Everything else has to fit the column, whatever the mode.
@@ -57,28 +57,4 @@ pub fn check_default(
         return Err(invalid());
     }
     Ok(ColumnDefault::Literal(text))
-}
-
-/// The value of a column's constant default; `None` for `CURRENT_TIMESTAMP`, expressions and columns without one.
-pub fn constant_default(column: &ColumnDef) -> Option<Value> {
-    let text = match column.default.as_ref() {
-        None => return column.nullable.then_some(Value::Null),
-        Some(ColumnDefault::Null) => return Some(Value::Null),
-        Some(ColumnDefault::Literal(text)) => Value::str(text),
-        Some(ColumnDefault::Bytes(bytes)) => Value::bytes(bytes),
-        Some(ColumnDefault::Now(_) | ColumnDefault::Expression(_) | ColumnDefault::Dropped) => return None,
-    };
-    convert(text, &column.name, &column.ty, SqlMode::LENIENT).ok()
-}
-
-/// A default depends on no session: its time zone is UTC and its moment the epoch.
-fn convert(value: Value, column: &str, ty: &SqlType, mode: SqlMode) -> SqlResult<Value> {
-    let mut warnings = Warnings::default();
-    let mut context = cast::Context {
-        mode,
-        zone: &TimeZone::UTC,
-        now: UnixTime { micros: 0, fsp: 6 },
-        warnings: &mut warnings,
-    };
-    assign(value, ty, Target { column, row: 1 }, &mut context)
 }

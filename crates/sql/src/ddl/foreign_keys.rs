@@ -277,7 +277,7 @@ impl SchemaChange<'_> {
             return check_parent_key(child, key, child);
         }
         let Some(parent) = self.edit.catalog().table(&key.parent_database, &key.parent_table) else {
-            return match self.runtime.foreign_key_checks {
+            return match self.runtime.settings.foreign_key_checks {
                 true => Err(SqlError::new(ErrorKind::FkCannotOpenParent, &[&key.parent_table])),
                 false => Ok(()),
             };
@@ -327,7 +327,7 @@ impl SchemaChange<'_> {
         table: &'s TableDef,
         except: &[TableId],
     ) -> Option<(&'s TableDef, &'s ForeignKeyDef)> {
-        if !self.runtime.foreign_key_checks {
+        if !self.runtime.settings.foreign_key_checks {
             return None;
         }
         let mut children = self.before.children(&table.database, &table.name);
@@ -365,7 +365,7 @@ impl SchemaChange<'_> {
             let from = old.column(name);
             sources.iter().position(|source| source.is_some() && *source == from)
         };
-        let checks = self.runtime.foreign_key_checks;
+        let checks = self.runtime.settings.foreign_key_checks;
         for key in &old.foreign_keys {
             if new.foreign_key(&key.name).is_none() {
                 continue;
@@ -472,7 +472,7 @@ impl SchemaChange<'_> {
 
     /// 1452 unless every row has what its new foreign keys refer to. Returns how many rows were looked at.
     pub fn check_new_keys(&self, before: &TableDef, table: &Arc<Table>) -> SqlResult<u64> {
-        if !self.runtime.foreign_key_checks {
+        if !self.runtime.settings.foreign_key_checks {
             return Ok(0);
         }
         let mut rows = 0;

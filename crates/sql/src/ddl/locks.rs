@@ -40,10 +40,7 @@ pub(crate) fn name_key(database: &str, name: &str) -> Vec<u8> {
     [b"name ", database.as_bytes(), &[0], name.as_bytes()].concat()
 }
 
-/// The lock of all definitions together.
-pub(crate) const EVERYTHING: LockKey<'static> = LockKey::Name(b"everything");
-/// Who has it commits the next version of the catalog.
-pub(crate) const CATALOG: LockKey<'static> = LockKey::Name(b"catalog");
+pub(crate) use crate::exec::runtime::{CATALOG, EVERYTHING};
 
 /// What a statement is about.
 #[derive(Debug, Default, PartialEq)]
@@ -277,5 +274,5 @@ pub(super) fn runtime<'a>(
     transaction: &'a RefCell<Transaction>,
     settings: &Settings,
 ) -> Runtime<'a> {
-    Runtime::new(engine, host, transaction, settings, false)
+    Runtime::new(engine.participant(), host, transaction, settings.of_statement(false))
 }

@@ -28,17 +28,16 @@ use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::failpoint;
 use crate::host::Host;
-use crate::information_schema;
 use crate::names::{charset_by_name, collation_by_name};
 use crate::schema::system_row;
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
 use crate::table_ids::CopyGuard;
 
-pub(crate) use locks::{CATALOG, EVERYTHING, ObjectLocks, name_key};
+pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key};
 
+pub use crate::plan::columns::constant_default;
 pub use column_type::column_type;
-pub use default_value::constant_default;
 pub use table_def::{TableBuilder, TableOptions, check_name, table_def, table_options};
 
 /// A change of the schema in the making.
@@ -168,7 +167,7 @@ impl Session {
     ) -> SqlResult<bool> {
         let name = create.name.as_str().to_owned();
         check_name(&name, ErrorKind::WrongDbName)?;
-        if self.engine.catalog().database(&name).is_some() || information_schema::is_virtual_database(&name) {
+        if self.engine.catalog().database(&name).is_some() || crate::plan::node::is_virtual_database(&name) {
             let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
             if create.if_not_exists {
                 self.warnings.note(exists);
@@ -211,7 +210,7 @@ impl Session {
     /// Returns how many tables and views went with it.
     fn drop_database(&mut self, drop: &ast::DropDatabase, locks: ObjectLocks, host: &dyn Host) -> SqlResult<u64> {
         let name = drop.name.as_str().to_owned();
-        if information_schema::is_virtual_database(&name) {
+        if crate::plan::node::is_virtual_database(&name) {
             return Err(SqlError::new(
                 ErrorKind::DbAccessDenied,
                 &[&self.options.user, &self.options.host, &name],
@@ -411,7 +410,7 @@ impl Session {
             Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        if information_schema::is_virtual_database(&database) {
+        if crate::plan::node::is_virtual_database(&database) {
             return Err(SqlError::new(
                 ErrorKind::DbAccessDenied,
                 &[&self.options.user, &self.options.host, &database],

@@ -96,7 +96,12 @@ impl Session {
         let before = engine.catalog();
         let change = SchemaChange {
             engine: &engine,
-            runtime: Runtime::new(&engine, host, &transaction, &self.variables.settings, false),
+            runtime: Runtime::new(
+                engine.participant(),
+                host,
+                &transaction,
+                self.variables.settings.of_statement(false),
+            ),
             edit: CatalogEdit::new(before.clone()),
             before,
             copies: Vec::new(),

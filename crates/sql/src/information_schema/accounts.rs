@@ -15,7 +15,7 @@ fn grantee(account: &AccountDef) -> Value {
 }
 
 fn accounts_seen(source: &Source<'_>) -> Vec<Arc<AccountDef>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let seen = |account: &&Arc<AccountDef>| source.session.access.sees_account(account);
     catalog.accounts().filter(seen).cloned().collect()
 }
@@ -113,7 +113,7 @@ fn role_rows(source: &Source<'_>, wanted: impl Fn(bool) -> bool) -> Vec<Vec<Valu
     let Some(own) = source.session.access.account() else {
         return Vec::new();
     };
-    let engine = source.runtime.engine;
+    let engine = source.session.engine;
     let catalog = engine.catalog();
     let mandatory = engine.mandatory_roles();
     let defaults = catalog
@@ -144,7 +144,7 @@ fn role_rows(source: &Source<'_>, wanted: impl Fn(bool) -> bool) -> Vec<Vec<Valu
 }
 
 pub fn enabled_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let engine = source.runtime.engine;
+    let engine = source.session.engine;
     let catalog = engine.catalog();
     let mandatory = engine.mandatory_roles();
     let own = source.session.access.account();
@@ -169,7 +169,7 @@ pub fn enabled_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// The accounts that are active roles, and their roles.
 fn active(source: &Source<'_>) -> Vec<Arc<AccountDef>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let names = all_roles(&catalog, source.session.access.active_roles());
     let roles = names
         .iter()
@@ -234,7 +234,7 @@ pub fn role_column_grants(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// `mysql.role_edges`: from the role to whoever has it.
 pub fn role_edges(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
         for role in &account.roles {
@@ -251,7 +251,7 @@ pub fn role_edges(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn default_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
         for (user, host) in &account.default_roles {
@@ -262,7 +262,7 @@ pub fn default_roles(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn global_grants(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
         let dynamic = account.dynamic();

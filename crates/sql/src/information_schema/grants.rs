@@ -61,7 +61,7 @@ fn flags(privileges: Privileges, names: &[&str]) -> impl Iterator<Item = Value> 
 }
 
 pub fn databases(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
         for (database, privileges) in &account.database_privileges {
@@ -74,7 +74,7 @@ pub fn databases(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
         for (database, table, privileges) in &account.table_privileges {

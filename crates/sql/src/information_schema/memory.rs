@@ -12,7 +12,7 @@ const SESSIONS: &str = "memory/latsdb/sessions";
 
 /// `memory_summary_global_by_event_name`
 pub fn global(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let budget = source.runtime.engine.participant().store().memory();
+    let budget = source.session.engine.participant().store().memory();
     // What queries hold is the sessions'.
     let data = MemoryUse::ALL
         .into_iter()
@@ -32,7 +32,7 @@ pub fn global(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// `memory_summary_by_thread_by_event_name`: of the sessions that may be seen.
 pub fn by_thread(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let Some(processes) = source.runtime.engine.processes() else {
+    let Some(processes) = source.session.engine.processes() else {
         return Vec::new();
     };
     let seen = processes

@@ -17,30 +17,19 @@ mod views;
 
 pub use schema::default_text;
 
-use parser::ast;
-use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
+use std::any::Any;
 
-use crate::exec::runtime::{Runtime, SessionView};
+use types::{CollationId, SqlError, SqlResult, SqlType, TypeKind, Value};
+
+use crate::accounts::access::Access;
+use crate::engine::Engine;
+use crate::exec::ServerTables;
 use crate::expr::{CompareOp, Comparison, EvalContext, Expr, ExprKind};
-use crate::plan::Planner;
+use crate::plan;
 use crate::result::ResultColumn;
+use crate::session::Encryption;
 use crate::table::Table;
-
-/// Databases that exist without being stored.
-const VIRTUAL: [&str; 3] = ["information_schema", "performance_schema", "mysql"];
-
-/// Whether a database is one of those that are made up when they are read.
-pub fn is_virtual_database(name: &str) -> bool {
-    VIRTUAL.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// Whether a table belongs to one of them.
-pub fn is_virtual(planner: &Planner<'_>, name: &ast::TableName) -> bool {
-    match &name.schema {
-        Some(schema) => is_virtual_database(schema),
-        None => planner.current_database().is_some_and(is_virtual_database),
-    }
-}
+use crate::temporary::TemporaryTables;
 
 /// A column of a virtual table.
 #[derive(Debug, Clone, Copy)]
@@ -78,9 +67,17 @@ impl ColumnKind {
     }
 }
 
+/// What a statement can show of its node and its session.
+#[derive(Clone, Copy)]
+pub struct SessionView<'a> {
+    pub engine: &'a Engine,
+    pub access: &'a Access,
+    pub temporary: &'a TemporaryTables,
+    pub encryption: Option<&'a Encryption>,
+}
+
 /// What a producer of rows can ask.
 pub struct Source<'a> {
-    pub runtime: &'a Runtime<'a>,
     pub ctx: &'a EvalContext<'a>,
     /// Who reads: rows tell nobody of what he may not touch.
     pub session: SessionView<'a>,
@@ -160,13 +157,16 @@ pub struct VirtualTable {
     pub rows: fn(&Source<'_>) -> Vec<Vec<Value>>,
 }
 
-impl VirtualTable {
-    pub fn database(&self) -> &str {
+impl plan::VirtualTable for VirtualTable {
+    fn database(&self) -> &'static str {
         self.database
     }
 
-    /// Whether it is a view in MySQL, over the tables of its dictionary.
-    pub fn is_view(&self) -> bool {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_view(&self) -> bool {
         const TABLES: [&str; 5] = ["ENGINES", "OPTIMIZER_TRACE", "PLUGINS", "PROCESSLIST", "PROFILING"];
         self.database == "information_schema"
             && !TABLES.contains(&self.name)
@@ -174,8 +174,7 @@ impl VirtualTable {
             && !self.name.ends_with("_PRIVILEGES")
     }
 
-    /// Its columns under an alias.
-    pub fn columns(&self, alias: &str) -> Vec<ResultColumn> {
+    fn columns(&self, alias: &str) -> Vec<ResultColumn> {
         let column = |column: &VirtualColumn| ResultColumn {
             database: self.database.to_owned(),
             table: alias.to_owned(),
@@ -187,58 +186,38 @@ impl VirtualTable {
         };
         self.columns.iter().map(column).collect()
     }
+}
 
-    /// Its rows as of now: at least those that pass the conditions, over slots from `offset` on.
-    pub fn rows(
+impl ServerTables for SessionView<'_> {
+    fn rows(
         &self,
-        runtime: &Runtime<'_>,
+        table: &'static dyn plan::VirtualTable,
         ctx: &EvalContext<'_>,
         offset: usize,
         conditions: &[Expr],
     ) -> SqlResult<Vec<Vec<Value>>> {
-        let session = runtime
-            .session()
-            .ok_or_else(|| SqlError::not_supported("information_schema in a table's definition"))?;
-        let wanted = Wanted::of(self, offset, conditions, ctx)?;
-        let rows = (self.rows)(&Source {
-            runtime,
+        let foreign = || SqlError::internal(format_args!("{} is not a table of this server", table.name()));
+        let table: &VirtualTable = (table as &dyn Any).downcast_ref().ok_or_else(foreign)?;
+        let wanted = Wanted::of(table, offset, conditions, ctx)?;
+        let rows = (table.rows)(&Source {
             ctx,
-            session,
+            session: *self,
             wanted,
         });
         debug_assert!(
-            rows.iter().all(|row| row.len() == self.columns.len()),
+            rows.iter().all(|row| row.len() == table.columns.len()),
             "{} has rows of another width",
-            self.name
+            table.name
         );
         Ok(rows)
     }
 }
 
-/// The virtual table of a name; `None` for a name in another database, 1146 or 1109 for an unknown one in these.
-pub fn find(planner: &Planner<'_>, name: &ast::TableName) -> SqlResult<Option<&'static VirtualTable>> {
-    if !is_virtual(planner, name) {
-        return Ok(None);
-    }
-    let database = name
-        .schema
-        .as_ref()
-        .map_or(planner.current_database().unwrap_or_default(), |schema| schema.as_str());
-    let found = all_tables()
-        .find(|table| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(&name.name));
-    match found {
-        Some(table) => {
-            if table.database == "mysql" {
-                planner.check_table(table.database, table.name, catalog::Privileges::SELECT)?;
-            }
-            Ok(Some(table))
-        }
-        None if database.eq_ignore_ascii_case("information_schema") => Err(SqlError::new(
-            ErrorKind::UnknownTable,
-            &[&name.name.as_str(), &"information_schema"],
-        )),
-        None => Err(SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()])),
-    }
+/// The virtual table of a name, whatever its case.
+pub fn find(database: &str, name: &str) -> Option<&'static VirtualTable> {
+    let is_it =
+        |table: &&VirtualTable| table.database.eq_ignore_ascii_case(database) && table.name.eq_ignore_ascii_case(name);
+    all_tables().find(is_it)
 }
 
 /// Every virtual table.

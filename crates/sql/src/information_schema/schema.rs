@@ -5,13 +5,15 @@ use std::sync::Arc;
 use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, Privileges, TableDef, ViewDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
-use super::{Source, VIRTUAL, VirtualTable, all_tables, number, text, yes_no};
+use super::{Source, VirtualTable, all_tables, number, text, yes_no};
+use crate::plan::VirtualTable as _;
+use crate::plan::node::VIRTUAL;
 use crate::table::Table;
 
 pub(super) const CATALOG: &str = "def";
 
 pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let row = |name: &str, collation: CollationId| {
         vec![
             text(CATALOG),
@@ -39,7 +41,7 @@ pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let engine = source.runtime.engine;
+    let engine = source.session.engine;
     let catalog = engine.catalog();
     let mut rows = Vec::new();
     for table in wanted_virtual(source) {
@@ -117,7 +119,7 @@ fn wanted_virtual(source: &Source<'_>) -> impl Iterator<Item = &'static VirtualT
 }
 
 fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
         let seen = |def: &&Arc<TableDef>| {
             source.wanted.table(&def.name) && source.session.access.sees_table(&def.database, &def.name)
@@ -318,7 +320,7 @@ pub fn default_text(column: &ColumnDef) -> Value {
                 (Some(ColumnDefault::Literal(written)), _) => text(written),
                 _ => Value::Null,
             },
-            Some(value) => text(crate::print::column_text(&value, &column.ty)),
+            Some(value) => text(crate::plan::text::column_text(&value, &column.ty)),
             None => Value::Null,
         },
         Some(ColumnDefault::Bytes(bytes)) if column.ty.kind == TypeKind::Bit => {
@@ -384,7 +386,7 @@ fn column_key(table: &TableDef, at: usize) -> &'static str {
 
 pub fn statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    let engine = source.runtime.engine;
+    let engine = source.session.engine;
     let catalog = engine.catalog();
     each_table(source, &mut |table| {
         let stored = catalog.table_by_id(table.id).and_then(|def| engine.table(def));
@@ -482,7 +484,7 @@ pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// One row for each foreign key.
 pub fn referential_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     each_table(source, &mut |table| {
         for key in &table.foreign_keys {

@@ -60,7 +60,7 @@ pub fn collation_character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let Some(processes) = source.runtime.engine.processes() else {
+    let Some(processes) = source.session.engine.processes() else {
         return Vec::new();
     };
     let row = |process: Process| {
@@ -96,7 +96,7 @@ pub fn own_connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 fn attributes_of(source: &Source<'_>, seen: impl Fn(&Process) -> bool) -> Vec<Vec<Value>> {
     let processes = source
-        .runtime
+        .session
         .engine
         .processes()
         .map_or_else(Vec::new, |processes| processes.list());
@@ -135,7 +135,7 @@ pub fn plugins(_: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let globals = source.runtime.engine.globals();
+    let globals = source.session.engine.globals();
     VariableId::all()
         .filter(|id| id.definition().scope != crate::variables::Scope::Session)
         .map(|id| vec![text(id.definition().name), text(&*globals.get(id))])
@@ -159,7 +159,7 @@ pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// Counts are of the node, in SHOW SESSION STATUS, too.
 pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let engine = source.runtime.engine;
+    let engine = source.session.engine;
     let store = engine.participant().store();
     let traffic = engine
         .processes()

@@ -20,7 +20,7 @@ fn flag(on: bool) -> Value {
 
 /// `mysql.user`
 pub fn users(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     catalog.accounts().map(|account| user(account, source)).collect()
 }
 
@@ -113,7 +113,7 @@ fn user_attributes(account: &AccountDef) -> Option<String> {
 
 /// `information_schema.USER_ATTRIBUTES`
 pub fn attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let seen = catalog
         .accounts()
         .filter(|account| source.session.access.sees_account(account));

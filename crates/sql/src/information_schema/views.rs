@@ -1,6 +1,5 @@
 //! Views, and what they are made of.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Privileges, ViewDef};
@@ -9,13 +8,13 @@ use types::Value;
 use super::schema::CATALOG;
 use super::{Source, text, yes_no};
 use crate::accounts::access::Access;
-use crate::plan::{OpenViews, Planner, QueryPlan};
+use crate::plan::Authorizer as _;
+use crate::plan::{Planner, QueryPlan};
 use crate::result::{ResultColumn, ResultShape};
-use crate::session::TableLocks;
 
 /// The views that whoever asks may see.
 fn seen(source: &Source<'_>) -> Vec<Arc<ViewDef>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     let views = catalog.databases().flat_map(|database| database.views.values());
     let seen = |view: &&Arc<ViewDef>| source.session.access.sees_table(&view.database, &view.name);
     views.filter(seen).cloned().collect()
@@ -23,20 +22,9 @@ fn seen(source: &Source<'_>) -> Vec<Arc<ViewDef>> {
 
 /// The plan of a view as the schema is now; `None` for one that its tables have left behind.
 fn planned(source: &Source<'_>, view: &Arc<ViewDef>) -> Option<QueryPlan> {
-    let engine = source.runtime.engine;
-    let planner = Planner {
-        engine,
-        catalog: &engine.catalog(),
-        database: None,
-        ctx: *source.ctx,
-        params: &[],
-        access: &Access::of_the_server(),
-        table_locks: &TableLocks::default(),
-        temporary: None,
-        views: OpenViews::default(),
-        locked: RefCell::default(),
-        uses: RefCell::default(),
-    };
+    let engine = source.session.engine;
+    let catalog = engine.catalog();
+    let planner = Planner::new(engine, &catalog, *source.ctx, Arc::new(Access::of_the_server()));
     let _open = planner.open_view(view).ok()?;
     let query = crate::plan::view_query(view).ok()?;
     crate::plan::query::plan_query(&planner, &query).ok()

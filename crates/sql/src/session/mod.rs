@@ -28,23 +28,23 @@ use std::sync::Arc;
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, Warnings};
 
+use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
 use crate::accounts::logins::AccountUse;
 use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::plan::Authorizer as _;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
-use crate::variables::SessionVariables;
-
-use self::transaction::SessionTransaction;
 use crate::temporary::{TemporaryTables, free_rows};
+use crate::variables::SessionVariables;
 use prepared::PreparedStatements;
 use services::SessionState;
 
 pub(crate) use self::transaction::wait_for_commit;
 pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionAccount, SessionOptions};
 
-pub(crate) use answer::Answer;
+pub(crate) use crate::exec::Answer;
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::of_another_runner;
 pub use table_locks::TableLocks;
@@ -61,7 +61,7 @@ pub struct Session {
     /// Of the last statement, for SHOW WARNINGS.
     pub(crate) warnings: Warnings,
     /// What it may do, by the catalog of this version and with the roles that are active.
-    pub(crate) access: Option<((u64, DatabaseNames), Access)>,
+    pub(crate) access: Option<((u64, DatabaseNames), Arc<Access>)>,
     pub(crate) active_roles: Vec<AccountName>,
     /// Where its statements are counted, if they are limited.
     pub(crate) account_use: Option<Arc<AccountUse>>,
@@ -190,7 +190,7 @@ impl Session {
         let known = catalog.database(name).map(|database| database.def.collation);
         let collation = match known {
             Some(collation) => collation,
-            None if crate::information_schema::is_virtual_database(name) => types::CollationId::DEFAULT,
+            None if crate::plan::node::is_virtual_database(name) => types::CollationId::DEFAULT,
             None => return Err(SqlError::new(ErrorKind::BadDb, &[&name])),
         };
         self.database = Some(name.into());
@@ -252,7 +252,7 @@ impl Session {
         });
         Ok(ResultShape::new(
             columns
-                .map(|(position, _)| crate::result::table_column(&table.def, &table.def.name, position))
+                .map(|(position, _)| crate::plan::columns::table_column(&table.def, &table.def.name, position))
                 .collect(),
         ))
     }

@@ -1,6 +1,5 @@
 //! The plan of a statement, from the cache or from the planner, and what evaluates its expressions.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::ViewDef;
@@ -89,17 +88,12 @@ impl Session {
         };
         let plan_it = |session: &Session, ctx: &StatementContext<'_>| {
             let planner = Planner {
-                engine: &session.engine,
-                catalog: &catalog,
                 database: session.database.as_deref(),
-                ctx: ctx.eval(),
                 params: types,
-                access: &access,
-                table_locks: &session.table_locks,
+                table_locks: Some(&session.table_locks),
                 temporary: Some(&session.temporary),
                 views: OpenViews::to(purpose),
-                locked: RefCell::default(),
-                uses: RefCell::default(),
+                ..Planner::new(&*session.engine, &catalog, ctx.eval(), access.clone())
             };
             let plan = planner.plan(statement)?;
             let of_another_kind = || SqlError::internal("a statement of another kind has no plan");

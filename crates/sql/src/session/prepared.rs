@@ -7,8 +7,8 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use super::answer::Answer;
 use super::{Fetch, PreparedInfo, Session, drop_shared};
+use crate::exec::Answer;
 use crate::host::Host;
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, ResultEnd, ResultSink, ServerStatus};

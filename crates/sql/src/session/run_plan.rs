@@ -6,17 +6,19 @@ use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
-use super::answer::Answer;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
 use crate::ddl::name_key;
+use crate::engine::Engine;
+use crate::exec::Answer;
+use crate::exec::ServerTables;
 use crate::exec::dml::{self, Changed};
-use crate::exec::runtime::SessionView;
 use crate::exec::{self, Runtime};
 use crate::expr::StatementContext;
 use crate::expr::context::Strictness;
 use crate::failpoint;
 use crate::host::Host;
+use crate::information_schema::SessionView;
 use crate::plan::{Plan, Planned};
 use crate::result::{Done, ResultSink, ServerStatus};
 use crate::table::Table;
@@ -52,14 +54,21 @@ impl Session {
         let locks_reads = is_serializable
             && (self.transaction.in_transaction() || plan.is_change())
             && !env::failpoints::goes_wrong("serializable");
-        let runtime = Runtime::new(&self.engine, host, transaction, settings, self.options.found_rows)
-            .locking_reads(locks_reads)
-            .under(&self.table_locks)
-            .shown(self.access.as_ref().map(|(_, access)| SessionView {
-                access,
-                temporary: &self.temporary,
-                encryption: self.state.encryption.as_ref(),
-            }));
+        let server_tables = self.access.as_ref().map(|(_, access)| SessionView {
+            engine: &self.engine,
+            access,
+            temporary: &self.temporary,
+            encryption: self.state.encryption.as_ref(),
+        });
+        let runtime = Runtime::new(
+            self.engine.participant(),
+            host,
+            transaction,
+            settings.of_statement(self.options.found_rows),
+        )
+        .locking_reads(locks_reads)
+        .under(&self.table_locks)
+        .showing(server_tables.as_ref().map(|tables| tables as &dyn ServerTables));
         let scope = match self.transaction.in_transaction() {
             true => StatementScope::InTransaction,
             false => StatementScope::Alone,
@@ -90,7 +99,7 @@ impl Session {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
             };
-            let mut result = lock_definitions(planned, &runtime, scope, catalog_version)
+            let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
                 .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
@@ -173,6 +182,7 @@ fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
 /// Keeps DDL and LOCK TABLES away from what the statement uses until the transaction ends. A lone SELECT keeps nobody away, and only
 /// waits for whoever was there before it.
 fn lock_definitions(
+    engine: &Engine,
     planned: &Planned,
     runtime: &Runtime<'_>,
     scope: StatementScope,
@@ -182,7 +192,7 @@ fn lock_definitions(
     let is_alone = scope == StatementScope::Alone && changed.is_empty();
     let mut has_locked = false;
     let mut lock = |table: &Table, mode| {
-        let is_free = is_alone && !runtime.engine.is_definition_wanted(table.id());
+        let is_free = is_alone && !engine.is_definition_wanted(table.id());
         if is_free || table.id().is_local() || runtime.holds(table) {
             return Ok(());
         }
@@ -193,7 +203,7 @@ fn lock_definitions(
     for table in changes {
         lock(table, LockMode::IntentionExclusive).map_err(Failure::Error)?;
     }
-    if runtime.foreign_key_checks {
+    if runtime.settings.foreign_key_checks {
         for (table, mode) in planned.foreign_keys().iter().flat_map(|keys| &keys.locks) {
             lock(table, *mode).map_err(Failure::Error)?;
         }
@@ -217,7 +227,7 @@ fn lock_definitions(
         // Taken before the catalog is looked at, it shows the tables as they were planned: whatever redefines them from here on is newer.
         runtime.transaction().snapshot();
     }
-    if !(has_locked || reads_unlocked) || runtime.engine.catalog_version() == catalog_version {
+    if !(has_locked || reads_unlocked) || engine.catalog_version() == catalog_version {
         return Ok(());
     }
     if reads_unlocked {
@@ -247,7 +257,7 @@ fn lock_tables(plan: &Plan, runtime: &Runtime<'_>) -> SqlResult<()> {
             })
             .map_err(|error| error.into_sql(table))?;
     }
-    let keys = match runtime.foreign_key_checks {
+    let keys = match runtime.settings.foreign_key_checks {
         true => plan.foreign_keys(),
         false => Vec::new(),
     };
@@ -275,7 +285,7 @@ fn run_once(
             let found = exec::straight::run(plan, runtime, &ctx, sink, status)?;
             return Ok(Answer::Rows { found });
         }
-        Plan::Query(plan) => return plan.run(runtime, &ctx, sink, status),
+        Plan::Query(plan) => return exec::query::run(plan, runtime, &ctx, sink, status),
         Plan::Insert(plan) => {
             let changed = dml::insert(plan, runtime, &ctx)?;
             let info = match plan.counts_records() {
@@ -292,7 +302,7 @@ fn run_once(
         Plan::Load(plan) => {
             let changed = dml::load(plan, runtime, &ctx, sink)?;
             let warnings = ctx.with_warnings(|warnings| warnings.count());
-            let info = format!("{}  Warnings: {warnings}", plan.info(&changed));
+            let info = format!("{}  Warnings: {warnings}", dml::load_info(plan, &changed));
             // LOAD DATA tells no id, but LAST_INSERT_ID() does.
             return Ok(Answer::Done(Done {
                 affected_rows: changed.affected,
@@ -305,7 +315,7 @@ fn run_once(
             let changed = dml::delete(plan, runtime, &ctx)?;
             return Ok(Answer::affected(changed.affected));
         }
-        Plan::Multi(plan) => plan.run(runtime, &ctx)?,
+        Plan::Multi(plan) => exec::query::change_tables(plan, runtime, &ctx)?,
     };
     if matches!(plan, Plan::Multi(plan) if plan.is_delete()) {
         return Ok(Answer::affected(changed.affected));
@@ -315,7 +325,7 @@ fn run_once(
         "Rows matched: {}  Changed: {}  Warnings: {warnings}",
         changed.matched, changed.affected
     );
-    let affected = if runtime.found_rows {
+    let affected = if runtime.settings.found_rows {
         changed.matched
     } else {
         changed.affected

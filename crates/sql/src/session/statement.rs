@@ -15,9 +15,9 @@ use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
-use super::answer::Answer;
 use super::run_plan::Failure;
 use super::transaction::End;
+use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
 use crate::host::Host;

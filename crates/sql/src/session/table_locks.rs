@@ -16,18 +16,19 @@ use super::Session;
 use crate::ddl::EVERYTHING;
 use crate::exec::Runtime;
 use crate::host::Host;
+use crate::plan::LockedTables;
 use crate::statement_class::{UnderLockTables, class_of};
 use crate::table::Table;
 
 /// The locks that a session holds beside its transaction.
 #[derive(Default)]
 pub struct TableLocks {
-    tables: Option<LockedTables>,
+    tables: Option<Locked>,
     /// `FLUSH TABLES WITH READ LOCK`: nobody changes anything.
     everything: Option<[Transaction; 2]>,
 }
 
-struct LockedTables {
+struct Locked {
     list: Vec<LockedTable>,
     /// Holds the locks; dropping it gives them up.
     _holder: Transaction,
@@ -52,22 +53,6 @@ impl TableLocks {
     /// Whether LOCK TABLES is in force.
     pub fn has_tables(&self) -> bool {
         self.tables.is_some()
-    }
-
-    /// Whether statements of the session need no table lock of their own.
-    pub fn holds(&self, table: &Table) -> bool {
-        let is_listed = |locked: &LockedTables| locked.list.iter().any(|known| known.id == table.id());
-        self.everything.is_some() || self.tables.as_ref().is_some_and(is_listed)
-    }
-
-    /// 1100 for a table that is not among the locked ones, under the name that the statement gives it.
-    pub fn check_use(&self, database: &str, name: &str, alias: &str) -> SqlResult<()> {
-        let Some(locked) = &self.tables else { return Ok(()) };
-        let is_it = |known: &LockedTable| known.database == database && known.name == name && known.alias == alias;
-        match locked.list.iter().any(is_it) {
-            true => Ok(()),
-            false => Err(SqlError::new(ErrorKind::TableNotLocked, &[&alias])),
-        }
     }
 
     /// 1099 for a change of what is locked to be read, 1223 under the lock of everything.
@@ -125,6 +110,22 @@ impl TableLocks {
     }
 }
 
+impl LockedTables for TableLocks {
+    fn holds(&self, table: &Table) -> bool {
+        let is_listed = |locked: &Locked| locked.list.iter().any(|known| known.id == table.id());
+        self.everything.is_some() || self.tables.as_ref().is_some_and(is_listed)
+    }
+
+    fn check_use(&self, database: &str, name: &str, alias: &str) -> SqlResult<()> {
+        let Some(locked) = &self.tables else { return Ok(()) };
+        let is_it = |known: &LockedTable| known.database == database && known.name == name && known.alias == alias;
+        match locked.list.iter().any(is_it) {
+            true => Ok(()),
+            false => Err(SqlError::new(ErrorKind::TableNotLocked, &[&alias])),
+        }
+    }
+}
+
 impl Session {
     /// `LOCK TABLES`: commits, gives up what was locked, and locks anew.
     pub(super) fn lock_tables(&mut self, wanted: &[ast::LockTable], host: &dyn Host) -> SqlResult<()> {
@@ -170,7 +171,7 @@ impl Session {
     }
 
     /// Takes the locks in the order of the tables' ids, so that two such statements cannot wait for each other.
-    fn locked(&self, list: Vec<LockedTable>, host: &dyn Host) -> SqlResult<LockedTables> {
+    fn locked(&self, list: Vec<LockedTable>, host: &dyn Host) -> SqlResult<Locked> {
         let mut order: Vec<&LockedTable> = list.iter().collect();
         order.sort_by_key(|table| (table.id, !table.writes));
         order.dedup_by_key(|table| table.id);
@@ -180,13 +181,18 @@ impl Session {
         });
         let wanted: Vec<_> = wanted.collect();
         let holder = self.hold(&wanted, host)?;
-        Ok(LockedTables { list, _holder: holder })
+        Ok(Locked { list, _holder: holder })
     }
 
     /// A transaction that does nothing but hold these locks.
     fn hold(&self, wanted: &[(LockKey<'_>, LockMode)], host: &dyn Host) -> SqlResult<Transaction> {
         let holder = RefCell::new(self.engine.begin());
-        let runtime = Runtime::new(&self.engine, host, &holder, &self.variables.settings, false);
+        let runtime = Runtime::new(
+            self.engine.participant(),
+            host,
+            &holder,
+            self.variables.settings.of_statement(false),
+        );
         for (key, mode) in wanted {
             runtime.lock_definition(*key, *mode)?;
         }

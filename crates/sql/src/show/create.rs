@@ -2,18 +2,11 @@
 
 use std::fmt::Write;
 
-use catalog::{
-    ColumnDef, ColumnDefault, DatabaseDef, ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, ReferenceAction,
-    TableDef, ViewDef,
-};
+use catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
-
-/// A name in backticks.
-pub fn name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
+pub use crate::plan::text::{failed_foreign_key, foreign_key, name};
 
 /// A string literal.
 pub fn string(text: &str) -> String {
@@ -105,33 +98,6 @@ pub fn create_view(view: &ViewDef, database: Option<&str>) -> SqlResult<String> 
         let _ = write!(text, " WITH {} CHECK OPTION", check.as_str());
     }
     Ok(text)
-}
-
-/// A foreign key of a table in `database`, also as errors tell it. NO ACTION, which is the default, is left out.
-pub fn foreign_key(key: &ForeignKeyDef, database: &str) -> String {
-    let names = |columns: &[String]| columns.iter().map(|column| name(column)).collect::<Vec<_>>().join(", ");
-    let parent = match key.parent_database == database {
-        true => name(&key.parent_table),
-        false => [name(&key.parent_database), name(&key.parent_table)].join("."),
-    };
-    let mut text = format!(
-        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {parent} ({})",
-        name(&key.name),
-        names(&key.columns),
-        names(&key.parent_columns)
-    );
-    for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
-        if action != ReferenceAction::NoAction {
-            let _ = write!(text, " ON {event} {}", action.as_str());
-        }
-    }
-    text
-}
-
-/// The table and its foreign key, as the errors 1451 and 1452 tell them.
-pub fn failed_foreign_key(table: &TableDef, key: &ForeignKeyDef) -> String {
-    let names = [name(&table.database), name(&table.name)].join(".");
-    format!("{names}, {}", foreign_key(key, &table.database))
 }
 
 /// A column's type with its character set where it is not the table's.

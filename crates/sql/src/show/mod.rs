@@ -14,7 +14,7 @@ use parser::ast::{self, Show, Statement};
 use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Value};
 
 use crate::host::Host;
-use crate::information_schema;
+use crate::plan::Authorizer as _;
 use crate::result::{BufferedRows, ResultColumn, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
@@ -306,7 +306,7 @@ impl Session {
             Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        if information_schema::is_virtual_database(&name) {
+        if crate::plan::node::is_virtual_database(&name) {
             return Ok(name.to_ascii_lowercase());
         }
         if self.engine.catalog().database(&name).is_some() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use types::time::{Locale, TimeZone};
 use types::{CharsetId, ErrorKind, SqlError, SqlResult};
 
+use crate::exec::runtime::StatementSettings;
 use crate::expr;
 use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
@@ -65,6 +66,22 @@ pub struct Settings {
     pub insert_id: Option<u64>,
     /// `SET timestamp = …`: what NOW() returns, in seconds.
     pub fixed_timestamp: Option<f64>,
+}
+
+impl Settings {
+    /// What a statement that runs now obeys.
+    pub fn of_statement(&self, found_rows: bool) -> StatementSettings {
+        StatementSettings {
+            found_rows,
+            auto_increment: (self.auto_increment_increment, self.auto_increment_offset),
+            foreign_key_checks: self.foreign_key_checks,
+            insert_id: self.insert_id,
+            recursion_limit: self.cte_max_recursion_depth,
+            select_limit: self.select_limit,
+            lock_wait_timeout: self.lock_wait_timeout,
+            metadata_lock_wait_timeout: self.metadata_lock_wait_timeout,
+        }
+    }
 }
 
 impl Default for Settings {

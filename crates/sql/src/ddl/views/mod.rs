@@ -6,7 +6,6 @@
 
 mod canonical;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{DynamicPrivilege, Privileges, ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
@@ -16,8 +15,8 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::{ObjectLocks, SchemaChange, check_name, unknown_database};
 use crate::accounts::access::Access;
 use crate::host::Host;
+use crate::plan::Planner;
 use crate::plan::query::{Body, QueryPlan};
-use crate::plan::{OpenViews, Planner};
 use crate::session::Session;
 
 impl Session {
@@ -110,17 +109,10 @@ impl Session {
         let (query, plan) = self.with_context(host, &[], |session, ctx| {
             ctx.binds_definition();
             let planner = Planner {
-                engine: &session.engine,
-                catalog: &catalog,
                 database: session.database.as_deref(),
-                ctx: ctx.eval(),
-                params: &[],
-                access: &access,
-                table_locks: &session.table_locks,
+                table_locks: Some(&session.table_locks),
                 temporary: Some(&session.temporary),
-                views: OpenViews::default(),
-                locked: RefCell::default(),
-                uses: RefCell::default(),
+                ..Planner::new(&*session.engine, &catalog, ctx.eval(), access.clone())
             };
             let query = canonical::canonical(&planner, &create.query)?;
             let plan = crate::plan::query::plan_query(&planner, &query)?;
@@ -166,19 +158,8 @@ impl Session {
         };
         let query = crate::plan::view_query(def)?;
         self.with_context(host, &[], |session, ctx| {
-            let planner = Planner {
-                engine: &session.engine,
-                catalog: &catalog,
-                database: None,
-                ctx: ctx.eval(),
-                params: &[],
-                access: &Access::of_the_server(),
-                table_locks: &Default::default(),
-                temporary: None,
-                views: OpenViews::default(),
-                locked: RefCell::default(),
-                uses: RefCell::default(),
-            };
+            let server = Arc::new(Access::of_the_server());
+            let planner = Planner::new(&*session.engine, &catalog, ctx.eval(), server);
             let invoker = Arc::new(ViewDef {
                 security: ViewSecurity::Invoker,
                 ..ViewDef::clone(old)

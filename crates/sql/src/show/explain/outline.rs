@@ -9,10 +9,10 @@ use std::sync::Arc;
 use parser::ast::SetOp;
 
 use super::access::{KeyUse, index_name, key_use, shown};
-use crate::exec::dml::{InsertPlan, InsertValue, OnDuplicate, Source, Target};
 use crate::expr::sort::SortKey;
 use crate::expr::{Expr, ExprKind};
 use crate::plan::access::{AccessKind, AccessPath};
+use crate::plan::changes::{InsertPlan, InsertValue, OnDuplicate, Source, Target};
 use crate::plan::query::{
     BaseAccess, Body, DerivedAccess, DerivedSource, Join, MultiTableChange, SelectPlan, SetPlan, SubqueryPlan,
     passing_share,

@@ -1,0 +1,279 @@
+//! The last step of every change: from column values to a stored row.
+
+use catalog::IndexKind;
+use sql_expr::EvalContext;
+use sql_plan::changes::WriteRules;
+use sql_plan::errors::{StatementError, transaction_error};
+use sql_plan::foreign_keys::ForeignKeys;
+use sql_plan::table::Table;
+use transaction::TransactionError;
+use types::cast::{self, Context, Target};
+use types::time::TimeZone;
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::foreign_keys::Enforcer;
+use crate::runtime::Runtime;
+
+/// The class of SQLSTATEs that tell of a value.
+const DATA_EXCEPTION: &str = "22";
+
+/// Writes rows of one table.
+pub struct RowChanger<'a> {
+    pub table: &'a Table,
+    pub rules: &'a WriteRules,
+    pub runtime: &'a Runtime<'a>,
+    pub ctx: &'a EvalContext<'a>,
+    /// `IGNORE`: errors of one row become warnings.
+    pub ignore: bool,
+    foreign_keys: Option<&'a ForeignKeys>,
+    key: Vec<u8>,
+    row: Vec<u8>,
+}
+
+impl<'a> RowChanger<'a> {
+    pub fn new(
+        table: &'a Table,
+        rules: &'a WriteRules,
+        runtime: &'a Runtime<'a>,
+        ctx: &'a EvalContext<'a>,
+        ignore: bool,
+    ) -> RowChanger<'a> {
+        RowChanger {
+            table,
+            rules,
+            runtime,
+            ctx,
+            ignore,
+            foreign_keys: None,
+            key: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    /// Also keeps these foreign keys whole, unless the session has set `foreign_key_checks` to 0.
+    pub fn keeping(self, foreign_keys: Option<&'a ForeignKeys>) -> RowChanger<'a> {
+        RowChanger {
+            foreign_keys: foreign_keys.filter(|_| self.runtime.settings.foreign_key_checks),
+            ..self
+        }
+    }
+
+    /// Whether rows of others may refer to those of the table.
+    pub fn is_parent(&self) -> bool {
+        let keys = self.foreign_keys.and_then(|keys| keys.tables.get(&self.table.id()));
+        keys.is_some_and(|keys| !keys.incoming.is_empty())
+    }
+
+    /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
+    pub fn assign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        let definition = &self.table.def.columns[column];
+        let mut mode = self.ctx.settings.sql_mode.for_casts();
+        if self.ignore {
+            mode = mode.ignoring_errors();
+        }
+        let zone = &self.ctx.settings.time_zone;
+        let target = Target {
+            column: &definition.name,
+            row: self.ctx.row_number(),
+        };
+        self.ctx.with_warnings(|warnings| {
+            let mut context = Context {
+                mode,
+                zone,
+                now: self.ctx.now,
+                warnings,
+            };
+            cast::assign(value, &definition.ty, target, &mut context)
+        })
+    }
+
+    /// As [`Self::assign`], for a row that is there already: under IGNORE and without strict mode, NULL in a NOT NULL column
+    /// becomes the type's implicit default, with 1048 as a warning.
+    pub fn reassign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        let definition = &self.table.def.columns[column];
+        let is_bent = self.ignore || !self.ctx.settings.sql_mode.is_strict();
+        if value.is_null() && !definition.nullable && is_bent {
+            let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+            self.ctx.with_warnings(|warnings| warnings.warn(null));
+            return Ok(cast::forgiven_null(&definition.ty));
+        }
+        self.assign(column, value)
+    }
+
+    /// Fills in generated columns and checks constraints. Returns whether the row may be written: under IGNORE, a row that
+    /// breaks a CHECK is left out.
+    pub fn complete(&self, values: &mut [Value]) -> SqlResult<bool> {
+        for (column, expr) in &self.rules.generated {
+            let value = expr.eval(values, self.ctx)?;
+            values[*column] = self.assign(*column, value)?;
+        }
+        for (name, condition) in &self.rules.checks {
+            let is_met = match condition.eval_bool(values, self.ctx) {
+                // A value that the condition cannot be computed of breaks it.
+                Err(error) if !self.ignore && error.sqlstate().starts_with(DATA_EXCEPTION) => Some(false),
+                computed => computed?,
+            };
+            if is_met == Some(false) {
+                let violated = SqlError::new(ErrorKind::CheckConstraintViolated, &[name]);
+                if !self.ignore {
+                    return Err(violated);
+                }
+                self.ctx.with_warnings(|warnings| warnings.warn(violated));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a complete row.
+    pub fn insert(&mut self, values: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.add(values), |enforcer| enforcer.inserted(values))
+    }
+
+    /// Replaces the row `old` under `key`, which is locked, by complete values.
+    pub fn update(&mut self, key: &[u8], old: &[Value], values: &[Value]) -> Result<(), StatementError> {
+        self.whole(
+            |changer| changer.replace(key, values),
+            |enforcer| enforcer.updated(old, values),
+        )
+    }
+
+    /// Removes the row `old` under `key`, which is locked.
+    pub fn delete(&mut self, key: &[u8], old: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.remove(key), |enforcer| enforcer.deleted(old))
+    }
+
+    /// REPLACE: removes the row `old` under `key`, which is locked, for complete values that come in its place.
+    pub fn give_way(&mut self, key: &[u8], old: &[Value], values: &[Value]) -> Result<(), StatementError> {
+        self.whole(|changer| changer.remove(key), |enforcer| enforcer.replaced(old, values))
+    }
+
+    /// Changes a row and what follows from it. Under IGNORE the statement goes on after an error, so nothing must be left of it.
+    fn whole(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<(), StatementError>,
+        enforce: impl FnOnce(&Enforcer<'_>) -> Result<(), StatementError>,
+    ) -> Result<(), StatementError> {
+        let Some(keys) = self.foreign_keys else {
+            return change(self);
+        };
+        let runtime = self.runtime;
+        let savepoint = self.ignore.then(|| runtime.transaction_mut().savepoint());
+        let result = change(self).and_then(|()| {
+            enforce(&Enforcer {
+                keys,
+                table: self.table,
+                runtime,
+                ctx: self.ctx,
+            })
+        });
+        if let Some(savepoint) = savepoint {
+            let mut transaction = runtime.transaction_mut();
+            if result.is_err() {
+                transaction.rollback_to(savepoint);
+            }
+            transaction.release(savepoint);
+        }
+        result
+    }
+
+    /// Under IGNORE, what is wrong with one row becomes a warning, and the row is left as it was.
+    pub fn warn_or_fail(&self, error: SqlError) -> SqlResult<()> {
+        let is_of_one_row = matches!(
+            error.kind(),
+            ErrorKind::DupEntry
+                | ErrorKind::NoReferencedRow2
+                | ErrorKind::RowIsReferenced2
+                | ErrorKind::ForeignDuplicateKeyWithChildInfo
+        );
+        if !(self.ignore && is_of_one_row) {
+            return Err(error);
+        }
+        self.ctx.with_warnings(|warnings| warnings.warn(error));
+        Ok(())
+    }
+
+    // --- the row alone ---
+
+    fn add(&mut self, values: &[Value]) -> Result<(), StatementError> {
+        self.encode(values);
+        if self.table.def.primary().is_none() {
+            let id = self.runtime.transaction_mut().next_row_id(&self.table.rows);
+            self.key.extend_from_slice(&id);
+        }
+        let (table, key, row) = (&self.table.rows, &self.key, &self.row);
+        self.runtime
+            .with_locks(|transaction| transaction.insert(table, key, row))?;
+        Ok(())
+    }
+
+    pub(super) fn replace(&mut self, key: &[u8], values: &[Value]) -> Result<(), StatementError> {
+        self.encode(values);
+        if self.table.def.primary().is_none() {
+            self.key.extend_from_slice(key);
+        }
+        let (table, new_key, row) = (&self.table.rows, &self.key, &self.row);
+        self.runtime
+            .with_locks(|transaction| transaction.update(table, key, new_key, row))?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<(), StatementError> {
+        let table = &self.table.rows;
+        self.runtime.with_locks(|transaction| transaction.delete(table, key))?;
+        Ok(())
+    }
+
+    /// Encodes row and primary key into the buffers.
+    fn encode(&mut self, values: &[Value]) {
+        self.row.clear();
+        self.table.layout().encode(values, &mut self.row);
+        self.key.clear();
+        self.table.primary_key(&self.row, &mut self.key);
+    }
+
+    /// MySQL's error for a failed change of a row with these values: a duplicate is told with the key's values.
+    pub fn error(&self, error: StatementError, values: &[Value]) -> SqlError {
+        match error {
+            StatementError::Transaction(TransactionError::DuplicateKey { index, .. }) => {
+                duplicate_error(self.table, index, values, &self.ctx.settings.time_zone)
+            }
+            StatementError::Transaction(error) => transaction_error(&error, &self.table.def.name),
+            StatementError::Sql(error) => error,
+        }
+    }
+}
+
+/// 1062 with the values of the key, joined by `-`.
+pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], zone: &TimeZone) -> SqlError {
+    let Some(definition) = table.index(index) else {
+        return SqlError::new(ErrorKind::DupUnknownInIndex, &[&table.def.name]);
+    };
+    let text = |column: usize| match &values[column] {
+        Value::Null => "NULL".to_owned(),
+        Value::Timestamp(moment) => zone.to_local(*moment).to_string(),
+        value => sql_plan::text::column_text(value, &table.def.columns[column].ty),
+    };
+    let entry: Vec<String> = definition
+        .parts
+        .iter()
+        .map(|part| match part.prefix {
+            Some(prefix) => text(part.column).chars().take(prefix as usize).collect(),
+            None => text(part.column),
+        })
+        .collect();
+    let name = if definition.kind == IndexKind::Primary {
+        "PRIMARY"
+    } else {
+        &definition.name
+    };
+    let mut entry = entry.join("-");
+    // MySQL's messages hold 64 characters of a key.
+    if let Some((cut, _)) = entry.char_indices().nth(64) {
+        entry.truncate(cut);
+    }
+    SqlError::new(
+        ErrorKind::DupEntry,
+        &[&entry, &format_args!("{}.{}", table.def.name, name)],
+    )
+}

@@ -1,0 +1,510 @@
+//! INSERT and REPLACE.
+
+use std::ops::ControlFlow;
+use std::ops::Range;
+
+use sql_expr::EvalContext;
+use sql_expr::sql_mode::SqlMode;
+use sql_plan::changes::{Assignment, InsertPlan, InsertValue, OnDuplicate, Source};
+use sql_plan::errors::StatementError;
+use sql_plan::table::Table;
+use transaction::TransactionError;
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
+
+use super::Changed;
+use super::change::RowChanger;
+use crate::query::{QueryContext, collect};
+use crate::rows::read_row;
+use crate::runtime::{Locked, Runtime};
+
+/// The value for a column of a row that ALTER TABLE adds it to; `row` has its other columns.
+pub fn added_value(
+    value: &InsertValue,
+    row: &[Value],
+    runtime: &Runtime<'_>,
+    table: &Table,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Value> {
+    Ok(match value_of(value, row, ctx)? {
+        Given::Value(value) | Given::Default(value) => value,
+        Given::AutoIncrement => Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows)),
+        Given::NoDefault | Given::Generated => Value::Null,
+    })
+}
+
+/// Inserts all rows of the plan.
+pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
+    let mut inserter = Inserter::new(plan, runtime, ctx);
+    match &plan.source {
+        Source::Values(rows) => {
+            for row in rows {
+                inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
+            }
+        }
+        Source::Query(query) => {
+            let ctx = QueryContext::new(runtime, ctx);
+            let mut take = |row: &[Value]| {
+                inserter.source_row.clear();
+                if matches!(plan.on_duplicate, OnDuplicate::Update(_)) {
+                    inserter.source_row.extend_from_slice(row);
+                }
+                inserter.take(plan.columns.len(), |at, _| Ok(Given::Value(row[at].clone())))
+            };
+            if query.reads_target {
+                collect(&query.plan, &ctx)?.iter().try_for_each(|row| take(row))?;
+            } else {
+                crate::query::query_rows(&query.plan, &ctx, &mut |row| {
+                    take(row).map(|()| ControlFlow::Continue(()))
+                })?;
+            }
+        }
+    }
+    Ok(inserter.changed)
+}
+
+/// What a list gives for a column.
+pub(super) enum Given {
+    Value(Value),
+    /// The column's own default, converted already.
+    Default(Value),
+    NoDefault,
+    AutoIncrement,
+    Generated,
+}
+
+pub(super) fn value_of(value: &InsertValue, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Given> {
+    Ok(match value {
+        InsertValue::Literal(value) => Given::Value(value.clone()),
+        InsertValue::Param(at) => Given::Value(ctx.params[*at].clone()),
+        InsertValue::Expr(expr) => Given::Value(expr.eval(row, ctx)?),
+        InsertValue::Default(value) => Given::Default(value.clone()),
+        InsertValue::NoDefault => Given::NoDefault,
+        InsertValue::AutoIncrement => Given::AutoIncrement,
+        InsertValue::Generated => Given::Generated,
+    })
+}
+
+pub(super) struct Inserter<'a> {
+    plan: &'a InsertPlan,
+    runtime: &'a Runtime<'a>,
+    ctx: &'a EvalContext<'a>,
+    changer: RowChanger<'a>,
+    pub changed: Changed,
+    values: Vec<Value>,
+    /// The row of the source that ON DUPLICATE KEY UPDATE may name columns of.
+    source_row: Vec<Value>,
+    automatic_ids: AutomaticIds,
+}
+
+/// Automatic ids that the statement has taken from the table's counter and not used yet.
+///
+/// As in MySQL, a list of rows takes as many as it has rows, at its first, so that its ids follow each other whoever else inserts:
+/// drivers compute the ids of a list from the first. Whoever does not know how many rows there are takes twice as many each time.
+struct AutomaticIds {
+    unused: Range<u64>,
+    /// How often some were taken.
+    taken: u32,
+    /// How many to take at first.
+    expected: u64,
+}
+
+impl AutomaticIds {
+    /// How many to take next.
+    fn wanted(&self) -> u64 {
+        match self.taken {
+            0 => self.expected.max(1),
+            taken => 1 << taken.min(16),
+        }
+    }
+}
+
+impl<'a> Inserter<'a> {
+    pub fn new(plan: &'a InsertPlan, runtime: &'a Runtime<'a>, ctx: &'a EvalContext<'a>) -> Inserter<'a> {
+        Inserter {
+            plan,
+            runtime,
+            ctx,
+            changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore)
+                .keeping(plan.foreign_keys.as_deref()),
+            changed: Changed::default(),
+            values: Vec::new(),
+            source_row: Vec::new(),
+            automatic_ids: AutomaticIds {
+                unused: 0..0,
+                taken: 0,
+                expected: match &plan.source {
+                    Source::Values(rows) => rows.len() as u64,
+                    Source::Query(_) => 1,
+                },
+            },
+        }
+    }
+
+    /// Inserts one row, whose `at`-th value `given` tells.
+    pub fn take(&mut self, width: usize, given: impl Fn(usize, &[Value]) -> SqlResult<Given>) -> SqlResult<()> {
+        self.changed.matched += 1;
+        self.ctx.set_row_number(self.changed.matched);
+        governor::tick()?;
+        let plan = self.plan;
+        match &plan.before {
+            Some(before) => self.values.clone_from(before),
+            None => {
+                self.values.clear();
+                self.values.resize(plan.table.def.columns.len(), Value::Null);
+            }
+        }
+        // Constant defaults first: an expression may look at a column that is not in its list.
+        let mut wants_id = false;
+        for (column, default) in &plan.defaults {
+            let given = value_of(default, &self.values, self.ctx)?;
+            wants_id |= self.put(*column, given)?;
+        }
+        for at in 0..width {
+            let given = given(at, &self.values)?;
+            wants_id |= self.put(plan.columns[at], given)?;
+        }
+        for (column, default) in &plan.computed_defaults {
+            let given = value_of(default, &self.values, self.ctx)?;
+            self.put(*column, given)?;
+        }
+        if !self.changer.complete(&mut self.values)? {
+            return Ok(());
+        }
+        let Some(column) = plan.table.def.auto_increment() else {
+            self.write(None)?;
+            return Ok(());
+        };
+        // Only now: a row that breaks a constraint takes no id.
+        let automatic = match wants_id {
+            true => Some(self.set_automatic_id(column)?),
+            false => None,
+        };
+        let id = as_id(&self.values[column]);
+        let written = self.write(automatic)?;
+        match (written, automatic) {
+            (Written::New, Some(id)) if self.runtime.first_automatic_id.get().is_none() => {
+                self.runtime.first_automatic_id.set(Some(id));
+            }
+            (Written::New, Some(_)) => {}
+            (Written::New, None) => self.note_given_id(&self.values[column].clone()),
+            // The next row of the statement has it.
+            (_, Some(id)) => self.automatic_ids.unused.start = id,
+            _ => {}
+        }
+        self.changed.last_id = match written {
+            Written::New => Some(id),
+            Written::Updated(existing) => Some(existing),
+            Written::Nothing => self.changed.last_id.map(|_| id),
+        };
+        Ok(())
+    }
+
+    /// Sets a column; true when it waits for an automatic id.
+    fn put(&mut self, column: usize, given: Given) -> SqlResult<bool> {
+        let definition = &self.plan.table.def.columns[column];
+        if definition.auto_increment {
+            return self.put_counter(column, given);
+        }
+        self.values[column] = match given {
+            Given::Value(Value::Null) if !definition.nullable && self.lets_null_become_default() => {
+                let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+                self.ctx.with_warnings(|warnings| warnings.warn(null));
+                types::cast::forgiven_null(&definition.ty)
+            }
+            Given::Value(value) => self.changer.assign(column, value)?,
+            Given::Default(value) => value,
+            // Without a default of its own an ENUM has its first member, in strict mode, too.
+            Given::NoDefault if definition.ty.kind == TypeKind::Enum => match definition.nullable {
+                true => Value::Null,
+                false => types::cast::implicit_default(&definition.ty),
+            },
+            Given::NoDefault => {
+                let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
+                if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
+                    return Err(missing);
+                }
+                // Once for the statement.
+                if self.changed.matched == 1 {
+                    self.ctx.with_warnings(|warnings| warnings.warn(missing));
+                }
+                match definition.nullable {
+                    true => Value::Null,
+                    false => types::cast::implicit_default(&definition.ty),
+                }
+            }
+            Given::AutoIncrement | Given::Generated => Value::Null,
+        };
+        Ok(false)
+    }
+
+    /// MySQL lets NULL become the implicit default under IGNORE, and in lists of several rows without strict mode.
+    fn lets_null_become_default(&self) -> bool {
+        let several = match &self.plan.source {
+            Source::Values(rows) => rows.len() > 1,
+            Source::Query(_) => true,
+        };
+        self.plan.ignore || (several && !self.ctx.settings.sql_mode.is_strict())
+    }
+
+    /// Sets the AUTO_INCREMENT column: NULL, and 0 unless NO_AUTO_VALUE_ON_ZERO, take the next id.
+    fn put_counter(&mut self, column: usize, given: Given) -> SqlResult<bool> {
+        let value = match given {
+            Given::Value(value) => match value {
+                Value::Null => Value::Null,
+                value => self.changer.assign(column, value)?,
+            },
+            _ => Value::Null,
+        };
+        let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        if !value.is_null() && (!is_zero(&value) || zero_counts) {
+            self.values[column] = value;
+            return Ok(false);
+        }
+        // Expressions of the list see a 0.
+        self.values[column] = self.changer.assign(column, Value::UInt(0))?;
+        Ok(true)
+    }
+
+    /// Gives the row the next automatic id.
+    fn set_automatic_id(&mut self, column: usize) -> SqlResult<u64> {
+        let (next, greatest) = (self.next_id(), greatest_id(&self.plan.table.def.columns[column].ty));
+        // The greatest number of 64 bits is no id, and after an id of this statement none is given twice.
+        if next == u64::MAX || next > greatest && self.runtime.first_automatic_id.get().is_some() {
+            return Err(ErrorKind::AutoincReadFailed.into());
+        }
+        // Behind the last id comes the last id again, which then is a duplicate.
+        let id = next.min(greatest);
+        let exhausted = |_| SqlError::from(ErrorKind::AutoincReadFailed);
+        self.values[column] = self.changer.assign(column, Value::UInt(id)).map_err(exhausted)?;
+        Ok(id)
+    }
+
+    /// The next automatic id: with `auto_increment_increment` n and `auto_increment_offset` o, the next of o, o+n, o+2n…
+    fn next_id(&mut self) -> u64 {
+        let table = &self.plan.table.rows;
+        let (step, offset) = self.runtime.settings.auto_increment;
+        if let Some(id) = self.runtime.insert_id.take() {
+            self.runtime.transaction_mut().note_auto_increment(table, id);
+            self.automatic_ids.expected -= 1;
+            return id;
+        }
+        let ids = &mut self.automatic_ids;
+        if ids.unused.is_empty() {
+            let count = ids.wanted();
+            ids.unused = self
+                .runtime
+                .transaction_mut()
+                .take_auto_increments(table, count, step, offset);
+            ids.taken += 1;
+        }
+        let id = ids.unused.start;
+        ids.unused.start = id.saturating_add(step.max(1));
+        id
+    }
+
+    /// A row has an id of its own: automatic ones go on behind it.
+    fn note_given_id(&mut self, id: &Value) {
+        note_given_id(self.runtime, &self.plan.table, id);
+        if is_negative(id) {
+            return;
+        }
+        let (step, _) = self.runtime.settings.auto_increment;
+        let unused = &mut self.automatic_ids.unused;
+        while !unused.is_empty() && unused.start <= as_id(id) {
+            unused.start = unused.start.saturating_add(step.max(1));
+        }
+    }
+
+    /// Writes the row in `values`, with the plan's answer to duplicates. `automatic` is its id if it did not bring one.
+    fn write(&mut self, automatic: Option<u64>) -> SqlResult<Written> {
+        loop {
+            self.runtime.check_not_stale()?;
+            let error = match self.changer.insert(&self.values) {
+                Ok(()) => {
+                    self.changed.affected += 1;
+                    return Ok(Written::New);
+                }
+                Err(error) => error,
+            };
+            let StatementError::Transaction(TransactionError::DuplicateKey { existing, index, .. }) = &error else {
+                self.changed.duplicates += 1;
+                self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
+                return Ok(Written::Nothing);
+            };
+            let plan = self.plan;
+            match &plan.on_duplicate {
+                OnDuplicate::Update(assignments) => {
+                    return self.update_existing(&existing.clone(), assignments, automatic);
+                }
+                // Behind the last id comes the last id again: REPLACE would remove a row that it does not mean.
+                OnDuplicate::Replace if automatic.is_some() && self.begins_with_counter(*index) => {
+                    return Err(self.changer.error(error, &self.values));
+                }
+                OnDuplicate::Replace => {
+                    if self.replace_existing(&existing.clone(), *index)? {
+                        return Ok(Written::New);
+                    }
+                }
+                OnDuplicate::Fail => {
+                    self.changed.duplicates += 1;
+                    self.changer.warn_or_fail(self.changer.error(error, &self.values))?;
+                    return Ok(Written::Nothing);
+                }
+            }
+        }
+    }
+
+    fn begins_with_counter(&self, index: IndexId) -> bool {
+        let def = &self.plan.table.def;
+        let index = def.indexes.iter().find(|known| known.id == index);
+        index.is_some_and(|index| Some(index.parts[0].column) == def.auto_increment())
+    }
+
+    /// Locks the row in the way and reads it; nothing when it has gone meanwhile.
+    fn lock_existing(&self, key: &[u8]) -> SqlResult<Option<Vec<Value>>> {
+        let table = &self.plan.table;
+        let locked = self
+            .runtime
+            .with_locks(|transaction| transaction.lock_for_write(&table.rows, key))
+            .map_err(|error| error.into_sql(table))?;
+        if locked == Locked::Skipped {
+            return Ok(None);
+        }
+        Ok(self
+            .runtime
+            .transaction()
+            .get_current(&table.rows, key, |row| read_row(table.layout(), row)))
+    }
+
+    /// REPLACE: removes the row in the way. True when it was the same row, so that nothing is left to do.
+    fn replace_existing(&mut self, key: &[u8], index: IndexId) -> SqlResult<bool> {
+        let mut unique = self.plan.table.def.indexes.iter().filter(|index| index.is_unique());
+        let last_unique = unique.next_back().is_some_and(|last| last.id == index);
+        let Some(old) = self.lock_existing(key)? else {
+            return Ok(false);
+        };
+        // MySQL finds a row unchanged only where it would update it: where no other unique key may have a conflict too, and nobody
+        // refers to it.
+        if old == self.values && last_unique && !self.changer.is_parent() {
+            self.changed.affected += 1;
+            return Ok(true);
+        }
+        self.changer
+            .give_way(key, &old, &self.values)
+            .map_err(|error| error.into_sql(&self.plan.table))?;
+        self.changed.affected += 1;
+        self.changed.duplicates += 1;
+        Ok(false)
+    }
+
+    /// `ON DUPLICATE KEY UPDATE`: counts 2 when the old row changed, 1 or 0 when it did not.
+    fn update_existing(
+        &mut self,
+        key: &[u8],
+        assignments: &[Assignment],
+        automatic: Option<u64>,
+    ) -> SqlResult<Written> {
+        let Some(old) = self.lock_existing(key)? else {
+            return self.write(automatic);
+        };
+        let table = &self.plan.table;
+        // The expressions see the old row, as changed so far, followed by the new one and by that of the source.
+        let mut both = old.clone();
+        both.extend(self.values.iter().chain(&self.source_row).cloned());
+        for assignment in assignments {
+            let value = assignment.value.eval(&both, self.ctx)?;
+            both[assignment.column] = self.changer.reassign(assignment.column, value)?;
+        }
+        let mut new = both;
+        new.truncate(old.len());
+        if new == old {
+            self.changed.affected += u64::from(self.runtime.settings.found_rows);
+            return Ok(Written::Nothing);
+        }
+        super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
+        if !self.changer.complete(&mut new)? {
+            return Ok(Written::Nothing);
+        }
+        if let Err(error) = self.changer.update(key, &old, &new) {
+            self.changer.warn_or_fail(self.changer.error(error, &new))?;
+            return Ok(Written::Nothing);
+        }
+        self.changed.affected += 2;
+        self.changed.duplicates += 1;
+        let Some(column) = table.def.auto_increment() else {
+            return Ok(Written::Updated(0));
+        };
+        if new[column] != old[column] {
+            self.note_given_id(&new[column]);
+        }
+        Ok(Written::Updated(as_id(&new[column])))
+    }
+}
+
+/// What became of a row that was given to INSERT.
+#[derive(Clone, Copy)]
+enum Written {
+    /// It was inserted, also in place of another.
+    New,
+    /// The row with this id was in its way and was changed.
+    Updated(u64),
+    /// It was left out, or changed nothing.
+    Nothing,
+}
+
+/// An id as answers tell it: a negative one in two's complement.
+fn as_id(value: &Value) -> u64 {
+    match value {
+        Value::Int(id) => *id as u64,
+        Value::UInt(id) => *id,
+        Value::Float(id) => f64::from(*id) as u64,
+        Value::Double(id) => *id as u64,
+        _ => 0,
+    }
+}
+
+/// The greatest id that a column can hold.
+fn greatest_id(ty: &SqlType) -> u64 {
+    let bits = match ty.kind {
+        TypeKind::TinyInt => 8,
+        TypeKind::SmallInt => 16,
+        TypeKind::MediumInt => 24,
+        TypeKind::Int => 32,
+        _ => 64,
+    };
+    u64::MAX >> (64 - bits + u32::from(!ty.unsigned))
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(id) => *id == 0,
+        Value::UInt(id) => *id == 0,
+        Value::Float(id) => *id == 0.0,
+        Value::Double(id) => *id == 0.0,
+        _ => false,
+    }
+}
+
+/// Lets automatic ids go on behind one that a statement gave itself.
+pub fn note_given_id(runtime: &Runtime<'_>, table: &Table, id: &Value) {
+    if !id.is_null() && !is_negative(id) {
+        runtime.transaction_mut().note_auto_increment(&table.rows, as_id(id));
+    }
+}
+
+/// The first automatic id behind one that a row has.
+pub fn id_behind(id: &Value) -> u64 {
+    match is_negative(id) {
+        true => 1,
+        false => as_id(id).saturating_add(1),
+    }
+}
+
+fn is_negative(value: &Value) -> bool {
+    match value {
+        Value::Int(id) => *id < 0,
+        Value::Float(id) => *id < 0.0,
+        Value::Double(id) => *id < 0.0,
+        _ => false,
+    }
+}

@@ -1,0 +1,20 @@
+//! Running plans.
+//!
+//! In reading order:
+//!
+//! * [`runtime`]: what a running statement works with;
+//! * [`rows`]: stored rows into values;
+//! * [`straight`]: point and range reads from the store to the client without a detour;
+//! * [`query`]: joins, grouping, subqueries, set operations;
+//! * [`dml`]: changes of rows;
+//! * [`answer`]: what a statement did.
+
+pub mod answer;
+pub mod dml;
+pub mod query;
+pub mod rows;
+pub mod runtime;
+pub mod straight;
+
+pub use answer::Answer;
+pub use runtime::{Runtime, ServerTables};

@@ -1,0 +1,580 @@
+//! Rows of a FROM clause: nested loops over index ranges, hash lookups, derived tables.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use governor::stepwise::{Map, Set, Stepwise};
+use sql_expr::{Comparison, Expr, OuterRow};
+use sql_plan::access::KeyRanges;
+use sql_plan::access::ranges::key_ranges;
+use sql_plan::query::{
+    BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, RecursivePlan,
+};
+use store::Cursor;
+use transaction::LockPolicy;
+use types::{IndexId, SqlError, SqlResult, Value};
+
+use super::subquery::KeptRows;
+use super::{QueryContext, Rows, collect, row_bytes};
+use crate::rows::read_columns_at;
+use crate::runtime::{Locked, Runtime};
+
+/// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
+const CHUNK_ROWS: usize = 256;
+
+/// What comes next for a row whose slots are filled; the row is lent, so that inner tables can fill theirs.
+pub type Next<'n> = dyn FnMut(&mut Vec<Value>) -> SqlResult<ControlFlow<()>> + 'n;
+
+/// Gives every row of the join to `next`, in the wide row `row`.
+pub fn join_rows(
+    join: &Join,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    governor::descend()?;
+    match join {
+        Join::Base(access) => table_rows(access, row, ctx, next),
+        Join::Derived(access) => derived_rows(access, row, ctx, next),
+        Join::Nested(sides) => {
+            let [outer, inner] = &**sides;
+            join_rows(outer, row, ctx, &mut |row| join_rows(inner, row, ctx, next))
+        }
+        Join::Filter { join, conditions } => join_rows(join, row, ctx, &mut |row| match pass(conditions, row, ctx)? {
+            true => next(row),
+            false => Ok(ControlFlow::Continue(())),
+        }),
+        Join::Left { sides, slots, on } => {
+            let [outer, inner] = &**sides;
+            join_rows(outer, row, ctx, &mut |row| {
+                let mut matched = false;
+                let flow = join_rows(inner, row, ctx, &mut |row| {
+                    if !pass(on, row, ctx)? {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    matched = true;
+                    next(row)
+                })?;
+                if flow.is_break() || matched {
+                    return Ok(flow);
+                }
+                for range in slots {
+                    row[range.clone()].fill(Value::Null);
+                }
+                next(row)
+            })
+        }
+    }
+}
+
+/// Whether all conditions are true.
+pub fn pass(conditions: &[Expr], row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<bool> {
+    for condition in conditions {
+        if condition.eval_bool(row, ctx)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Rows of a table, by its access path or its hash table.
+fn table_rows(
+    access: &BaseAccess,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let runtime = ctx.runtime;
+    if let Some(hash) = &access.hash {
+        return hashed_rows(access, hash, row, ctx, next);
+    }
+    let keys = key_ranges(&access.path, row, ctx)?;
+    if let Some(lock) = access.lock {
+        runtime.begin_locking_read(&access.path, &keys, lock.policy)?;
+        return locked_rows(access, lock, &keys, row, ctx, next);
+    }
+    runtime.begin_read(&access.path, &keys, LockPolicy::Wait)?;
+    let width = access.table.def.columns.len();
+    let implied = if keys.exact {
+        &[]
+    } else {
+        access.path.implied.as_slice()
+    };
+    let mut check = |row: &mut Vec<Value>| -> SqlResult<ControlFlow<()>> {
+        governor::tick()?;
+        match pass(implied, row, ctx)? && pass(&access.path.residual, row, ctx)? {
+            true => next(row),
+            false => Ok(ControlFlow::Continue(())),
+        }
+    };
+    if let Some(keys) = access.path.primary_keys(&keys) {
+        for key in keys {
+            let found = runtime
+                .transaction()
+                .get(&access.table.rows, key, |stored| fill(access, row, stored, key))
+                .is_some();
+            if found && check(row)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    // A row of the chunk has the needed columns, and behind them the row id.
+    let stride = access.needed.len() + usize::from(access.row_id.is_some());
+    let mut chunk: Vec<Value> = Vec::new();
+    for at in 0..keys.ranges.len() {
+        let range = match access.path.backward {
+            true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
+            false => keys.ranges[at].clone(),
+        };
+        let mut cursor = if access.path.backward {
+            Cursor::backward(range)
+        } else {
+            Cursor::forward(range)
+        };
+        // Small at first: a LIMIT or EXISTS often needs only a few rows.
+        let mut chunk_rows = 8;
+        while !cursor.is_finished() {
+            chunk.clear();
+            let mut rows = 0;
+            runtime.transaction().scan(
+                &access.table.rows,
+                access.path.index,
+                &mut cursor,
+                chunk_rows,
+                |entry| {
+                    let start = chunk.len();
+                    chunk.resize(start + stride, Value::Null);
+                    let stored = entry.row();
+                    for (place, column) in access.needed.iter().enumerate() {
+                        chunk[start + place] = access.table.layout().column(stored, *column).to_value();
+                    }
+                    if access.row_id.is_some() {
+                        chunk[start + stride - 1] = row_id(entry.primary_key());
+                    }
+                    rows += 1;
+                    ControlFlow::Continue(())
+                },
+            );
+            for at in 0..rows {
+                for (place, column) in access.needed.iter().enumerate() {
+                    row[access.offset + column] = std::mem::replace(&mut chunk[at * stride + place], Value::Null);
+                }
+                if let Some(slot) = access.row_id {
+                    row[slot] = std::mem::replace(&mut chunk[(at + 1) * stride - 1], Value::Null);
+                }
+                if check(row)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            governor::tick()?;
+            chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
+        }
+    }
+    debug_assert!(access.offset + width <= row.len());
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The needed columns of a stored row, and its row id, into their slots.
+fn fill(access: &BaseAccess, row: &mut [Value], stored: &[u8], key: &[u8]) {
+    read_columns_at(access.table.layout(), stored, &access.needed, access.offset, row);
+    if let Some(slot) = access.row_id {
+        row[slot] = row_id(key);
+    }
+}
+
+/// FOR UPDATE, FOR SHARE: rows are found, locked, and then seen as they are.
+fn locked_rows(
+    access: &BaseAccess,
+    lock: LockRequest,
+    keys: &KeyRanges,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let runtime = ctx.runtime;
+    if let Some(keys) = access.path.primary_keys(keys) {
+        for key in keys {
+            if locked_row(access, lock, &FoundEntry::by_key(key), row, ctx, next)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    let ranges = &keys.ranges;
+    let mut found: Vec<FoundEntry> = Vec::new();
+    for at in 0..ranges.len() {
+        let range = if access.path.backward {
+            &ranges[ranges.len() - 1 - at]
+        } else {
+            &ranges[at]
+        };
+        let mut cursor = match access.path.backward {
+            true => Cursor::backward(range.clone()),
+            false => Cursor::forward(range.clone()),
+        };
+        // Small at first: who takes the first job of a queue needs one row.
+        let mut chunk_rows = 8;
+        while !cursor.is_finished() {
+            found.clear();
+            runtime.transaction().scan_to_lock(
+                &access.table.rows,
+                access.path.index,
+                &mut cursor,
+                chunk_rows,
+                |entry| {
+                    found.push(FoundEntry::new(&entry, access.path.index));
+                    ControlFlow::Continue(())
+                },
+            );
+            // A row is shown twice where the snapshot and the newest rows differ.
+            found.dedup_by(|a, b| a.primary_key == b.primary_key);
+            for entry in &found {
+                if locked_row(access, lock, entry, row, ctx, next)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            governor::tick()?;
+            chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Locks one row, if it passes the conditions, and gives it to `next` as it is then.
+fn locked_row(
+    access: &BaseAccess,
+    lock: LockRequest,
+    found: &FoundEntry,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    governor::tick()?;
+    let runtime = ctx.runtime;
+    let key = &*found.primary_key;
+    let passes = |row: &mut Vec<Value>, is_there: Option<()>| -> SqlResult<Option<bool>> {
+        match is_there {
+            None => Ok(None),
+            Some(()) => Ok(Some(
+                pass(&access.path.implied, row, ctx)? && pass(&access.path.residual, row, ctx)?,
+            )),
+        }
+    };
+    let fill = |row: &mut [Value], stored: &[u8]| fill(access, row, stored, key);
+    let rows = &access.table.rows;
+    let now = runtime.transaction().get_current(rows, key, |stored| fill(row, stored));
+    // A row that does not pass is not locked, unless the snapshot shows it as one that does.
+    if passes(row, now)? == Some(false) {
+        let before = runtime
+            .transaction()
+            .get_superseded(rows, key, |stored| fill(row, stored));
+        if passes(row, before)? != Some(true) {
+            return Ok(ControlFlow::Continue(()));
+        }
+    }
+    let locked = runtime
+        .with_locks(|transaction| transaction.lock_for_read(rows, key, lock.mode, lock.policy))
+        .map_err(|error| error.into_sql(&access.table))?;
+    if locked == Locked::Skipped {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let mut is_moved = false;
+    let now = runtime.transaction().get_current(rows, key, |stored| {
+        fill(row, stored);
+        is_moved = found.is_moved(&access.table, access.path.index, stored);
+    });
+    if passes(row, now)? != Some(true) {
+        return Ok(ControlFlow::Continue(()));
+    }
+    // It is not where it was found, perhaps not in order, and another like it may have been passed by.
+    if is_moved && runtime.transaction_mut().note_newer(access.table.id()) {
+        return Ok(ControlFlow::Continue(()));
+    }
+    next(row)
+}
+
+fn hashed_rows(
+    access: &BaseAccess,
+    hash: &HashKey,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let runtime = ctx.runtime;
+    let place = std::ptr::from_ref(access) as usize;
+    let table = runtime.hash_table(place, || {
+        let mut built = HashTable::new(runtime);
+        let mut own = vec![Value::Null; row.len()];
+        let plain = BaseAccessRows { access };
+        plain.each(&mut own, ctx, &mut |own| {
+            let columns = access.needed.iter().map(|column| access.offset + column);
+            let kept = columns.chain(access.row_id).map(|slot| own[slot].clone()).collect();
+            built.add(hash, own, ctx, kept)
+        })?;
+        Ok(built)
+    })?;
+    let Some(rows) = table.find(hash, row, ctx)? else {
+        return Ok(ControlFlow::Continue(()));
+    };
+    for kept in rows {
+        governor::tick()?;
+        let columns = access.needed.iter().map(|column| access.offset + column);
+        for (slot, value) in columns.chain(access.row_id).zip(kept.iter()) {
+            row[slot] = value.clone();
+        }
+        if pass(&access.path.residual, row, ctx)? && next(row)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// A hidden row id as it is kept in a row.
+fn row_id(key: &[u8]) -> Value {
+    Value::Bytes(key.into())
+}
+
+/// An entry to lock.
+struct FoundEntry {
+    /// Of a secondary index; empty for the primary one, where rows do not move.
+    key: Box<[u8]>,
+    primary_key: Box<[u8]>,
+}
+
+impl FoundEntry {
+    fn new(entry: &store::Entry<'_>, index: IndexId) -> FoundEntry {
+        let key = match index {
+            IndexId::PRIMARY => &[],
+            _ => entry.key(),
+        };
+        FoundEntry {
+            key: key.into(),
+            primary_key: entry.primary_key().into(),
+        }
+    }
+
+    fn by_key(primary_key: &[u8]) -> FoundEntry {
+        FoundEntry {
+            key: Box::default(),
+            primary_key: primary_key.into(),
+        }
+    }
+
+    /// Whether the row has left its entry.
+    fn is_moved(&self, table: &sql_plan::table::Table, index: IndexId, row: &[u8]) -> bool {
+        if index == IndexId::PRIMARY || self.key.is_empty() {
+            return false;
+        }
+        let mut key = Vec::with_capacity(self.key.len());
+        table.rows.index_key(index, row, &self.primary_key, &mut key);
+        *key != *self.key
+    }
+}
+
+/// All rows of a hashed table, before its conditions: those may name other tables.
+struct BaseAccessRows<'a> {
+    access: &'a BaseAccess,
+}
+
+impl BaseAccessRows<'_> {
+    fn each(
+        &self,
+        row: &mut [Value],
+        ctx: &QueryContext<'_>,
+        take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let runtime = ctx.runtime;
+        let access = self.access;
+        let keys = key_ranges(&access.path, row, ctx)?;
+        runtime.begin_read(&access.path, &keys, LockPolicy::Wait)?;
+        let mut cursor = Cursor::forward(store::KeyRange::all());
+        while !cursor.is_finished() {
+            let mut failed = Ok(());
+            runtime
+                .transaction()
+                .scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
+                    fill(access, row, entry.row(), entry.primary_key());
+                    failed = take(row);
+                    if failed.is_ok() && !governor::is_due() {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+            failed?;
+            governor::tick()?;
+        }
+        Ok(())
+    }
+}
+
+/// Kept rows by the values of their key expressions.
+pub struct HashTable {
+    rows: Map<Vec<u8>, Stepwise<Vec<Box<[Value]>>>>,
+    memory: crate::runtime::QueryMemory,
+}
+
+impl HashTable {
+    fn new(runtime: &Runtime<'_>) -> HashTable {
+        HashTable {
+            rows: Map::new(),
+            memory: runtime.query_memory(),
+        }
+    }
+
+    fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
+        if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)? {
+            self.memory.grow(key.len() + row_bytes(&kept) + 48)?;
+            self.rows.or_insert_with(key, Stepwise::default).push(kept);
+        }
+        Ok(())
+    }
+
+    fn find(&self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
+        let key = hash_of(&hash.probe, &hash.how, row, ctx)?;
+        Ok(key.and_then(|key| self.rows.get(&key)).map(|rows| rows.as_slice()))
+    }
+}
+
+/// The hash key of the expressions' values; `None` where one is NULL, which equals nothing.
+fn hash_of(exprs: &[Expr], hows: &[Comparison], row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<Option<Vec<u8>>> {
+    let mut key = Vec::new();
+    for (expr, how) in exprs.iter().zip(hows) {
+        let value = expr.eval(row, ctx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        how.write_hash_key(&value, ctx, &mut key)?;
+    }
+    Ok(Some(key))
+}
+
+/// Rows of a derived table, a common table or a virtual one.
+fn derived_rows(
+    access: &DerivedAccess,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let runtime = ctx.runtime;
+    let place = std::ptr::from_ref(access) as usize;
+    let rows = source_rows(access, place, row, runtime, ctx)?;
+    let mut give = |row: &mut Vec<Value>, kept: &[Value]| -> SqlResult<ControlFlow<()>> {
+        governor::tick()?;
+        row[access.offset..access.offset + access.width].clone_from_slice(kept);
+        match pass(&access.conditions, row, ctx)? {
+            true => next(row),
+            false => Ok(ControlFlow::Continue(())),
+        }
+    };
+    if let Some(hash) = &access.hash {
+        let table = runtime.hash_table(place, || {
+            let mut built = HashTable::new(runtime);
+            let mut own = vec![Value::Null; row.len()];
+            for kept in rows.iter() {
+                governor::tick()?;
+                own[access.offset..access.offset + access.width].clone_from_slice(kept);
+                built.add(hash, &own, ctx, kept.clone().into_boxed_slice())?;
+            }
+            Ok(built)
+        })?;
+        let Some(found) = table.find(hash, row, ctx)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        for kept in found {
+            if give(row, kept)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    for kept in rows.iter() {
+        if give(row, kept)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+fn source_rows(
+    access: &DerivedAccess,
+    place: usize,
+    row: &[Value],
+    runtime: &Runtime<'_>,
+    ctx: &QueryContext<'_>,
+) -> SqlResult<Rc<KeptRows>> {
+    let outer = match access.reads {
+        DerivedRow::None => ctx.outer,
+        DerivedRow::Around { levels } => ctx.outer_above(levels),
+        DerivedRow::Current => {
+            let current = OuterRow { row, outer: ctx.outer };
+            return match &access.source {
+                DerivedSource::Query(plan) => {
+                    let rows = collect(plan, &ctx.with_outer(Some(&current)))?;
+                    Ok(Rc::new(KeptRows::new(rows)))
+                }
+                _ => Err(SqlError::internal("only a query is LATERAL")),
+            };
+        }
+    };
+    let ctx = &ctx.with_outer(outer);
+    match &access.source {
+        DerivedSource::Working(number) => Ok(runtime.working_rows(*number)),
+        // A common table has the same rows for all who read it.
+        DerivedSource::Query(plan) => runtime.kept_rows(Arc::as_ptr(plan) as usize, || collect(plan, ctx)),
+        DerivedSource::Recursive(plan) => {
+            runtime.kept_rows(Arc::as_ptr(plan) as usize, || recursive_rows(plan, runtime, ctx))
+        }
+        DerivedSource::Virtual(table) => {
+            let rows = || runtime.virtual_rows(*table, ctx, access.offset, &access.conditions);
+            runtime.kept_rows(place, || rows().map(Rows::from))
+        }
+    }
+}
+
+/// WITH RECURSIVE: rounds until one gives nothing new.
+fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContext<'_>) -> SqlResult<Rows> {
+    let types: Vec<_> = plan.seed.shape.columns.iter().map(|column| &column.ty).collect();
+    let mut seen = Set::new();
+    let mut memory = runtime.query_memory();
+    let mut all = Rows::default();
+    let mut fresh = collect(&plan.seed, ctx)?;
+    let limit = runtime.settings.recursion_limit;
+    let mut rounds: u64 = 0;
+    loop {
+        if plan.distinct {
+            fresh = super::retain(fresh, |row| seen.insert(super::row_key(row, &types)))?;
+        }
+        if fresh.is_empty() {
+            return Ok(all);
+        }
+        for row in &fresh {
+            governor::tick()?;
+            memory.grow(row_bytes(row))?;
+            all.push(row.clone());
+        }
+        rounds += 1;
+        if rounds > limit {
+            return Err(SqlError::new(types::ErrorKind::CteMaxRecursionDepth, &[&rounds]));
+        }
+        let before = runtime.set_working_rows(plan.working, fresh);
+        let next = collect(&plan.step, ctx);
+        runtime.restore_working_rows(plan.working, before);
+        // Values take the types of the first part.
+        let mut next = next?;
+        for row in &mut next {
+            governor::tick()?;
+            for ((value, ty), column) in row.iter_mut().zip(&types).zip(&plan.step.shape.columns) {
+                if column.ty.kind != ty.kind {
+                    let source = Expr::literal(std::mem::replace(value, Value::Null), column.ty.clone());
+                    *value = source.eval_into(ty, &[], ctx)?;
+                }
+            }
+        }
+        // What the round kept under its derived tables belongs to that round.
+        runtime.forget_kept();
+        fresh = next;
+    }
+}

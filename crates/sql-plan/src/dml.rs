@@ -1,0 +1,550 @@
+//! INSERT, UPDATE and DELETE of one table into plans.
+
+use std::sync::Arc;
+
+use catalog::{ColumnDefault, Privileges};
+use parser::ast::{self, InsertSource, InsertVerb, TableRef};
+use sql_expr::sort::SortKey;
+use sql_expr::{Binder, Clause, Expr};
+use types::{ErrorKind, SqlError, SqlResult, Value};
+
+use super::access::{Choice, OrderWish, choose};
+use super::scope::NewRow;
+use super::source_columns::SourceColumns;
+use super::{Planner, RowChange, TableScope, foreign_keys};
+use crate::changes::{
+    Assignment, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
+};
+use crate::columns::constant_default;
+use crate::table::Table;
+
+/// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
+pub fn is_single_table(planner: &Planner<'_>, tables: &[TableRef]) -> bool {
+    matches!(tables, [TableRef::Table(factor)] if planner.view(&factor.name).is_none())
+}
+
+pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<InsertPlan> {
+    if !insert.partitions.is_empty() {
+        return Err(SqlError::not_supported("PARTITION"));
+    }
+    let privileges = match insert.verb {
+        InsertVerb::Replace => Privileges::INSERT.with(Privileges::DELETE),
+        InsertVerb::Insert if insert.on_duplicate.is_empty() => Privileges::INSERT,
+        InsertVerb::Insert => Privileges::INSERT.with(Privileges::UPDATE),
+    };
+    let (table, through) = match planner.view(&insert.table) {
+        Some(view) => {
+            let (table, through) = super::query::insert_target(planner, &view, privileges)?;
+            (table, Some(through))
+        }
+        None => (planner.table_for(&insert.table, None, privileges)?, None),
+    };
+    let through = through.as_ref();
+    let names = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList).through(through);
+    let columns = insert_columns(&names, insert)?;
+    check_columns(planner, &names, &columns, Privileges::INSERT, names_columns(insert))?;
+    let mut defaults = Vec::new();
+    for (position, _) in table
+        .def
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(position, _)| !columns.contains(position))
+    {
+        defaults.push((position, default_value(planner, &table, position)?));
+    }
+    let mut source = match &insert.source {
+        InsertSource::Values(rows) => value_rows(&names, &columns, insert, rows)?,
+        InsertSource::Set(assignments) => {
+            let row: Vec<_> = assignments.iter().map(|assignment| assignment.value.clone()).collect();
+            Source::Values(vec![insert_row(&names, &columns, &row)?])
+        }
+        InsertSource::Query(query) if let Some(rows) = bare_values(query) => {
+            value_rows(&names, &columns, insert, rows)?
+        }
+        InsertSource::Query(query) => Source::Query(super::query::plan_insert_source(
+            planner,
+            query,
+            Some(columns.len()),
+            &table,
+        )?),
+    };
+    // `INSERT INTO t VALUES ()` takes every default.
+    let all_empty = matches!(&source, Source::Values(rows) if rows.iter().all(Vec::is_empty));
+    if all_empty {
+        defaults.clear();
+        for position in 0..table.def.columns.len() {
+            defaults.push((position, default_value(planner, &table, position)?));
+        }
+    }
+    let reads_columns =
+        |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if !expr.referenced_columns().is_empty());
+    let mut listed = match &source {
+        Source::Values(rows) => rows.iter().flatten(),
+        Source::Query(_) => [].iter().flatten(),
+    };
+    let before = listed.any(reads_columns).then(|| values_before(&table));
+    let (computed_defaults, defaults) = defaults.into_iter().partition(|(_, value)| reads_columns(value));
+    let on_duplicate = match insert.verb {
+        InsertVerb::Replace => OnDuplicate::Replace,
+        InsertVerb::Insert if insert.on_duplicate.is_empty() => OnDuplicate::Fail,
+        InsertVerb::Insert => {
+            let named = match &insert.source {
+                InsertSource::Query(query) => SourceColumns::of(query, columns.len()),
+                InsertSource::Values(_) | InsertSource::Set(_) => None,
+            };
+            let (assignments, named) = duplicate_assignments(&names, insert, &columns, named)?;
+            if let Some(query) = named.and_then(SourceColumns::into_query) {
+                source = Source::Query(super::query::plan_insert_source(planner, &query, None, &table)?);
+            }
+            OnDuplicate::Update(assignments)
+        }
+    };
+    let change = match &on_duplicate {
+        OnDuplicate::Fail => RowChange::Insert,
+        OnDuplicate::Replace | OnDuplicate::Update(_) => RowChange::Any,
+    };
+    let mut locked = planner.locked.take();
+    if let Source::Query(source) = &source {
+        locked.extend(source.plan.locked.iter().cloned());
+    }
+    Ok(InsertPlan {
+        rules: write_rules(planner, &table)?,
+        foreign_keys: foreign_keys(planner, &table, change)?,
+        table,
+        columns,
+        defaults,
+        before,
+        computed_defaults,
+        source,
+        ignore: insert.ignore,
+        on_duplicate,
+        locked,
+    })
+}
+
+/// A row of constant defaults: what an expression of a list sees of columns that come later.
+fn values_before(table: &Table) -> Vec<Value> {
+    let default = |column: &catalog::ColumnDef| match constant_default(column) {
+        Some(value) => value,
+        None if column.nullable || column.generated.is_some() => Value::Null,
+        None => types::cast::implicit_default(&column.ty),
+    };
+    table.def.columns.iter().map(default).collect()
+}
+
+/// The columns that the INSERT gives values for, in its order.
+fn insert_columns(target: &TableScope<'_>, insert: &ast::Insert) -> SqlResult<Vec<usize>> {
+    let names: Vec<&ast::ColumnName> = match (&insert.source, &insert.columns) {
+        (InsertSource::Set(assignments), _) => assignments.iter().map(|assignment| &assignment.column).collect(),
+        (_, Some(names)) => names.iter().collect(),
+        (_, None) => return Ok(target.all_columns()),
+    };
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let named = name
+            .table
+            .as_ref()
+            .is_none_or(|qualifier| qualifier.as_str() == target.alias);
+        let column = target.column_named(&name.name).filter(|_| named);
+        let column = column.ok_or_else(|| sql_expr::scope::unknown_column(name, Clause::FieldList))?;
+        if columns.contains(&column) {
+            return Err(SqlError::new(
+                ErrorKind::FieldSpecifiedTwice,
+                &[&target.table.def.columns[column].name],
+            ));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The rows of `VALUES ROW(..), ..` alone, which are a VALUES list.
+fn bare_values(query: &ast::Query) -> Option<&[Vec<ast::Expr>]> {
+    let bare = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
+    match &query.body {
+        ast::QueryBody::Values(rows) if bare => Some(rows),
+        _ => None,
+    }
+}
+
+fn value_rows(
+    target: &TableScope<'_>,
+    columns: &[usize],
+    insert: &ast::Insert,
+    rows: &[Vec<ast::Expr>],
+) -> SqlResult<Source> {
+    let mut bound = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        governor::tick()?;
+        if row.is_empty() && (insert.columns.is_none() || columns.is_empty()) {
+            bound.push(Vec::new());
+            continue;
+        }
+        if row.len() != columns.len() {
+            return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
+        }
+        bound.push(insert_row(target, columns, row)?);
+    }
+    Ok(Source::Values(bound))
+}
+
+/// One row of a VALUES list.
+fn insert_row(target: &TableScope<'_>, columns: &[usize], row: &[ast::Expr]) -> SqlResult<Vec<InsertValue>> {
+    let mut values = Vec::with_capacity(row.len());
+    for (column, value) in columns.iter().zip(row) {
+        values.push(insert_value(target, *column, value)?);
+    }
+    Ok(values)
+}
+
+fn insert_value(target: &TableScope<'_>, column: usize, value: &ast::Expr) -> SqlResult<InsertValue> {
+    let (planner, table) = (target.planner, &target.table);
+    let definition = &table.def.columns[column];
+    if definition.generated.is_some() && !matches!(value, ast::Expr::Default) {
+        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &table.def.name];
+        return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
+    }
+    match value {
+        // Lists of literals are long: they need no expression.
+        ast::Expr::Literal(literal) => {
+            if let Some(value) = sql_expr::plain_literal(literal) {
+                return Ok(InsertValue::Literal(value));
+            }
+        }
+        ast::Expr::Param(index) => return Ok(InsertValue::Param(*index as usize)),
+        ast::Expr::Default => return default_value(planner, table, column),
+        _ => {}
+    }
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::Values)
+        .through(target.through)
+        .read_by(planner.access());
+    let expr = Binder::new(&mut scope, planner.ctx, planner.options()).bind(value)?;
+    let expr = as_column_wants(expr, table, column);
+    Ok(match expr.as_literal() {
+        Some(value) => InsertValue::Literal(value.clone()),
+        None => InsertValue::Expr(expr),
+    })
+}
+
+/// A hex literal is a number where the column is numeric.
+fn as_column_wants(expr: Expr, table: &Table, column: usize) -> Expr {
+    match table.def.columns[column].ty.kind.is_numeric() {
+        true => sql_expr::convert::hex_as_number(expr),
+        false => expr,
+    }
+}
+
+/// What a column gets that no value is given for.
+fn default_value(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> SqlResult<InsertValue> {
+    let definition = &table.def.columns[column];
+    if definition.auto_increment {
+        return Ok(InsertValue::AutoIncrement);
+    }
+    if definition.generated.is_some() {
+        return Ok(InsertValue::Generated);
+    }
+    Ok(match &definition.default {
+        Some(ColumnDefault::Now(digits)) => InsertValue::Expr(bind_now(planner, *digits)?),
+        Some(ColumnDefault::Expression(text)) => InsertValue::Expr(bind_text(planner, table, text, Clause::Values)?),
+        _ => constant_default(definition).map_or(InsertValue::NoDefault, InsertValue::Default),
+    })
+}
+
+/// `CURRENT_TIMESTAMP(digits)`
+fn bind_now(planner: &Planner<'_>, digits: u8) -> SqlResult<Expr> {
+    let args = vec![ast::Expr::Literal(ast::Literal::Int(u64::from(digits)))];
+    let call = ast::FunctionCall {
+        schema: None,
+        name: "NOW".into(),
+        args,
+    };
+    let tree = ast::Expr::Function(Box::new(call));
+    Binder::new(&mut sql_expr::NoColumns, planner.ctx, planner.options()).bind(&tree)
+}
+
+/// Binds an expression that the catalog keeps as text, over the table's columns.
+fn bind_text(planner: &Planner<'_>, table: &Arc<Table>, text: &str, clause: Clause) -> SqlResult<Expr> {
+    let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
+        .map_err(|error| crate::errors::parse_error(&error))?;
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, clause);
+    Binder::new(&mut scope, planner.ctx, planner.options()).bind(&tree)
+}
+
+/// Generated columns and constraints of a table.
+pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<WriteRules> {
+    let mut rules = WriteRules::default();
+    for (position, column) in table.def.columns.iter().enumerate() {
+        let Some(generated) = &column.generated else { continue };
+        rules.generated.push((
+            position,
+            bind_text(planner, table, &generated.expression, Clause::FieldList)?,
+        ));
+    }
+    for check in table.def.checks.iter().filter(|check| check.enforced) {
+        rules.checks.push((
+            check.name.clone(),
+            bind_text(planner, table, &check.expression, Clause::FieldList)?,
+        ));
+    }
+    Ok(rules)
+}
+
+fn duplicate_assignments(
+    target: &TableScope<'_>,
+    insert: &ast::Insert,
+    columns: &[usize],
+    source: Option<SourceColumns>,
+) -> SqlResult<(Vec<Assignment>, Option<SourceColumns>)> {
+    let (planner, table) = (target.planner, &target.table);
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList)
+        .through(target.through)
+        .read_by(planner.access());
+    scope.source = source;
+    let alias = insert.row_alias.as_ref();
+    scope.new_row = Some(NewRow {
+        alias: alias.map(|alias| alias.name.as_str()),
+        columns: alias
+            .map(|alias| {
+                alias
+                    .columns
+                    .iter()
+                    .map(|name| name.as_str())
+                    .zip(columns.iter().copied())
+                    .collect()
+            })
+            .unwrap_or_default(),
+    });
+    let assignments = bind_assignments(planner, &mut scope, &insert.on_duplicate)?;
+    let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+    check_columns(planner, target, &changed, Privileges::UPDATE, Columns::Named)?;
+    Ok((assignments, scope.source))
+}
+
+/// Whether a statement names the columns that it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    Named,
+    All,
+}
+
+fn names_columns(insert: &ast::Insert) -> Columns {
+    match (&insert.source, &insert.columns) {
+        (InsertSource::Set(_), _) => Columns::Named,
+        (_, Some(names)) if !names.is_empty() => Columns::Named,
+        // `() VALUES ()` gives every column its default.
+        (_, _) => Columns::All,
+    }
+}
+
+/// 1143 where a privilege on a changed column is missing; 1142 where the statement names none.
+fn check_columns(
+    planner: &Planner<'_>,
+    target: &TableScope<'_>,
+    columns: &[usize],
+    privilege: Privileges,
+    named: Columns,
+) -> SqlResult<()> {
+    let (database, name) = match target.through {
+        Some(through) => (&through.view.database, &through.view.name),
+        None if target.table.id().is_local() => return Ok(()),
+        None => (&target.table.def.database, &target.table.def.name),
+    };
+    let mut names = columns.iter().map(|column| target.name_of(*column));
+    let checked = names.try_for_each(|column| planner.check_column(database, name, column, privilege));
+    match named {
+        Columns::Named => checked,
+        Columns::All if columns.is_empty() => planner.check_table(database, name, privilege),
+        Columns::All => checked.or_else(|_| planner.check_table(database, name, privilege)),
+    }
+}
+
+/// Binds `column = value` lists.
+pub fn bind_assignments(
+    planner: &Planner<'_>,
+    scope: &mut TableScope<'_>,
+    written: &[ast::Assignment],
+) -> SqlResult<Vec<Assignment>> {
+    let mut assignments = Vec::with_capacity(written.len());
+    for assignment in written {
+        let name = &assignment.column;
+        let qualified = name.table.as_ref().is_none_or(|table| table.as_str() == scope.alias);
+        let column = scope.column_named(&name.name).filter(|_| qualified);
+        let column = column.ok_or_else(|| sql_expr::scope::unknown_column(name, Clause::FieldList))?;
+        let definition = &scope.table.def.columns[column];
+        let value = match &assignment.value {
+            ast::Expr::Default if definition.generated.is_some() => continue,
+            ast::Expr::Default => assigned_default(planner, &scope.table.clone(), column)?,
+            _ if definition.generated.is_some() => {
+                let names: [&dyn std::fmt::Display; 2] = [&definition.name, &scope.table.def.name];
+                return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
+            }
+            value => {
+                let value = Binder::new(scope, planner.ctx, planner.options()).bind(value)?;
+                as_column_wants(value, &scope.table, column)
+            }
+        };
+        assignments.push(Assignment { column, value });
+    }
+    Ok(assignments)
+}
+
+/// `column = DEFAULT`
+fn assigned_default(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Expr> {
+    let definition = &table.def.columns[column];
+    match default_value(planner, table, column)? {
+        InsertValue::Expr(expr) => Ok(expr),
+        InsertValue::Default(value) => Ok(Expr::literal(value, definition.ty.clone())),
+        _ => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name])),
+    }
+}
+
+pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<UpdatePlan> {
+    let [TableRef::Table(factor)] = update.tables.as_slice() else {
+        return Err(SqlError::internal("an UPDATE of several tables is planned elsewhere"));
+    };
+    if update.with.is_some() {
+        return Err(SqlError::not_supported("WITH in UPDATE"));
+    }
+    let table = planner.table_for(&factor.name, factor.alias.as_ref(), Privileges::UPDATE)?;
+    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();
+    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::FieldList).read_by(planner.access());
+    let assignments = bind_assignments(planner, &mut scope, &update.assignments)?;
+    let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+    check_columns(planner, &scope, &changed, Privileges::UPDATE, Columns::Named)?;
+    let target = target(
+        planner,
+        table.clone(),
+        alias,
+        &update.filter,
+        &update.order_by,
+        update.limit.as_ref(),
+        &factor.index_hints,
+    )?;
+    let columns: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
+    Ok(UpdatePlan {
+        target,
+        rules: write_rules(planner, &table)?.of_update(&table.def, &columns),
+        foreign_keys: foreign_keys(planner, &table, RowChange::Update(&columns))?,
+        assignments,
+        ignore: update.ignore,
+        locked: planner.locked.take(),
+    })
+}
+
+pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<DeletePlan> {
+    let ast::DeleteForm::Single {
+        table: name,
+        alias,
+        partitions,
+        order_by,
+        limit,
+    } = &delete.form
+    else {
+        return Err(SqlError::internal("a DELETE from several tables is planned elsewhere"));
+    };
+    if !partitions.is_empty() {
+        return Err(SqlError::not_supported("PARTITION"));
+    }
+    if delete.with.is_some() {
+        return Err(SqlError::not_supported("WITH in DELETE"));
+    }
+    let table = planner.table_for(name, alias.as_ref(), Privileges::DELETE)?;
+    let alias = alias.as_ref().unwrap_or(&name.name).as_str();
+    let foreign_keys = foreign_keys(planner, &table, RowChange::Delete)?;
+    let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
+    Ok(DeletePlan {
+        target,
+        foreign_keys,
+        ignore: delete.ignore,
+        locked: planner.locked.take(),
+    })
+}
+
+/// The rows of one table that a condition selects.
+fn target(
+    planner: &Planner<'_>,
+    table: Arc<Table>,
+    alias: &str,
+    filter: &Option<ast::Expr>,
+    order_by: &[ast::OrderItem],
+    limit: Option<&ast::Limit>,
+    hints: &[ast::IndexHint],
+) -> SqlResult<Target> {
+    let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where).read_by(planner.access());
+    let conditions = match filter {
+        None => Vec::new(),
+        Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options())
+            .bind_condition(filter)?
+            .into_conjuncts(),
+    };
+    scope.clause = Clause::OrderBy;
+    let mut order = Vec::with_capacity(order_by.len());
+    for item in order_by {
+        let expr = Binder::new(&mut scope, planner.ctx, planner.options()).bind(&item.expr)?;
+        order.push(SortKey {
+            expr,
+            descending: item.descending,
+        });
+    }
+    let limit = match limit {
+        None => None,
+        Some(limit) => Some(Binder::new(&mut scope, planner.ctx, planner.options()).bind(&limit.count)?),
+    };
+    let needed = std::mem::take(&mut scope.used);
+    let allowed = super::query::index_filter(&table, hints)?;
+    let wish = order_wish(&order, limit.as_ref());
+    let slots = 0..table.def.columns.len();
+    // Rows are locked and read whole: no index spares that.
+    let all: Vec<usize> = slots.clone().collect();
+    let chosen = choose(&Choice {
+        table: &table,
+        slots,
+        conditions: &conditions.iter().collect::<Vec<_>>(),
+        bound: &|_| false,
+        needed: &all,
+        order: &wish,
+        allowed: &allowed,
+        ctx: &planner.ctx,
+    })?;
+    Ok(Target {
+        path: chosen.with(conditions),
+        alias: alias.to_owned(),
+        needed,
+        order,
+        limit,
+    })
+}
+
+/// An order by plain columns, which an index may give.
+pub fn order_wish(order: &[SortKey], limit: Option<&Expr>) -> OrderWish {
+    let columns: Option<Vec<_>> = order
+        .iter()
+        .map(|key| Some((key.expr.as_column()?, key.descending)))
+        .collect();
+    let limit = limit
+        .and_then(Expr::as_literal)
+        .and_then(|rows| rows.to_string().parse().ok());
+    OrderWish {
+        columns: columns.unwrap_or_default(),
+        limit,
+    }
+}
+
+/// What each added column of an ALTER TABLE gets in the rows that exist; unused for the columns that have a source.
+pub fn added_values(
+    planner: &Planner<'_>,
+    table: &Arc<Table>,
+    sources: &[Option<usize>],
+) -> SqlResult<Vec<InsertValue>> {
+    let value = |(column, source): (usize, &Option<usize>)| match source {
+        Some(_) => Ok(InsertValue::Generated),
+        None => match default_value(planner, table, column)? {
+            InsertValue::NoDefault => Ok(InsertValue::Default(types::cast::implicit_default(
+                &table.def.columns[column].ty,
+            ))),
+            value => Ok(value),
+        },
+    };
+    sources.iter().enumerate().map(value).collect()
+}

@@ -1,0 +1,139 @@
+//! Errors of other layers as MySQL tells them: of the parser, of a transaction, of a commit, of an interrupt.
+
+use parser::{ParseError, ParseErrorKind};
+use shard::ProposeError;
+use sql_api::host::Interrupt;
+use transaction::TransactionError;
+use types::{ErrorKind, SqlError};
+
+use crate::table::Table;
+
+const SYNTAX: &str = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
+/// Bytes of the statement that a syntax error repeats.
+const NEAR_CHARS: usize = 80;
+
+/// 1064, 1065 and their kin from the parser's error.
+pub fn parse_error(error: &ParseError) -> SqlError {
+    match &error.kind {
+        ParseErrorKind::EmptyQuery => ErrorKind::EmptyQuery.into(),
+        ParseErrorKind::Syntax { near, line } => SqlError::new(ErrorKind::ParseError, &[&SYNTAX, near, line]),
+        ParseErrorKind::TooDeep { .. } => governor::stack::overrun().into(),
+        ParseErrorKind::Other { code, message, .. } => {
+            let kind = ErrorKind::from_code(*code).unwrap_or(ErrorKind::ParseError);
+            SqlError::with_message(kind, &**message)
+        }
+    }
+}
+
+/// 1064 at a byte of the text.
+pub fn syntax_error_at(text: &[u8], offset: usize) -> SqlError {
+    let rest = String::from_utf8_lossy(&text[offset.min(text.len())..]);
+    let near: String = rest.chars().take(NEAR_CHARS).collect();
+    let line = 1 + text[..offset.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count();
+    SqlError::new(ErrorKind::ParseError, &[&SYNTAX, &near, &line])
+}
+
+/// 1064 for a `?` outside a prepared statement.
+pub fn parameter_in_text(text: &[u8]) -> SqlError {
+    let offset = text.iter().position(|&byte| byte == b'?').unwrap_or(0);
+    syntax_error_at(text, offset)
+}
+
+/// An error of a statement before it has MySQL's number: a duplicate key is still told by its index, because INSERT
+/// may have an answer to it.
+#[derive(Debug)]
+pub enum StatementError {
+    Sql(SqlError),
+    Transaction(TransactionError),
+}
+
+impl From<SqlError> for StatementError {
+    fn from(error: SqlError) -> StatementError {
+        StatementError::Sql(error)
+    }
+}
+
+impl From<ErrorKind> for StatementError {
+    fn from(kind: ErrorKind) -> StatementError {
+        StatementError::Sql(kind.into())
+    }
+}
+
+impl From<governor::Stop> for StatementError {
+    fn from(stop: governor::Stop) -> StatementError {
+        StatementError::Sql(stop.into())
+    }
+}
+
+impl From<TransactionError> for StatementError {
+    fn from(error: TransactionError) -> StatementError {
+        StatementError::Transaction(error)
+    }
+}
+
+impl StatementError {
+    /// MySQL's error, with what it says of the table.
+    pub fn into_sql(self, table: &Table) -> SqlError {
+        match self {
+            StatementError::Sql(error) => error,
+            StatementError::Transaction(error) => transaction_error(&error, &table.def.name),
+        }
+    }
+
+    /// MySQL's error, where no table's definition is at hand.
+    pub fn into_sql_named(self, table: &str) -> SqlError {
+        match self {
+            StatementError::Sql(error) => error,
+            StatementError::Transaction(error) => transaction_error(&error, table),
+        }
+    }
+}
+
+/// MySQL's error for a failed operation on the table `table`. A duplicate key is told without its values; the callers
+/// that know the row say more.
+pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
+    match error {
+        TransactionError::DuplicateKey { index, .. } => {
+            SqlError::new(ErrorKind::DupEntry, &[&"?", &format_args!("{table}.{index}")])
+        }
+        TransactionError::WriteConflict(_) => {
+            let text = SqlError::from(ErrorKind::LockDeadlock);
+            let what = format!(
+                "{}; a row of table '{table}' has changed since the transaction's snapshot",
+                text.message()
+            );
+            SqlError::with_message(ErrorKind::LockDeadlock, what)
+        }
+        TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
+        TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
+        TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
+        TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
+        TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
+    }
+}
+
+/// MySQL's error for an interrupted statement.
+pub fn interrupted(interrupt: Interrupt) -> SqlError {
+    governor::Stop::Interrupt(interrupt).into()
+}
+
+/// MySQL's error for a commit that did not happen, or whose outcome nobody knows.
+pub fn commit_error(error: &ProposeError) -> SqlError {
+    let during_commit = |what: &str| SqlError::new(ErrorKind::ErrorDuringCommit, &[&1, &what]);
+    match error {
+        ProposeError::DiskFull => SqlError::new(ErrorKind::DiskFull, &[&"log", &28, &"No space left on device"]),
+        ProposeError::TooLarge { bytes, limit } => during_commit(&format!(
+            "transaction of {bytes} bytes is larger than the limit of {limit}"
+        )),
+        ProposeError::Malformed(error) => during_commit(&error.to_string()),
+        ProposeError::NotLeader => during_commit("this node does not lead the shard"),
+        ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
+        ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
+        ProposeError::Unknown { reason } => {
+            during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
+        }
+    }
+}

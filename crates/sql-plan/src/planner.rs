@@ -1,0 +1,195 @@
+//! What planning one statement works with, and which kind of plan it becomes.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use catalog::{Catalog, Privileges};
+use parser::ast::{self, Statement};
+use sql_expr::{BindOptions, EvalContext, Expr};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
+
+use crate::node::{Authorizer, LockedTables, Node, VirtualTable, is_virtual_database};
+use crate::plan::{Plan, Uses};
+use crate::table::Table;
+use crate::temporary::TemporaryTables;
+use crate::views::OpenViews;
+use crate::{dml, load, query, straight};
+
+/// What planning one statement works with.
+pub struct Planner<'a> {
+    pub node: &'a dyn Node,
+    pub catalog: &'a Catalog,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// Evaluates constants.
+    pub ctx: EvalContext<'a>,
+    /// The types of the parameters, as far as they are known.
+    pub params: &'a [SqlType],
+    /// What whoever asks may do.
+    pub access: Arc<dyn Authorizer>,
+    /// What LOCK TABLES lets the session use, where it is in force.
+    pub table_locks: Option<&'a dyn LockedTables>,
+    /// The session's own tables.
+    pub temporary: Option<&'a TemporaryTables>,
+    /// The views whose text is being planned.
+    pub views: OpenViews,
+    /// Tables that locking reads have been planned for.
+    pub locked: RefCell<Vec<Arc<Table>>>,
+    /// What has been planned by now.
+    pub uses: RefCell<Uses>,
+}
+
+impl<'a> Planner<'a> {
+    /// Without a current database, parameters, locked or temporary tables.
+    pub fn new(
+        node: &'a dyn Node,
+        catalog: &'a Catalog,
+        ctx: EvalContext<'a>,
+        access: Arc<dyn Authorizer>,
+    ) -> Planner<'a> {
+        Planner {
+            node,
+            catalog,
+            database: None,
+            ctx,
+            params: &[],
+            access,
+            table_locks: None,
+            temporary: None,
+            views: OpenViews::default(),
+            locked: RefCell::default(),
+            uses: RefCell::default(),
+        }
+    }
+
+    /// Plans a query or a change; `None` for every other statement.
+    pub fn plan(&self, statement: &Statement) -> SqlResult<Option<Plan>> {
+        Ok(Some(match statement {
+            Statement::Query(query) => match straight::straight_plan(self, query)? {
+                Some(plan) => Plan::Straight(plan),
+                None => Plan::Query(query::plan_query(self, query)?),
+            },
+            Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
+            Statement::LoadData(load) => Plan::Load(load::plan_load(self, load)?),
+            Statement::Update(update) if dml::is_single_table(self, &update.tables) => {
+                Plan::Update(dml::plan_update(self, update)?)
+            }
+            Statement::Update(update) => Plan::Multi(query::plan_multi_update(self, update)?),
+            Statement::Delete(delete) => match &delete.form {
+                ast::DeleteForm::Single { table, .. } if self.view(table).is_some() => {
+                    Plan::Multi(query::plan_delete_from_view(self, delete)?)
+                }
+                ast::DeleteForm::Single { .. } => Plan::Delete(dml::plan_delete(self, delete)?),
+                ast::DeleteForm::Multi { .. } => Plan::Multi(query::plan_multi_delete(self, delete)?),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    pub fn options(&self) -> BindOptions<'a> {
+        BindOptions { params: self.params }
+    }
+
+    /// A table to read, or some columns of it; 1046 without a database, 1142 where that is not allowed, 1049 and 1146 where there is
+    /// none. Each column is asked for where its name is met ([`Self::check_read`]).
+    pub fn table(&self, name: &ast::TableName, alias: Option<&ast::Ident>) -> SqlResult<Arc<Table>> {
+        self.table_for(name, alias, Privileges::SELECT)
+    }
+
+    /// 1143 where a column may not be read.
+    pub fn check_read(&self, table: &Table, column: &str) -> SqlResult<()> {
+        match table.id().is_local() {
+            true => Ok(()),
+            false => self.check_column(&table.def.database, &table.def.name, column, Privileges::SELECT),
+        }
+    }
+
+    /// Whether every column of the table may be read.
+    pub fn reads_all_of(&self, table: &Table) -> bool {
+        let wanted = Privileges::SELECT;
+        table.id().is_local() || self.check_table(&table.def.database, &table.def.name, wanted).is_ok()
+    }
+
+    /// The virtual table of a name; `None` for a name in another database, 1146 or 1109 for an unknown one in these.
+    pub fn virtual_table(&self, name: &ast::TableName) -> SqlResult<Option<&'static dyn VirtualTable>> {
+        let Some(database) = self.virtual_database(name) else {
+            return Ok(None);
+        };
+        match self.node.virtual_table(database, &name.name) {
+            Some(table) => {
+                if table.database() == "mysql" {
+                    self.check_table(table.database(), table.name(), Privileges::SELECT)?;
+                }
+                Ok(Some(table))
+            }
+            None if database.eq_ignore_ascii_case("information_schema") => Err(SqlError::new(
+                ErrorKind::UnknownTable,
+                &[&name.name.as_str(), &"information_schema"],
+            )),
+            None => Err(SqlError::new(ErrorKind::NoSuchTable, &[&database, &name.name.as_str()])),
+        }
+    }
+
+    /// The database that a name is in, where that is made up when it is read.
+    pub fn virtual_database<'n>(&'n self, name: &'n ast::TableName) -> Option<&'n str> {
+        let database = match &name.schema {
+            Some(schema) => Some(schema.as_str()),
+            None => self.current_database(),
+        };
+        database.filter(|database| is_virtual_database(database))
+    }
+
+    /// A table for which these privileges are needed, on all of it or on some of its columns.
+    pub fn table_for(
+        &self,
+        name: &ast::TableName,
+        alias: Option<&ast::Ident>,
+        privileges: Privileges,
+    ) -> SqlResult<Arc<Table>> {
+        let database = match &name.schema {
+            Some(schema) => schema.as_str(),
+            None => self.current_database().ok_or(ErrorKind::NoDb)?,
+        };
+        if let Some(table) = self.temporary_table(database, &name.name) {
+            return Ok(table.clone());
+        }
+        self.check_table_or_columns(database, &name.name, privileges)?;
+        self.check_lock(database, &name.name, alias.unwrap_or(&name.name))?;
+        if is_virtual_database(database) && privileges != Privileges::SELECT {
+            return Err(self.access.database_denied(database));
+        }
+        if self.catalog.view(database, &name.name).is_some() {
+            return Err(SqlError::not_supported("a view in this place"));
+        }
+        let missing = || crate::names::missing_table(self.catalog, database, &name.name);
+        let def = self.catalog.table(database, &name.name).ok_or_else(missing)?;
+        let table = self.node.table(def).ok_or_else(missing)?;
+        self.uses.borrow_mut().add_table(&table);
+        Ok(table)
+    }
+}
+
+/// The number of a LIMIT: a literal or a parameter; 1210 for what is none. Drivers send numbers as strings, too.
+pub fn limit_value(limit: &Expr, ctx: &EvalContext<'_>) -> SqlResult<u64> {
+    match limit.eval(&[], ctx)? {
+        Value::Null => Ok(0),
+        Value::Int(rows) if rows >= 0 => Ok(rows as u64),
+        Value::UInt(rows) => Ok(rows),
+        Value::Str(text) => Ok(number_of_rows(text.as_bytes())),
+        Value::Bytes(text) => Ok(number_of_rows(&text)),
+        _ => Err(SqlError::new(ErrorKind::WrongArguments, &[&"LIMIT"])),
+    }
+}
+
+/// A string as a number of rows, as MySQL reads it: the digits that it begins with; a negative number, and one that is too great,
+/// limits nothing.
+fn number_of_rows(text: &[u8]) -> u64 {
+    let text = text.trim_ascii_start();
+    if text.first() == Some(&b'-') {
+        return u64::MAX;
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0u64, |rows, digit| {
+        rows.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
+    })
+}

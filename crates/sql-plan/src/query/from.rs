@@ -1,0 +1,463 @@
+//! FROM: table references into a tree of joins over the scope's tables. [`view`]: those that name a view.
+
+mod view;
+
+pub use view::insert_target;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use catalog::same_name;
+use parser::ast::{self, TableRef};
+use sql_expr::{Binder, Clause, CompareOp, Expr, Scope};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::join::DerivedRow;
+use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, renamed};
+
+/// Joins as they are written, RIGHT turned into LEFT.
+#[derive(Debug)]
+pub enum FromTree {
+    /// A table of the scope.
+    Table(usize),
+    /// All of these, with conditions; in any order unless `fixed`.
+    Inner {
+        children: Vec<FromTree>,
+        conditions: Vec<Expr>,
+        fixed: bool,
+    },
+    /// Every row of `left`, with the rows of `right` that fulfil `on`, or NULLs.
+    Left {
+        left: Box<FromTree>,
+        right: Box<FromTree>,
+        on: Vec<Expr>,
+    },
+}
+
+impl FromTree {
+    /// The tables below.
+    pub fn tables(&self) -> Vec<usize> {
+        match self {
+            FromTree::Table(table) => vec![*table],
+            FromTree::Inner { children, .. } => children.iter().flat_map(FromTree::tables).collect(),
+            FromTree::Left { left, right, .. } => left.tables().into_iter().chain(right.tables()).collect(),
+        }
+    }
+}
+
+/// A bound part of the FROM clause: its joins, and the slots that `*` shows of it, in order.
+struct Bound {
+    tree: FromTree,
+    shown: Vec<usize>,
+    tables: Range<usize>,
+}
+
+/// MySQL's limit on the tables of one join.
+pub(super) const MAX_JOINED: usize = 61;
+
+/// Binds a FROM clause. Returns the joins and the slots of `*`.
+pub fn bind_from(
+    scope: &mut QueryScope<'_, '_, '_>,
+    from: &[TableRef],
+    straight: bool,
+) -> SqlResult<Option<(FromTree, Vec<usize>)>> {
+    if from.is_empty() {
+        return Ok(None);
+    }
+    let mut children = Vec::with_capacity(from.len());
+    let mut shown = Vec::new();
+    for table in from {
+        let bound = bind_ref(scope, table)?;
+        children.push(bound.tree);
+        shown.extend(bound.shown);
+    }
+    scope.visible = 0..scope.tables.len();
+    if scope.tables_with_rows() > MAX_JOINED {
+        return Err(SqlError::new(ErrorKind::TooManyTables, &[&MAX_JOINED]));
+    }
+    check_unique_names(&scope.tables)?;
+    let tree = match children.len() {
+        1 => children.remove(0),
+        _ => FromTree::Inner {
+            children,
+            conditions: Vec::new(),
+            fixed: straight,
+        },
+    };
+    Ok(Some((tree, shown)))
+}
+
+/// 1066 for two tables of one name.
+fn check_unique_names(tables: &[ScopeTable]) -> SqlResult<()> {
+    let mut visible: Vec<&ScopeTable> = Vec::with_capacity(tables.len());
+    for table in tables.iter().filter(|table| table.is_visible()) {
+        let twin = |other: &&ScopeTable| other.alias == table.alias && other.database == table.database;
+        if visible.iter().any(twin) {
+            return Err(SqlError::new(ErrorKind::NonUniqTable, &[&table.alias]));
+        }
+        visible.push(table);
+    }
+    Ok(())
+}
+
+fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<Bound> {
+    governor::tick()?;
+    governor::descend()?;
+    match table {
+        TableRef::Table(factor) => bind_table(scope, factor),
+        TableRef::Derived(derived) => bind_derived(scope, derived),
+        TableRef::JsonTable(_) => Err(SqlError::not_supported("JSON_TABLE")),
+        TableRef::List(list) => {
+            let start = scope.tables.len();
+            let mut children = Vec::with_capacity(list.len());
+            let mut shown = Vec::new();
+            for table in list {
+                let bound = bind_ref(scope, table)?;
+                children.push(bound.tree);
+                shown.extend(bound.shown);
+            }
+            let tree = FromTree::Inner {
+                children,
+                conditions: Vec::new(),
+                fixed: false,
+            };
+            Ok(Bound {
+                tree,
+                shown,
+                tables: start..scope.tables.len(),
+            })
+        }
+        TableRef::Join(join) => bind_join(scope, join),
+    }
+}
+
+fn add_table(scope: &mut QueryScope<'_, '_, '_>, table: ScopeTable) -> Bound {
+    let at = scope.tables.len();
+    let shown = table
+        .slots()
+        .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
+        .collect();
+    scope.tables.push(table);
+    Bound {
+        tree: FromTree::Table(at),
+        shown,
+        tables: at..at + 1,
+    }
+}
+
+fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> SqlResult<Bound> {
+    if !factor.partitions.is_empty() {
+        return Err(SqlError::not_supported("PARTITION"));
+    }
+    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str().to_owned();
+    let offset = scope.width();
+    if let Some(common) = scope.common.get(&factor.name).cloned() {
+        scope.planner.views.nesting.uses(common.levels)?;
+        let columns = relabelled(&common.shape.columns, &alias);
+        let source = match &common.source {
+            CommonSource::Query(plan) => TableSource::Derived(plan.clone()),
+            CommonSource::Working(number) => TableSource::Working(*number),
+            CommonSource::Recursive(plan) => TableSource::Recursive(plan.clone()),
+        };
+        let used = vec![false; columns.len()];
+        let reads = match common.source.is_correlated() {
+            true => {
+                scope.note_read_of(common.around);
+                DerivedRow::Around {
+                    levels: scope.levels_above(&common),
+                }
+            }
+            false => DerivedRow::None,
+        };
+        let table = ScopeTable {
+            alias,
+            database: None,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+            below: None,
+            reads,
+            follows: Vec::new(),
+        };
+        return Ok(add_table(scope, table));
+    }
+    if let Some(table) = scope.planner.virtual_table(&factor.name)? {
+        let columns = table.columns(&alias);
+        let used = vec![false; columns.len()];
+        let database = Some(table.database().to_owned());
+        let source = TableSource::Virtual(table);
+        let table = ScopeTable {
+            alias,
+            database,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+            below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
+        };
+        return Ok(add_table(scope, table));
+    }
+    if let Some(view) = scope.planner.view(&factor.name) {
+        return view::bind_view(scope, &view, factor);
+    }
+    let table = scope.planner.table(&factor.name, factor.alias.as_ref())?;
+    let columns = base_columns(&table, &alias);
+    let invisible = table
+        .def
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| column.invisible);
+    let invisible = invisible.map(|(position, _)| position).collect();
+    let used = vec![false; columns.len()];
+    let database = Some(table.def.database.clone());
+    let source = TableSource::Base {
+        table,
+        hints: factor.index_hints.clone(),
+    };
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            alias,
+            database,
+            columns,
+            invisible,
+            offset,
+            source,
+            used,
+            below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
+        },
+    ))
+}
+
+/// A derived table sees the queries around the one that it stands in; a LATERAL one the tables before it, too.
+fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> SqlResult<Bound> {
+    let alias = derived.alias.as_str().to_owned();
+    let common = scope.common.clone();
+    let planner = scope.planner;
+    let nesting = &planner.views.nesting;
+    let (plan, follows) = match derived.lateral {
+        true => scope
+            .noting_reads(|scope| nesting.inside(|| super::plan_in(planner, &derived.query, &common, Some(scope))))?,
+        false => {
+            let outer = scope.outer();
+            let plan = nesting.inside(|| super::plan_in(planner, &derived.query, &common, outer))?;
+            (plan, Vec::new())
+        }
+    };
+    let reads = match (plan.correlated, derived.lateral) {
+        (false, _) => DerivedRow::None,
+        (true, true) => DerivedRow::Current,
+        (true, false) => {
+            scope.note_read_of(scope.depth() - 1);
+            DerivedRow::Around { levels: 0 }
+        }
+    };
+    let shape = renamed(&plan.shape, &derived.columns, &alias)?;
+    for (at, column) in shape.columns.iter().enumerate() {
+        if shape.columns[..at]
+            .iter()
+            .any(|other| same_name(&other.name, &column.name))
+        {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
+        }
+    }
+    let columns = relabelled(&shape.columns, &alias);
+    let used = vec![false; columns.len()];
+    let source = TableSource::Derived(Arc::new(plan));
+    let offset = scope.width();
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            alias,
+            database: None,
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used,
+            below: None,
+            reads,
+            follows,
+        },
+    ))
+}
+
+/// Columns of a query's result as columns of a table of that alias.
+fn relabelled(columns: &[sql_api::result::ResultColumn], alias: &str) -> Vec<sql_api::result::ResultColumn> {
+    columns
+        .iter()
+        .map(|column| sql_api::result::ResultColumn {
+            table: alias.to_owned(),
+            original_table: String::new(),
+            original_name: column.name.clone(),
+            database: String::new(),
+            flags: sql_api::result::ColumnFlags::default(),
+            ..column.clone()
+        })
+        .collect()
+}
+
+fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<Bound> {
+    let (is_left, is_right) = (join.kind == ast::JoinKind::Left, join.kind == ast::JoinKind::Right);
+    // RIGHT JOIN reads its right side first, so that it is the left one whose LATERAL tables see the other's.
+    let (left, right) = match is_right && (has_lateral(&join.left)? || has_lateral(&join.right)?) {
+        true => {
+            let right = bind_side(scope, &join.right, is_left)?;
+            (bind_side(scope, &join.left, is_right)?, right)
+        }
+        false => {
+            let left = bind_side(scope, &join.left, is_right)?;
+            (left, bind_side(scope, &join.right, is_left)?)
+        }
+    };
+    let tables = left.tables.start.min(right.tables.start)..left.tables.end.max(right.tables.end);
+    let mut on = Vec::new();
+    let mut shown: Vec<usize> = left.shown.iter().chain(&right.shown).copied().collect();
+    match &join.condition {
+        ast::JoinCondition::None => {}
+        ast::JoinCondition::On(condition) => {
+            let before = std::mem::replace(&mut scope.visible, tables.clone());
+            scope.clause = Clause::On;
+            let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+            let bound = Binder::new(scope, ctx, options).bind_condition(condition);
+            scope.visible = before;
+            on = bound?.into_conjuncts();
+        }
+        ast::JoinCondition::Using(names) => {
+            let mut pairs = Vec::with_capacity(names.len());
+            for name in names {
+                let unknown = || SqlError::new(ErrorKind::BadField, &[&name.as_str(), &"from clause"]);
+                let of_left = shown_column(scope, &left, name)?.ok_or_else(unknown)?;
+                let of_right = shown_column(scope, &right, name)?.ok_or_else(unknown)?;
+                // A name that is written twice counts once.
+                if !pairs.contains(&(of_left, of_right)) {
+                    pairs.push((of_left, of_right));
+                }
+            }
+            shown = merge(scope, pairs, &left, &right, is_right, &mut on)?;
+        }
+        ast::JoinCondition::Natural => {
+            let mut pairs = Vec::new();
+            for &slot in &left.shown {
+                let name = scope.result_column(slot).name.clone();
+                if let Some(other) = shown_column(scope, &right, &name)? {
+                    // The name must be one column's on this side, too.
+                    shown_column(scope, &left, &name)?;
+                    pairs.push((slot, other));
+                }
+            }
+            shown = merge(scope, pairs, &left, &right, is_right, &mut on)?;
+        }
+    }
+    if is_left {
+        scope.make_nullable(right.tables.clone());
+    }
+    if is_right {
+        scope.make_nullable(left.tables.clone());
+    }
+    let tree = match (is_left, is_right) {
+        (true, _) => FromTree::Left {
+            left: Box::new(left.tree),
+            right: Box::new(right.tree),
+            on,
+        },
+        (_, true) => FromTree::Left {
+            left: Box::new(right.tree),
+            right: Box::new(left.tree),
+            on,
+        },
+        _ => FromTree::Inner {
+            children: vec![left.tree, right.tree],
+            conditions: on,
+            fixed: join.kind == ast::JoinKind::Straight,
+        },
+    };
+    Ok(Bound { tree, shown, tables })
+}
+
+/// Whether a LATERAL table is among the tables of a FROM clause's part.
+fn has_lateral(table: &TableRef) -> SqlResult<bool> {
+    governor::tick()?;
+    governor::descend()?;
+    Ok(match table {
+        TableRef::Derived(derived) => derived.lateral,
+        TableRef::Join(join) => has_lateral(&join.left)? || has_lateral(&join.right)?,
+        TableRef::List(list) => {
+            let mut found = false;
+            for table in list {
+                found |= has_lateral(table)?;
+            }
+            found
+        }
+        TableRef::Table(_) | TableRef::JsonTable(_) => false,
+    })
+}
+
+/// One side of a join; `optional` if it may have no row.
+fn bind_side(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef, optional: bool) -> SqlResult<Bound> {
+    let before = scope.optional;
+    scope.optional |= optional;
+    let bound = bind_ref(scope, table);
+    scope.optional = before;
+    bound
+}
+
+/// The column that USING or NATURAL means on one side of a join; 1052 where there are several.
+fn shown_column(scope: &QueryScope<'_, '_, '_>, side: &Bound, name: &str) -> SqlResult<Option<usize>> {
+    let mut same = side
+        .shown
+        .iter()
+        .copied()
+        .filter(|slot| same_name(&scope.result_column(*slot).name, name));
+    let found = same.next();
+    match same.next() {
+        None => Ok(found),
+        Some(_) => Err(SqlError::new(ErrorKind::NonUniq, &[&name, &"from clause"])),
+    }
+}
+
+/// USING and NATURAL: equalities, and one column shown for each pair, first of all, in the order of the first table: that whose
+/// rows are all kept.
+fn merge(
+    scope: &mut QueryScope<'_, '_, '_>,
+    mut pairs: Vec<(usize, usize)>,
+    left: &Bound,
+    right: &Bound,
+    keeps_right: bool,
+    on: &mut Vec<Expr>,
+) -> SqlResult<Vec<usize>> {
+    let mut shown = Vec::with_capacity(left.shown.len() + right.shown.len());
+    let mut hidden = Vec::with_capacity(pairs.len());
+    pairs.sort_by_key(|(a, b)| match keeps_right {
+        true => right.shown.iter().position(|slot| slot == b),
+        false => left.shown.iter().position(|slot| slot == a),
+    });
+    for &(a, b) in &pairs {
+        let (left_column, right_column) = (scope.column(a)?, scope.column(b)?);
+        let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+        on.push(Binder::new(scope, ctx, options).comparison(CompareOp::Eq, left_column, right_column)?);
+        let (kept, merged) = if keeps_right { (b, a) } else { (a, b) };
+        shown.push(kept);
+        hidden.push(merged);
+    }
+    let paired = |slot: &usize| pairs.iter().any(|(a, b)| a == slot || b == slot);
+    let (first, second) = if keeps_right { (right, left) } else { (left, right) };
+    shown.extend(
+        first
+            .shown
+            .iter()
+            .chain(&second.shown)
+            .copied()
+            .filter(|slot| !paired(slot)),
+    );
+    scope.merged.extend(hidden);
+    Ok(shown)
+}

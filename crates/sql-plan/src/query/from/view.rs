@@ -1,0 +1,256 @@
+//! A view in FROM.
+//!
+//! If its rows are rows of a join, the view is *merged*: its tables and its condition become a part of the query around it, so
+//! that joins are ordered and indexes are chosen over both; its columns stand for expressions over those tables. Any other
+//! view is a derived table, computed by itself (MySQL manual, "View Processing Algorithms").
+
+use std::sync::Arc;
+
+use catalog::{Privileges, ViewDef};
+use parser::ast::{self, QueryBody, Select};
+use sql_api::result::{ColumnFlags, ResultColumn};
+use sql_expr::{Binder, Clause, Expr};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::super::scope::{BelowView, QueryScope, ScopeTable, TableSource, renamed};
+use super::super::select::bind_items;
+use super::super::{CommonTables, DerivedRow, plan_in};
+use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
+use crate::planner::Planner;
+use crate::scope::Through;
+use crate::table::Table;
+use crate::views::{told_of_view, view_query};
+
+/// Binds a reference to a view, for reading.
+pub(super) fn bind_view(
+    scope: &mut QueryScope<'_, '_, '_>,
+    view: &Arc<ViewDef>,
+    factor: &ast::TableFactor,
+) -> SqlResult<Bound> {
+    let planner = scope.planner;
+    let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
+    planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT)?;
+    planner.check_explained(view)?;
+    // A view that is computed by itself is read as a whole.
+    let whole = planner.check_table(&view.database, &view.name, Privileges::SELECT);
+    if !view.is_changeable() {
+        whole.clone()?;
+    }
+    planner.check_lock(&view.database, &view.name, alias)?;
+    if let Some(hint) = factor.index_hints.iter().find_map(|hint| hint.indexes.first()) {
+        return Err(SqlError::new(ErrorKind::KeyDoesNotExist, &[&hint.as_str(), &view.name]));
+    }
+    let _open = planner.open_view(view)?;
+    let query = view_query(view)?;
+    let bound = planner.views.nesting.inside(|| match &query.body {
+        QueryBody::Select(select) if view.is_changeable() && !planner.is_unmergeable(view, scope.optional) => {
+            match merge(scope, view, alias, select)? {
+                Some(bound) => Ok(bound),
+                None => whole.and_then(|()| derive(scope, view, alias, &query)),
+            }
+        }
+        _ => whole.and_then(|()| derive(scope, view, alias, &query)),
+    });
+    bound.map_err(|error| told_of_view(view, error))
+}
+
+/// As a table of its own.
+fn derive(
+    scope: &mut QueryScope<'_, '_, '_>,
+    view: &Arc<ViewDef>,
+    alias: &str,
+    query: &ast::Query,
+) -> SqlResult<Bound> {
+    let plan = plan_in(scope.planner, query, &CommonTables::default(), None)?;
+    let names: Vec<ast::Ident> = view.columns.iter().map(|name| name.as_str().into()).collect();
+    let shape = renamed(&plan.shape, &names, &view.name)?;
+    let columns = columns_of(view, alias, &shape.columns);
+    let used = vec![false; columns.len()];
+    let offset = scope.width();
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            alias: alias.to_owned(),
+            database: Some(view.database.clone()),
+            columns,
+            invisible: Vec::new(),
+            offset,
+            source: TableSource::Derived(Arc::new(plan)),
+            used,
+            below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
+        },
+    ))
+}
+
+/// Most operators and operands in the columns of a merged view, and most that stand in each other.
+const MERGED_NODES: usize = 10_000;
+const MERGED_DEPTH: usize = 200;
+
+/// As a part of the query around it; `None` where that cannot be: a computed column has no value in a row that an outer join adds,
+/// which its expression would not know. Nor is it where the merge would grow too much: a column that stands twice in the one above
+/// doubles with each view, and a join has so many tables at most.
+fn merge(
+    scope: &mut QueryScope<'_, '_, '_>,
+    view: &Arc<ViewDef>,
+    alias: &str,
+    select: &Select,
+) -> SqlResult<Option<Bound>> {
+    let start = scope.tables.len();
+    let before = (
+        std::mem::replace(&mut scope.visible, start..start),
+        std::mem::take(&mut scope.common),
+        scope.clause,
+    );
+    let bound = scope.alone(|scope| bind_inside(scope, view, start, select));
+    (scope.visible, scope.common, scope.clause) = before;
+    let Inside { tree, columns, exprs } = bound?;
+    let mut nodes = MERGED_NODES;
+    let is_small = exprs.iter().all(|expr| expr.fits(&mut nodes, MERGED_DEPTH));
+    let loses_rows = scope.optional && exprs.iter().any(|expr| expr.as_column().is_none());
+    if !is_small || loses_rows {
+        scope.planner.note_unmergeable(view, scope.optional);
+    }
+    if !is_small || loses_rows || scope.tables_with_rows() > MAX_JOINED {
+        scope.tables.truncate(start);
+        return Ok(None);
+    }
+    let (at, access) = (scope.tables.len(), scope.planner.access());
+    for table in &mut scope.tables[start..] {
+        match &mut table.below {
+            Some(below) => below.view = at,
+            None => {
+                table.below = Some(BelowView {
+                    view: at,
+                    access: access.clone(),
+                });
+            }
+        }
+    }
+    let offset = scope.next_merged_slot();
+    let table = ScopeTable {
+        alias: alias.to_owned(),
+        database: Some(view.database.clone()),
+        columns: columns_of(view, alias, &columns),
+        invisible: Vec::new(),
+        offset,
+        source: TableSource::Merged {
+            view: view.clone(),
+            columns: exprs,
+        },
+        used: vec![false; columns.len()],
+        below: None,
+        reads: DerivedRow::None,
+        follows: Vec::new(),
+    };
+    let shown = table.slots().collect();
+    scope.tables.push(table);
+    Ok(Some(Bound {
+        tree,
+        shown,
+        tables: start..at + 1,
+    }))
+}
+
+/// The text of a merged view, bound.
+struct Inside {
+    tree: FromTree,
+    columns: Vec<ResultColumn>,
+    exprs: Vec<Expr>,
+}
+
+fn bind_inside(scope: &mut QueryScope<'_, '_, '_>, view: &ViewDef, start: usize, select: &Select) -> SqlResult<Inside> {
+    let mut children = Vec::with_capacity(select.from.len());
+    let mut shown = Vec::new();
+    for table in &select.from {
+        let bound = bind_ref(scope, table)?;
+        children.push(bound.tree);
+        shown.extend(bound.shown);
+    }
+    scope.visible = start..scope.tables.len();
+    check_unique_names(&scope.tables[start..])?;
+    let mut conditions = Vec::new();
+    if let Some(filter) = &select.filter {
+        scope.clause = Clause::Where;
+        let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+        conditions = Binder::new(scope, ctx, options)
+            .bind_condition(filter)?
+            .into_conjuncts();
+    }
+    scope.clause = Clause::FieldList;
+    let (exprs, columns) = bind_items(scope, &select.items, &shown)?;
+    if columns.len() != view.columns.len() {
+        return Err(SqlError::new(ErrorKind::ViewWrongList, &[&view.name]));
+    }
+    let tree = FromTree::Inner {
+        children,
+        conditions,
+        fixed: select.options.straight_join,
+    };
+    Ok(Inside { tree, columns, exprs })
+}
+
+/// The one table below a view whose columns are all columns of it; 1471 for any other view. The caller asks for privileges on the columns.
+pub fn insert_target(
+    planner: &Planner<'_>,
+    view: &Arc<ViewDef>,
+    privileges: Privileges,
+) -> SqlResult<(Arc<Table>, Through)> {
+    planner.check_table_or_columns(&view.database, &view.name, privileges)?;
+    planner.check_lock(&view.database, &view.name, &view.name)?;
+    let refused = || SqlError::new(ErrorKind::NonInsertableTable, &[&view.name, &"INSERT"]);
+    let open = planner.open_view(view)?;
+    let query = view_query(view)?;
+    let mut scope = QueryScope::new(planner, None);
+    let select = match &query.body {
+        QueryBody::Select(select) if view.is_changeable() => select,
+        _ => return Err(refused()),
+    };
+    let merged = merge(&mut scope, view, &view.name, select).map_err(|error| told_of_view(view, error))?;
+    drop(open);
+    if merged.is_none() {
+        return Err(refused());
+    }
+    scope.check_changeable()?;
+    let Some((entry, below)) = scope.tables.split_last() else {
+        return Err(refused());
+    };
+    let mut with_rows = below.iter().filter(|table| table.has_rows());
+    let (Some(base), None) = (with_rows.next(), with_rows.next()) else {
+        return Err(SqlError::not_supported("INSERT into a view of several tables"));
+    };
+    let (TableSource::Base { table, .. }, TableSource::Merged { columns, .. }) = (&base.source, &entry.source) else {
+        return Err(refused());
+    };
+    base.check_privileges(planner, &table.def, privileges)
+        .map_err(|error| told_of_view(view, error))?;
+    let position = |expr: &Expr| Some(expr.as_column()? - base.offset);
+    let columns: Vec<usize> = columns
+        .iter()
+        .map(position)
+        .collect::<Option<_>>()
+        .ok_or_else(refused)?;
+    let twice = |(at, column): (usize, &usize)| columns[..at].contains(column);
+    if columns.iter().enumerate().any(twice) {
+        return Err(refused());
+    }
+    let view = view.clone();
+    Ok((table.clone(), Through { view, columns }))
+}
+
+/// The columns of a view's query as the view's own.
+fn columns_of(view: &ViewDef, alias: &str, columns: &[ResultColumn]) -> Vec<ResultColumn> {
+    let columns = columns.iter().zip(&view.columns);
+    columns
+        .map(|(column, name)| ResultColumn {
+            database: view.database.clone(),
+            table: alias.to_owned(),
+            original_table: view.name.clone(),
+            name: name.clone(),
+            original_name: name.clone(),
+            flags: ColumnFlags::default(),
+            ..column.clone()
+        })
+        .collect()
+}

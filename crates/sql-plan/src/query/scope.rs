@@ -1,0 +1,766 @@
+//! What names mean within a query.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use catalog::{Privileges, TableDef, ViewDef, same_name};
+use parser::ast;
+use sql_api::result::{ResultColumn, ResultShape};
+use sql_expr::scope::{ambiguous_column, unknown_column, unknown_without_tables};
+use sql_expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Scope, Subquery};
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::QueryPlan;
+use super::join::{DerivedRow, DerivedSource};
+use super::window::WindowPlan;
+use crate::columns::table_column;
+use crate::node::Authorizer;
+use crate::planner::Planner;
+use crate::scope::default_of_column;
+use crate::table::Table;
+
+/// The common tables (`WITH`) that a query sees.
+#[derive(Debug, Clone, Default)]
+pub struct CommonTables {
+    by_name: HashMap<String, CommonTable>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CommonTable {
+    pub source: CommonSource,
+    pub shape: Arc<ResultShape>,
+    /// How deep its query nests.
+    pub levels: usize,
+    /// The depth of the query around the WITH clause: its row is the outer one of the table's query.
+    pub around: usize,
+}
+
+#[derive(Debug, Clone)]
+pub enum CommonSource {
+    Query(Arc<QueryPlan>),
+    /// The recursive reference of a recursive one: the rows of the round before, kept under this number.
+    Working(usize),
+    Recursive(Arc<RecursivePlan>),
+}
+
+/// `WITH RECURSIVE`: the rows of `seed`, then of `step` over the rows of the round before, until there are none.
+#[derive(Debug)]
+pub struct RecursivePlan {
+    pub seed: QueryPlan,
+    pub step: QueryPlan,
+    /// `UNION` without ALL: a row comes once.
+    pub distinct: bool,
+    /// The number under which the step finds its rows.
+    pub working: usize,
+    pub name: String,
+}
+
+impl RecursivePlan {
+    /// Whether it names columns of enclosing queries.
+    pub fn is_correlated(&self) -> bool {
+        self.seed.correlated || self.step.correlated
+    }
+}
+
+impl CommonSource {
+    pub fn is_correlated(&self) -> bool {
+        match self {
+            CommonSource::Query(plan) => plan.correlated,
+            CommonSource::Recursive(plan) => plan.is_correlated(),
+            CommonSource::Working(_) => false,
+        }
+    }
+}
+
+impl CommonTables {
+    /// The tables whose rows depend on a row around the WITH clause of a query at this depth.
+    pub fn correlated_at(&self, around: usize) -> Vec<DerivedSource> {
+        let own = self.by_name.values().filter(|table| table.around == around);
+        own.filter(|table| table.source.is_correlated())
+            .filter_map(|table| match &table.source {
+                CommonSource::Query(plan) => Some(DerivedSource::Query(plan.clone())),
+                CommonSource::Recursive(plan) => Some(DerivedSource::Recursive(plan.clone())),
+                CommonSource::Working(_) => None,
+            })
+            .collect()
+    }
+
+    pub fn get(&self, name: &ast::TableName) -> Option<&CommonTable> {
+        if name.schema.is_some() {
+            None
+        } else {
+            self.by_name.get(&name.name.to_lowercase())
+        }
+    }
+}
+
+/// The common tables of a WITH clause, on top of those already seen. One that `user`, the statement without the clause, does not
+/// lead to is parsed and no more: whatever it names need not exist.
+pub fn with_common_tables(
+    planner: &Planner<'_>,
+    with: Option<&ast::With>,
+    user: impl FnOnce() -> String,
+    seen: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
+) -> SqlResult<CommonTables> {
+    let mut common = seen.clone();
+    let Some(with) = with else { return Ok(common) };
+    let wanted = wanted_tables(with, &user())?;
+    let around = outer.as_ref().map_or(0, |outer| outer.depth());
+    for (table, _) in with.tables.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+        governor::tick()?;
+        let plan = || {
+            if with.recursive && refers_to(&table.query, &table.name) {
+                return plan_recursive(planner, table, &common, outer);
+            }
+            let plan = super::plan_in(planner, &table.query, &common, super::reborrow(outer))?;
+            let shape = renamed(&plan.shape, &table.columns, &table.name)?;
+            Ok((CommonSource::Query(Arc::new(plan)), shape))
+        };
+        let ((source, shape), levels) = planner.views.nesting.below(plan)?;
+        let planned = CommonTable {
+            source,
+            shape,
+            levels,
+            around,
+        };
+        common.by_name.insert(table.name.to_lowercase(), planned);
+    }
+    Ok(common)
+}
+
+/// Which common tables the statement reads, by itself or through others; each sees those before it.
+fn wanted_tables(with: &ast::With, user: &str) -> SqlResult<Vec<bool>> {
+    let mut names = HashSet::new();
+    add_names(user, &mut names)?;
+    let mut wanted = Vec::with_capacity(with.tables.len());
+    for table in with.tables.iter().rev() {
+        governor::tick()?;
+        let name = table.name.as_str();
+        // A quote in a name is printed twice, so that it takes the name apart.
+        let is_read = name.contains('`') || names.contains(&name.to_lowercase());
+        if is_read {
+            add_names(&table.query.to_string(), &mut names)?;
+        }
+        wanted.push(is_read);
+    }
+    wanted.reverse();
+    Ok(wanted)
+}
+
+/// Adds whatever stands between two quotes: every name in printed SQL is quoted. What is no name does no harm.
+fn add_names(sql: &str, names: &mut HashSet<String>) -> SqlResult<()> {
+    for piece in sql.split('`') {
+        governor::tick()?;
+        names.insert(piece.to_lowercase());
+    }
+    Ok(())
+}
+
+fn plan_recursive(
+    planner: &Planner<'_>,
+    table: &ast::CommonTable,
+    common: &CommonTables,
+    outer: &mut Option<&mut dyn Scope>,
+) -> SqlResult<(CommonSource, Arc<ResultShape>)> {
+    let name = table.name.as_str().to_owned();
+    let ast::QueryBody::SetOperation(set) = &table.query.body else {
+        return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
+    };
+    let is_recursive = |body: &ast::QueryBody| refers_to(&ast::Query::plain(body.clone()), &table.name);
+    if is_recursive(&set.first) {
+        return Err(SqlError::new(
+            ErrorKind::CteRecursiveRequiresNonrecursiveFirst,
+            &[&name],
+        ));
+    }
+    let split = set
+        .rest
+        .iter()
+        .position(|term| is_recursive(&term.body))
+        .unwrap_or(set.rest.len());
+    if set.rest.iter().any(|term| term.op != ast::SetOp::Union) {
+        return Err(SqlError::not_supported(
+            "INTERSECT and EXCEPT in a recursive common table",
+        ));
+    }
+    let combine = |first: &ast::QueryBody, rest: &[ast::SetTerm]| match rest.is_empty() {
+        true => ast::Query::plain(first.clone()),
+        false => ast::Query::plain(ast::QueryBody::SetOperation(Box::new(ast::SetOperation {
+            first: first.clone(),
+            rest: rest.to_vec(),
+        }))),
+    };
+    let seed_query = combine(&set.first, &set.rest[..split]);
+    let seed = super::plan_in(planner, &seed_query, common, super::reborrow(outer))?;
+    let distinct = set.rest[split..].iter().any(|term| !term.all);
+    // The columns have the types of the seed, and may always be NULL.
+    let mut columns = renamed(&seed.shape, &table.columns, &table.name)?.columns.clone();
+    for column in &mut columns {
+        column.ty.nullable = true;
+    }
+    let shape = ResultShape::new(columns);
+    let working = common.by_name.len() + 1;
+    let mut inner = common.clone();
+    let reference = CommonTable {
+        source: CommonSource::Working(working),
+        shape: shape.clone(),
+        levels: 0,
+        around: 0,
+    };
+    inner.by_name.insert(table.name.to_lowercase(), reference);
+    let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
+    let step = super::plan_in(planner, &step_query, &inner, super::reborrow(outer))?;
+    if step.shape.columns.len() != shape.columns.len() {
+        return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
+    }
+    let plan = RecursivePlan {
+        seed,
+        step,
+        distinct,
+        working,
+        name,
+    };
+    Ok((CommonSource::Recursive(Arc::new(plan)), shape))
+}
+
+/// Whether a FROM clause anywhere in the query names the table.
+fn refers_to(query: &ast::Query, name: &ast::Ident) -> bool {
+    // The printed form shows every table reference as a quoted name; a false match only costs the recursive plan.
+    let quoted = format!("`{}`", name.as_str());
+    query.to_string().to_lowercase().contains(&quoted.to_lowercase())
+}
+
+/// The columns of a derived table under its column list; 1353's kin for a list of another length.
+pub fn renamed(shape: &Arc<ResultShape>, names: &[ast::Ident], table: &str) -> SqlResult<Arc<ResultShape>> {
+    if names.is_empty() {
+        return Ok(shape.clone());
+    }
+    if names.len() != shape.columns.len() {
+        return Err(SqlError::new(ErrorKind::ViewWrongList, &[&table]));
+    }
+    let columns = shape.columns.iter().zip(names).map(|(column, name)| ResultColumn {
+        name: name.as_str().to_owned(),
+        ..column.clone()
+    });
+    Ok(ResultShape::new(columns.collect()))
+}
+
+/// One table of a FROM clause.
+#[derive(Debug)]
+pub struct ScopeTable {
+    /// What qualifies its columns.
+    pub alias: String,
+    /// The database of a base table.
+    pub database: Option<String>,
+    pub columns: Vec<ResultColumn>,
+    /// Invisible columns are found by name and not by `*`.
+    pub invisible: Vec<usize>,
+    /// The slot of the first column.
+    pub offset: usize,
+    pub source: TableSource,
+    /// Columns that somebody asked for.
+    pub used: Vec<bool>,
+    /// Of a table that a merged view brought in.
+    pub below: Option<BelowView>,
+    /// Whose row its own rows depend on, of a derived table.
+    pub reads: DerivedRow,
+    /// The tables before it that a LATERAL one reads.
+    pub follows: Vec<usize>,
+}
+
+/// A table of a merged view: its own names mean nothing in the query around it.
+#[derive(Debug, Clone)]
+pub struct BelowView {
+    /// The outermost view, by its place among the tables.
+    pub view: usize,
+    /// What the innermost view may do with the table.
+    pub access: Arc<dyn Authorizer>,
+}
+
+/// The slots of a merged view's columns begin here. They stand for expressions over the slots of its tables, and no row has them.
+const MERGED_SLOTS: usize = 1 << 40;
+
+#[derive(Debug, Clone)]
+pub enum TableSource {
+    Base {
+        table: Arc<Table>,
+        hints: Vec<ast::IndexHint>,
+    },
+    Derived(Arc<QueryPlan>),
+    Working(usize),
+    Recursive(Arc<RecursivePlan>),
+    /// A table of information_schema and its like, by database and name.
+    Virtual(&'static dyn crate::node::VirtualTable),
+    /// A view that is a part of this query: its columns over the slots of its tables.
+    Merged {
+        view: Arc<ViewDef>,
+        columns: Vec<Expr>,
+    },
+}
+
+impl ScopeTable {
+    /// Whether it fills slots of the wide row.
+    pub fn has_rows(&self) -> bool {
+        !matches!(self.source, TableSource::Merged { .. })
+    }
+
+    /// The derived table whose rows depend on the row around this query. What a WITH clause makes is its query's to renew.
+    pub fn renewed(&self) -> Option<DerivedSource> {
+        match (&self.source, self.reads) {
+            (TableSource::Derived(plan), DerivedRow::Around { levels: 0 }) => Some(DerivedSource::Query(plan.clone())),
+            _ => None,
+        }
+    }
+
+    /// Whether names of the query may mean it.
+    pub fn is_visible(&self) -> bool {
+        self.below.is_none()
+    }
+
+    /// Whether a qualifier `[schema.]name` means it.
+    pub fn is_named(&self, schema: Option<&ast::Ident>, name: &ast::Ident) -> bool {
+        self.is_visible()
+            && self.alias == name.as_str()
+            && schema.is_none_or(|schema| self.database.as_deref() == Some(schema.as_str()))
+    }
+
+    /// 1142 where one of the privileges is missing; 1356 where a view's definer lacks it.
+    pub fn check_privileges(&self, planner: &Planner<'_>, def: &TableDef, privileges: Privileges) -> SqlResult<()> {
+        match &self.below {
+            Some(below) => below.access.check_table(&def.database, &def.name, privileges),
+            None => planner.check_table(&def.database, &def.name, privileges),
+        }
+    }
+
+    pub fn slots(&self) -> Range<usize> {
+        self.offset..self.offset + self.columns.len()
+    }
+}
+
+/// The columns of a base table under an alias.
+pub fn base_columns(table: &Table, alias: &str) -> Vec<ResultColumn> {
+    (0..table.def.columns.len())
+        .map(|position| table_column(&table.def, alias, position))
+        .collect()
+}
+
+/// `` `database`.`table`.`column` ``, as messages and EXPLAIN show a column.
+fn quoted_name(column: &ResultColumn) -> String {
+    let parts = [&column.database, &column.table, &column.name]
+        .into_iter()
+        .filter(|part| !part.is_empty());
+    parts.map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".")
+}
+
+/// The names of one query block.
+pub struct QueryScope<'a, 'p, 'o> {
+    pub planner: &'a Planner<'p>,
+    pub common: CommonTables,
+    pub tables: Vec<ScopeTable>,
+    /// Only these tables can be named: while an ON condition is bound.
+    pub visible: Range<usize>,
+    /// Whether the tables being bound are on the side of an outer join that may have no row.
+    pub optional: bool,
+    /// Columns that USING or NATURAL has merged into an earlier one: hidden for unqualified names.
+    pub merged: Vec<usize>,
+    /// Aliases of the select list, for GROUP BY, HAVING and ORDER BY.
+    pub aliases: Vec<(String, Expr)>,
+    /// Whether aliases come before columns.
+    pub prefers_aliases: bool,
+    pub aggregates: Option<Vec<AggregateCall>>,
+    pub windows: Option<Vec<WindowPlan>>,
+    /// `WINDOW name AS (…)`
+    pub named_windows: Vec<(ast::Ident, ast::WindowSpec)>,
+    pub clause: Clause,
+    outer: Option<&'o mut dyn Scope>,
+    correlated: bool,
+    /// The slots that were read, while a LATERAL table is bound.
+    noted: Option<Vec<usize>>,
+}
+
+impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
+    pub fn new(planner: &'a Planner<'p>, outer: Option<&'o mut dyn Scope>) -> QueryScope<'a, 'p, 'o> {
+        QueryScope {
+            planner,
+            common: CommonTables::default(),
+            tables: Vec::new(),
+            visible: 0..0,
+            optional: false,
+            merged: Vec::new(),
+            aliases: Vec::new(),
+            prefers_aliases: false,
+            aggregates: None,
+            windows: None,
+            named_windows: Vec::new(),
+            clause: Clause::FieldList,
+            outer,
+            correlated: false,
+            noted: None,
+        }
+    }
+
+    /// The queries around this one.
+    pub fn outer(&mut self) -> Option<&mut dyn Scope> {
+        super::reborrow(&mut self.outer)
+    }
+
+    /// Runs `bind` without the names of the queries around: those of a view are its own.
+    pub fn alone<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.outer.take();
+        let result = bind(self);
+        self.outer = outer;
+        result
+    }
+
+    /// Runs `bind`, which sees the tables so far from the first visible one on. Also gives the tables that it has read.
+    pub fn noting_reads<T>(&mut self, bind: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<(T, Vec<usize>)> {
+        let tables = self.visible.start..self.tables.len();
+        let visible = std::mem::replace(&mut self.visible, tables);
+        let noted = self.noted.replace(Vec::new());
+        let bound = bind(self);
+        let slots = std::mem::replace(&mut self.noted, noted).unwrap_or_default();
+        self.visible = visible;
+        let mut read: Vec<usize> = slots.into_iter().map(|slot| self.position(slot).0).collect();
+        read.sort_unstable();
+        read.dedup();
+        Ok((bound?, read))
+    }
+
+    /// How many rows of enclosing queries lie between this one's outer row and that of a common table.
+    pub fn levels_above(&self, common: &CommonTable) -> usize {
+        self.depth().saturating_sub(1 + common.around)
+    }
+
+    /// Whether a name of an enclosing query was used.
+    pub fn correlated(&self) -> bool {
+        self.correlated
+    }
+
+    /// Slots of all tables.
+    pub fn width(&self) -> usize {
+        let mut tables = self.tables.iter().rev().filter(|table| table.has_rows());
+        tables.next().map_or(0, |table| table.slots().end)
+    }
+
+    /// The first slot for the columns of a view to be merged.
+    pub fn next_merged_slot(&self) -> usize {
+        let mut tables = self.tables.iter().rev().filter(|table| !table.has_rows());
+        tables.next().map_or(MERGED_SLOTS, |table| table.slots().end)
+    }
+
+    /// Refuses to change rows that a view's WITH CHECK OPTION would have to look at.
+    pub fn check_changeable(&self) -> SqlResult<()> {
+        let checks =
+            |table: &ScopeTable| matches!(&table.source, TableSource::Merged { view, .. } if view.check.is_some());
+        match self.tables.iter().any(checks) {
+            true => Err(SqlError::not_supported("a change through a view WITH CHECK OPTION")),
+            false => Ok(()),
+        }
+    }
+
+    /// The tables that fill slots of the wide row.
+    pub fn tables_with_rows(&self) -> usize {
+        self.tables.iter().filter(|table| table.has_rows()).count()
+    }
+
+    /// The column expression of a slot; 1143 where the column may not be read.
+    pub fn column(&mut self, slot: usize) -> SqlResult<Expr> {
+        let (table, at) = self.position(slot);
+        self.check_read(table, at)?;
+        Ok(self.column_at(table, at))
+    }
+
+    /// The same for a column that `*` stands for: who may not read it, may not read the table (1142).
+    pub fn column_of_wildcard(&mut self, slot: usize) -> SqlResult<Expr> {
+        let (table, at) = self.position(slot);
+        self.check_read(table, at).map_err(|error| {
+            let name = match &self.tables[table].source {
+                TableSource::Base { table, .. } => &table.def.name,
+                TableSource::Merged { view, .. } => &view.name,
+                _ => return error,
+            };
+            self.planner.access().table_denied("SELECT", name)
+        })?;
+        Ok(self.column_at(table, at))
+    }
+
+    fn check_read(&self, table: usize, at: usize) -> SqlResult<()> {
+        let table = &self.tables[table];
+        let column = &table.columns[at].original_name;
+        match &table.source {
+            TableSource::Base { table, .. } => self.planner.check_read(table, column),
+            TableSource::Merged { view, .. } => {
+                let select = Privileges::SELECT;
+                self.planner.check_column(&view.database, &view.name, column, select)
+            }
+            TableSource::Derived(_) | TableSource::Working(_) | TableSource::Recursive(_) | TableSource::Virtual(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    fn column_at(&mut self, table: usize, at: usize) -> Expr {
+        let slot = self.tables[table].offset + at;
+        let table = &mut self.tables[table];
+        table.used[at] = true;
+        let column = &table.columns[at];
+        match &table.source {
+            TableSource::Merged { columns, .. } => {
+                let mut expr = columns[at].clone();
+                expr.ty.nullable |= column.ty.nullable;
+                expr
+            }
+            // A query's column stands as firmly as what it selects, an aggregate's as a column.
+            TableSource::Derived(plan) => Expr {
+                coercibility: match plan.is_aggregate(at) {
+                    true => Coercibility::of_column(&column.ty),
+                    false => plan.coercibility(at),
+                },
+                ..Expr::column(slot, quoted_name(column), column.ty.clone())
+            },
+            _ => Expr::column(slot, quoted_name(column), column.ty.clone()),
+        }
+    }
+
+    pub fn result_column(&self, slot: usize) -> &ResultColumn {
+        let (table, at) = self.position(slot);
+        &self.tables[table].columns[at]
+    }
+
+    /// Whether a column without an alias is shown under the name that a view or a derived table gives it, and not as the statement
+    /// writes it: where those are parts of the query and no tables of their own.
+    pub fn is_named_by_query(&self, slot: usize) -> bool {
+        let (table, _) = self.position(slot);
+        match &self.tables[table].source {
+            TableSource::Merged { .. } => true,
+            TableSource::Derived(plan) => plan.is_mergeable(),
+            TableSource::Virtual(table) => table.is_view(),
+            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) => false,
+        }
+    }
+
+    fn position(&self, slot: usize) -> (usize, usize) {
+        let table = self
+            .tables
+            .iter()
+            .position(|table| table.slots().contains(&slot))
+            .expect("the slot of a table");
+        (table, slot - self.tables[table].offset)
+    }
+
+    /// Makes the columns of tables nullable: an outer join may have no row for them.
+    pub fn make_nullable(&mut self, tables: Range<usize>) {
+        for table in &mut self.tables[tables] {
+            for column in &mut table.columns {
+                column.ty.nullable = true;
+            }
+        }
+    }
+
+    /// The slot of a column among the visible tables; `None` where no table has it.
+    pub fn find(&self, name: &ast::ColumnName) -> SqlResult<Option<usize>> {
+        let mut found = None;
+        for table in self.tables[self.visible.clone()]
+            .iter()
+            .filter(|table| table.is_visible())
+        {
+            if let Some(qualifier) = &name.table
+                && qualifier.as_str() != table.alias
+            {
+                continue;
+            }
+            if let Some(schema) = &name.schema
+                && table.database.as_deref() != Some(schema.as_str())
+            {
+                continue;
+            }
+            let Some(at) = table
+                .columns
+                .iter()
+                .position(|column| same_name(&column.name, &name.name))
+            else {
+                continue;
+            };
+            let slot = table.offset + at;
+            if name.table.is_none() && self.merged.contains(&slot) {
+                continue;
+            }
+            if found.is_some() {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            // A derived table may have two columns of one name.
+            if table.columns[at + 1..]
+                .iter()
+                .any(|other| same_name(&other.name, &name.name))
+            {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            found = Some(slot);
+        }
+        Ok(found)
+    }
+
+    fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in &self.aliases {
+            if !same_name(alias, &name.name) {
+                continue;
+            }
+            if let Some(first) = found
+                && (first.as_column().is_none() || first.as_column() != expr.as_column())
+            {
+                return Err(ambiguous_column(name, self.clause));
+            }
+            found = Some(expr);
+        }
+        Ok(found.cloned())
+    }
+}
+
+impl Scope for QueryScope<'_, '_, '_> {
+    fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        if self.prefers_aliases
+            && let Some(expr) = self.alias(name)?
+        {
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        if let Some(slot) = self.find(name)? {
+            let expr = self.column(slot)?;
+            if let Some(noted) = &mut self.noted {
+                noted.extend(expr.referenced_columns());
+            }
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        if let Some(expr) = self.alias(name)? {
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        let clause = self.clause;
+        let Some(outer) = self.outer.as_mut() else {
+            return Err(match self.tables.is_empty() && self.noted.is_none() {
+                true => unknown_without_tables(name, clause),
+                false => unknown_column(name, clause),
+            });
+        };
+        let resolved = match outer.resolve(name) {
+            Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::UnknownTable) => {
+                return Err(unknown_column(name, clause));
+            }
+            resolved => resolved?,
+        };
+        self.correlated = true;
+        Ok(match resolved {
+            Resolved::Column { slot, name, ty } => Resolved::Outer {
+                depth: 1,
+                slot,
+                name,
+                ty,
+            },
+            Resolved::Outer { depth, slot, name, ty } => Resolved::Outer {
+                depth: depth + 1,
+                slot,
+                name,
+                ty,
+            },
+            Resolved::Expr(expr) => match expr.kind {
+                ExprKind::Column(column) => Resolved::Outer {
+                    depth: 1,
+                    slot: column.slot,
+                    name: column.name,
+                    ty: expr.ty,
+                },
+                ExprKind::Outer { depth, column } => Resolved::Outer {
+                    depth: depth + 1,
+                    slot: column.slot,
+                    name: column.name,
+                    ty: expr.ty,
+                },
+                ExprKind::Literal(_) => Resolved::Expr(expr),
+                _ if !expr.has_subquery() && !expr.has_placeholder() => {
+                    Resolved::Expr(Box::new(expr.seen_from_below()))
+                }
+                _ => return Err(SqlError::not_supported("an outer alias of an expression in a subquery")),
+            },
+        })
+    }
+
+    fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
+        let (planner, common) = (self.planner, self.common.clone());
+        super::plan_subquery(planner, query, &common, self)
+    }
+
+    fn default_of(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
+        let slot = self.find(name)?.ok_or_else(|| unknown_column(name, self.clause))?;
+        let (table, at) = self.position(slot);
+        self.check_read(table, at)?;
+        match &self.tables[table].source {
+            TableSource::Base { table, .. } => default_of_column(&table.def.columns[at]),
+            _ => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&name.name.as_str()])),
+        }
+    }
+
+    fn aggregate(&mut self, call: AggregateCall) -> SqlResult<Expr> {
+        let base = self.width();
+        let Some(aggregates) = &mut self.aggregates else {
+            return Err(ErrorKind::InvalidGroupFuncUse.into());
+        };
+        let slot = base + aggregates.len();
+        let expr = Expr::aggregated(slot, call.function.name(), call.ty.clone(), call.coercibility);
+        aggregates.push(call);
+        Ok(expr)
+    }
+
+    fn window(&mut self, call: &ast::Expr) -> SqlResult<Expr> {
+        super::window::bind_window(self, call)
+    }
+
+    fn clause(&self) -> Clause {
+        self.clause
+    }
+
+    fn depth(&self) -> usize {
+        1 + self.outer.as_ref().map_or(0, |outer| outer.depth())
+    }
+
+    fn note_read_of(&mut self, depth: usize) {
+        if self.depth() > depth
+            && let Some(outer) = &mut self.outer
+        {
+            self.correlated = true;
+            outer.note_read_of(depth);
+        }
+    }
+}
+
+/// The output columns of a set operation, for its ORDER BY.
+pub struct OutputScope<'a> {
+    pub shape: &'a ResultShape,
+    pub offset: usize,
+}
+
+impl Scope for OutputScope<'_> {
+    fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        let at = self
+            .shape
+            .columns
+            .iter()
+            .position(|column| same_name(&column.name, &name.name));
+        let at = at
+            .filter(|_| name.table.is_none())
+            .ok_or_else(|| unknown_column(name, Clause::OrderBy))?;
+        let column = &self.shape.columns[at];
+        Ok(Resolved::Column {
+            slot: self.offset + at,
+            name: column.name.as_str().into(),
+            ty: column.ty.clone(),
+        })
+    }
+
+    fn clause(&self) -> Clause {
+        Clause::OrderBy
+    }
+}

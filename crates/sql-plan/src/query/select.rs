@@ -1,0 +1,549 @@
+//! One SELECT: its clauses bound in the order in which names become known, then the joins.
+
+use std::sync::Arc;
+
+use catalog::Privileges;
+use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
+use sql_api::result::{ColumnFlags, ResultColumn, ResultShape};
+use sql_expr::sort::SortKey;
+use sql_expr::sql_mode::SqlMode;
+use sql_expr::{AggregateCall, Binder, Clause, Expr, ExprKind, Scope};
+use store::LockMode;
+use transaction::LockPolicy;
+use types::{ErrorKind, SqlError, SqlResult};
+
+use super::from::bind_from;
+use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
+use super::read_items::ReadItems;
+use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
+use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
+use super::window::{WindowPlan, replace_windows};
+use super::{Body, QueryPlan, bind_limit};
+use crate::access::OrderWish;
+use crate::planner::Planner;
+use crate::table::Table;
+
+/// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
+#[derive(Debug)]
+pub struct SelectPlan {
+    /// None without FROM: one row without columns.
+    pub from: Option<Join>,
+    /// Slots of the wide row.
+    pub width: usize,
+    /// Conditions without columns: asked once, before anything is read.
+    pub constant_filter: Vec<Expr>,
+    /// Conditions that no join has taken.
+    pub filter: Vec<Expr>,
+    pub grouping: Option<Grouping>,
+    pub having: Option<Expr>,
+    pub windows: Vec<WindowPlan>,
+    pub items: Vec<Expr>,
+    /// Which items are computed; the others are NULL.
+    pub read: ReadItems,
+    pub distinct: bool,
+    /// Empty where the first table's index gives the order.
+    pub order: Vec<SortKey>,
+}
+
+/// GROUP BY, and aggregates without it.
+#[derive(Debug)]
+pub struct Grouping {
+    pub keys: Vec<Expr>,
+    pub aggregates: Vec<AggregateCall>,
+    /// The slot of the first aggregate.
+    pub offset: usize,
+    /// WITH ROLLUP.
+    pub rollup: Option<Rollup>,
+}
+
+/// Plans a query whose body is a SELECT or a TABLE.
+pub fn plan_select_query(
+    planner: &Planner<'_>,
+    query: &ast::Query,
+    common: &CommonTables,
+    outer: Option<&mut dyn Scope>,
+) -> SqlResult<QueryPlan> {
+    let table_form;
+    let select = match &query.body {
+        QueryBody::Select(select) => &**select,
+        QueryBody::Table(name) => {
+            table_form = select_all(name);
+            &table_form
+        }
+        _ => return Err(SqlError::internal("only a SELECT is planned here")),
+    };
+    let mut scope = QueryScope::new(planner, outer);
+    scope.common = common.clone();
+    let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
+    let (plan, shape) = plan_select(planner, &mut scope, select, query, limit.as_ref())?;
+    Ok(QueryPlan {
+        shape,
+        body: Body::Select(Box::new(plan)),
+        order: Vec::new(),
+        limit,
+        offset,
+        correlated: scope.correlated(),
+        into: Vec::new(),
+        count_all: select.options.sql_calc_found_rows,
+        locked: Vec::new(),
+        renewed: scope.tables.iter().filter_map(ScopeTable::renewed).collect(),
+    })
+}
+
+/// `TABLE t` is `SELECT * FROM t`.
+fn select_all(name: &ast::TableName) -> Select {
+    let factor = ast::TableFactor::plain(name.clone());
+    Select::all_of(vec![ast::TableRef::Table(Box::new(factor))])
+}
+
+fn plan_select(
+    planner: &Planner<'_>,
+    scope: &mut QueryScope<'_, '_, '_>,
+    select: &Select,
+    query: &ast::Query,
+    limit: Option<&Expr>,
+) -> SqlResult<(SelectPlan, Arc<ResultShape>)> {
+    let from = bind_from(scope, &select.from, select.options.straight_join)?;
+    let conditions = match &select.filter {
+        None => Vec::new(),
+        Some(filter) => {
+            scope.clause = Clause::Where;
+            binder(scope).bind_condition(filter)?.into_conjuncts()
+        }
+    };
+    let width = scope.width();
+    scope.named_windows = select.windows.clone();
+    let (tree, shown) = match from {
+        Some((tree, shown)) => (Some(tree), shown),
+        None => (None, Vec::new()),
+    };
+    scope.clause = Clause::FieldList;
+    scope.aggregates = Some(Vec::new());
+    scope.windows = Some(Vec::new());
+    let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
+    scope.aliases = columns
+        .iter()
+        .zip(&items)
+        .map(|(column, item)| (column.name.clone(), item.clone()))
+        .collect();
+    let keys = bind_group_by(scope, select, &items)?;
+    scope.clause = Clause::Having;
+    scope.prefers_aliases = true;
+    let mut having = match &select.having {
+        None => None,
+        Some(having) => Some(binder(scope).bind_condition(having)?),
+    };
+    scope.clause = Clause::OrderBy;
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for item in &query.order_by {
+        order.push(SortKey {
+            expr: bind_position_or(scope, &item.expr, &items, Clause::OrderBy)?,
+            descending: item.descending,
+        });
+    }
+    let aggregates = scope.aggregates.take().unwrap_or_default();
+    let mut windows = scope.windows.take().unwrap_or_default();
+    if let Some(having) = &having {
+        check_having(scope, having, &items, &keys)?;
+    }
+    if select.options.distinct && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+        check_distinct_order(scope, &order, &items)?;
+    }
+    let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
+    if is_grouped && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+        let fixed: Vec<usize> = conditions.iter().filter_map(fixed_column).collect();
+        check_full_group_by(scope, &keys, &fixed, &items, !select.group_by.is_empty())?;
+    }
+    // Constants do not order anything.
+    order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
+    if select.rollup && keys.len() > KEYS_OF_ROLLUP_MAX {
+        return Err(SqlError::new(ErrorKind::RollupTooLong, &[&KEYS_OF_ROLLUP_MAX]));
+    }
+    let rollup = select.rollup.then(|| Rollup::new(keys.len(), width + aggregates.len()));
+    for expr in items
+        .iter_mut()
+        .chain(&mut having)
+        .chain(order.iter_mut().map(|key| &mut key.expr))
+    {
+        match rollup {
+            Some(rollup) => rollup.replace_keys(expr, &keys)?,
+            None => check_no_grouping(expr)?,
+        }
+    }
+    if rollup.is_some() {
+        for (column, item) in columns.iter_mut().zip(&items) {
+            column.ty.nullable = item.ty.nullable;
+            column.flags = column.flags.without(ColumnFlags::NOT_NULL);
+        }
+    }
+    let window_offset = width + aggregates.len() + rollup.map_or(0, Rollup::width);
+    for expr in items
+        .iter_mut()
+        .chain(&mut having)
+        .chain(order.iter_mut().map(|key| &mut key.expr))
+    {
+        replace_windows(expr, &windows, window_offset);
+    }
+    for (at, window) in windows.iter_mut().enumerate() {
+        window.slot = window_offset + at;
+    }
+    let (constant_filter, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
+    let grouping = is_grouped.then(|| Grouping {
+        keys,
+        aggregates,
+        offset: width,
+        rollup,
+    });
+    let plain = grouping.is_none() && windows.is_empty() && !select.options.distinct;
+    let columns_of = |key: &SortKey| Some((key.expr.as_column().filter(|slot| *slot < width)?, key.descending));
+    let wish = match plain {
+        true => order
+            .iter()
+            .map(columns_of)
+            .collect::<Option<Vec<_>>>()
+            .unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let wish = OrderWish {
+        columns: wish,
+        limit: limit
+            .and_then(Expr::as_literal)
+            .and_then(|rows| rows.to_string().parse().ok()),
+    };
+    let locks = table_locks(scope, &query.locks)?;
+    let (from, filter) = match tree {
+        None => (None, conditions),
+        Some(tree) => {
+            let wished = !wish.columns.is_empty();
+            let (join, filter) = JoinPlanner {
+                scope,
+                order: wish,
+                locks,
+                row_ids: Vec::new(),
+            }
+            .plan(tree, conditions)?;
+            if wished && first_table(&join).is_some_and(|access| access.path.ordered) {
+                order.clear();
+            }
+            (Some(join), filter)
+        }
+    };
+    let plan = SelectPlan {
+        from,
+        width: window_offset + windows.len(),
+        constant_filter,
+        filter,
+        grouping,
+        having,
+        windows,
+        items,
+        read: ReadItems::default(),
+        distinct: select.options.distinct,
+        order,
+    };
+    Ok((plan, ResultShape::new(columns)))
+}
+
+fn binder<'b>(scope: &'b mut QueryScope<'_, '_, '_>) -> Binder<'b> {
+    let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+    Binder::new(scope, ctx, options)
+}
+
+/// The select list, wildcards expanded.
+pub(super) fn bind_items(
+    scope: &mut QueryScope<'_, '_, '_>,
+    items: &[SelectItem],
+    shown: &[usize],
+) -> SqlResult<(Vec<Expr>, Vec<ResultColumn>)> {
+    let mut exprs = Vec::with_capacity(items.len());
+    let mut columns = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            SelectItem::Wildcard => {
+                if scope.tables.is_empty() {
+                    return Err(ErrorKind::NoTablesUsed.into());
+                }
+                for &slot in shown {
+                    exprs.push(scope.column_of_wildcard(slot)?);
+                    columns.push(scope.result_column(slot).clone());
+                }
+            }
+            SelectItem::TableWildcard(name) => {
+                let mut tables = scope.tables.iter();
+                let table = tables.find(|table| table.is_named(name.schema.as_ref(), &name.name));
+                let table = table.ok_or_else(|| SqlError::new(ErrorKind::BadTable, &[&name.name.as_str()]))?;
+                let slots: Vec<usize> = table
+                    .slots()
+                    .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
+                    .collect();
+                for slot in slots {
+                    exprs.push(scope.column_of_wildcard(slot)?);
+                    columns.push(scope.result_column(slot).clone());
+                }
+            }
+            SelectItem::Expr { expr, .. } => {
+                let bound = binder(scope).bind(expr)?;
+                let name = item.column_name().unwrap_or_default();
+                let slot = match expr {
+                    ast::Expr::Column(name) => scope.find(name)?,
+                    _ => None,
+                };
+                let is_aliased = matches!(item, SelectItem::Expr { alias: Some(_), .. });
+                let column = match slot {
+                    Some(slot) if !is_aliased && scope.is_named_by_query(slot) => scope.result_column(slot).clone(),
+                    Some(slot) => {
+                        // Named as the statement writes it.
+                        ResultColumn {
+                            name: name.to_owned(),
+                            ..scope.result_column(slot).clone()
+                        }
+                    }
+                    None => ResultColumn::computed(name, bound.ty.clone()),
+                };
+                exprs.push(bound);
+                columns.push(column);
+            }
+        }
+    }
+    Ok((exprs, columns))
+}
+
+/// A select item by its position, or an expression.
+fn bind_position_or(
+    scope: &mut QueryScope<'_, '_, '_>,
+    tree: &ast::Expr,
+    items: &[Expr],
+    clause: Clause,
+) -> SqlResult<Expr> {
+    if let ast::Expr::Literal(ast::Literal::Int(position)) = tree {
+        let position = usize::try_from(*position).unwrap_or(0);
+        return match position.checked_sub(1).and_then(|at| items.get(at)) {
+            Some(item) => Ok(item.clone()),
+            None => Err(SqlError::new(ErrorKind::BadField, &[&position, &clause.name()])),
+        };
+    }
+    binder(scope).bind(tree)
+}
+
+fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items: &[Expr]) -> SqlResult<Vec<Expr>> {
+    let group_by = &select.group_by;
+    let is_selected = |key: &ast::Expr| {
+        select
+            .items
+            .iter()
+            .any(|item| matches!(item, ast::SelectItem::Expr { expr, .. } if expr == key))
+    };
+    scope.clause = Clause::GroupBy;
+    scope.prefers_aliases = false;
+    let (aggregates, windows) = (scope.aggregates.take(), scope.windows.take());
+    let base = scope.width();
+    let mut keys = Vec::with_capacity(group_by.len());
+    for item in group_by {
+        let key = match bind_position_or(scope, &item.expr, items, Clause::GroupBy) {
+            Err(error) if error.kind() == ErrorKind::InvalidGroupFuncUse && is_selected(&item.expr) => {
+                return Err(SqlError::new(ErrorKind::WrongGroupField, &[&item.expr]));
+            }
+            key => key?,
+        };
+        if key.referenced_columns().iter().any(|slot| *slot >= base) || key.has_window() {
+            return Err(SqlError::new(ErrorKind::WrongGroupField, &[&key]));
+        }
+        keys.push(key);
+    }
+    (scope.aggregates, scope.windows) = (aggregates, windows);
+    Ok(keys)
+}
+
+/// `column = constant`: the column has one value in every row.
+fn fixed_column(condition: &Expr) -> Option<usize> {
+    let ExprKind::Compare(compare) = &condition.kind else {
+        return None;
+    };
+    if compare.op != sql_expr::CompareOp::Eq {
+        return None;
+    }
+    match (compare.left.as_column(), compare.right.as_column()) {
+        (Some(slot), None) if compare.right.is_constant() => Some(slot),
+        (None, Some(slot)) if compare.left.is_constant() => Some(slot),
+        _ => None,
+    }
+}
+
+/// ONLY_FULL_GROUP_BY: what is selected must be in the group keys, or follow from them (a table's unique key among them fixes its
+/// row), or be an aggregate.
+fn check_full_group_by(
+    scope: &QueryScope<'_, '_, '_>,
+    keys: &[Expr],
+    fixed: &[usize],
+    items: &[Expr],
+    has_group_by: bool,
+) -> SqlResult<()> {
+    let width = scope.width();
+    let key_slots: Vec<usize> = keys.iter().filter_map(Expr::as_column).collect();
+    // A row's IN is like no other to MySQL, not even to itself.
+    let is_row_in =
+        |expr: &Expr| matches!(&expr.kind, ExprKind::In(test) if matches!(test.operand.kind, ExprKind::Row(_)));
+    let known = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
+    let printed: Vec<String> = known.map(ToString::to_string).collect();
+    let determined = |slot: usize| {
+        if slot >= width || key_slots.contains(&slot) || fixed.contains(&slot) {
+            return true;
+        }
+        scope.tables.iter().any(|table| {
+            let TableSource::Base { table: base, .. } = &table.source else {
+                return false;
+            };
+            table.slots().contains(&slot)
+                && base.def.indexes.iter().any(|index| {
+                    index.is_unique()
+                        && index.parts.iter().all(|part| {
+                            let known = table.offset + part.column;
+                            part.prefix.is_none()
+                                && !base.def.columns[part.column].nullable
+                                && (key_slots.contains(&known) || fixed.contains(&known))
+                        })
+                })
+        })
+    };
+    for (at, item) in items.iter().enumerate() {
+        let Some(slot) = undetermined(item, &printed, &determined) else {
+            continue;
+        };
+        let name = qualified_name(scope, slot);
+        let kind = if has_group_by {
+            ErrorKind::WrongFieldWithGroup
+        } else {
+            ErrorKind::MixOfGroupFuncAndFields
+        };
+        return Err(SqlError::new(kind, &[&(at + 1), &"SELECT list", &name]));
+    }
+    Ok(())
+}
+
+/// HAVING sees the select list and the group keys, and other columns only inside aggregates.
+fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], keys: &[Expr]) -> SqlResult<()> {
+    let width = scope.width();
+    let seen: Vec<String> = items.iter().chain(keys).map(ToString::to_string).collect();
+    match undetermined(having, &seen, &|slot| {
+        slot >= width || items.iter().chain(keys).any(|seen| seen.as_column() == Some(slot))
+    }) {
+        None => Ok(()),
+        Some(slot) => Err(SqlError::new(
+            ErrorKind::BadField,
+            &[&scope.result_column(slot).name, &Clause::Having.name()],
+        )),
+    }
+}
+
+/// The rows of DISTINCT are ordered by what they show.
+fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, order: &[SortKey], items: &[Expr]) -> SqlResult<()> {
+    let width = scope.width();
+    let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
+    for (at, key) in order.iter().enumerate() {
+        let in_list = |slot| slot >= width || items.iter().any(|item| item.as_column() == Some(slot));
+        if let Some(slot) = undetermined(&key.expr, &shown, &in_list) {
+            let names: [&dyn std::fmt::Display; 3] = [&(at + 1), &qualified_name(scope, slot), &"DISTINCT"];
+            return Err(SqlError::new(ErrorKind::FieldInOrderNotSelect, &names));
+        }
+    }
+    Ok(())
+}
+
+/// A column as messages about grouping name it.
+fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
+    let column = scope.result_column(slot);
+    match column.database.is_empty() {
+        true => format!("{}.{}", column.table, column.name),
+        false => format!("{}.{}.{}", column.database, column.table, column.name),
+    }
+}
+
+/// A column of the expression that the groups do not determine.
+fn undetermined(expr: &Expr, keys: &[String], determined: &dyn Fn(usize) -> bool) -> Option<usize> {
+    if let Some(slot) = expr.as_column() {
+        return (!determined(slot)).then_some(slot);
+    }
+    if keys.iter().any(|key| *key == expr.to_string()) {
+        return None;
+    }
+    if let ExprKind::Call(call) = &expr.kind
+        && matches!(call.function.name, "ANY_VALUE" | "GROUPING")
+    {
+        return None;
+    }
+    let mut found = None;
+    expr.for_each_child(&mut |child| {
+        if found.is_none() {
+            found = undetermined(child, keys, determined);
+        }
+    });
+    found
+}
+
+/// The lock of each table of the scope.
+fn table_locks(scope: &QueryScope<'_, '_, '_>, locks: &[ast::Locking]) -> SqlResult<Vec<Option<LockRequest>>> {
+    let mut requests = vec![None; scope.tables.len()];
+    for lock in locks {
+        let request = LockRequest {
+            mode: match lock.strength {
+                LockStrength::Update => LockMode::Exclusive,
+                LockStrength::Share => LockMode::Shared,
+            },
+            policy: match lock.wait {
+                ast::LockWait::Wait => LockPolicy::Wait,
+                ast::LockWait::NoWait => LockPolicy::NoWait,
+                ast::LockWait::SkipLocked => LockPolicy::SkipLocked,
+            },
+        };
+        for name in &lock.tables {
+            if !scope.tables.iter().any(|table| table.is_named(None, &name.name)) {
+                return Err(SqlError::new(ErrorKind::UnresolvedTableLock, &[&name.name.as_str()]));
+            }
+        }
+        for (table, slot) in scope.tables.iter().zip(&mut requests) {
+            let shown = match &table.below {
+                Some(BelowView { view, .. }) => &scope.tables[*view],
+                _ => table,
+            };
+            let named = lock.tables.is_empty() || lock.tables.iter().any(|name| shown.is_named(None, &name.name));
+            if named && let TableSource::Base { table: base, .. } = &table.source {
+                if request.mode == LockMode::Exclusive {
+                    check_may_lock(scope, table, base)?;
+                }
+                *slot = Some(request);
+                scope.planner.locked.borrow_mut().push(base.clone());
+            }
+        }
+    }
+    Ok(requests)
+}
+
+/// 1142 for FOR UPDATE by whoever may only read: others would wait for him.
+fn check_may_lock(scope: &QueryScope<'_, '_, '_>, table: &ScopeTable, base: &Table) -> SqlResult<()> {
+    const COMMAND: &str = "SELECT with locking clause";
+    let wanted = Privileges::UPDATE
+        .with(Privileges::DELETE)
+        .with(Privileges::LOCK_TABLES);
+    if base.id().is_local() {
+        return Ok(());
+    }
+    let (database, name) = (&base.def.database, &base.def.name);
+    let access = scope.planner.access();
+    let Some(below) = &table.below else {
+        return access.check_may_lock(database, name, wanted, COMMAND);
+    };
+    if let TableSource::Merged { view, .. } = &scope.tables[below.view].source {
+        access.check_may_lock(&view.database, &view.name, wanted, COMMAND)?;
+    }
+    below.access.check_may_lock(database, name, wanted, COMMAND)
+}
+
+/// The table that is read first, whose order the joined rows keep.
+fn first_table(join: &Join) -> Option<&BaseAccess> {
+    match join {
+        Join::Base(access) => Some(access),
+        Join::Derived(_) => None,
+        Join::Nested(sides) | Join::Left { sides, .. } => first_table(&sides[0]),
+        Join::Filter { join, .. } => first_table(join),
+    }
+}
