@@ -1,5 +1,7 @@
 //! One value of a row, as text or in binary.
 
+use std::borrow::Cow;
+
 use governor::bulk;
 use mysql_wire::put;
 use mysql_wire::row::{BinaryRow, TextRow};
@@ -108,7 +110,23 @@ fn append_text(out: &mut Vec<u8>, value: ValueRef, ty: &SqlType, results: Option
             v.write_text(&mut text);
             label(out, &text);
         }
-        ValueRef::Json(v) => v.write(out),
+        ValueRef::Json(v) => append_json(out, v, results),
+    }
+}
+
+/// A document is text in utf8mb4.
+fn append_json(out: &mut Vec<u8>, document: types::JsonRef, results: Option<CharsetId>) {
+    let start = out.len();
+    document.write(out);
+    let Some(results) = results.filter(|results| results.max_bytes_per_char() < 4 && *results != CharsetId::BINARY)
+    else {
+        return;
+    };
+    if let Ok(text) = std::str::from_utf8(&out[start..])
+        && let Cow::Owned(bytes) = results.encode(text)
+    {
+        out.truncate(start);
+        bulk::append(out, &bytes);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A result's columns as they go over the wire, encoded once per plan.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use mysql_wire::Output;
@@ -33,9 +34,10 @@ pub fn write_definitions(output: &mut Output, shape: &ResultShape, collation: Re
 /// Appends the answer to COM_FIELD_LIST: definitions that end with a default value.
 pub fn write_field_list(output: &mut Output, shape: &ResultShape, collation: ResultsCollation) {
     for column in &shape.columns {
+        let names = Names::of(column, collation);
         let definition = ColumnDefinition {
             default: Some(DefaultValue::Null),
-            ..definition(column, collation)
+            ..definition(column, &names, collation)
         };
         output.packet(|out| definition.encode(out));
     }
@@ -64,20 +66,43 @@ pub fn write_parameters(output: &mut Output, count: usize) {
 fn encode(columns: &[ResultColumn], collation: ResultsCollation) -> Vec<u8> {
     let mut output = Output::new(Vec::new());
     for column in columns {
-        output.packet(|out| definition(column, collation).encode(out));
+        let names = Names::of(column, collation);
+        output.packet(|out| definition(column, &names, collation).encode(out));
     }
     output.into_bytes()
 }
 
-fn definition(column: &ResultColumn, results: ResultsCollation) -> ColumnDefinition<'_> {
+/// A column's names in the client's character set.
+struct Names<'a> {
+    schema: Cow<'a, [u8]>,
+    table: Cow<'a, [u8]>,
+    org_table: Cow<'a, [u8]>,
+    name: Cow<'a, [u8]>,
+    org_name: Cow<'a, [u8]>,
+}
+
+impl Names<'_> {
+    fn of(column: &ResultColumn, results: ResultsCollation) -> Names<'_> {
+        let charset = results.map_or(CharsetId::UTF8MB4, charset_of);
+        Names {
+            schema: charset.encode(&column.database),
+            table: charset.encode(&column.table),
+            org_table: charset.encode(&column.original_table),
+            name: charset.encode(&column.name),
+            org_name: charset.encode(&column.original_name),
+        }
+    }
+}
+
+fn definition<'a>(column: &ResultColumn, names: &'a Names<'_>, results: ResultsCollation) -> ColumnDefinition<'a> {
     let ty = &column.ty;
     let (collation, bytes_per_char) = wire_collation(ty, results);
     ColumnDefinition {
-        schema: column.database.as_bytes(),
-        table: column.table.as_bytes(),
-        org_table: column.original_table.as_bytes(),
-        name: column.name.as_bytes(),
-        org_name: column.original_name.as_bytes(),
+        schema: &names.schema,
+        table: &names.table,
+        org_table: &names.org_table,
+        name: &names.name,
+        org_name: &names.org_name,
         collation,
         length: ty.display_length(bytes_per_char),
         ty: column_type(ty),
@@ -99,6 +124,23 @@ fn wire_collation(ty: &SqlType, results: ResultsCollation) -> (u16, u32) {
     }
     let number = results.unwrap_or(ty.collation as u16);
     (number, charset_of(number).max_bytes_per_char())
+}
+
+/// A message in the client's character set; a character that it lacks is shown by its number.
+pub fn message_in(text: &str, results: ResultsCollation) -> Cow<'_, [u8]> {
+    let charset = results.map_or(CharsetId::UTF8MB4, charset_of);
+    if charset.first_foreign(text).is_none() {
+        return charset.encode(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match u32::from(c) {
+            _ if charset.contains(c) => shown.push(c),
+            code @ 0..=0xFFFF => shown.push_str(&format!("\\{code:04X}")),
+            code => shown.push_str(&format!("\\+{code:06X}")),
+        }
+    }
+    Cow::Owned(charset.encode(&shown).into_owned())
 }
 
 /// The character set of a collation's number; unknown ones stand for the server's default.

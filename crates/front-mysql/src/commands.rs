@@ -1,5 +1,6 @@
 //! What each command does: the client's packet to the session, the session's answer to the send buffer.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use mysql_wire::statement::{Execute, Prepared};
 use sql_api::host::Host;
 use sql_api::result::{Done, ResultEnd, ServerStatus};
 use sql_api::session::{Fetch, Session};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use types::{CharsetId, ErrorKind, SqlError, SqlResult, Value};
 
 use crate::columns::{write_definitions, write_field_list, write_parameters};
 use crate::host::FiberHost;
@@ -65,7 +66,7 @@ impl Dialog {
         };
         let next = next.unwrap_or_else(|error| {
             self.answer.output.drop_begun();
-            self.answer.error(&error);
+            self.answer.error(&error, self.session.results_collation());
             self.shared.registry.count_error(error.code());
             Next::Command
         });
@@ -95,7 +96,7 @@ impl Dialog {
             ),
         };
         let error = SqlError::with_message(ErrorKind::UnknownError, message);
-        self.answer.error(&error);
+        self.answer.error(&error, self.session.results_collation());
         self.shared.registry.count_error(error.code());
         self.handle.end();
         match is_broken {
@@ -152,7 +153,7 @@ impl Dialog {
             }
             Command::Ping => self.plain_ok(),
             Command::InitDb(name) => {
-                let name = String::from_utf8_lossy(name);
+                let name = client_text(self.session.client_charset(), name);
                 self.session.use_database(&name)?;
                 self.handle.set_database(Some(&name));
                 self.answer.ok(&Done {
@@ -260,7 +261,8 @@ impl Dialog {
     }
 
     fn field_list(&mut self, table: &[u8], wildcard: &[u8]) -> SqlResult<()> {
-        let (table, wildcard) = (String::from_utf8_lossy(table), String::from_utf8_lossy(wildcard));
+        let charset = self.session.client_charset();
+        let (table, wildcard) = (client_text(charset, table), client_text(charset, wildcard));
         let shape = self.session.field_list(&table, &wildcard)?;
         write_field_list(&mut self.answer.output, &shape, self.session.results_collation());
         self.plain_end();
@@ -317,6 +319,11 @@ fn next_after(sink: &Sink, outcome: SqlResult<()>) -> SqlResult<Next> {
     } else {
         outcome.map(|()| Next::Command)
     }
+}
+
+/// A name as the client sent it.
+fn client_text(charset: CharsetId, bytes: &[u8]) -> Cow<'_, str> {
+    charset.decode(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes))
 }
 
 const _: () = assert!(ServerStatus::CURSOR_EXISTS.0 == mysql_wire::Status::CURSOR_EXISTS.0);

@@ -149,7 +149,7 @@ async fn turn_away(shared: &Shared, socket: &Socket, answer: &mut Answer, end: L
         .counters()
         .logins_denied
         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    answer.error(&error);
+    answer.error(&error, None);
     if socket.flush(&mut answer.output, LAST_READ_TIMEOUT).await.is_ok() {
         socket.close(shared.config.login_bytes_max, LAST_READ_TIMEOUT).await;
     }
@@ -292,7 +292,7 @@ impl Connection {
             let output = &mut self.dialog.answer.output;
             // As if it answered the command that the client is going to send or has begun.
             output.set_sequence(1);
-            self.dialog.answer.error(&error);
+            self.dialog.answer.error(&error, None);
         }
     }
 

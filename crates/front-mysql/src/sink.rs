@@ -13,7 +13,7 @@ use std::pin::pin;
 use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 
 use crate::cells;
-use crate::columns::{ResultsCollation, charset_of, write_definitions};
+use crate::columns::{ResultsCollation, charset_of, message_in, write_definitions};
 use crate::config::Config;
 use crate::input::Input;
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
@@ -90,12 +90,13 @@ impl Answer {
         });
     }
 
-    pub fn error(&mut self, error: &SqlError) {
+    /// An error, its text in the client's character set.
+    pub fn error(&mut self, error: &SqlError, results: ResultsCollation) {
         let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
         let packet = ErrPacket {
             code: error.code(),
             sqlstate,
-            message: error.message().as_bytes(),
+            message: &message_in(error.message(), results),
         };
         self.output.packet(|out| packet.encode(out));
     }

@@ -67,7 +67,15 @@ pub enum UserVariables {
 
 /// Parses the first statement of `text`.
 pub fn parse(text: &[u8], mode: SqlMode) -> Result<Parsed, ParseError> {
-    parser::parse_first(text, mode)
+    parser::parse_first(text, mode, None)
+}
+
+/// Gives the bytes that a client sent for a text.
+pub type AsSent = fn(&[u8]) -> Box<[u8]>;
+
+/// As [`parse`], for a text that came in another character set: a string behind an introducer consists of the bytes that were sent.
+pub fn parse_converted(text: &[u8], mode: SqlMode, as_sent: AsSent) -> Result<Parsed, ParseError> {
+    parser::parse_first(text, mode, Some(as_sent))
 }
 
 /// Parses `text` as one expression: what the catalog keeps of defaults, checks and generated columns.

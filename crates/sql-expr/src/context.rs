@@ -20,8 +20,6 @@ use crate::sql_mode::SqlMode;
 pub struct Settings {
     pub sql_mode: SqlMode,
     pub time_zone: TimeZone,
-    /// `character_set_client`: of string literals in the statement.
-    pub client_charset: types::CharsetId,
     /// `collation_connection`: of literals, and of numbers turned into text.
     pub collation: CollationId,
     pub div_precision_increment: u8,
@@ -39,7 +37,6 @@ impl Default for Settings {
         Settings {
             sql_mode: SqlMode::default(),
             time_zone: TimeZone::UTC,
-            client_charset: types::CharsetId::UTF8MB4,
             collation: CollationId::DEFAULT,
             div_precision_increment: 4,
             group_concat_max_len: 1024,

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use types::SqlType;
+use types::{CharsetId, SqlType};
 
 use crate::accounts::access::PlanOwner;
 use crate::expr::sql_mode::SqlMode;
@@ -41,6 +41,8 @@ pub struct PlanKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanText {
     bytes: Arc<[u8]>,
+    /// Strings behind an introducer are other ones under another character set of the client.
+    client_charset: CharsetId,
     hash: u64,
 }
 
@@ -48,9 +50,10 @@ pub struct PlanText {
 static TEXT_HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl PlanText {
-    pub fn new(text: &[u8]) -> PlanText {
+    pub fn new(text: &[u8], client_charset: CharsetId) -> PlanText {
         PlanText {
             bytes: text.into(),
+            client_charset,
             hash: TEXT_HASHER.hash_one(text),
         }
     }

@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
             Tok::Decimal => Literal::Decimal(self.number_text()),
             Tok::Float => Literal::Float(self.number_text()),
             Tok::String => Literal::String(self.joined_string()?),
-            Tok::NationalString => introduced("utf8mb3", self.joined_string()?, IntroducedForm::Text),
+            Tok::NationalString => introduced("utf8mb3", self.sent_string()?, IntroducedForm::Text),
             Tok::HexString | Tok::HexNumber => Literal::Hex(hex_value(self.digits())),
             Tok::BitString | Tok::BitNumber => Literal::Bit(bit_value(self.digits())),
             Tok::Kw(Kw::NULL) | Tok::BackslashN => {
@@ -146,12 +146,21 @@ impl<'a> Parser<'a> {
         word[0] == b'_' && keywords::is_charset(&word[1..])
     }
 
+    /// A string whose bytes mean what the introducer says, not what the client's character set does.
+    fn sent_string(&mut self) -> PResult<Box<[u8]>> {
+        let text = self.joined_string()?;
+        Ok(match self.as_sent {
+            Some(as_sent) => as_sent(&text),
+            None => text,
+        })
+    }
+
     fn introduced(&mut self) -> PResult<Literal> {
         let word = self.slice(self.tok);
         let charset = self.utf8(&word[1..])?.to_ascii_lowercase();
         self.bump();
         let (value, form) = match self.kind() {
-            Tok::String => (self.joined_string()?, IntroducedForm::Text),
+            Tok::String => (self.sent_string()?, IntroducedForm::Text),
             Tok::HexString | Tok::HexNumber => (hex_value(self.digits()), IntroducedForm::Hex),
             Tok::BitString | Tok::BitNumber => (bit_value(self.digits()), IntroducedForm::Bit),
             _ => return Err(self.unexpected()),

@@ -40,7 +40,7 @@ use crate::ast::*;
 use crate::error::{ParseError, ParseErrorKind};
 use crate::keywords::{Class, Kw};
 use crate::lexer::{self, Lexer, Tok, Token};
-use crate::{MAX_DEPTH, MAX_QUERY_DEPTH, Parsed, SqlMode, UserVariables};
+use crate::{AsSent, MAX_DEPTH, MAX_QUERY_DEPTH, Parsed, SqlMode, UserVariables};
 
 /// The parse failed; [`Parser::error`] says why.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub(crate) type PResult<T> = Result<T, Fail>;
 pub(crate) struct Parser<'a> {
     text: &'a [u8],
     mode: SqlMode,
+    as_sent: Option<AsSent>,
     lexer: Lexer<'a>,
     tok: Token,
     ahead: Option<Token>,
@@ -67,8 +68,9 @@ pub(crate) struct Parser<'a> {
 }
 
 /// Parses the first statement of `text`.
-pub(crate) fn parse_first(text: &[u8], mode: SqlMode) -> Result<Parsed, ParseError> {
+pub(crate) fn parse_first(text: &[u8], mode: SqlMode, as_sent: Option<AsSent>) -> Result<Parsed, ParseError> {
     let mut parser = Parser::new(text, mode)?;
+    parser.as_sent = as_sent;
     match parser.first_statement() {
         Ok(parsed) => Ok(parsed),
         Err(Fail) => Err(parser.take_error()),
@@ -105,6 +107,7 @@ impl<'a> Parser<'a> {
         Ok(Parser {
             text,
             mode,
+            as_sent: None,
             lexer,
             tok,
             ahead: None,

@@ -1,9 +1,11 @@
 //! Literals: their values and MySQL's types for them.
 
+use std::borrow::Cow;
+
 use parser::ast::{IntroducedForm, IntroducedString, Literal};
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
-use types::{CharsetId, CollationId, SqlResult, SqlType, Value};
+use types::{CharsetId, CollationId, SqlResult, SqlType, Value, cast};
 
 use super::target::charset_by_name;
 use super::{Binder, type_of_value};
@@ -58,11 +60,19 @@ impl Binder<'_> {
         }
     }
 
-    /// Text of the client's character set; bytes that are no text of it stay bytes, as they may be on their way into a BLOB.
+    /// Text in the connection's character set, which may lack characters of the client's; bytes that are no text stay bytes, as they may
+    /// be on their way into a BLOB.
     fn string(&self, bytes: &[u8]) -> Expr {
         let connection = self.connection();
-        match self.ctx.settings.client_charset.decode(bytes) {
-            Ok(text) if connection != CollationId::BINARY => text_literal(&text, connection),
+        match CharsetId::UTF8MB4.decode(bytes) {
+            Ok(text) if connection != CollationId::BINARY => {
+                let text = connection.charset().keep_known(&text);
+                if matches!(text, Cow::Owned(_)) {
+                    let warning = not_converted(bytes, connection.charset());
+                    self.ctx.with_warnings(|warnings| warnings.warn(warning));
+                }
+                text_literal(&text, connection)
+            }
             _ => binary_literal(bytes),
         }
     }
@@ -92,6 +102,13 @@ impl Binder<'_> {
         };
         Ok(text_literal(&text, collation))
     }
+}
+
+/// A character set lacks characters of a text: MySQL's number is that of invalid strings here.
+fn not_converted(text: &[u8], charset: CharsetId) -> SqlError {
+    let shown = cast::shown_start(text);
+    let message = format!("Cannot convert string '{shown}' from utf8mb4 to {charset}");
+    SqlError::with_message(ErrorKind::InvalidCharacterString, message)
 }
 
 /// MySQL counts a sign that is not there.

@@ -48,6 +48,7 @@ pub fn check_default(
             String::from_utf8_lossy(text).into_owned()
         }
         (None, Literal::Float(digits)) => digits.to_string(),
+        (None, Literal::String(bytes)) => std::str::from_utf8(bytes).map_err(|_| invalid())?.to_owned(),
         (None, Literal::Introduced(string)) => String::from_utf8_lossy(&string.value).into_owned(),
         (None, _) => return Err(invalid()),
     };

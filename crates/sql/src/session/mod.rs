@@ -23,10 +23,11 @@ mod statement;
 mod table_locks;
 mod transaction;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use parser::ast;
-use types::{ErrorKind, SqlError, SqlResult, Warnings};
+use types::{CharsetId, ErrorKind, SqlError, SqlResult, Warnings};
 
 use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
@@ -103,7 +104,8 @@ impl Session {
     /// `COM_QUERY`. Runs one statement, or several where the client asked for multi-statements; each pushes its own
     /// answer, all but the last with [`ServerStatus::MORE_RESULTS`]. An error ends the series.
     pub fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let mut rest = text;
+        let mut text = self.client_text(text);
+        let mut rest = &*text;
         loop {
             self.begin_statement();
             governor::tick()?;
@@ -132,12 +134,33 @@ impl Session {
             };
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
+            let charset = self.client_charset();
             let ran = self.run(&statement, &[], more, host, sink);
             drop_shared(statement, bytes);
             ran?;
             if parsed.last {
                 return Ok(());
             }
+            if self.client_charset() != charset {
+                let sent = match charset {
+                    CharsetId::LATIN1 => sent_as_latin1(rest),
+                    _ => rest.into(),
+                };
+                text = Cow::Owned(self.client_text(&sent).into_owned());
+                rest = &text;
+            }
+        }
+    }
+
+    /// What the client sends, in UTF-8. Of latin1 all bytes are text; other bytes than ASCII are read as UTF-8 under every other
+    /// character set.
+    fn client_text<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match self.client_charset() {
+            CharsetId::LATIN1 => match CharsetId::LATIN1.decode(text) {
+                Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+                _ => Cow::Borrowed(text),
+            },
+            CharsetId::UTF8MB4 | CharsetId::UTF8MB3 | CharsetId::ASCII | CharsetId::BINARY => Cow::Borrowed(text),
         }
     }
 
@@ -153,7 +176,11 @@ impl Session {
     pub(crate) fn parse(&mut self, text: &[u8]) -> SqlResult<parser::Parsed> {
         let mut mode = self.variables.settings.sql_mode().for_parser();
         mode.ignore_space |= self.options.ignore_space;
-        let parsed = parser::parse(text, mode).map_err(|error| self.remember(crate::errors::parse_error(&error)));
+        let parsed = match self.client_charset() {
+            CharsetId::LATIN1 => parser::parse_converted(text, mode, sent_as_latin1),
+            _ => parser::parse(text, mode),
+        };
+        let parsed = parsed.map_err(|error| self.remember(crate::errors::parse_error(&error)));
         governor::check()?;
         parsed
     }
@@ -282,7 +309,7 @@ impl Session {
     }
 
     /// `character_set_client`: what the client's text is in.
-    pub fn client_charset(&self) -> types::CharsetId {
+    pub fn client_charset(&self) -> CharsetId {
         self.variables.settings.client_charset
     }
 
@@ -324,6 +351,14 @@ impl Drop for Session {
 pub(crate) fn drop_shared<T: Send + 'static>(shared: Arc<T>, bytes: u64) {
     if let Some(last) = Arc::into_inner(shared) {
         governor::large::drop_aside(last, bytes);
+    }
+}
+
+/// The bytes of a text that came in latin1.
+fn sent_as_latin1(text: &[u8]) -> Box<[u8]> {
+    match CharsetId::UTF8MB4.decode(text) {
+        Ok(text) => CharsetId::LATIN1.encode(&text).into(),
+        Err(_) => text.into(),
     }
 }
 

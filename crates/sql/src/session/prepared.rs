@@ -55,7 +55,7 @@ impl Session {
                 &[&self.engine.max_prepared()],
             )));
         }
-        let prepared = self.parse_prepared(text)?;
+        let prepared = self.parse_prepared(&self.client_text(text))?;
         self.check_expiry(&prepared.statement)
             .map_err(|error| self.remember(error))?;
         self.state.user_variables_use.set(prepared.user_variables);
@@ -101,7 +101,7 @@ impl Session {
         }
         Ok(Prepared {
             statement: Arc::new(parsed.statement),
-            text: PlanText::new(text),
+            text: PlanText::new(text, self.client_charset()),
             parameters: parsed.params as usize,
             user_variables: parsed.user_variables,
             bytes,
@@ -236,6 +236,15 @@ impl Session {
             },
         };
         self.prepared.by_name.remove(&prepare.name.to_lowercase());
+        // The text goes through the connection's character set, and is read as the client's all the same.
+        let text = match std::str::from_utf8(&text) {
+            Ok(text) => {
+                let connection = self.variables.settings.expressions.collation.charset();
+                let text = connection.encode(text);
+                self.client_text(&text).into_owned()
+            }
+            Err(_) => text,
+        };
         let prepared = self.parse_prepared(&text)?;
         if class_of(&prepared.statement).runner == Runner::Plan {
             self.plan_for(&prepared.statement, None, &[], host)?;

@@ -180,15 +180,23 @@ impl CharsetId {
         match self {
             CharsetId::LATIN1 => bytes(latin1::byte_of),
             CharsetId::ASCII => bytes(|c| c.is_ascii().then_some(c as u8)),
-            _ => match self.first_foreign(text) {
-                None => Cow::Borrowed(text.as_bytes()),
-                Some(_) => {
-                    let known = |c| if self.contains(c) { c } else { '?' };
-                    let mut out = String::with_capacity(text.len());
-                    bulk::text_pieces(text).for_each(|piece| out.extend(piece.chars().map(known)));
-                    Cow::Owned(out.into_bytes())
-                }
+            _ => match self.keep_known(text) {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             },
+        }
+    }
+
+    /// The text with `?` for each character that this character set lacks; borrowed where it has them all.
+    pub fn keep_known(self, text: &str) -> Cow<'_, str> {
+        match self.first_foreign(text) {
+            None => Cow::Borrowed(text),
+            Some(_) => {
+                let known = |c| if self.contains(c) { c } else { '?' };
+                let mut out = String::with_capacity(text.len());
+                bulk::text_pieces(text).for_each(|piece| out.extend(piece.chars().map(known)));
+                Cow::Owned(out)
+            }
         }
     }
 
