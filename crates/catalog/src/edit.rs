@@ -7,9 +7,10 @@ use std::sync::Arc;
 use types::TableId;
 
 use super::rows::{
-    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, table_key, view_key,
+    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, table_key, variable_key,
+    view_key,
 };
-use super::{AccountDef, Catalog, CopyJob, Database, DatabaseDef, TableDef, ViewDef};
+use super::{AccountDef, Catalog, CopyJob, Database, DatabaseDef, PersistedVariable, TableDef, ViewDef};
 
 /// A row to write to the system table; `None` removes it.
 pub type CatalogRow = (Vec<u8>, Option<Vec<u8>>);
@@ -122,6 +123,16 @@ impl CatalogEdit {
     pub fn remove_account(&mut self, user: &str, host: &str) -> Option<Arc<AccountDef>> {
         self.rows.insert(account_key(user, host), None);
         self.catalog.accounts.remove(&(user.to_owned(), host.to_owned()))
+    }
+
+    pub fn put_persisted(&mut self, variable: PersistedVariable) {
+        self.write(variable_key(&variable.name), &Entry::Variable(variable.clone()));
+        self.catalog.set_persisted(variable);
+    }
+
+    pub fn remove_persisted(&mut self, name: &str) {
+        self.rows.insert(variable_key(name), None);
+        self.catalog.variables.remove(name);
     }
 
     #[cfg(test)]

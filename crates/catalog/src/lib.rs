@@ -1,4 +1,4 @@
-//! The catalog: databases, tables, views, accounts.
+//! The catalog: databases, tables, views, accounts, persisted variables.
 //!
 //! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
 //! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
@@ -14,6 +14,7 @@ mod login_policy;
 mod privilege;
 mod rows;
 mod table;
+mod variable;
 mod view;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
 };
+pub use variable::PersistedVariable;
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 
 /// The table that holds the catalog's rows. User tables start above [`LAST_SYSTEM_TABLE`].
@@ -57,6 +59,8 @@ pub struct Catalog {
     accounts: BTreeMap<(String, String), Arc<AccountDef>>,
     next_table_id: u32,
     copies: BTreeMap<TableId, CopyJob>,
+    /// By name.
+    variables: BTreeMap<String, Arc<PersistedVariable>>,
     format: u32,
 }
 
@@ -160,6 +164,15 @@ impl Catalog {
 
     pub fn accounts(&self) -> impl Iterator<Item = &Arc<AccountDef>> {
         self.accounts.values()
+    }
+
+    /// The variable that a start of the node gives a value.
+    pub fn persisted_variable(&self, name: &str) -> Option<&Arc<PersistedVariable>> {
+        self.variables.get(name)
+    }
+
+    pub fn persisted_variables(&self) -> impl Iterator<Item = &Arc<PersistedVariable>> {
+        self.variables.values()
     }
 }
 

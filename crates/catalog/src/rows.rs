@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use types::{TableId, Timestamp};
 
-use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, TableDef, ViewDef};
+use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, PersistedVariable, TableDef, ViewDef};
 
 /// What a row of the system table holds. An unknown kind or field is refused: a newer version wrote it, and means something by it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +17,7 @@ pub(super) enum Entry {
     Table(Box<TableDef>),
     View(Box<ViewDef>),
     Account(Box<AccountDef>),
+    Variable(PersistedVariable),
     NextTableId(u32),
     Copy(CopyJob),
     Format(u32),
@@ -67,6 +68,7 @@ impl Catalog {
             }
             Entry::View(def) => self.set_view(*def),
             Entry::Account(def) => self.set_account(def.upgraded()),
+            Entry::Variable(variable) => self.set_persisted(variable),
             Entry::NextTableId(id) => self.next_table_id = id,
             Entry::Copy(job) => {
                 self.copies.insert(job.table, job);
@@ -98,6 +100,9 @@ impl Catalog {
             }
             // Both halves may hold an @.
             b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
+            b'p' => {
+                self.variables.remove(std::str::from_utf8(name).ok()?);
+            }
             b'c' => {
                 self.copies.remove(&table_id(name)?);
             }
@@ -153,6 +158,10 @@ impl Catalog {
         self.accounts
             .insert((def.user.clone(), def.host.clone()), Arc::new(def));
     }
+
+    pub(super) fn set_persisted(&mut self, variable: PersistedVariable) {
+        self.variables.insert(variable.name.clone(), Arc::new(variable));
+    }
 }
 
 /// Reads a row's document; what it holds is the kind that its key says.
@@ -199,6 +208,10 @@ pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {
     [b"a", user.as_bytes(), between, host.as_bytes()].concat()
 }
 
+pub(super) fn variable_key(name: &str) -> Vec<u8> {
+    [b"p", name.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,13 +223,23 @@ mod tests {
         }
     }
 
-    fn state(catalog: &Catalog) -> (Vec<String>, Vec<(String, String)>, u32, usize) {
+    fn state(catalog: &Catalog) -> (Vec<String>, Vec<(String, String)>, u32, usize, Vec<String>) {
         let databases = catalog.databases().map(|database| database.def.name.clone()).collect();
         let accounts = catalog
             .accounts()
             .map(|account| (account.user.clone(), account.host.clone()))
             .collect();
-        (databases, accounts, catalog.next_table_id(), catalog.copies().count())
+        let variables = catalog
+            .persisted_variables()
+            .map(|variable| variable.name.clone())
+            .collect();
+        (
+            databases,
+            accounts,
+            catalog.next_table_id(),
+            catalog.copies().count(),
+            variables,
+        )
     }
 
     #[test]
@@ -236,12 +259,22 @@ mod tests {
             table: TableId(101),
             owner: 7,
         });
+        for name in ["read_only", "sql_mode"] {
+            edit.put_persisted(PersistedVariable {
+                name: name.into(),
+                value: "ON".into(),
+                set_at: 3,
+                user: "a".into(),
+                host: "b".into(),
+            });
+        }
         applied(&edit, &mut catalog, 5);
         assert_eq!(state(&catalog), state(edit.catalog()));
         assert_eq!((catalog.version(), catalog.is_of_older_format()), (5, false));
         let mut edit = CatalogEdit::new(Arc::new(catalog.clone()));
         edit.remove_database("a");
         edit.remove_copy(TableId(101));
+        edit.remove_persisted("sql_mode");
         applied(&edit, &mut catalog, 9);
         assert_eq!(state(&catalog), state(edit.catalog()));
         assert_eq!(catalog.version(), 9);

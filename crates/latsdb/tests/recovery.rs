@@ -120,6 +120,50 @@ fn temporary_tables_leave_no_trace_in_the_log() {
     node.stop();
 }
 
+/// Values that were persisted are there before the first client is, whether the node was stopped or killed.
+#[test]
+fn persisted_variables_outlast_the_node() {
+    let data = directory("persisted");
+    let shown = "SELECT @@GLOBAL.max_connections, @@GLOBAL.wait_timeout, @@collation_server, @@autocommit, @@GLOBAL.net_read_timeout";
+    let node = Running::start(&data);
+    let mut client = node.client();
+    rows(
+        &mut client,
+        "SET PERSIST max_connections = 40, PERSIST_ONLY wait_timeout = 60, GLOBAL net_read_timeout = 7",
+    );
+    rows(
+        &mut client,
+        "SET PERSIST character_set_server = latin1, PERSIST_ONLY autocommit = 0",
+    );
+    assert_eq!(rows(&mut client, shown), ["40 28800 utf8mb4_0900_ai_ci 1 7"]);
+    node.signal("KILL");
+    drop(node);
+    for how in ["killed", "stopped"] {
+        let node = Running::start(&data);
+        assert_eq!(node.rows(shown), ["40 60 latin1_swedish_ci 0 30"], "{how}");
+        let sources = "SELECT COUNT(*), COUNT(SET_TIME), MIN(SET_USER) FROM performance_schema.variables_info \
+                       WHERE VARIABLE_SOURCE = 'PERSISTED'";
+        assert_eq!(node.rows(sources), ["4 4 root"], "{how}");
+        node.stop();
+    }
+    let node = Running::start(&data);
+    node.rows("RESET PERSIST max_connections");
+    node.rows("SET PERSIST super_read_only = 1");
+    node.signal("KILL");
+    drop(node);
+    let node = Running::start(&data);
+    assert_eq!(
+        node.rows("SELECT @@max_connections, @@read_only, @@super_read_only"),
+        ["10000 1 1"]
+    );
+    node.rows("RESET PERSIST");
+    node.stop();
+    assert_eq!(
+        Running::start(&data).rows(shown),
+        ["10000 28800 utf8mb4_0900_ai_ci 1 30"]
+    );
+}
+
 const ADD_COLUMN: &str = "ALTER TABLE test.t ADD COLUMN made INT DEFAULT (a + 1)";
 
 /// A panic inside a statement, at any step, is answered with 1105 and leaves nothing behind: no lock, no open transaction, no half-made

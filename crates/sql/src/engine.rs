@@ -93,6 +93,7 @@ impl Engine {
             next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
         };
         engine.clean_up()?;
+        engine.globals.restore(&engine.catalog());
         Ok(Arc::new(engine))
     }
 

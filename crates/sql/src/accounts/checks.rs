@@ -17,7 +17,7 @@ impl Session {
         needs.iter().try_for_each(|need| self.check_need(need))
     }
 
-    fn check_need(&mut self, need: &Need<'_>) -> SqlResult<()> {
+    pub(crate) fn check_need(&mut self, need: &Need<'_>) -> SqlResult<()> {
         let access = self.access();
         match need {
             Need::OneOf(privileges, dynamic, named) => self.require_any(*privileges, dynamic, named),

@@ -49,6 +49,8 @@ pub enum ColumnKind {
     Signed,
     Real,
     Moment,
+    /// With microseconds.
+    FineMoment,
 }
 
 impl ColumnKind {
@@ -63,6 +65,7 @@ impl ColumnKind {
             ColumnKind::Signed => SqlType::bigint(),
             ColumnKind::Real => SqlType::double(),
             ColumnKind::Moment => SqlType::datetime(0),
+            ColumnKind::FineMoment => SqlType::datetime(6),
         }
     }
 }

@@ -105,10 +105,15 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub(super) fn moment(seconds: i64, source: &Source<'_>) -> Value {
-    let at = UnixTime {
-        micros: seconds * 1_000_000,
-        fsp: 0,
-    };
+    local_time(seconds * 1_000_000, 0, source)
+}
+
+pub(super) fn fine_moment(micros: i64, source: &Source<'_>) -> Value {
+    local_time(micros, 6, source)
+}
+
+fn local_time(micros: i64, fsp: u8, source: &Source<'_>) -> Value {
+    let at = UnixTime { micros, fsp };
     let local: DateTime = source.ctx.settings.time_zone.to_local(at);
     Value::DateTime(local)
 }

@@ -2,10 +2,11 @@
 
 use types::{CharsetId, CollationId, Value};
 
+use super::schema::fine_moment;
 use super::{Source, number, text};
 use crate::processes::Process;
 use crate::statistics::StatementKind;
-use crate::variables::VariableId;
+use crate::variables::{Kind, Origin, VariableId};
 
 pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
     let comment = "Rows in memory, every commit in a replicated log on disk";
@@ -140,6 +141,46 @@ pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
         .filter(|id| id.definition().scope != crate::variables::Scope::Session)
         .map(|id| vec![text(id.definition().name), text(&*globals.get(id))])
         .collect()
+}
+
+/// `performance_schema.persisted_variables`
+pub fn persisted_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.runtime.engine.catalog();
+    catalog
+        .persisted_variables()
+        .map(|variable| vec![text(&variable.name), text(&variable.value)])
+        .collect()
+}
+
+/// `performance_schema.variables_info`
+pub fn variables_info(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let globals = source.runtime.engine.globals();
+    let row = |id: VariableId| {
+        let variable = id.definition();
+        let (min, max) = match variable.kind {
+            Kind::Int { min, max } => (min, max),
+            _ => (0, 0),
+        };
+        let origin = globals.origin(id);
+        let (from, set) = match &origin {
+            None => ("COMPILED", None),
+            Some(Origin::Persisted(it)) => ("PERSISTED", Some((it.set_at, &it.user, &it.host))),
+            Some(Origin::Statement { at, user, host }) => ("DYNAMIC", Some((*at, user, host))),
+        };
+        let mut row = vec![
+            text(variable.name),
+            text(from),
+            text(""),
+            text(min.to_string()),
+            text(max.to_string()),
+        ];
+        row.extend(match set {
+            None => [Value::Null, Value::Null, Value::Null],
+            Some((at, user, host)) => [fine_moment(at, source), text(user), text(host)],
+        });
+        row
+    };
+    VariableId::all().map(row).collect()
 }
 
 pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {

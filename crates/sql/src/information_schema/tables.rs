@@ -1,6 +1,6 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
-use super::ColumnKind::{LongText, Moment, Name, Number, Signed, Text};
+use super::ColumnKind::{FineMoment, LongText, Moment, Name, Number, Signed, Text};
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
@@ -303,6 +303,21 @@ pub static TABLES: &[VirtualTable] = &[
         name: "session_variables",
         columns: VARIABLES,
         rows: server::session_variables,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "persisted_variables",
+        columns: VARIABLES,
+        rows: server::persisted_variables,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "variables_info",
+        columns: columns![
+            "VARIABLE_NAME" Text(64), "VARIABLE_SOURCE" Text(12), "VARIABLE_PATH" Text(1024), "MIN_VALUE" Text(64),
+            "MAX_VALUE" Text(64), "SET_TIME" FineMoment, "SET_USER" Text(32), "SET_HOST" Text(255),
+        ],
+        rows: server::variables_info,
     },
     VirtualTable {
         database: "performance_schema",

@@ -13,6 +13,7 @@
 mod answer;
 mod border;
 mod hints;
+mod persist;
 mod plan_for;
 mod prepared;
 mod retry;

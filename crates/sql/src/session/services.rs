@@ -148,14 +148,23 @@ impl Services for SessionServices<'_> {
     }
 
     fn system_variable(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(Value, SqlType)> {
+        // What is persisted can be set and not be read; MySQL takes the scope for a part of the name.
+        let unreadable = match scope {
+            Some(VarScope::Persist) => Some("persist"),
+            Some(VarScope::PersistOnly) => Some("persist_only"),
+            Some(VarScope::Global | VarScope::Session) | None => None,
+        };
+        if let Some(scope) = unreadable {
+            let named = format!("{scope}.{name}");
+            return Err(SqlError::new(ErrorKind::UnknownSystemVariable, &[&named]));
+        }
         let id = variables::find(name)?;
         let variable = id.definition();
         let wrong_scope = |kind: &str| SqlError::new(ErrorKind::IncorrectGlobalLocalVar, &[&variable.name, &kind]);
         let global = match (scope, variable.scope) {
             (Some(VarScope::Session), Scope::Global) => return Err(wrong_scope("GLOBAL")),
-            (Some(VarScope::Global | VarScope::Persist), Scope::Session) => return Err(wrong_scope("SESSION")),
-            (Some(VarScope::PersistOnly), _) => return Err(SqlError::not_supported("PERSIST_ONLY")),
-            (Some(VarScope::Global | VarScope::Persist), _) => true,
+            (Some(VarScope::Global), Scope::Session) => return Err(wrong_scope("SESSION")),
+            (Some(VarScope::Global), _) => true,
             (_, scope) => scope == Scope::Global,
         };
         let ty = variable.sql_type();

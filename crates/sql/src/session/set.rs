@@ -1,15 +1,18 @@
 //! `SET` of variables, names and transaction characteristics.
 
+use std::sync::Arc;
+
 use parser::ast::{self, SetItem, VarScope};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
+use super::persist::Persistent;
 use crate::expr::Services;
 use crate::expr::context::{RandomSeed, UserVariable};
 use crate::expr::sql_mode::SqlMode;
 use crate::host::Host;
 use crate::names::{charset_by_name, collation_by_name};
-use crate::variables::{self, Isolation, Scope, VariableId};
+use crate::variables::{self, Isolation, Origin, Scope, VariableId};
 
 /// One assignment whose value is known.
 enum Assignment {
@@ -30,6 +33,34 @@ enum Assignment {
     CharacterSet(String),
 }
 
+impl Assignment {
+    /// The value that is to be persisted, if it is.
+    fn persistent(&self) -> SqlResult<Option<Persistent>> {
+        let Assignment::System { scope, id, value } = self else {
+            return Ok(None);
+        };
+        let at_once = match scope {
+            Some(VarScope::Persist) => true,
+            Some(VarScope::PersistOnly) => false,
+            Some(VarScope::Global | VarScope::Session) | None => return Ok(None),
+        };
+        let value = global_value(*id, value.as_ref())?;
+        Ok(Some(Persistent {
+            id: *id,
+            value,
+            at_once,
+        }))
+    }
+}
+
+/// The text of a value for everybody; DEFAULT is the one that was compiled in.
+fn global_value(id: VariableId, value: Option<&Value>) -> SqlResult<Arc<str>> {
+    match value {
+        None => Ok(id.definition().default.into()),
+        Some(value) => id.definition().parse(value),
+    }
+}
+
 impl Session {
     /// `SET …`: all values are computed, then all are set; an error leaves everything as it was, as far as values can tell.
     pub(crate) fn set(&mut self, items: &[SetItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
@@ -40,10 +71,18 @@ impl Session {
             self.warn_of_range(&assignment)?;
             assignments.push(assignment);
         }
+        // In the order of the statement; neighbours that are persisted are committed together.
+        let mut persistent = Vec::new();
         for assignment in assignments {
-            self.apply(assignment, host)?;
+            match assignment.persistent()? {
+                Some(value) => persistent.push(value),
+                None => {
+                    self.persist(&std::mem::take(&mut persistent), host)?;
+                    self.apply(assignment, host)?;
+                }
+            }
         }
-        Ok(())
+        self.persist(&persistent, host)
     }
 
     fn assignment(&mut self, item: &SetItem, parameters: &[Value], host: &dyn Host) -> SqlResult<Assignment> {
@@ -58,10 +97,10 @@ impl Session {
                 name,
                 value,
             } => {
-                if component.is_some() {
-                    return Err(SqlError::new(ErrorKind::UnknownSystemVariable, &[&&**name]));
-                }
-                let id = variables::find(name)?;
+                let id = match component {
+                    None => variables::find(name)?,
+                    Some(component) => variables::find(&format!("{}.{}", &**component, &**name))?,
+                };
                 let value = match value {
                     ast::Expr::Default => None,
                     // A bare word: `SET NAMES`-like values, ON, OFF.
@@ -112,11 +151,12 @@ impl Session {
                     scope,
                     Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly)
                 );
-                if matches!(scope, Some(VarScope::Persist | VarScope::PersistOnly)) {
-                    return Err(SqlError::not_supported("SET PERSIST"));
-                }
                 if variable.read_only {
-                    let names: [&dyn std::fmt::Display; 2] = [&variable.name, &"read only"];
+                    let kind = match scope {
+                        Some(VarScope::PersistOnly) => "non persistent read only",
+                        _ => "read only",
+                    };
+                    let names: [&dyn std::fmt::Display; 2] = [&variable.name, &kind];
                     return Err(SqlError::new(ErrorKind::IncorrectGlobalLocalVar, &names));
                 }
                 match variable.scope {
@@ -225,11 +265,8 @@ impl Session {
     ) -> SqlResult<()> {
         let variable = id.definition();
         if scope == Some(VarScope::Global) {
-            let text = match value {
-                None => variable.default.into(),
-                Some(value) => variable.parse(&value)?,
-            };
-            return self.engine.globals().set(id, text);
+            let text = global_value(id, value.as_ref())?;
+            return self.set_global(id, text, host);
         }
         // `SET @@transaction_isolation = …` without SESSION is for the next transaction only.
         if scope.is_none()
@@ -273,6 +310,16 @@ impl Session {
         Ok(())
     }
 
+    fn set_global(&mut self, id: VariableId, value: Arc<str>, host: &dyn Host) -> SqlResult<()> {
+        let (user, from) = self.set_by(host);
+        let origin = Origin::Statement {
+            at: self.engine.clock_micros(),
+            user,
+            host: from,
+        };
+        self.engine.globals().set(id, value, origin)
+    }
+
     fn set_variable(&mut self, name: &str, value: &str) -> SqlResult<()> {
         let id = variables::find(name)?;
         let text = id.definition().parse(&Value::str(value))?;
@@ -280,7 +327,7 @@ impl Session {
     }
 
     /// `SET [SESSION|GLOBAL] TRANSACTION …`
-    pub(crate) fn set_transaction(&mut self, set: &ast::SetTransaction) -> SqlResult<()> {
+    pub(crate) fn set_transaction(&mut self, set: &ast::SetTransaction, host: &dyn Host) -> SqlResult<()> {
         let isolation = set.isolation.map(|level| match level {
             ast::IsolationLevel::ReadUncommitted => "READ-UNCOMMITTED",
             ast::IsolationLevel::ReadCommitted => "READ-COMMITTED",
@@ -302,12 +349,13 @@ impl Session {
                     ("transaction_read_only", read_only),
                 ] {
                     if let Some(value) = value {
-                        self.engine.globals().set(variables::find(name)?, value.into())?;
+                        self.set_global(variables::find(name)?, value.into(), host)?;
                     }
                 }
                 Ok(())
             }
-            Some(_) => {
+            Some(VarScope::Persist | VarScope::PersistOnly) => Err(ErrorKind::PersistTransactionIsolation.into()),
+            Some(VarScope::Session) => {
                 for (name, value) in [
                     ("transaction_isolation", isolation),
                     ("transaction_read_only", read_only),

@@ -133,7 +133,7 @@ impl Session {
                 Ok(Answer::done())
             }
             Statement::ReleaseSavepoint(name) => self.transaction.release_savepoint(name).map(|()| Answer::done()),
-            Statement::SetTransaction(set) => self.set_transaction(set).map(|()| Answer::done()),
+            Statement::SetTransaction(set) => self.set_transaction(set, host).map(|()| Answer::done()),
             other => Err(of_another_runner(other)),
         }
     }
@@ -148,6 +148,9 @@ impl Session {
     ) -> SqlResult<Answer> {
         match statement {
             Statement::Set(items) => self.set(items, parameters, host).map(|()| Answer::done()),
+            Statement::ResetPersist { name, if_exists } => self
+                .reset_persist(name.as_deref(), *if_exists, host)
+                .map(|()| Answer::done()),
             Statement::SetRole(role) => self.set_role(role).map(|()| Answer::done()),
             Statement::Use(name) => {
                 self.use_database(name)?;

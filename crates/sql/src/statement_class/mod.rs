@@ -291,7 +291,7 @@ pub fn class_of(statement: &Statement) -> StatementClass {
             }
         }
         Statement::Reset(_) => missing().commits().under_locks(Locks::Refused),
-        Statement::ResetPersist { .. } => missing(),
+        Statement::ResetPersist { .. } => row(Kind::Other, R::Session),
         Statement::Purge(_) => missing().not_prepared(),
         Statement::CacheIndex(_) | Statement::LoadIndex(_) => missing().commits(),
         Statement::InstallPlugin { .. } | Statement::UninstallPlugin(_) => missing().commits(),

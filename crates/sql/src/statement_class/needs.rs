@@ -64,7 +64,9 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         | Statement::Savepoint(_)
         | Statement::ReleaseSavepoint(_) => Vec::new(),
         Statement::SetTransaction(set) => match set.scope {
-            Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly) => vec![GLOBAL_VARIABLES],
+            Some(VarScope::Global) => vec![GLOBAL_VARIABLES],
+            // Refused to everybody.
+            Some(VarScope::Persist | VarScope::PersistOnly) => Vec::new(),
             Some(VarScope::Session) | None => Vec::new(),
         },
         Statement::LockTables(tables) => {
@@ -233,7 +235,8 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::Kill(_) => Vec::new(),
         Statement::Flush(flush) => of_flush(flush),
         Statement::Reset(_) => vec![RELOAD],
-        Statement::ResetPersist { .. } => vec![GLOBAL_VARIABLES],
+        // Only what is there to be removed asks.
+        Statement::ResetPersist { .. } => Vec::new(),
         Statement::Purge(_) => vec![Need::OneOf(P::SUPER, &[D::BINLOG_ADMIN], "SUPER or BINLOG_ADMIN")],
         Statement::CacheIndex(cache) => cache
             .tables

@@ -3,12 +3,15 @@
 //! [`table`] lists them all. A value is kept as text in the form that `SHOW VARIABLES` prints, because that is how most are
 //! asked for; what the hot paths look at is mirrored, typed, in [`Settings`].
 
+mod persisted;
 mod settings;
 mod table;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use catalog::PersistedVariable;
 use parking_lot::RwLock;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
@@ -54,7 +57,7 @@ pub enum Kind {
 }
 
 /// A variable's place in [`VARIABLES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VariableId(usize);
 
 /// Variables of a session that not every account may set.
@@ -108,10 +111,10 @@ impl Variable {
         let wrong_type = || SqlError::new(ErrorKind::WrongTypeForVar, &[&self.name]);
         if value.is_null() {
             // MySQL: results may be sent unconverted.
-            return if self.name == "character_set_results" {
-                Ok("NULL".into())
-            } else {
-                Err(SqlError::new(ErrorKind::WrongValueForVar, &[&self.name, &"NULL"]))
+            return match self.kind {
+                _ if self.name == "character_set_results" => Ok("NULL".into()),
+                Kind::Int { .. } | Kind::Double => Err(wrong_type()),
+                _ => Err(SqlError::new(ErrorKind::WrongValueForVar, &[&self.name, &"NULL"])),
             };
         }
         let number = match value {
@@ -228,10 +231,21 @@ fn parse_flags(names: &[&str], text: &str) -> Option<String> {
 /// The global values of a node. A change is seen by sessions that begin after it.
 pub struct Globals {
     values: RwLock<Arc<[Arc<str>]>>,
+    /// Of those that do not have the value they were compiled with.
+    origins: RwLock<HashMap<VariableId, Origin>>,
     /// `read_only` and `super_read_only`, for every change to look at.
     write_barrier: AtomicU8,
     /// `partial_revokes`
     partial_revokes: AtomicBool,
+}
+
+/// Where a variable's global value comes from.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// The start found it in the catalog.
+    Persisted(Arc<PersistedVariable>),
+    /// Microseconds since 1970, and who said it from where.
+    Statement { at: i64, user: String, host: String },
 }
 
 /// Who may change anything.
@@ -247,6 +261,7 @@ pub enum WriteBarrier {
 impl Default for Globals {
     fn default() -> Globals {
         Globals {
+            origins: RwLock::default(),
             values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
             write_barrier: AtomicU8::new(0),
             partial_revokes: AtomicBool::new(false),
@@ -260,7 +275,7 @@ impl Globals {
     }
 
     /// Sets a value that [`Variable::parse`] has given, with the variables that go with it.
-    pub fn set(&self, id: VariableId, value: Arc<str>) -> SqlResult<()> {
+    pub fn set(&self, id: VariableId, value: Arc<str>, origin: Origin) -> SqlResult<()> {
         let name = id.definition().name;
         #[cfg(debug_assertions)]
         if name == "debug" {
@@ -296,9 +311,15 @@ impl Globals {
         let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
         let partial_revokes = is_on("partial_revokes");
         *values = changed.into();
+        self.origins.write().insert(id, origin);
         self.partial_revokes.store(partial_revokes, Ordering::Release);
         self.write_barrier.store(barrier, Ordering::Release);
         Ok(())
+    }
+
+    /// `None`: it has the value it was compiled with.
+    pub fn origin(&self, id: VariableId) -> Option<Origin> {
+        self.origins.read().get(&id).cloned()
     }
 
     /// Whether privileges can be taken back on single databases; names of databases in grants are no patterns then.

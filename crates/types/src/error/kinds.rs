@@ -506,6 +506,8 @@ errors! {
     ClientInteractionTimeout = 4031 "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     /// SET PERSIST_ONLY without the privileges for it.
     PersistOnlyAccessDenied = 3630 "42000" "Access denied; you need % privileges for this operation";
+    PersistTransactionIsolation = 6437 "HY000" "Cannot persist transaction isolation.";
+    VarNotPersisted = 3615 "HY000" "Variable % does not exist in persisted config file";
     RoleNotGranted = 3530 "HY000" "`%`@`%` is not granted to `%`@`%`";
     RoleGrantedToItself = 4027 "HY000" "User account `%`@`%` is directly or indirectly granted to the role `%`@`%`. The GRANT would create a loop";
     RevokeGrants = 1269 "HY000" "Can't revoke all privileges for one or more of the requested users";
