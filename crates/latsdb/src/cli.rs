@@ -28,14 +28,18 @@ fn config(matches: &ArgMatches) -> Result<Config> {
 fn shell_options(matches: &ArgMatches) -> Result<shell::Options> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let default = config(matches)?.mysql_addr;
+    let socket = text("socket").map(|path| match path.contains('/') {
+        true => path,
+        false => format!("./{path}"),
+    });
     let host = text("host").unwrap_or_else(|| default.ip().to_string());
     let port = matches.get_one::<u16>("port").copied().unwrap_or(default.port());
     let asked = matches.contains_id("password");
     Ok(shell::Options {
-        address: if host.contains(':') {
-            format!("[{host}]:{port}")
-        } else {
-            format!("{host}:{port}")
+        address: match socket {
+            Some(path) => path,
+            None if host.contains(':') => format!("[{host}]:{port}"),
+            None => format!("{host}:{port}"),
         },
         user: text("user").unwrap_or_else(|| "root".to_owned()),
         password: text("password").or_else(|| {
@@ -93,6 +97,15 @@ fn shell_command() -> Command {
         .arg(
             text("port", 'P', "PORT", "Server's port [default: that of mysql_addr]")
                 .value_parser(clap::value_parser!(u16)),
+        )
+        .arg(
+            text(
+                "socket",
+                'S',
+                "PATH",
+                "Server's Unix socket, in place of an address (latsdb.sock in its data directory)",
+            )
+            .conflicts_with_all(["host", "port"]),
         )
         .arg(text("user", 'u', "USER", "Account [default: root]"))
         .arg(

@@ -227,6 +227,62 @@ fn a_client_that_closes_its_end_early_is_not_taken_for_the_superuser() {
     );
 }
 
+/// `latsdb sql` with these arguments, in the data directory.
+fn shell(node: &Node, arguments: &[&str]) -> Output {
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_latsdb"));
+    shell.arg("sql").args(arguments).env_clear().current_dir(&node.data);
+    shell.output().unwrap()
+}
+
+#[test]
+fn the_shell_comes_over_the_socket_as_whom_the_kernel_says() {
+    let node = Node::start(&directory("shell"), &[]);
+    let path = node.data.join("latsdb.sock");
+    let said = |output: Output| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let who = "SELECT CURRENT_USER(), USER()";
+    let root = "root@localhost\troot@localhost\n";
+    for socket in [path.to_str().unwrap(), "latsdb.sock", "./latsdb.sock"] {
+        let told = said(shell(&node, &["--socket", socket, "-e", who]));
+        assert!(told.ends_with(root), "{socket}: {told}");
+    }
+    let absent = said(shell(&node, &["-S", "none.sock", "-e", who]));
+    assert!(absent.contains("cannot connect to ./none.sock"), "{absent}");
+    assert!(said(shell(&node, &["-S", "latsdb.sock", "-P", "1"])).contains("cannot be used with"));
+    // Another user of the machine cannot even reach it; where somebody has opened the way, root is still not for him.
+    if as_stranger("true").is_some() {
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&node.data, open).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let binary = env!("CARGO_BIN_EXE_latsdb");
+        let copy = node.data.join("../latsdb");
+        std::fs::copy(binary, &copy).unwrap();
+        let command = format!("{} sql -S {} -e 'SELECT 1'", copy.display(), path.display());
+        let told = said(as_stranger(&command).unwrap());
+        assert!(told.contains("ERROR 1045 (28000)"), "{told}");
+    }
+    // Both plugins; without TLS, the socket is private enough for a password.
+    node.run("CREATE USER app@localhost IDENTIFIED WITH caching_sha2_password BY 'secret'");
+    node.run("CREATE USER old@localhost IDENTIFIED WITH mysql_native_password BY 'secret'");
+    for user in ["app", "old"] {
+        let arguments = [
+            "-S",
+            "latsdb.sock",
+            "-u",
+            user,
+            "--password=secret",
+            "-e",
+            "SELECT CURRENT_USER()",
+        ];
+        for _ in 0..2 {
+            let told = said(shell(&node, &arguments));
+            assert!(told.ends_with(&format!("{user}@localhost\n")), "{told}");
+        }
+        let wrong = ["-S", "latsdb.sock", "-u", user, "--password=wrong", "-e", "SELECT 1"];
+        let told = said(shell(&node, &wrong));
+        assert!(told.contains("ERROR 1045 (28000)"), "{told}");
+    }
+}
+
 #[test]
 fn with_a_password_the_password_counts() {
     let node = Node::start(&directory("password"), &[]);

@@ -1,7 +1,6 @@
 //! A connection: statements by both protocols, one packet at a time, and their answers.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use mysql_wire::column::ColumnDefinition;
@@ -15,6 +14,7 @@ use mysql_wire::{Capabilities, Malformed, Output, Reader, Status};
 use crate::answer::{Answer, Column};
 use crate::error::ClientError;
 use crate::login::Login;
+use crate::stream::Stream;
 
 pub(crate) const PACKET_LEN_MAX: usize = 1 << 30;
 const RECEIVE_LEN: usize = 64 << 10;
@@ -28,7 +28,7 @@ pub enum Protocol {
 
 /// One connection to a server.
 pub struct Client {
-    stream: TcpStream,
+    stream: Stream,
     /// Bytes from the server; those before `taken` were answers already.
     received: Vec<u8>,
     taken: usize,
@@ -50,11 +50,10 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
 impl Client {
     /// Connects and logs in.
     pub fn connect(login: &Login) -> Result<Self, ClientError> {
-        let stream = TcpStream::connect(login.address).map_err(|source| ClientError::Connect {
+        let stream = Stream::connect(login.address).map_err(|source| ClientError::Connect {
             address: login.address.to_owned(),
             source,
         })?;
-        stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(LOGIN_TIMEOUT))?;
         let mut client = Self {
             stream,
@@ -68,6 +67,11 @@ impl Client {
         login.talk(&mut client)?;
         client.stream.set_read_timeout(None)?;
         Ok(client)
+    }
+
+    /// Whether a password may be sent as it is.
+    pub(crate) fn is_private(&self) -> bool {
+        self.stream.is_private()
     }
 
     /// An answer that takes longer than this is an error, and the connection lost.

@@ -8,6 +8,7 @@ mod answer;
 mod client;
 mod error;
 mod login;
+mod stream;
 
 pub use answer::{Answer, Column};
 pub use client::{Client, Protocol};

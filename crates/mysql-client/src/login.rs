@@ -15,7 +15,7 @@ const COLLATION: u8 = 45;
 /// Where to connect, and as whom.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
-    /// `host:port`.
+    /// `host:port`, or the path of a Unix socket: what holds a slash.
     pub address: &'a str,
     pub user: &'a str,
     /// Empty for an account without one.
@@ -79,6 +79,10 @@ impl Login<'_> {
                 }
                 _ => match decode_auth_more_data(&packet)? {
                     [sha2::FAST_AUTHENTICATION_DONE] => {}
+                    [sha2::FULL_AUTHENTICATION] if client.is_private() => {
+                        let secret = [self.password.as_bytes(), b"\0"].concat();
+                        client.send(|out| out.extend_from_slice(&secret))?;
+                    }
                     [sha2::FULL_AUTHENTICATION] => client.send(|out| out.push(sha2::REQUEST_PUBLIC_KEY))?,
                     pem => {
                         let secret =
