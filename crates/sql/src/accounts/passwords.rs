@@ -116,7 +116,7 @@ impl Session {
         };
         governor::pause();
         let now = engine.unix_seconds();
-        if !matches!(factor.secret, AuthSecret::Hash(_)) && !authentication.is_empty() {
+        if !authentication.is_empty() {
             past.insert(
                 0,
                 PastPassword {

@@ -1,5 +1,7 @@
 //! `mysql.db`, `tables_priv`, `columns_priv`: accounts and grants as administration pages read them.
 
+use std::collections::BTreeMap;
+
 use catalog::Privileges;
 use types::Value;
 
@@ -73,13 +75,35 @@ pub fn databases(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
+/// The members of `Column_priv`.
+const OF_COLUMN: [(&str, &str); 4] = [
+    ("SELECT", "Select"),
+    ("INSERT", "Insert"),
+    ("UPDATE", "Update"),
+    ("REFERENCES", "References"),
+];
+
+/// The members of a set that privileges are, as MySQL prints one.
+fn members(privileges: Privileges, of: &[(&str, &str)]) -> Value {
+    let names = of.iter().filter(|(name, _)| has(privileges, name));
+    text(names.map(|(_, shown)| *shown).collect::<Vec<_>>().join(","))
+}
+
+/// A table on which, or on whose columns, something is held has a row.
 pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = source.session.engine.catalog();
     let mut rows = Vec::new();
     for account in catalog.accounts() {
+        let mut held: BTreeMap<(&str, &str), (Privileges, Privileges)> = BTreeMap::new();
         for (database, table, privileges) in &account.table_privileges {
-            let names = OF_TABLE.iter().filter(|(name, _)| has(*privileges, name));
-            let names: Vec<&str> = names.map(|(_, shown)| *shown).collect();
+            let (on_table, _) = held.entry((database, table)).or_default();
+            *on_table = on_table.with(*privileges);
+        }
+        for column in &account.column_privileges {
+            let (_, on_columns) = held.entry((&column.database, &column.table)).or_default();
+            *on_columns = on_columns.with(column.privileges);
+        }
+        for ((database, table), (on_table, on_columns)) in held {
             rows.push(vec![
                 text(&account.host),
                 text(database),
@@ -87,10 +111,29 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 text(table),
                 text(""),
                 Value::Null,
-                text(names.join(",")),
-                text(""),
+                members(on_table, &OF_TABLE),
+                members(on_columns, &OF_COLUMN),
             ]);
         }
+    }
+    rows
+}
+
+pub fn columns(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.session.engine.catalog();
+    let mut rows = Vec::new();
+    for account in catalog.accounts() {
+        rows.extend(account.column_privileges.iter().map(|held| {
+            vec![
+                text(&account.host),
+                text(&held.database),
+                text(&account.user),
+                text(&held.table),
+                text(&held.column),
+                Value::Null,
+                members(held.privileges, &OF_COLUMN),
+            ]
+        }));
     }
     rows
 }

@@ -145,7 +145,7 @@ pub fn global_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// `performance_schema.persisted_variables`
 pub fn persisted_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let catalog = source.runtime.engine.catalog();
+    let catalog = source.session.engine.catalog();
     catalog
         .persisted_variables()
         .map(|variable| vec![text(&variable.name), text(&variable.value)])
@@ -154,7 +154,7 @@ pub fn persisted_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// `performance_schema.variables_info`
 pub fn variables_info(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let globals = source.runtime.engine.globals();
+    let globals = source.session.engine.globals();
     let row = |id: VariableId| {
         let variable = id.definition();
         let (min, max) = match variable.kind {

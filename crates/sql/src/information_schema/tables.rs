@@ -413,7 +413,7 @@ pub static TABLES: &[VirtualTable] = &[
             "Host" Text(255), "Db" Text(64), "User" Text(32), "Table_name" Text(64), "Column_name" Text(64),
             "Timestamp" Moment, "Column_priv" Text(128),
         ],
-        rows: no_rows,
+        rows: grants::columns,
     },
     of_schema(
         "KEYWORDS",
@@ -457,6 +457,11 @@ pub static TABLES: &[VirtualTable] = &[
             "ROUTINE_SCHEMA" Text(64), "ROUTINE_NAME" Text(64), "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
         no_rows,
+    ),
+    of_mysql(
+        "password_history",
+        columns!["Host" Text(255), "User" Text(32), "Password_timestamp" FineMoment, "Password" LongText],
+        users::password_history,
     ),
     of_mysql(
         "role_edges",

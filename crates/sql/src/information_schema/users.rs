@@ -6,7 +6,7 @@ use catalog::{AccountDef, LockTime, Privileges, TlsRequirement};
 use types::json::{Members, Node};
 use types::{Json, Value};
 
-use super::schema::moment;
+use super::schema::{fine_moment, moment};
 use super::{Source, number, text};
 
 /// How many privileges have their columns before that of the grant option.
@@ -61,6 +61,23 @@ fn user(account: &Arc<AccountDef>, source: &Source<'_>) -> Vec<Value> {
     row.push(password.require_current.map_or(Value::Null, flag));
     row.push(user_attributes(account).map_or(Value::Null, text));
     row
+}
+
+/// `mysql.password_history`: the passwords that an account may not take again yet, the newest first.
+pub fn password_history(source: &Source<'_>) -> Vec<Vec<Value>> {
+    let catalog = source.session.engine.catalog();
+    let mut rows = Vec::new();
+    for account in catalog.accounts() {
+        rows.extend(account.policy.password.past.iter().map(|past| {
+            vec![
+                text(&account.host),
+                text(&account.user),
+                fine_moment(past.set_at * 1_000_000, source),
+                text(String::from_utf8_lossy(&past.authentication)),
+            ]
+        }));
+    }
+    rows
 }
 
 /// `ssl_type` and the three texts.
