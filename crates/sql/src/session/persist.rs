@@ -9,8 +9,8 @@ use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult};
 
 use super::{Session, wait_for_commit};
-use crate::ddl::CATALOG;
 use crate::exec::Runtime;
+use crate::exec::runtime::CATALOG;
 use crate::expr::Services;
 use crate::host::Host;
 use crate::statement_class::needs::GLOBAL_VARIABLES;
@@ -108,7 +108,7 @@ impl Session {
         let engine = self.engine.clone();
         let transaction = RefCell::new(engine.begin());
         let settings = &self.variables.settings;
-        let runtime = Runtime::new(&engine, host, &transaction, settings, false);
+        let runtime = Runtime::new(engine.participant(), host, &transaction, settings.of_statement(false));
         runtime.lock_definition(CATALOG, LockMode::Exclusive)?;
         let mut change = CatalogEdit::new(engine.catalog());
         edit(&mut change)?;
