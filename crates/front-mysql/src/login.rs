@@ -243,6 +243,7 @@ impl LoginDialog<'_> {
                 user: account.user,
                 host: account.host,
             },
+            gave_password: client.using_password,
             database: request.database.clone(),
             collation_id: request.collation.unwrap_or(CollationId::UTF8MB4_0900_AI_CI as u16),
             found_rows: self.has(Capabilities::FOUND_ROWS),

@@ -15,6 +15,8 @@ pub struct SessionOptions {
     pub user: String,
     pub host: String,
     pub account: SessionAccount,
+    /// Whether the client logged in with a password, right or not needed.
+    pub gave_password: bool,
     pub database: Option<String>,
     /// The collation id of the handshake; an unknown one stands for the server's default.
     pub collation_id: u16,

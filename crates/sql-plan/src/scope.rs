@@ -10,6 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Planner;
 use super::source_columns::SourceColumns;
+use super::views::Question;
 use crate::node::Authorizer;
 use crate::table::Table;
 
@@ -38,6 +39,8 @@ pub struct Through {
     pub view: Arc<ViewDef>,
     /// For each column of the view the column of the table.
     pub columns: Vec<usize>,
+    /// What is to be asked of whoever reads them.
+    pub questions: Arc<[Question]>,
 }
 
 impl Through {
@@ -92,10 +95,10 @@ impl<'a> TableScope<'a> {
     fn check_read(&self, column: usize) -> SqlResult<()> {
         let def = &self.table.def;
         match (&self.reader, self.through) {
-            // What is below the view was asked for where the view was met.
-            (Some(reader), Some(Through { view, .. })) => {
+            (Some(reader), Some(Through { view, questions, .. })) => {
                 let name = self.name_of(column);
-                reader.check_column(&view.database, &view.name, name, Privileges::SELECT)
+                reader.check_column(&view.database, &view.name, name, Privileges::SELECT)?;
+                self.planner.ask_deferred(view, questions)
             }
             (Some(reader), None) if !self.table.id().is_local() => {
                 reader.check_column(&def.database, &def.name, self.name_of(column), Privileges::SELECT)

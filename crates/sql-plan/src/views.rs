@@ -4,6 +4,7 @@
 //! have their databases written out, the session's temporary tables are not seen, and the tables below are looked at with the
 //! privileges of the view's definer (`SQL SECURITY DEFINER`).
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +27,42 @@ pub struct OpenViews {
     /// Views that cannot be merged, by whether an outer join may leave them without a row. Each is found out once: trying again at each
     /// level of views over views would double the work with every one.
     unmergeable: RefCell<HashSet<(String, String, bool)>>,
+    /// While the view to be changed is bound: what is to be asked of whoever reads its columns.
+    deferred: RefCell<Option<Vec<Question>>>,
     purpose: Purpose,
+}
+
+/// What somebody must be allowed to do.
+#[derive(Debug, Clone)]
+pub struct Question {
+    of: Arc<dyn Authorizer>,
+    database: String,
+    table: String,
+    what: Wanted<'static>,
+    privileges: Privileges,
+}
+
+#[derive(Debug, Clone)]
+enum Wanted<'a> {
+    Table,
+    TableOrColumns,
+    Column(Cow<'a, str>),
+}
+
+impl Wanted<'_> {
+    fn ask(&self, access: &dyn Authorizer, database: &str, table: &str, privileges: Privileges) -> SqlResult<()> {
+        match self {
+            Wanted::Table => access.check_table(database, table, privileges),
+            Wanted::TableOrColumns => access.check_table_or_columns(database, table, privileges),
+            Wanted::Column(column) => access.check_column(database, table, column, privileges),
+        }
+    }
+}
+
+impl Question {
+    fn ask(&self, access: &dyn Authorizer) -> SqlResult<()> {
+        self.what.ask(access, &self.database, &self.table, self.privileges)
+    }
 }
 
 /// What a plan is made for.
@@ -123,30 +159,72 @@ impl Planner<'_> {
 
     /// 1142 where one of the privileges on a table is missing.
     pub fn check_table(&self, database: &str, table: &str, privileges: Privileges) -> SqlResult<()> {
-        self.check(|access| access.check_table(database, table, privileges))
+        self.check(database, table, Wanted::Table, privileges)
     }
 
     /// 1142 where one of the privileges is neither held on the table nor on a column of it.
     pub fn check_table_or_columns(&self, database: &str, table: &str, privileges: Privileges) -> SqlResult<()> {
-        self.check(|access| access.check_table_or_columns(database, table, privileges))
+        self.check(database, table, Wanted::TableOrColumns, privileges)
     }
 
     /// 1143 where a privilege on a column is missing.
     pub fn check_column(&self, database: &str, table: &str, column: &str, privileges: Privileges) -> SqlResult<()> {
-        self.check(|access| access.check_column(database, table, column, privileges))
+        self.check(database, table, Wanted::Column(column.into()), privileges)
     }
 
     /// Asks those who count where a name stands: the definer in a view, and for EXPLAIN whoever asks, too; 1345 where only he may not.
-    fn check(&self, ask: impl Fn(&dyn Authorizer) -> SqlResult<()>) -> SqlResult<()> {
-        let stack = self.views.stack.borrow();
-        let Some(open) = stack.last() else {
-            return ask(&*self.access);
+    fn check(&self, database: &str, table: &str, what: Wanted<'_>, privileges: Privileges) -> SqlResult<()> {
+        if !self.is_in_view() {
+            return what.ask(&*self.access, database, table, privileges);
+        }
+        let question = Question {
+            of: self.access(),
+            database: database.to_owned(),
+            table: table.to_owned(),
+            what: match what {
+                Wanted::Table => Wanted::Table,
+                Wanted::TableOrColumns => Wanted::TableOrColumns,
+                Wanted::Column(column) => Wanted::Column(column.into_owned().into()),
+            },
+            privileges,
         };
-        ask(&*open.access)?;
+        match &mut *self.views.deferred.borrow_mut() {
+            Some(deferred) => {
+                deferred.push(question);
+                Ok(())
+            }
+            None => self.ask_in_view(&question),
+        }
+    }
+
+    fn ask_in_view(&self, question: &Question) -> SqlResult<()> {
+        question.ask(&*question.of)?;
         match self.views.purpose {
             Purpose::Run => Ok(()),
-            Purpose::Explain => ask(&*self.access).map_err(|_| ErrorKind::ViewNoExplain.into()),
+            Purpose::Explain => question.ask(&*self.access).map_err(|_| ErrorKind::ViewNoExplain.into()),
         }
+    }
+
+    /// Runs `bind`, which asks nothing of what is below a view. Also gives what it would have asked.
+    pub fn asking_later<T>(&self, bind: impl FnOnce() -> SqlResult<T>) -> SqlResult<(T, Vec<Question>)> {
+        let outer = self.views.deferred.replace(Some(Vec::new()));
+        let bound = bind();
+        let deferred = self.views.deferred.replace(outer);
+        Ok((bound?, deferred.unwrap_or_default()))
+    }
+
+    /// Runs `bind`, which asks at once what it has to ask.
+    pub fn asking_now<T>(&self, bind: impl FnOnce() -> T) -> T {
+        let deferred = self.views.deferred.replace(None);
+        let bound = bind();
+        self.views.deferred.replace(deferred);
+        bound
+    }
+
+    /// Asks what was put off, for whoever reads columns of the view; 1356 where its definer may not.
+    pub fn ask_deferred(&self, view: &ViewDef, questions: &[Question]) -> SqlResult<()> {
+        let asked = questions.iter().try_for_each(|question| self.ask_in_view(question));
+        asked.map_err(|error| told_of_view(view, error))
     }
 
     /// 1345 for EXPLAIN of what may be read, but not shown.

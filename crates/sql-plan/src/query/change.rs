@@ -9,7 +9,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner};
-use super::scope::{CommonTables, QueryScope, ScopeTable, TableSource, with_common_tables};
+use super::scope::{Changes, CommonTables, QueryScope, ScopeTable, TableSource, with_common_tables};
 use crate::access::OrderWish;
 use crate::changes::{Assignment, WriteRules};
 use crate::foreign_keys::ForeignKeys;
@@ -65,6 +65,10 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         ast::Statement::Update(Box::new(ast::Update { with, ..update.clone() })).to_string()
     };
     scope.common = with_common_tables(planner, update.with.as_ref(), user, &CommonTables::default(), &mut None)?;
+    scope.changes = Some(match update.tables.as_slice() {
+        [ast::TableRef::Table(_)] => Changes::This(Privileges::UPDATE),
+        _ => Changes::Some(Privileges::UPDATE),
+    });
     let tree = bind_from(&mut scope, &update.tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("an UPDATE has tables"))?;
     scope.clause = Clause::FieldList;
@@ -73,6 +77,7 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         let slot = scope
             .find(&assignment.column)?
             .ok_or_else(|| sql_expr::scope::unknown_column(&assignment.column, Clause::FieldList))?;
+        check_column_of_view(planner, &scope, slot)?;
         let (at, slot) = changed_column(&scope, slot)?;
         let TableSource::Base { table, .. } = scope.tables[at].source.clone() else {
             return Err(not_updatable(&scope.tables[at], "UPDATE"));
@@ -136,6 +141,10 @@ fn check_key_changed_once(scope: &QueryScope<'_, '_, '_>, changed: &[(usize, Vec
 }
 
 pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<MultiTableChange> {
+    plan_delete_of(planner, delete, Changes::Some(Privileges::DELETE))
+}
+
+fn plan_delete_of(planner: &Planner<'_>, delete: &ast::Delete, changes: Changes) -> SqlResult<MultiTableChange> {
     let ast::DeleteForm::Multi { targets: names, tables } = &delete.form else {
         return Err(SqlError::internal("a DELETE from one table is planned elsewhere"));
     };
@@ -145,6 +154,7 @@ pub fn plan_multi_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResu
         ast::Statement::Delete(Box::new(ast::Delete { with, ..delete.clone() })).to_string()
     };
     scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default(), &mut None)?;
+    scope.changes = Some(changes);
     let tree = bind_from(&mut scope, tables, false)?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());
@@ -194,7 +204,7 @@ pub fn plan_delete_from_view(planner: &Planner<'_>, delete: &ast::Delete) -> Sql
         },
         ..delete.clone()
     };
-    plan_multi_delete(planner, &delete)
+    plan_delete_of(planner, &delete, Changes::This(Privileges::DELETE))
 }
 
 /// 1288
@@ -219,6 +229,17 @@ fn changed_column(scope: &QueryScope<'_, '_, '_>, slot: usize) -> SqlResult<(usi
     let below = columns[at].as_column();
     let below = below.ok_or_else(|| SqlError::new(ErrorKind::NonupdateableColumn, &[&table.columns[at].name]))?;
     Ok((of(below), below))
+}
+
+/// 1143 where a column of a view may not be changed.
+fn check_column_of_view(planner: &Planner<'_>, scope: &QueryScope<'_, '_, '_>, slot: usize) -> SqlResult<()> {
+    let table = scope.tables.iter().find(|table| table.slots().contains(&slot));
+    let Some((table, TableSource::Merged { view, .. })) = table.map(|table| (table, &table.source)) else {
+        return Ok(());
+    };
+    planner.check_table_or_columns(&view.database, &view.name, Privileges::UPDATE)?;
+    let column = &table.columns[slot - table.offset].original_name;
+    planner.check_column(&view.database, &view.name, column, Privileges::UPDATE)
 }
 
 /// 1393 where two tables of one view would be changed.
@@ -252,6 +273,28 @@ fn table_to_delete_from(scope: &QueryScope<'_, '_, '_>, at: usize) -> SqlResult<
     }
 }
 
+/// Views beside those that are changed are read.
+fn check_views_read(
+    planner: &Planner<'_>,
+    scope: &QueryScope<'_, '_, '_>,
+    targets: &[(usize, Option<Vec<Assignment>>)],
+) -> SqlResult<()> {
+    let is_changed = |view: usize| {
+        let mut below = targets.iter().filter_map(|(at, _)| scope.tables[*at].below.as_ref());
+        below.any(|below| below.view == view)
+    };
+    for (at, table) in scope.tables.iter().enumerate() {
+        if let TableSource::Merged { view, questions, .. } = &table.source
+            && table.is_visible()
+            && !is_changed(at)
+        {
+            planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT)?;
+            planner.ask_deferred(view, questions)?;
+        }
+    }
+    Ok(())
+}
+
 fn finish(
     planner: &Planner<'_>,
     mut scope: QueryScope<'_, '_, '_>,
@@ -270,6 +313,7 @@ fn finish(
                 .into_conjuncts()
         }
     };
+    check_views_read(planner, &scope, &targets)?;
     // Rows are changed whole, and found again by their keys.
     for (at, _) in &targets {
         scope.tables[*at].used.fill(true);
@@ -292,9 +336,21 @@ fn finish(
                 TableSource::Merged { view, .. } => &view.name,
                 _ => &view.alias,
             };
-            planner.check_table(database, name, privilege)?;
+            planner.check_table_or_columns(database, name, privilege)?;
         }
         match (&assignments, &scope.tables[at].below) {
+            (Some(list), Some(below)) => {
+                let (def, access) = (&table.def, &below.access);
+                access.check_table_or_columns(&def.database, &def.name, privilege)?;
+                for assignment in list {
+                    access.check_column(
+                        &def.database,
+                        &def.name,
+                        &def.columns[assignment.column].name,
+                        privilege,
+                    )?;
+                }
+            }
             (Some(list), None) if !table.id().is_local() => {
                 planner.check_table_or_columns(&table.def.database, &table.def.name, privilege)?;
                 for assignment in list {

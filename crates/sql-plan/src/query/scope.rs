@@ -19,6 +19,7 @@ use crate::node::Authorizer;
 use crate::planner::Planner;
 use crate::scope::default_of_column;
 use crate::table::Table;
+use crate::views::Question;
 
 /// The common tables (`WITH`) that a query sees.
 #[derive(Debug, Clone, Default)]
@@ -297,6 +298,8 @@ pub enum TableSource {
     Merged {
         view: Arc<ViewDef>,
         columns: Vec<Expr>,
+        /// What is still to be asked of whoever reads its columns.
+        questions: Arc<[Question]>,
     },
 }
 
@@ -354,11 +357,22 @@ fn quoted_name(column: &ResultColumn) -> String {
     parts.map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".")
 }
 
+/// What a change asks for on the views that it names; on one that it does not change, it is SELECT.
+#[derive(Debug, Clone, Copy)]
+pub enum Changes {
+    /// The only one there is.
+    This(Privileges),
+    /// Some of those there are.
+    Some(Privileges),
+}
+
 /// The names of one query block.
 pub struct QueryScope<'a, 'p, 'o> {
     pub planner: &'a Planner<'p>,
     pub common: CommonTables,
     pub tables: Vec<ScopeTable>,
+    /// Of an UPDATE or DELETE.
+    pub changes: Option<Changes>,
     /// Only these tables can be named: while an ON condition is bound.
     pub visible: Range<usize>,
     /// Whether the tables being bound are on the side of an outer join that may have no row.
@@ -386,6 +400,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             planner,
             common: CommonTables::default(),
             tables: Vec::new(),
+            changes: None,
             visible: 0..0,
             optional: false,
             merged: Vec::new(),
@@ -491,9 +506,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         let column = &table.columns[at].original_name;
         match &table.source {
             TableSource::Base { table, .. } => self.planner.check_read(table, column),
-            TableSource::Merged { view, .. } => {
+            TableSource::Merged { view, questions, .. } => {
                 let select = Privileges::SELECT;
-                self.planner.check_column(&view.database, &view.name, column, select)
+                self.planner.check_column(&view.database, &view.name, column, select)?;
+                self.planner.ask_deferred(view, questions)
             }
             TableSource::Derived(_) | TableSource::Working(_) | TableSource::Recursive(_) | TableSource::Virtual(_) => {
                 Ok(())

@@ -25,6 +25,7 @@ pub struct Access {
     account_host: Arc<str>,
     /// The host that the client came from, as messages about tables name it.
     client_host: Arc<str>,
+    gave_password: bool,
     rights: Arc<Rights>,
     active_roles: Arc<[AccountName]>,
     names: DatabaseNames,
@@ -49,6 +50,7 @@ impl Access {
             user: "".into(),
             account_host: "".into(),
             client_host: "".into(),
+            gave_password: false,
             rights: EVERYTHING.clone(),
             active_roles: Arc::new([]),
             names: DatabaseNames::Patterns,
@@ -61,6 +63,7 @@ impl Access {
             user: account.user.as_str().into(),
             account_host: account.host.as_str().into(),
             client_host: account.host.as_str().into(),
+            gave_password: false,
             rights: Arc::new(Rights::of(catalog, account, &account.default_roles, names)),
             active_roles: account.default_roles.as_slice().into(),
             names,
@@ -113,6 +116,14 @@ impl Access {
         }
     }
 
+    /// The missing privileges that a message names: those that are held on some column are not, where there are others.
+    fn named_missing(&self, missing: Privileges, database: &str, table: &str) -> Privileges {
+        match missing.without(self.rights.on_columns(database, table)) {
+            Privileges::NONE => missing,
+            nowhere => nowhere,
+        }
+    }
+
     /// 1142 where none of the privileges is held.
     pub fn check_table_for_any(&self, database: &str, table: &str, wanted: Privileges, command: &str) -> SqlResult<()> {
         match self.is_unlimited() || self.on_table(database, table).meets(wanted) {
@@ -140,7 +151,8 @@ impl Access {
 
     /// 1045
     pub fn denied(&self) -> SqlError {
-        SqlError::new(ErrorKind::AccessDenied, &[&self.user, &self.account_host, &"YES"])
+        let password = if self.gave_password { "YES" } else { "NO" };
+        SqlError::new(ErrorKind::AccessDenied, &[&self.user, &self.account_host, &password])
     }
 
     /// 1044 where nothing in the database may be touched, whether it exists or not: what USE asks for.
@@ -169,6 +181,15 @@ impl Access {
         self.is_unlimited()
             || self.on_table(database, table).meets(Privileges::OF_TABLES)
             || !self.rights.on_columns(database, table).is_empty()
+    }
+
+    /// 1142 where nothing is granted on the table itself or on a column of it, and none of the privileges is held on all of its database.
+    pub fn check_something_on(&self, database: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
+        let held = self.on_table(database, table).meets(wanted) || self.rights.has_table(database, table);
+        match self.is_unlimited() || held {
+            true => Ok(()),
+            false => Err(self.table_denied(&names_of(wanted), table)),
+        }
     }
 
     /// What is held on a column: its own privileges and those on the table.
@@ -235,7 +256,10 @@ impl Authorizer for Access {
         }
         match wanted.without(self.on_table(database, table)) {
             Privileges::NONE => Ok(()),
-            missing => Err(self.table_denied(&names_of(missing), table)),
+            missing => {
+                let named = self.named_missing(missing, database, table);
+                Err(self.table_denied(&names_of(named), table))
+            }
         }
     }
 
@@ -361,6 +385,7 @@ impl Session {
                     user: user.as_str().into(),
                     account_host: host.as_str().into(),
                     client_host: self.options.host.as_str().into(),
+                    gave_password: self.options.gave_password,
                     rights: rights.get(&catalog, &name, &self.active_roles, version.1),
                     active_roles: self.active_roles.as_slice().into(),
                     names: version.1,
@@ -405,7 +430,10 @@ impl Session {
         Err(match level {
             Level::Global => access.denied(),
             Level::Database(database) => access.database_denied(database),
-            Level::Table(_, table) => access.table_denied(&names_of(missing), table),
+            Level::Table(database, table) => {
+                let named = access.named_missing(missing, database, table);
+                access.table_denied(&names_of(named), table)
+            }
         })
     }
 }

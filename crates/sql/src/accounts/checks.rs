@@ -39,19 +39,20 @@ impl Session {
                 match self.temporary.get(database, &name.name) {
                     // A temporary table is the session's own.
                     Some(_) => Ok(()),
+                    // Nothing but reading is done there.
+                    None if database.eq_ignore_ascii_case("information_schema") && *wanted != Privileges::SELECT => {
+                        Err(access.database_denied(database))
+                    }
                     None => access.check_table(database, &name.name, *wanted),
                 }
             }
             Need::SystemTable("", wanted) => access.check_database("mysql", *wanted),
             Need::SystemTable(name, wanted) => access.check_table("mysql", name, *wanted),
-            Need::SomethingOn(name, command) => {
+            Need::SomethingOn(name, wanted) => {
                 let database = self.database_or_current(name.schema.as_ref())?;
-                let shown = is_public(database)
-                    || self.temporary.get(database, &name.name).is_some()
-                    || access.sees_table(database, &name.name);
-                match shown {
+                match is_public(database) || self.temporary.get(database, &name.name).is_some() {
                     true => Ok(()),
-                    false => Err(access.table_denied(command, &name.name)),
+                    false => access.check_something_on(database, &name.name, *wanted),
                 }
             }
             Need::SomethingOnAllOf(name, command) => {

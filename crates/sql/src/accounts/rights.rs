@@ -239,6 +239,13 @@ impl Rights {
         self.tables.contains_key(database)
     }
 
+    /// Whether something is granted on the table itself, or on a column of it.
+    pub fn has_table(&self, database: &str, table: &str) -> bool {
+        self.table(database, table).is_some_and(|rights| {
+            rights.privileges != Privileges::NONE || rights.columns.values().any(|held| !held.is_empty())
+        })
+    }
+
     fn table(&self, database: &str, table: &str) -> Option<&TableRights> {
         self.tables.get(database)?.get(table)
     }

@@ -70,8 +70,18 @@ impl Session {
         if let Show::Columns { table, .. } = show
             && self.view(table).is_ok_and(|view| view.is_some())
         {
-            // 1356 for a view that its tables have left behind.
-            self.plan_of_view(table, host)?;
+            // 1356 for a view that its tables have left behind. Who may not read it, may see that it has columns.
+            match self.plan_of_view(table, host) {
+                Err(error)
+                    if !matches!(
+                        error.kind(),
+                        ErrorKind::TableAccessDenied | ErrorKind::ColumnAccessDenied
+                    ) =>
+                {
+                    return Err(error);
+                }
+                _ => {}
+            }
         }
         if let Some(query) = self.query_of(show)? {
             return self.run_text(&query, status, host, sink);

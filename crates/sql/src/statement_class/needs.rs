@@ -22,8 +22,8 @@ pub enum Need<'a> {
     Table(&'a TableName, P),
     /// On a table of `mysql`: 1142; without a name, on all of them: 1044.
     SystemTable(&'static str, P),
-    /// Some privilege on a table or a column of it: 1142, of the command named here.
-    SomethingOn(&'a TableName, &'static str),
+    /// Something that is granted on a table itself or on a column of it, or this on all of its database: 1142.
+    SomethingOn(&'a TableName, P),
     /// Some privilege on all of a table: 1142, of the command named here.
     SomethingOnAllOf(&'a TableName, &'static str),
     /// On a stored routine: 1370.
@@ -39,6 +39,12 @@ pub enum Need<'a> {
 }
 
 const CREATE_USER: Need<'static> = Need::OneOf(P::CREATE_USER, &[], "CREATE USER");
+/// Of one's own account.
+const SECOND_PASSWORDS: Need<'static> = Need::OneOf(
+    P::CREATE_USER,
+    &[D::APPLICATION_PASSWORD_ADMIN],
+    "CREATE USER or APPLICATION_PASSWORD_ADMIN",
+);
 /// SET PASSWORD asks for UPDATE on all of `mysql`.
 const UPDATE_OF_ACCOUNTS: Need<'static> = Need::SystemTable("", P::UPDATE);
 const SUPER: Need<'static> = Need::OneOf(P::SUPER, &[], "SUPER");
@@ -109,8 +115,8 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::SetDefaultRole(set) => {
             let accounts: Vec<_> = set.accounts.iter().collect();
             vec![
-                Need::ForOthers(accounts.clone(), &CREATE_USER),
-                Need::ToChange(accounts),
+                Need::ToChange(accounts.clone()),
+                Need::ForOthers(accounts, &CREATE_USER),
             ]
         }
         Statement::SetResourceGroup(_) => vec![Need::OneOf(
@@ -122,7 +128,7 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::Show(show) => of_show(show),
         // The planner asks for the explained statement.
         Statement::Explain(_) => Vec::new(),
-        Statement::Describe(describe) => vec![Need::SomethingOn(&describe.table, "SELECT")],
+        Statement::Describe(describe) => vec![Need::SomethingOn(&describe.table, P::SELECT)],
         Statement::Help(_) => Vec::new(),
 
         Statement::CreateDatabase(create) => vec![Need::Database(Some(&create.name), P::CREATE)],
@@ -175,7 +181,7 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
             }
             ast::DropKind::Event => vec![Need::DatabaseOf(&drop.name, P::EVENT)],
         },
-        Statement::CreateLoadableFunction(_) => vec![Need::SystemTable("func", P::INSERT)],
+        Statement::CreateLoadableFunction(_) => vec![Need::SystemTable("", P::INSERT)],
         Statement::Tablespace(_) => vec![Need::OneOf(P::CREATE_TABLESPACE, &[], "CREATE TABLESPACE")],
         Statement::Server(_) | Statement::SpatialReferenceSystem(_) => vec![SUPER],
         Statement::ResourceGroup(_) => {
@@ -191,11 +197,14 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         }
         Statement::AlterUser(alter) => {
             let accounts: Vec<_> = alter.users.iter().map(|user| &user.account).collect();
-            let own = match is_of_everybody(alter) {
-                true => Need::ForOthers(accounts.clone(), &CREATE_USER),
-                false => CREATE_USER,
+            let own = match () {
+                () if is_of_everybody(alter) => vec![Need::ForOthers(accounts.clone(), &CREATE_USER)],
+                () if discards_only_passwords(alter) => {
+                    vec![Need::ForOthers(accounts.clone(), &CREATE_USER), SECOND_PASSWORDS]
+                }
+                () => vec![CREATE_USER],
             };
-            vec![own, Need::ToChange(accounts)]
+            [own, vec![Need::ToChange(accounts)]].concat()
         }
         Statement::DropUser(drop) => vec![CREATE_USER, Need::ToChange(drop.accounts.iter().collect())],
         Statement::RenameUser(renames) => {
@@ -218,7 +227,11 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
 
         Statement::TableMaintenance(maintenance) => {
             let wanted = match maintenance.action {
-                ast::MaintenanceAction::Check(_) | ast::MaintenanceAction::Checksum(_) => P::SELECT,
+                ast::MaintenanceAction::Check(_) => {
+                    let tables = maintenance.tables.iter();
+                    return tables.map(|name| Need::SomethingOn(name, P::SELECT)).collect();
+                }
+                ast::MaintenanceAction::Checksum(_) => P::SELECT,
                 ast::MaintenanceAction::Analyze
                 | ast::MaintenanceAction::UpdateHistogram { .. }
                 | ast::MaintenanceAction::DropHistogram { .. }
@@ -241,12 +254,12 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::CacheIndex(cache) => cache
             .tables
             .iter()
-            .map(|one| Need::Table(&one.table, P::INDEX))
+            .map(|one| Need::SomethingOn(&one.table, P::INDEX))
             .collect(),
         Statement::LoadIndex(load) => load
             .tables
             .iter()
-            .map(|one| Need::Table(&one.table, P::INDEX))
+            .map(|one| Need::SomethingOn(&one.table, P::INDEX))
             .collect(),
         Statement::InstallPlugin { .. } => vec![Need::SystemTable("plugin", P::INSERT)],
         Statement::UninstallPlugin(_) => vec![Need::SystemTable("plugin", P::DELETE)],
@@ -289,6 +302,13 @@ pub fn changes_only_passwords(alter: &ast::AlterUser) -> bool {
     alter.options == ast::AccountOptions::default()
         && alter.default_role.is_none()
         && alter.users.iter().all(only_password)
+}
+
+/// Whether ALTER USER takes second passwords away, and does nothing else.
+fn discards_only_passwords(alter: &ast::AlterUser) -> bool {
+    let discards =
+        |spec: &ast::UserSpec| matches!(spec.action, Some(ast::UserAction::DiscardOldPassword)) && spec.auth.is_empty();
+    alter.options == ast::AccountOptions::default() && alter.default_role.is_none() && alter.users.iter().all(discards)
 }
 
 const RELOAD: Need<'static> = Need::OneOf(P::RELOAD, &[], "RELOAD");
@@ -377,7 +397,7 @@ fn of_show(show: &ast::Show) -> Vec<Need<'_>> {
         S::CreateTable(name) => vec![Need::SomethingOnAllOf(name, "SHOW")],
         // With SHOW VIEW, which is asked for when it is known that there is a view.
         S::CreateView(name) => vec![Need::Table(name, P::SELECT)],
-        S::Columns { table, .. } | S::Indexes { table, .. } => vec![Need::SomethingOn(table, "SELECT")],
+        S::Columns { table, .. } | S::Indexes { table, .. } => vec![Need::SomethingOn(table, P::SELECT)],
         S::Tables { schema, .. } | S::TableStatus { schema, .. } | S::Triggers { schema, .. } => {
             vec![Need::SomethingIn(schema.as_ref())]
         }

@@ -12,7 +12,7 @@ use sql_api::result::{ColumnFlags, ResultColumn};
 use sql_expr::{Binder, Clause, Expr};
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::super::scope::{BelowView, QueryScope, ScopeTable, TableSource, renamed};
+use super::super::scope::{BelowView, Changes, QueryScope, ScopeTable, TableSource, renamed};
 use super::super::select::bind_items;
 use super::super::{CommonTables, DerivedRow, plan_in};
 use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
@@ -29,7 +29,18 @@ pub(super) fn bind_view(
 ) -> SqlResult<Bound> {
     let planner = scope.planner;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
-    planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT)?;
+    let changed = scope.changes.filter(|_| !planner.is_in_view());
+    match changed {
+        None => planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT)?,
+        Some(Changes::This(wanted)) => planner.check_table_or_columns(&view.database, &view.name, wanted)?,
+        Some(Changes::Some(wanted)) => {
+            let read = planner.check_table_or_columns(&view.database, &view.name, Privileges::SELECT);
+            read.or_else(|error| {
+                let changed = planner.check_table_or_columns(&view.database, &view.name, wanted);
+                changed.map_err(|_| error)
+            })?;
+        }
+    }
     planner.check_explained(view)?;
     // A view that is computed by itself is read as a whole.
     let whole = planner.check_table(&view.database, &view.name, Privileges::SELECT);
@@ -44,7 +55,7 @@ pub(super) fn bind_view(
     let query = view_query(view)?;
     let bound = planner.views.nesting.inside(|| match &query.body {
         QueryBody::Select(select) if view.is_changeable() && !planner.is_unmergeable(view, scope.optional) => {
-            match merge(scope, view, alias, select)? {
+            match merge(scope, view, alias, select, changed.is_some())? {
                 Some(bound) => Ok(bound),
                 None => whole.and_then(|()| derive(scope, view, alias, &query)),
             }
@@ -96,6 +107,7 @@ fn merge(
     view: &Arc<ViewDef>,
     alias: &str,
     select: &Select,
+    is_changed: bool,
 ) -> SqlResult<Option<Bound>> {
     let start = scope.tables.len();
     let before = (
@@ -103,9 +115,16 @@ fn merge(
         std::mem::take(&mut scope.common),
         scope.clause,
     );
-    let bound = scope.alone(|scope| bind_inside(scope, view, start, select));
+    let planner = scope.planner;
+    // Whoever changes rows of one table reads nothing yet.
+    let later = is_changed && matches!(select.from.as_slice(), [ast::TableRef::Table(_)]);
+    let mut bind = || scope.alone(|scope| bind_inside(scope, view, start, select));
+    let bound = match later {
+        true => planner.asking_later(bind),
+        false => bind().map(|inside| (inside, Vec::new())),
+    };
     (scope.visible, scope.common, scope.clause) = before;
-    let Inside { tree, columns, exprs } = bound?;
+    let (Inside { tree, columns, exprs }, questions) = bound?;
     let mut nodes = MERGED_NODES;
     let is_small = exprs.iter().all(|expr| expr.fits(&mut nodes, MERGED_DEPTH));
     let loses_rows = scope.optional && exprs.iter().any(|expr| expr.as_column().is_none());
@@ -138,6 +157,7 @@ fn merge(
         source: TableSource::Merged {
             view: view.clone(),
             columns: exprs,
+            questions: questions.into(),
         },
         used: vec![false; columns.len()],
         below: None,
@@ -174,8 +194,9 @@ fn bind_inside(scope: &mut QueryScope<'_, '_, '_>, view: &ViewDef, start: usize,
     if let Some(filter) = &select.filter {
         scope.clause = Clause::Where;
         let (ctx, options) = (scope.planner.ctx, scope.planner.options());
-        conditions = Binder::new(scope, ctx, options)
-            .bind_condition(filter)?
+        let planner = scope.planner;
+        conditions = planner
+            .asking_now(|| Binder::new(scope, ctx, options).bind_condition(filter))?
             .into_conjuncts();
     }
     scope.clause = Clause::FieldList;
@@ -207,7 +228,7 @@ pub fn insert_target(
         QueryBody::Select(select) if view.is_changeable() => select,
         _ => return Err(refused()),
     };
-    let merged = merge(&mut scope, view, &view.name, select).map_err(|error| told_of_view(view, error))?;
+    let merged = merge(&mut scope, view, &view.name, select, true).map_err(|error| told_of_view(view, error))?;
     drop(open);
     if merged.is_none() {
         return Err(refused());
@@ -220,7 +241,9 @@ pub fn insert_target(
     let (Some(base), None) = (with_rows.next(), with_rows.next()) else {
         return Err(SqlError::not_supported("INSERT into a view of several tables"));
     };
-    let (TableSource::Base { table, .. }, TableSource::Merged { columns, .. }) = (&base.source, &entry.source) else {
+    let (TableSource::Base { table, .. }, TableSource::Merged { columns, questions, .. }) =
+        (&base.source, &entry.source)
+    else {
         return Err(refused());
     };
     base.check_privileges(planner, &table.def, privileges)
@@ -235,8 +258,15 @@ pub fn insert_target(
     if columns.iter().enumerate().any(twice) {
         return Err(refused());
     }
-    let view = view.clone();
-    Ok((table.clone(), Through { view, columns }))
+    let (view, questions) = (view.clone(), questions.clone());
+    Ok((
+        table.clone(),
+        Through {
+            view,
+            columns,
+            questions,
+        },
+    ))
 }
 
 /// The columns of a view's query as the view's own.
