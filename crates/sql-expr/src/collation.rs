@@ -65,10 +65,10 @@ impl Coercibility {
     }
 }
 
-/// Text, bytes, ENUM, SET, JSON: what carries a character set of its own.
+/// Text, bytes, ENUM, SET, JSON, and the bytes of a BIT: what carries a character set of its own.
 pub fn is_stringlike(ty: &SqlType) -> bool {
-    use types::TypeKind::{Enum, Json, Set};
-    ty.kind.is_text() || ty.kind.is_binary() || matches!(ty.kind, Enum | Set | Json)
+    use types::TypeKind::{Bit, Enum, Json, Set};
+    ty.kind.is_text() || ty.kind.is_binary() || matches!(ty.kind, Bit | Enum | Set | Json)
 }
 
 /// A collation with its standing.
@@ -90,6 +90,7 @@ impl Collated {
             };
             let collation = match expr.ty.kind {
                 types::TypeKind::Json => CollationId::UTF8MB4_BIN,
+                types::TypeKind::Bit => CollationId::BINARY,
                 _ => expr.ty.collation,
             };
             return Collated {

@@ -411,6 +411,7 @@ fn is_error_in_strict_mode(kind: ErrorKind) -> bool {
             | DataTooLong
             | InvalidCharacterString
             | InvalidArgumentForLogarithm
+            | InvalidJsonValueForCast
     )
 }
 

@@ -135,6 +135,7 @@ impl SqlMode {
     pub fn for_casts(self) -> types::cast::SqlMode {
         types::cast::SqlMode {
             strict: self.is_strict(),
+            ignores_errors: false,
             no_zero_date: self.has(Self::NO_ZERO_DATE),
             no_zero_in_date: self.has(Self::NO_ZERO_IN_DATE),
             allow_invalid_dates: self.has(Self::ALLOW_INVALID_DATES),

@@ -403,7 +403,11 @@ impl Binder<'_> {
 
     pub(super) fn like(&mut self, like: &ast::Like) -> SqlResult<Expr> {
         let (operand, pattern) = (self.bind(&like.operand)?, self.bind(&like.pattern)?);
-        let escape = match &like.escape {
+        let escape = like.escape.as_ref().map(|tree| self.bind(tree)).transpose()?;
+        // The escape's collation counts as those of the texts do.
+        let mixed = [&operand, &pattern].into_iter().chain(&escape);
+        let mixed = collation::aggregate(mixed, self.connection(), "like", true)?;
+        let escape = match escape {
             None => Escape::Char(Some('\\').filter(|_| {
                 !self
                     .ctx
@@ -411,9 +415,8 @@ impl Binder<'_> {
                     .sql_mode
                     .has(crate::sql_mode::SqlMode::NO_BACKSLASH_ESCAPES)
             })),
-            Some(tree) => self.escape(tree)?,
+            Some(bound) => escape_of(bound)?,
         };
-        let mixed = collation::aggregate([&operand, &pattern], self.connection(), "like", true)?;
         let nullable = operand.ty.nullable || pattern.ty.nullable;
         let kind = Like {
             operand,
@@ -423,16 +426,6 @@ impl Binder<'_> {
             negated: like.negated,
         };
         Ok(Expr::boolean(ExprKind::Like(Box::new(kind)), nullable))
-    }
-
-    /// What follows ESCAPE: a constant; 1210 otherwise.
-    fn escape(&mut self, tree: &ast::Expr) -> SqlResult<Escape> {
-        let bound = self.bind(tree)?;
-        match bound.as_literal() {
-            Some(value) => Escape::of_value(value).map(Escape::Char),
-            None if bound.is_constant() => Ok(Escape::Computed(bound)),
-            None => Err(SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"])),
-        }
     }
 
     pub(super) fn regexp(&mut self, regexp: &ast::Regexp) -> SqlResult<Expr> {
@@ -513,7 +506,7 @@ impl Binder<'_> {
         let stringlike = collation::is_stringlike(&operand.ty);
         let charset = match operand.ty.kind {
             TypeKind::Json => types::CharsetId::UTF8MB4,
-            TypeKind::Null => types::CharsetId::BINARY,
+            TypeKind::Null | TypeKind::Bit => types::CharsetId::BINARY,
             _ if stringlike => operand.ty.charset(),
             _ => self.connection().charset(),
         };
@@ -538,6 +531,15 @@ impl Binder<'_> {
             ty,
             coercibility: Coercibility::Explicit,
         })
+    }
+}
+
+/// What follows ESCAPE: a constant; 1210 otherwise.
+fn escape_of(bound: Expr) -> SqlResult<Escape> {
+    match bound.as_literal() {
+        Some(value) => Escape::of_value(value).map(Escape::Char),
+        None if bound.is_constant() => Ok(Escape::Computed(bound)),
+        None => Err(SqlError::new(ErrorKind::WrongArguments, &[&"ESCAPE"])),
     }
 }
 

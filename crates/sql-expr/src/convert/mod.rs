@@ -17,7 +17,7 @@ use types::{CharsetId, SqlResult, SqlType, TypeKind, Value, cast};
 
 use super::collation::Coercibility;
 use super::context::EvalContext;
-use super::functions::{printed_chars, string_type};
+use super::functions::{control, printed_chars, string_type};
 use super::{Expr, ExprKind};
 
 pub use explicit::{cast, real_date, real_parts, to_common};
@@ -220,12 +220,19 @@ pub fn hex_as_number(expr: Expr) -> Expr {
 }
 
 /// An operand where a number is wanted: a hex literal as one, and IF, CASE and NULLIF with the numbers of what they choose. That of an ENUM or
-/// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text.
+/// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text, LEAST of dates the date's number.
 pub fn as_number(expr: Expr) -> Expr {
     match expr.ty.kind {
         // Of MAX, of a window and of a subquery the text is read as well.
         TypeKind::Enum | TypeKind::Set if !expr.is_stored() => as_text(expr),
         kind if kind.is_text() && chooses_index(&expr) => with_numbers(expr),
+        _ if control::is_extreme_date(&expr) => Expr {
+            ty: SqlType {
+                nullable: true,
+                ..SqlType::double()
+            },
+            ..expr
+        },
         _ => hex_as_number(expr),
     }
 }

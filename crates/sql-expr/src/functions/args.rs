@@ -107,7 +107,6 @@ pub fn printed_chars(ty: &SqlType) -> u64 {
         TypeKind::Enum | TypeKind::Set | TypeKind::Decimal | TypeKind::Char | TypeKind::VarChar => {
             u64::from(ty.display_length(1))
         }
-        TypeKind::Bit => u64::from(ty.length.div_ceil(8)),
         // The limit of these is in bytes.
         TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
             u64::from(ty.length / ty.charset().max_bytes_per_char())

@@ -4,15 +4,15 @@ use std::cmp::Ordering;
 
 use governor::stepwise::Stepwise;
 use types::sql_type::NOT_FIXED_DECIMALS;
-use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
+use types::{CollationId, Date, DateTime, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Inference, printed_chars, string_type};
 use super::{Function, at_least, between, exactly};
-use crate::arithmetic::{decimal_type, double_type, precision_and_scale};
+use crate::arithmetic::{decimal_type, decimals_of, double_type, precision_and_scale};
 use crate::collation::Coercibility;
 use crate::compare::{self, Comparison};
 use crate::context::EvalContext;
-use crate::{Expr, convert};
+use crate::{Expr, ExprKind, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::lazy("IF", exactly(3), infer_if, eval_if),
@@ -57,16 +57,45 @@ impl Inference<'_> {
         };
         let ty = if ty.kind.is_text() || ty.kind.is_binary() {
             let collation = self.mix_collations(from, self.args.len())?;
-            let chars = self.args[from..]
-                .iter()
-                .map(|arg| printed_chars(&arg.ty))
-                .max()
-                .unwrap_or(0);
-            string_type(chars, collation)
+            let types = || self.args[from..].iter().map(|arg| &arg.ty);
+            match types().filter(|ty| is_large(ty.kind)).map(large_bytes).max() {
+                Some(bytes) if self.name == "UNION" => large_type(bytes, collation),
+                Some(_) => large_type(u64::MAX, collation),
+                None => string_type(types().map(printed_chars).max().unwrap_or(0), collation),
+            }
         } else {
             ty
         };
         Ok(SqlType { nullable, ..ty })
+    }
+}
+
+/// Whether values of the kind are TEXT or BLOB.
+fn is_large(kind: TypeKind) -> bool {
+    use TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
+    matches!(
+        kind,
+        TinyText | Text | MediumText | LongText | TinyBlob | Blob | MediumBlob | LongBlob
+    )
+}
+
+/// The most bytes of a TEXT or BLOB, as MySQL counts them: of a TEXT each byte could be a character.
+fn large_bytes(ty: &SqlType) -> u64 {
+    u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char())
+}
+
+/// The smallest TEXT or BLOB that takes so many bytes.
+fn large_type(bytes: u64, collation: CollationId) -> SqlType {
+    use TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
+    let (text, blob) = match bytes {
+        0..=0xFF => (TinyText, TinyBlob),
+        0x100..=0xFFFF => (Text, Blob),
+        0x1_0000..=0xFF_FFFF => (MediumText, MediumBlob),
+        _ => (LongText, LongBlob),
+    };
+    match collation {
+        CollationId::BINARY => SqlType::blob(blob),
+        _ => SqlType::text(text, collation),
     }
 }
 
@@ -221,6 +250,10 @@ fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
             nullable: true,
             ..string_type(printed_chars(&ty), ty.collation)
         },
+        kind if is_large(kind) => SqlType {
+            nullable: true,
+            ..large_type(u64::MAX, ty.collation)
+        },
         _ => ty.of_result(),
     })
 }
@@ -240,7 +273,12 @@ fn eval_nullif(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>)
 
 fn infer_extreme(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let nullable = inference.any_nullable();
-    let ty = inference.common_type(0)?;
+    let mut ty = inference.common_type(0)?;
+    if let Some(date) = printed_date(inference.args)
+        && matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary)
+    {
+        ty.length = ty.length.max(date.length);
+    }
     Ok(SqlType { nullable, ..ty })
 }
 
@@ -251,39 +289,117 @@ fn eval_extreme<const GREATEST: bool>(
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Value> {
     let better = if GREATEST { Ordering::Greater } else { Ordering::Less };
-    let comparison = extreme_comparison(expr, args);
+    if is_text_of_dates(expr, args) {
+        return extreme_date(better, expr, args, row, ctx);
+    }
+    let comparison = extreme_comparison(expr);
     let mut best = Value::Null;
     for (i, arg) in args.iter().enumerate() {
         let value = arg.eval_into(&expr.ty, row, ctx)?;
         if value.is_null() {
             return Ok(Value::Null);
         }
-        if i == 0 || order_of_extremes(&comparison, &value, &best, ctx)? == Some(better) {
+        if i == 0 || comparison.compare(&value, &best, ctx)? == Some(better) {
             best = value;
         }
     }
     Ok(best)
 }
 
-/// As the comparison has it; but what is no date is above all dates.
-fn order_of_extremes(
-    how: &Comparison,
-    left: &Value,
-    right: &Value,
-    ctx: &EvalContext<'_>,
-) -> SqlResult<Option<Ordering>> {
-    if *how != Comparison::DateTime {
-        return how.compare(left, right, ctx);
-    }
-    let (left, right) = (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?);
-    Ok(Some(left.is_none().cmp(&right.is_none()).then(left.cmp(&right))))
+fn is_dated(kind: TypeKind) -> bool {
+    matches!(kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
-/// Arguments compare as values of the common type; text that stands beside a date compares as dates.
-fn extreme_comparison(expr: &Expr, args: &[Expr]) -> Comparison {
-    let dated = args
+/// Whether dates stand beside something else: the result is text, or a number where one is wanted, and of a date all the same.
+fn is_text_of_dates(expr: &Expr, args: &[Expr]) -> bool {
+    let ty = expr.ty.kind;
+    (ty.is_text() || ty.is_binary() || ty == TypeKind::Double) && args.iter().any(|arg| is_dated(arg.ty.kind))
+}
+
+/// Whether it is the text of the least or greatest date.
+pub fn is_extreme_date(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(call) => {
+            matches!(call.function.name, "LEAST" | "GREATEST") && is_text_of_dates(expr, &call.args)
+        }
+        _ => false,
+    }
+}
+
+/// The least or greatest date, printed as the most exact of the arguments that are dates; what is no date is passed over.
+fn extreme_date(
+    better: Ordering,
+    expr: &Expr,
+    args: &[Expr],
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Value> {
+    let mut best: Option<DateTime> = None;
+    for arg in args {
+        let value = match arg.ty.kind {
+            TypeKind::Year => arg.eval(row, ctx)?,
+            _ if expr.ty.kind == TypeKind::Double => arg.eval(row, ctx)?,
+            _ => arg.eval_into(&expr.ty, row, ctx)?,
+        };
+        let date = match value {
+            Value::Null => return Ok(Value::Null),
+            Value::Year(year) => Some(first_day_of(year)),
+            other => convert::to_datetime(&other, ctx)?,
+        };
+        if let Some(date) = date
+            && best.is_none_or(|best| date.cmp(&best) == better)
+        {
+            best = Some(date);
+        }
+    }
+    let Some(best) = best else { return Ok(Value::Null) };
+    let printed = match printed_date(args) {
+        Some(ty) if ty.kind == TypeKind::DateTime => Value::DateTime(DateTime {
+            fsp: ty.decimals,
+            ..best
+        }),
+        _ => Value::Date(best.date),
+    };
+    if expr.ty.kind == TypeKind::Double {
+        return convert::to_f64(&printed, ctx).map(Value::Double);
+    }
+    Ok(match expr.ty.kind.is_binary() {
+        true => Value::bytes(printed.to_string().as_bytes()),
+        false => Value::str(&printed.to_string()),
+    })
+}
+
+/// As what the least or greatest of them is printed, where dates are among them.
+fn printed_date(args: &[Expr]) -> Option<SqlType> {
+    let mut kinds = args
         .iter()
-        .any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp));
+        .map(|arg| arg.ty.kind)
+        .filter(|kind| is_dated(*kind))
+        .peekable();
+    kinds.peek()?;
+    Some(match kinds.all(|kind| kind == TypeKind::Date) {
+        true => SqlType::date(),
+        false => SqlType::datetime(args.iter().map(fraction_of_date).max().unwrap_or(0)),
+    })
+}
+
+/// The digits behind the second that the argument may have.
+fn fraction_of_date(arg: &Expr) -> u8 {
+    match arg.as_literal() {
+        Some(Value::Str(text)) => super::temporal::datetime_digits(text).unwrap_or(6),
+        _ => decimals_of(&arg.ty).min(6),
+    }
+}
+
+fn first_day_of(year: u16) -> DateTime {
+    DateTime {
+        date: Date { year, month: 1, day: 1 },
+        ..DateTime::default()
+    }
+}
+
+/// Arguments compare as values of the common type.
+fn extreme_comparison(expr: &Expr) -> Comparison {
     match expr.ty.kind {
         TypeKind::Decimal => Comparison::Decimal,
         TypeKind::Float | TypeKind::Double => Comparison::Double,
@@ -291,7 +407,6 @@ fn extreme_comparison(expr: &Expr, args: &[Expr]) -> Comparison {
         TypeKind::Time => Comparison::Time,
         TypeKind::Json => Comparison::Json,
         kind if kind.is_text() || kind.is_binary() => match expr.ty.collation {
-            _ if dated => Comparison::DateTime,
             CollationId::BINARY => Comparison::Bytes,
             collation => Comparison::Text(collation),
         },

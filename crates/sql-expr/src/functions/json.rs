@@ -237,11 +237,23 @@ fn chooses(expr: &Expr) -> bool {
     }
 }
 
+fn is_unix_timestamp(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Call(call) if call.function.name == "UNIX_TIMESTAMP")
+}
+
+/// A document has the six digits of a moment's fraction, or none where it is zero.
+fn all_or_no_digits(seconds: Decimal) -> Value {
+    let whole = seconds.truncate(0).ok().filter(|whole| *whole == seconds);
+    let digits = whole.map_or_else(|| seconds.round(6), Ok);
+    Value::Decimal(digits.unwrap_or(seconds))
+}
+
 /// A SQL value as a JSON one; text is a string, not parsed.
 pub(crate) fn node(value: &Value, expr: &Expr) -> Node {
     match value {
         Value::Int(number) if is_boolean(expr) => Node::Bool(*number != 0),
         Value::Year(year) => Node::Int(i64::from(*year)),
+        Value::Decimal(seconds) if is_unix_timestamp(expr) => Node::from_value(all_or_no_digits(*seconds).as_ref()),
         Value::Bytes(bytes) if expr.is_stored() || chooses(expr) => Node::of_binary_column(bytes, expr.ty.kind),
         Value::Bytes(bytes) => Node::of_binary_result(bytes, expr.ty.kind),
         other => Node::from_value(other.as_ref()),

@@ -69,6 +69,8 @@ pub enum Eval {
 pub enum Stability {
     /// For ever: constant calls are computed when binding.
     Immutable,
+    /// As long as variables of the session stay: its locale, its time zone. Definitions may use it, as in MySQL.
+    Session,
     /// Until the statement ends: `NOW()`, `DATABASE()`.
     Statement,
     /// Not even within the statement: `RAND()`, `UUID()`.
@@ -138,6 +140,13 @@ impl Function {
         eval: fn(&Expr, &[Expr], &[Value], &EvalContext<'_>) -> SqlResult<Value>,
     ) -> Function {
         Function::new(name, arity, infer, Eval::Lazy(eval))
+    }
+
+    const fn per_session(self) -> Function {
+        Function {
+            stability: Stability::Session,
+            ..self
+        }
     }
 
     const fn per_statement(self) -> Function {

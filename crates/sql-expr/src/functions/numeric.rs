@@ -3,13 +3,13 @@
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::sql_type::NOT_FIXED_DECIMALS;
-use types::{SqlResult, SqlType, TypeKind, Value};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
-use super::args::{Args, Inference};
+use super::args::{Args, Inference, string_type};
 use super::{Function, between, exactly};
 use crate::arithmetic::{self, ArithmeticOp, Domain, decimal_type, double_type, numeric_domain, precision_and_scale};
 use crate::context::EvalContext;
-use crate::{Expr, ExprKind, convert};
+use crate::{Coercibility, Expr, ExprKind, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exact("ABS", exactly(1), infer_abs, abs),
@@ -535,7 +535,8 @@ fn print_in_base(bits: u64, base: i64) -> String {
 }
 
 fn infer_format_bytes(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    Ok(inference.connection_text(11))
+    inference.coercibility = Some(Coercibility::Coercible);
+    Ok(string_type(11, CollationId::UTF8MB3_GENERAL_CI))
 }
 
 fn format_bytes(args: &Args<'_>) -> SqlResult<Value> {

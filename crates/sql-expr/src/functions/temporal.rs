@@ -130,7 +130,7 @@ pub const FUNCTIONS: &[Function] = &[
         |args| of_real_date(args, |date| date.day_of_year().into()),
     ),
     // Depends on default_week_format.
-    Function::nullable("WEEK", between(1, 2), |_| number(2), week).per_statement(),
+    Function::nullable("WEEK", between(1, 2), |_| number(2), week).per_session(),
     Function::strict(
         "WEEKOFYEAR",
         exactly(1),
@@ -147,7 +147,7 @@ pub const FUNCTIONS: &[Function] = &[
             Ok(name.map_or(Value::Null, |name| args.text_result(name.to_owned())))
         },
     )
-    .per_statement(),
+    .per_session(),
     Function::strict(
         "MONTHNAME",
         exactly(1),
@@ -157,7 +157,7 @@ pub const FUNCTIONS: &[Function] = &[
             Ok(name.map_or(Value::Null, |name| args.text_result(name.to_owned())))
         },
     )
-    .per_statement(),
+    .per_session(),
     Function::strict(
         "LAST_DAY",
         exactly(1),
@@ -308,7 +308,7 @@ fn digits_of(inference: &Inference<'_>, arg: usize, of_text: impl Fn(&str) -> Op
     }
 }
 
-fn datetime_digits(text: &str) -> Option<u8> {
+pub(super) fn datetime_digits(text: &str) -> Option<u8> {
     DateTime::parse(text, DateRules::RELAXED).map(|parsed| parsed.value.fsp)
 }
 

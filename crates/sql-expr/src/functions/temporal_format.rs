@@ -9,7 +9,7 @@ use super::{Function, exactly, temporal};
 use crate::convert;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::strict("DATE_FORMAT", exactly(2), infer_format, format_date).per_statement(),
+    Function::strict("DATE_FORMAT", exactly(2), infer_format, format_date).per_session(),
     Function::strict("TIME_FORMAT", exactly(2), infer_format, format_time),
     Function::strict("STR_TO_DATE", exactly(2), infer_str_to_date, parse_date),
     Function::strict("GET_FORMAT", exactly(2), infer_get_format, get_format),

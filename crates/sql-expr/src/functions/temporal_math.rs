@@ -67,7 +67,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("PERIOD_ADD", exactly(2), infer_period, period_add),
     Function::strict("PERIOD_DIFF", exactly(2), infer_period, period_diff),
     Function::strict("UNIX_TIMESTAMP", between(0, 1), infer_unix_timestamp, unix_timestamp).per_statement(),
-    Function::strict("FROM_UNIXTIME", between(1, 2), infer_from_unixtime, from_unixtime).per_statement(),
+    Function::strict("FROM_UNIXTIME", between(1, 2), infer_from_unixtime, from_unixtime).per_session(),
     Function::strict(
         "CONVERT_TZ",
         exactly(3),
@@ -534,7 +534,18 @@ fn infer_unix_timestamp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
         }
         .not_null());
     }
-    Ok(match fraction_digits(inference, 0) {
+    // Text that is no moment has none of a time of day's digits either.
+    let digits = match inference.literal(0) {
+        Some(Value::Str(text)) => {
+            let rules = DateRules {
+                invalid: true,
+                ..DateRules::RELAXED
+            };
+            DateTime::parse(text, rules).map_or(6, |parsed| parsed.value.fsp)
+        }
+        _ => fraction_digits(inference, 0),
+    };
+    Ok(match digits {
         0 => SqlType {
             length: 12,
             ..SqlType::bigint()

@@ -70,6 +70,7 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         _ => Changes::Some(Privileges::UPDATE),
     });
     let tree = bind_from(&mut scope, &update.tables, false)?;
+    scope.check_on()?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("an UPDATE has tables"))?;
     scope.clause = Clause::FieldList;
     let mut per_table: Vec<(usize, Vec<Assignment>)> = Vec::new();
@@ -156,6 +157,7 @@ fn plan_delete_of(planner: &Planner<'_>, delete: &ast::Delete, changes: Changes)
     scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default(), &mut None)?;
     scope.changes = Some(changes);
     let tree = bind_from(&mut scope, tables, false)?;
+    scope.check_on()?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());
     for name in names {

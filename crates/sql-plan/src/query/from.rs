@@ -329,7 +329,13 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             let (ctx, options) = (scope.planner.ctx, scope.planner.options());
             let bound = Binder::new(scope, ctx, options).bind_condition(condition);
             scope.visible = before;
-            on = bound?.into_conjuncts();
+            match bound {
+                Ok(bound) => on = bound.into_conjuncts(),
+                Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::NonUniq) => {
+                    scope.unknown_in_on.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
         }
         ast::JoinCondition::Using(names) => {
             let mut pairs = Vec::with_capacity(names.len());

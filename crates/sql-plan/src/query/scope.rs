@@ -390,6 +390,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub clause: Clause,
     outer: Option<&'o mut dyn Scope>,
     correlated: bool,
+    /// An unknown column in an ON condition: those of the select list and of WHERE are told first, as MySQL does.
+    pub unknown_in_on: Option<SqlError>,
     /// The slots that were read, while a LATERAL table is bound.
     noted: Option<Vec<usize>>,
 }
@@ -412,8 +414,14 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             clause: Clause::FieldList,
             outer,
             correlated: false,
+            unknown_in_on: None,
             noted: None,
         }
+    }
+
+    /// The error of an ON condition, when its turn has come.
+    pub fn check_on(&mut self) -> SqlResult<()> {
+        self.unknown_in_on.take().map_or(Ok(()), Err)
     }
 
     /// The queries around this one.

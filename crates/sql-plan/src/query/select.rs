@@ -104,12 +104,14 @@ fn plan_select(
     limit: Option<&Expr>,
 ) -> SqlResult<(SelectPlan, Arc<ResultShape>)> {
     let from = bind_from(scope, &select.from, select.options.straight_join)?;
+    scope.clause = Clause::Where;
     let conditions = match &select.filter {
-        None => Vec::new(),
-        Some(filter) => {
-            scope.clause = Clause::Where;
-            binder(scope).bind_condition(filter)?.into_conjuncts()
-        }
+        None => Ok(Vec::new()),
+        Some(filter) => binder(scope).bind_condition(filter).map(Expr::into_conjuncts),
+    };
+    let conditions = match conditions {
+        Err(error) if !is_unknown_column(&error) => return Err(error),
+        conditions => conditions,
     };
     let width = scope.width();
     scope.named_windows = select.windows.clone();
@@ -121,6 +123,8 @@ fn plan_select(
     scope.aggregates = Some(Vec::new());
     scope.windows = Some(Vec::new());
     let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
+    let conditions = conditions?;
+    scope.check_on()?;
     scope.aliases = columns
         .iter()
         .zip(&items)
@@ -242,6 +246,10 @@ fn plan_select(
         order,
     };
     Ok((plan, ResultShape::new(columns)))
+}
+
+fn is_unknown_column(error: &SqlError) -> bool {
+    matches!(error.kind(), ErrorKind::BadField | ErrorKind::NonUniq)
 }
 
 fn binder<'b>(scope: &'b mut QueryScope<'_, '_, '_>) -> Binder<'b> {

@@ -121,7 +121,7 @@ impl DefinitionScope<'_> {
                     ErrorKind::CheckConstraintVariables,
                 ))
             }
-            ExprKind::Call(call) if call.function.stability != Stability::Immutable => {
+            ExprKind::Call(call) if call.function.stability > Stability::Session => {
                 let kind = match self.place {
                     Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
                     Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,

@@ -27,6 +27,8 @@ pub struct SqlMode {
     pub no_zero_date: bool,
     pub no_zero_in_date: bool,
     pub allow_invalid_dates: bool,
+    /// A strict mode's statement with IGNORE.
+    pub ignores_errors: bool,
 }
 
 impl SqlMode {
@@ -36,6 +38,7 @@ impl SqlMode {
         no_zero_date: true,
         no_zero_in_date: true,
         allow_invalid_dates: false,
+        ignores_errors: false,
     };
     /// `sql_mode = ''`.
     pub const LENIENT: SqlMode = SqlMode {
@@ -43,11 +46,16 @@ impl SqlMode {
         no_zero_date: false,
         no_zero_in_date: false,
         allow_invalid_dates: false,
+        ignores_errors: false,
     };
 
     /// The mode for INSERT IGNORE and UPDATE IGNORE: errors become warnings.
     pub fn ignoring_errors(self) -> SqlMode {
-        SqlMode { strict: false, ..self }
+        SqlMode {
+            strict: false,
+            ignores_errors: self.strict,
+            ..self
+        }
     }
 
     /// The dates that functions and columns accept. Without strict mode a column takes zero dates in any case.

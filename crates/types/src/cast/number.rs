@@ -61,6 +61,7 @@ pub fn to_f64(value: ValueRef<'_>, warnings: &mut Warnings) -> f64 {
             parsed.value
         }
         ValueRef::Json(json) => match json.as_number() {
+            Some(text @ ValueRef::Str(_)) => of_json_text("DOUBLE", warnings, |unheard| to_f64(text, unheard)),
             Some(number) => to_f64(number, warnings),
             None => {
                 warnings.warn(super::explicit::bad_json("DOUBLE"));
@@ -95,6 +96,7 @@ pub fn to_decimal(value: ValueRef<'_>, warnings: &mut Warnings) -> Decimal {
             parsed.value
         }
         ValueRef::Json(json) => match json.as_number() {
+            Some(text @ ValueRef::Str(_)) => of_json_text("DECIMAL", warnings, |unheard| to_decimal(text, unheard)),
             Some(number) => to_decimal(number, warnings),
             None => {
                 warnings.warn(super::explicit::bad_json("DECIMAL"));
@@ -130,6 +132,7 @@ pub fn to_integer(value: ValueRef<'_>, warnings: &mut Warnings) -> Integer {
             result
         }
         ValueRef::Json(json) => match json.as_number() {
+            Some(text @ ValueRef::Str(_)) => of_json_text("INTEGER", warnings, |unheard| to_integer(text, unheard)),
             Some(number) => to_integer(number, warnings),
             None => {
                 warnings.warn(super::explicit::bad_json("INTEGER"));
@@ -142,6 +145,16 @@ pub fn to_integer(value: ValueRef<'_>, warnings: &mut Warnings) -> Integer {
         }
         other => Integer::saturating(plain_integer(other).into()),
     }
+}
+
+/// The number that a string of JSON begins with. What it would be warned of as a text is 3156.
+fn of_json_text<T>(type_name: &str, warnings: &mut Warnings, read: impl FnOnce(&mut Warnings) -> T) -> T {
+    let mut unheard = Warnings::with_limit(1);
+    let number = read(&mut unheard);
+    if !unheard.is_empty() {
+        warnings.warn(super::explicit::bad_json(type_name));
+    }
+    number
 }
 
 /// The value as a condition: not zero. `None` for NULL.

@@ -10,7 +10,7 @@ pub use string::shown_start;
 mod temporal;
 
 use super::{Context, Target, excerpt};
-use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::error::{ErrorKind, SqlError, SqlResult, Warning, Warnings};
 use crate::json::Json;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::time::{Date, DateTime, Time, UnixTime};
@@ -29,6 +29,35 @@ pub fn assign(value: Value, ty: &SqlType, target: Target<'_>, cx: &mut Context<'
         (Value::Int(_), TypeKind::BigInt) if !ty.unsigned => return Ok(value),
         _ => {}
     }
+    if matches!(value, Value::Json(_)) && cx.mode.strict {
+        return of_json(value, ty, target, cx);
+    }
+    convert(value, ty, target, cx)
+}
+
+/// A document that is no value of the type is 3156.
+fn of_json(value: Value, ty: &SqlType, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {
+    let mut raised = Warnings::default();
+    let stored = convert(
+        value,
+        ty,
+        target,
+        &mut Context {
+            warnings: &mut raised,
+            ..*cx
+        },
+    );
+    let bad = |warning: &&Warning| warning.error.kind() == ErrorKind::InvalidJsonValueForCast;
+    match raised.iter().find(bad) {
+        Some(warning) => Err(warning.error.clone()),
+        None => {
+            cx.warnings.append(raised);
+            stored
+        }
+    }
+}
+
+fn convert(value: Value, ty: &SqlType, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {
     match ty.kind {
         TypeKind::Null => Ok(Value::Null),
         kind if kind.is_integer() => numeric::integer(value.as_ref(), ty, target, cx),

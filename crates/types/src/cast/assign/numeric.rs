@@ -93,6 +93,7 @@ pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
             lost_digits = parsed.truncated;
             parsed.value
         }
+        ValueRef::Json(_) => to_decimal(value, cx.warnings),
         other => to_decimal(other, &mut Warnings::with_limit(0)),
     };
     // A double beyond every decimal has become the greatest one, which may be the column's greatest value.
@@ -169,7 +170,7 @@ pub(super) fn bit(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mu
             (significant.len() <= 8).then(|| significant.iter().fold(0, |word, &b| word << 8 | u64::from(b)))
         }
         other => {
-            let integer = to_integer(other, cx.warnings);
+            let integer = to_integer(other, &mut Warnings::with_limit(0));
             Some(integer.as_u64())
         }
     };
@@ -177,7 +178,10 @@ pub(super) fn bit(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mu
         Some(word) if word <= all => Ok(Value::Bit(Bit { value: word, width })),
         _ if cx.mode.strict => Err(too_long(target)),
         _ => {
-            cx.warnings.warn(out_of_range(target));
+            cx.warnings.warn(match cx.mode.ignores_errors {
+                true => too_long(target),
+                false => out_of_range(target),
+            });
             Ok(Value::Bit(Bit { value: all, width }))
         }
     }
