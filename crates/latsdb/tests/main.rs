@@ -6,6 +6,7 @@
 
 mod admin;
 mod columns;
+mod limits;
 mod logins;
 mod recovery;
 mod serve;

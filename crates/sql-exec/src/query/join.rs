@@ -1,5 +1,6 @@
 //! Rows of a FROM clause: nested loops over index ranges, hash lookups, derived tables.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use sql_plan::query::{
 };
 use store::Cursor;
 use transaction::LockPolicy;
-use types::{IndexId, SqlError, SqlResult, Value};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
 use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
@@ -305,30 +306,87 @@ fn hashed_rows(
     let runtime = ctx.runtime;
     let place = std::ptr::from_ref(access) as usize;
     let table = runtime.hash_table(place, || {
-        let mut built = HashTable::new(runtime);
+        let mut built = HashTable::new(ctx);
         let mut own = vec![Value::Null; row.len()];
         let plain = BaseAccessRows { access };
-        plain.each(&mut own, ctx, &mut |own| {
-            let columns = access.needed.iter().map(|column| access.offset + column);
-            let kept = columns.chain(access.row_id).map(|slot| own[slot].clone()).collect();
-            built.add(hash, own, ctx, kept)
-        })?;
-        Ok(built)
+        let read = plain.each(
+            &mut own,
+            ctx,
+            &mut |own| built.add(hash, own, ctx, kept_of(access, own)),
+            &mut || Ok(ControlFlow::Continue(())),
+        );
+        built.complete(read.map(drop))
     })?;
+    if table.is_too_large {
+        return compared_rows(access, hash, row, ctx, next);
+    }
     let Some(rows) = table.find(hash, row, ctx)? else {
         return Ok(ControlFlow::Continue(()));
     };
     for kept in rows {
         governor::tick()?;
-        let columns = access.needed.iter().map(|column| access.offset + column);
-        for (slot, value) in columns.chain(access.row_id).zip(kept.iter()) {
-            row[slot] = value.clone();
-        }
-        if pass(&access.path.residual, row, ctx)? && next(row)?.is_break() {
+        if give_kept(access, kept, row, ctx, next)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// The rows that a hash table would find, had there been the memory for one.
+fn compared_rows(
+    access: &BaseAccess,
+    hash: &HashKey,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let Some(wanted) = hash_of(&hash.probe, &hash.how, row, ctx)? else {
+        return Ok(ControlFlow::Continue(()));
+    };
+    let mut own = vec![Value::Null; row.len()];
+    let found: RefCell<Vec<Box<[Value]>>> = RefCell::default();
+    BaseAccessRows { access }.each(
+        &mut own,
+        ctx,
+        &mut |own| {
+            if hash_of(&hash.build, &hash.how, own, ctx)?.as_ref() == Some(&wanted) {
+                found.borrow_mut().push(kept_of(access, own));
+            }
+            Ok(())
+        },
+        &mut || {
+            for kept in found.take() {
+                if give_kept(access, &kept, row, ctx, next)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
+}
+
+/// What of a table's row is kept: the columns that are needed, and the hidden row id.
+fn kept_of(access: &BaseAccess, row: &[Value]) -> Box<[Value]> {
+    let columns = access.needed.iter().map(|column| access.offset + column);
+    columns.chain(access.row_id).map(|slot| row[slot].clone()).collect()
+}
+
+/// Puts a kept row into its place, and gives it on if it passes.
+fn give_kept(
+    access: &BaseAccess,
+    kept: &[Value],
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
+    let columns = access.needed.iter().map(|column| access.offset + column);
+    for (slot, value) in columns.chain(access.row_id).zip(kept) {
+        row[slot] = value.clone();
+    }
+    match pass(&access.path.residual, row, ctx)? {
+        true => next(row),
+        false => Ok(ControlFlow::Continue(())),
+    }
 }
 
 /// A hidden row id as it is kept in a row.
@@ -379,12 +437,14 @@ struct BaseAccessRows<'a> {
 }
 
 impl BaseAccessRows<'_> {
+    /// `take` sees every row; `pause` comes between them, where other tables may be read.
     fn each(
         &self,
         row: &mut [Value],
         ctx: &QueryContext<'_>,
         take: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+        pause: &mut dyn FnMut() -> SqlResult<ControlFlow<()>>,
+    ) -> SqlResult<ControlFlow<()>> {
         let runtime = ctx.runtime;
         let access = self.access;
         let keys = key_ranges(&access.path, row, ctx)?;
@@ -405,8 +465,11 @@ impl BaseAccessRows<'_> {
                 });
             failed?;
             governor::tick()?;
+            if pause()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -414,19 +477,62 @@ impl BaseAccessRows<'_> {
 pub struct HashTable {
     rows: Map<Vec<u8>, Stepwise<Vec<Box<[Value]>>>>,
     memory: crate::runtime::QueryMemory,
+    /// About what it holds.
+    bytes: usize,
+    /// Where the memory was looked at last.
+    looked_at: usize,
+    /// Of a correlated subquery, which can do without: it would read its table for every row of the query around it.
+    is_optional: bool,
+    /// There was no memory for it; it is empty.
+    is_too_large: bool,
 }
 
 impl HashTable {
-    fn new(runtime: &Runtime<'_>) -> HashTable {
+    fn new(ctx: &QueryContext<'_>) -> HashTable {
         HashTable {
             rows: Map::new(),
-            memory: runtime.query_memory(),
+            memory: ctx.runtime.query_memory(),
+            bytes: 0,
+            looked_at: 0,
+            is_optional: ctx.outer.is_some(),
+            is_too_large: false,
         }
+    }
+
+    /// What became of it when its rows had been read.
+    fn complete(self, read: SqlResult<()>) -> SqlResult<HashTable> {
+        match (self.is_too_large, read) {
+            (true, Err(error)) if error.kind() == ErrorKind::OutOfSortMemory => Ok(HashTable {
+                rows: Map::new(),
+                ..self
+            }),
+            (_, read) => read.map(|()| self),
+        }
+    }
+
+    /// Gives up while there is memory left for what the statement does beside it. A table doubles as it grows.
+    fn look_at_memory(&mut self, more: usize) -> SqlResult<()> {
+        const STEP: usize = 64 << 10;
+        const BESIDE: usize = 256 << 10;
+        self.bytes += more;
+        let grown = self.memory.grow(more);
+        if !self.is_optional {
+            return grown;
+        }
+        let is_due = self.bytes - self.looked_at >= STEP;
+        if is_due {
+            self.looked_at = self.bytes;
+        }
+        if grown.is_err() || (is_due && governor::ensure(self.bytes / 2 + BESIDE).is_err()) {
+            self.is_too_large = true;
+            return Err(ErrorKind::OutOfSortMemory.into());
+        }
+        Ok(())
     }
 
     fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
         if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)? {
-            self.memory.grow(key.len() + row_bytes(&kept) + 48)?;
+            self.look_at_memory(key.len() + row_bytes(&kept) + 48)?;
             self.rows.or_insert_with(key, Stepwise::default).push(kept);
         }
         Ok(())
@@ -471,15 +577,30 @@ fn derived_rows(
     };
     if let Some(hash) = &access.hash {
         let table = runtime.hash_table(place, || {
-            let mut built = HashTable::new(runtime);
+            let mut built = HashTable::new(ctx);
             let mut own = vec![Value::Null; row.len()];
-            for kept in rows.iter() {
+            let read = rows.iter().try_for_each(|kept| {
                 governor::tick()?;
                 own[access.offset..access.offset + access.width].clone_from_slice(kept);
-                built.add(hash, &own, ctx, kept.clone().into_boxed_slice())?;
-            }
-            Ok(built)
+                built.add(hash, &own, ctx, kept.clone().into_boxed_slice())
+            });
+            built.complete(read)
         })?;
+        if table.is_too_large {
+            let Some(wanted) = hash_of(&hash.probe, &hash.how, row, ctx)? else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let mut own = vec![Value::Null; row.len()];
+            for kept in rows.iter() {
+                own[access.offset..access.offset + access.width].clone_from_slice(kept);
+                let is_wanted = hash_of(&hash.build, &hash.how, &own, ctx)?.as_ref() == Some(&wanted);
+                if is_wanted && give(row, kept)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                governor::tick()?;
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
         let Some(found) = table.find(hash, row, ctx)? else {
             return Ok(ControlFlow::Continue(()));
         };

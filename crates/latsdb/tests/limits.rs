@@ -1,0 +1,89 @@
+//! Limits of statements, where the allocator counts.
+
+use crate::support::{Running, directory, rows};
+use mysql_client::{Answer, Client};
+
+/// The number of the error that a statement ends with, 0 if it does not.
+fn error_of(client: &mut Client, sql: &str) -> u16 {
+    match client.query(sql).unwrap() {
+        Answer::Error { code, .. } => code,
+        _ => 0,
+    }
+}
+
+/// A correlated subquery that has no memory for a hash table of its rows reads them again for each row around it.
+#[test]
+fn correlated_subqueries_need_no_hash_table() {
+    let node = Running::start(&directory("hashed"));
+    let mut client = node.client();
+    rows(
+        &mut client,
+        "CREATE TABLE test.inner_rows (a INT PRIMARY KEY, b VARCHAR(100), c INT)",
+    );
+    rows(
+        &mut client,
+        "INSERT INTO test.inner_rows WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99) \
+         SELECT x.n * 100 + y.n, CONCAT(REPEAT('x', 80), x.n * 100 + y.n), y.n FROM n x, n y",
+    );
+    rows(
+        &mut client,
+        "CREATE TABLE test.outer_rows (k INT PRIMARY KEY, b VARCHAR(100))",
+    );
+    rows(
+        &mut client,
+        "INSERT INTO test.outer_rows SELECT a, IF(a % 2, b, 'none') FROM test.inner_rows WHERE a < 10 UNION ALL SELECT -1, NULL",
+    );
+    let queries = [
+        "SELECT COUNT(*) FROM test.outer_rows o WHERE EXISTS (SELECT 1 FROM test.inner_rows i WHERE i.b = o.b AND i.c >= 3)",
+        "SELECT COUNT(*) FROM test.outer_rows o WHERE NOT EXISTS (SELECT 1 FROM test.inner_rows i WHERE i.b = o.b)",
+        "SELECT COUNT(*) FROM test.outer_rows o WHERE o.k IN (SELECT a FROM test.inner_rows i WHERE i.b = o.b)",
+        "SELECT SUM((SELECT MAX(c) FROM test.inner_rows i WHERE i.b = o.b)) FROM test.outer_rows o",
+        "SELECT COUNT(*) FROM test.outer_rows o WHERE EXISTS \
+         (SELECT 1 FROM test.inner_rows i JOIN test.outer_rows p ON p.b = i.b WHERE i.b = o.b)",
+    ];
+    let answers = queries.map(|query| rows(&mut client, query));
+    rows(&mut client, "SET query_memory_limit = 1000000");
+    for (query, expected) in queries.iter().zip(answers) {
+        assert_eq!(rows(&mut client, query), expected, "{query}");
+    }
+    // A join alone would read for hours.
+    let join = "SELECT COUNT(*) FROM test.inner_rows i JOIN test.inner_rows j ON i.b = j.b";
+    assert_eq!(error_of(&mut client, join), 1038);
+    node.stop();
+}
+
+/// `regexp_time_limit` and `regexp_stack_limit` are looked at by every session's next statement.
+#[test]
+fn regular_expressions_have_their_limits() {
+    let node = Running::start(&directory("regexp"));
+    let (mut admin, mut client) = (node.client(), node.client());
+    let long = "SELECT REGEXP_LIKE(REPEAT('ab', 1000000), '(a|b)*c')";
+    let compiled = r"SELECT REGEXP_INSTR('abc', '\\w{10}')";
+    for sql in [long, compiled] {
+        assert_eq!(error_of(&mut client, sql), 0, "{sql}");
+    }
+    rows(
+        &mut admin,
+        "SET GLOBAL regexp_time_limit = 1, GLOBAL regexp_stack_limit = 100000",
+    );
+    assert_eq!(error_of(&mut client, long), 3699);
+    assert_eq!(error_of(&mut client, compiled), 3698);
+    // Where nothing begins to match there is nothing to count.
+    assert_eq!(
+        error_of(&mut client, "SELECT REGEXP_LIKE(REPEAT('ab', 1000000), '[x-z]+')"),
+        0
+    );
+    rows(
+        &mut admin,
+        "SET GLOBAL regexp_time_limit = 0, GLOBAL regexp_stack_limit = 0",
+    );
+    for sql in [long, compiled] {
+        assert_eq!(error_of(&mut client, sql), 0, "{sql}");
+    }
+    assert_eq!(
+        error_of(&mut client, r"SELECT 'a' REGEXP '((\\w{100}){100}){100}'"),
+        3700
+    );
+    assert_eq!(error_of(&mut client, "SET regexp_time_limit = 5"), 1229);
+    node.stop();
+}
