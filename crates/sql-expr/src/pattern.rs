@@ -2,6 +2,9 @@
 //!
 //! Short searches go to `regex` as they are. A search in a long text, or for a large pattern, cannot be left to a library call that nothing
 //! interrupts: the lazy automaton of `regex-automata` is walked byte by byte here, with a tick for each. It finds what `regex` finds.
+//!
+//! MySQL's limits are of a matcher that tries one way after the other, on a stack. Here all ways are followed at once: a step is a byte of
+//! the text at which a match may be under way, and what would be on the stack is in the compiled pattern.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -24,6 +27,8 @@ const TEXT_BYTES: usize = 64 << 10;
 const AT_ONCE: usize = 256 << 10;
 /// Most of the same for the groups of one match, which cannot be found in pieces.
 const GROUPS_AT_ONCE: usize = 16 << 20;
+/// Steps of a search that take about a millisecond.
+const STEPS_PER_UNIT: u64 = 1 << 18;
 /// What the states of an automaton may take before it begins anew.
 const CACHE_BYTES: usize = 1 << 20;
 
@@ -34,12 +39,48 @@ pub struct Flags {
     pub dot_all: bool,
 }
 
+/// What one search may take; 0: all there is.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// `regexp_time_limit`, in about milliseconds.
+    pub time: u64,
+    /// `regexp_stack_limit`: of the compiled pattern, and of the automaton's states.
+    pub stack_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            time: 32,
+            stack_bytes: 8_000_000,
+        }
+    }
+}
+
+impl Limits {
+    fn steps(self) -> u64 {
+        match self.time {
+            0 => u64::MAX,
+            units => units.saturating_mul(STEPS_PER_UNIT),
+        }
+    }
+
+    /// The smaller one of this and the limit.
+    fn bytes(self, at_most: usize) -> usize {
+        match usize::try_from(self.stack_bytes) {
+            Ok(0) | Err(_) => at_most,
+            Ok(limit) => at_most.min(limit),
+        }
+    }
+}
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub struct Pattern {
     regex: Regex,
     text: String,
     flags: Flags,
+    limits: Limits,
     /// Made for the first long text.
     automata: RefCell<Option<Box<Stepwise>>>,
 }
@@ -49,6 +90,8 @@ struct Stepwise {
     automata: Automata,
     forward: Cache,
     reverse: Cache,
+    /// Those that the search has left.
+    steps: u64,
 }
 
 /// Why a search did not come to its end.
@@ -56,10 +99,11 @@ enum Stopped {
     Statement(governor::Stop),
     /// A word boundary beside a letter that is not ASCII: the automaton cannot tell.
     Undecided,
+    OutOfTime,
 }
 
 impl Pattern {
-    pub fn new(text: &str, flags: Flags) -> SqlResult<Pattern> {
+    pub fn new(text: &str, flags: Flags, limits: Limits) -> SqlResult<Pattern> {
         if text.is_empty() {
             return Err(ErrorKind::RegexpIllegalArgument.into());
         }
@@ -71,13 +115,17 @@ impl Pattern {
             .case_insensitive(flags.ignore_case)
             .multi_line(flags.multi_line)
             .dot_matches_new_line(flags.dot_all)
-            .size_limit(PATTERN_BYTES)
+            .size_limit(limits.bytes(PATTERN_BYTES))
             .build()
-            .map_err(|error| refuse(&error))?;
+            .map_err(|error| match error {
+                regex::Error::CompiledTooBig(limit) if limit < PATTERN_BYTES => ErrorKind::RegexpStackOverflow.into(),
+                error => refuse(&error),
+            })?;
         Ok(Pattern {
             regex,
             text,
             flags,
+            limits,
             automata: RefCell::default(),
         })
     }
@@ -163,15 +211,16 @@ impl Pattern {
         let mut place = self.automata.borrow_mut();
         let stepwise = match &mut *place {
             Some(stepwise) => stepwise,
-            place => place.insert(Box::new(Stepwise::new(&self.text, self.flags)?)),
+            place => place.insert(Box::new(Stepwise::new(&self.text, self.flags, self.limits)?)),
         };
+        stepwise.steps = self.limits.steps();
         match search(stepwise) {
             Ok(found) => Ok(found),
             Err(Stopped::Statement(stop)) => Err(stop.into()),
             Err(Stopped::Undecided) if text.len().saturating_mul(self.text.len()) <= GROUPS_AT_ONCE => {
                 Ok(by_regex(&self.regex))
             }
-            Err(Stopped::Undecided) => Err(ErrorKind::RegexpTimeOut.into()),
+            Err(Stopped::Undecided | Stopped::OutOfTime) => Err(ErrorKind::RegexpTimeOut.into()),
         }
     }
 }
@@ -184,7 +233,7 @@ enum Ends {
 }
 
 impl Stepwise {
-    fn new(text: &str, flags: Flags) -> SqlResult<Stepwise> {
+    fn new(text: &str, flags: Flags, limits: Limits) -> SqlResult<Stepwise> {
         let syntax = syntax::Config::new()
             .case_insensitive(flags.ignore_case)
             .multi_line(flags.multi_line)
@@ -194,7 +243,7 @@ impl Stepwise {
             .thompson(thompson::Config::new().nfa_size_limit(Some(PATTERN_BYTES)))
             .dfa(
                 DFA::config()
-                    .cache_capacity(CACHE_BYTES)
+                    .cache_capacity(limits.bytes(CACHE_BYTES))
                     .skip_cache_capacity_check(true)
                     .unicode_word_boundary(true),
             )
@@ -205,6 +254,7 @@ impl Stepwise {
             automata,
             forward,
             reverse,
+            steps: limits.steps(),
         })
     }
 
@@ -226,9 +276,14 @@ impl Stepwise {
         let (dfa, cache) = (self.automata.forward(), &mut self.forward);
         let input = Input::new(text).range(from..);
         let mut state = dfa.start_state_forward(cache, &input).map_err(|_| Stopped::Undecided)?;
+        // Where nothing has begun to match, looking for the place where something does costs nothing.
+        let idle = state;
         let mut end = None;
         for (at, byte) in text.bytes().enumerate().skip(from) {
             state = step(dfa, cache, state, byte)?;
+            if state != idle {
+                count(&mut self.steps)?;
+            }
             if state.is_tagged() {
                 // A match is told a byte late.
                 match state {
@@ -254,6 +309,7 @@ impl Stepwise {
         let mut start = end;
         for at in (from..end).rev() {
             state = step(dfa, cache, state, text.as_bytes()[at])?;
+            count(&mut self.steps)?;
             if state.is_match() {
                 start = at + 1;
             } else if state.is_dead() {
@@ -271,6 +327,12 @@ impl Stepwise {
         }
         Ok(if state.is_match() { from } else { start })
     }
+}
+
+#[inline(always)]
+fn count(steps: &mut u64) -> Result<(), Stopped> {
+    *steps = steps.checked_sub(1).ok_or(Stopped::OutOfTime)?;
+    Ok(())
 }
 
 #[inline(always)]
@@ -336,11 +398,11 @@ mod tests {
             },
         ] {
             for (text, pattern) in texts.iter().flat_map(|text| patterns.map(|pattern| (*text, pattern))) {
-                let made = Pattern::new(pattern, flags).expect(pattern);
+                let made = Pattern::new(pattern, flags, Limits::default()).expect(pattern);
                 let expected: Vec<_> = made.regex.find_iter(text).map(|found| found.range()).collect();
                 let found: SqlResult<Vec<_>> = made.find_iter(text).collect();
                 assert_eq!(found.expect("nothing stops it"), expected, "{pattern} in {text:?}");
-                let mut stepwise = Stepwise::new(&made.text, flags).expect(pattern);
+                let mut stepwise = Stepwise::new(&made.text, flags, Limits::default()).expect(pattern);
                 for from in (0..=text.len()).filter(|from| text.is_char_boundary(*from)) {
                     match stepwise.find(text, from) {
                         Ok(found) => {
@@ -355,10 +417,27 @@ mod tests {
     }
 
     #[test]
+    fn a_search_has_its_limits() {
+        let text = "ab".repeat(1 << 20);
+        let searched = |pattern: &str, time, stack_bytes| {
+            let made = Pattern::new(pattern, Flags::default(), Limits { time, stack_bytes });
+            made.and_then(|made| made.is_match(&text)).map_err(|error| error.kind())
+        };
+        assert_eq!(searched("(a|b)*c", 32, 0), Ok(false));
+        assert_eq!(searched("(a|b)*c", 1, 0), Err(ErrorKind::RegexpTimeOut));
+        assert_eq!(searched("(a|b)*c", 0, 0), Ok(false));
+        // Nothing begins to match.
+        assert_eq!(searched("[x-z]+c", 1, 0), Ok(false));
+        assert_eq!(searched("(a|b)*c", 32, 10), Err(ErrorKind::RegexpStackOverflow));
+        assert_eq!(searched(r"\w{100}c", 32, 100_000), Err(ErrorKind::RegexpStackOverflow));
+        assert_eq!(searched(r"(\w{100}){100}c", 32, 0), Err(ErrorKind::RegexpPatternTooBig));
+    }
+
+    #[test]
     fn a_long_search_ends_when_it_is_told() {
         let text = "ab".repeat(1 << 20);
         for pattern in ["(a|b)*c", "(a{0,100}){0,100}c", r"\w+$x"] {
-            let made = Pattern::new(pattern, Flags::default()).expect(pattern);
+            let made = Pattern::new(pattern, Flags::default(), Limits::default()).expect(pattern);
             assert!(!made.is_match(&text).expect("nothing stops it"));
             let killed = governor::probe::kill_at(1000, || made.is_match(&text));
             assert_eq!((killed.ticks, killed.result.is_err()), (1000, true));

@@ -6,11 +6,12 @@ use types::error::{ErrorKind, SqlError};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use governor::bulk;
+use parser::ast::VarScope;
 use regex::Captures;
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, between};
-use crate::pattern::{Flags, Pattern};
+use crate::pattern::{Flags, Limits, Pattern};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("REGEXP_LIKE", between(2, 3), infer_like, like),
@@ -131,7 +132,22 @@ fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Patter
     }
     let pattern = args.text(1);
     let key = format!("{}{}{}", flags.ignore_case, flags.multi_line, flags.dot_all);
-    args.ctx.pattern(&pattern, &key, || Pattern::new(&pattern, flags), work)
+    args.ctx
+        .pattern(&pattern, &key, || Pattern::new(&pattern, flags, limits(args)), work)
+}
+
+/// `regexp_time_limit` and `regexp_stack_limit`, as they are when the pattern is compiled.
+fn limits(args: &Args<'_>) -> Limits {
+    let services = args.ctx.statement.services;
+    let number = |name| match services.system_variable(Some(VarScope::Global), name) {
+        Ok((Value::UInt(number), _)) => Some(number),
+        _ => None,
+    };
+    let default = Limits::default();
+    Limits {
+        time: number("regexp_time_limit").unwrap_or(default.time),
+        stack_bytes: number("regexp_stack_limit").unwrap_or(default.stack_bytes),
+    }
 }
 
 fn args_name(match_type: usize) -> &'static str {
