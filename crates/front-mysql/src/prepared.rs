@@ -190,6 +190,9 @@ fn decimal(bytes: &[u8]) -> Option<Value> {
         .map(Value::Decimal)
 }
 
+/// A parameter that is a time has them all, as in MySQL, whether they are zero or not.
+const FRACTION_DIGITS: u8 = 6;
+
 /// What names no moment becomes the zero date, as in MySQL.
 fn date_time(v: BinaryDateTime) -> DateTime {
     let moment = DateTime {
@@ -201,7 +204,7 @@ fn date_time(v: BinaryDateTime) -> DateTime {
         hour: v.hour,
         minute: v.minute,
         second: v.second,
-        fsp: fraction_digits(v.microsecond),
+        fsp: FRACTION_DIGITS,
         micros: v.microsecond,
     };
     if moment.is_in_range() {
@@ -219,11 +222,7 @@ fn time(v: BinaryTime) -> Time {
         .saturating_add(i64::from(v.microsecond));
     let time = Time {
         micros: if v.negative { -micros } else { micros },
-        fsp: fraction_digits(v.microsecond),
+        fsp: FRACTION_DIGITS,
     };
     if time.is_in_range() { time } else { Time::default() }
-}
-
-fn fraction_digits(micros: u32) -> u8 {
-    if micros == 0 { 0 } else { 6 }
 }

@@ -219,6 +219,9 @@ impl Expr {
                 }
                 let operand = match self.ty.kind {
                     TypeKind::Decimal => convert::as_operand_of_decimal(&cast.operand, operand, ctx)?,
+                    TypeKind::Double | TypeKind::Float => {
+                        convert::as_operand_of_double(&cast.operand, Cow::Owned(operand)).into_owned()
+                    }
                     _ => operand,
                 };
                 convert::cast(operand, &cast.operand.ty, &self.ty, cast.length, ctx)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use catalog::TableDef;
 use sql_expr::Expr;
 use sql_expr::sort::SortKey;
 use types::Value;
@@ -134,23 +133,6 @@ pub struct WriteRules {
     pub generated: Vec<(usize, Expr)>,
     /// Enforced CHECK constraints: name and condition over the row.
     pub checks: Vec<(String, Expr)>,
-}
-
-impl WriteRules {
-    /// Those of an UPDATE that assigns to these columns. A generated column that reads none of them keeps its value, also one
-    /// that INSERT IGNORE had to bend.
-    pub fn of_update(mut self, def: &TableDef, assigned: &[usize]) -> WriteRules {
-        let mut changed = assigned.to_vec();
-        changed.extend((0..def.columns.len()).filter(|at| def.columns[*at].on_update_now.is_some()));
-        self.generated.retain(|(column, expr)| {
-            let is_read = expr.any(&mut |part| part.as_column().is_some_and(|slot| changed.contains(&slot)));
-            if is_read {
-                changed.push(*column);
-            }
-            is_read
-        });
-        self
-    }
 }
 
 impl InsertValue {

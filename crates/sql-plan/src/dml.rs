@@ -424,7 +424,7 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     let columns: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
     Ok(UpdatePlan {
         target,
-        rules: write_rules(planner, &table)?.of_update(&table.def, &columns),
+        rules: write_rules(planner, &table)?,
         foreign_keys: foreign_keys(planner, &table, RowChange::Update(&columns))?,
         assignments,
         ignore: update.ignore,

@@ -307,10 +307,10 @@ impl SqlType {
         Self::base(TypeKind::Timestamp, 19 + fraction_width(fsp), fsp)
     }
 
-    /// The type of a value that was computed of one of this type: zeros stand before a column's numbers alone. A year has its four digits.
+    /// The type of a value that was computed of one of this type: zeros stand before a column's numbers alone.
     pub fn of_result(self) -> SqlType {
         SqlType {
-            zerofill: self.zerofill && self.kind == TypeKind::Year,
+            zerofill: false,
             ..self
         }
     }

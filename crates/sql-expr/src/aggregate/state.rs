@@ -1,5 +1,6 @@
 //! The state of one group.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use governor::stepwise::{Set, Stepwise};
@@ -8,6 +9,7 @@ use types::error::{ErrorKind, SqlError};
 use types::json::{Members, Node};
 use types::{CollationId, SqlResult, TypeKind, Value};
 
+use super::super::Expr;
 use super::super::arithmetic::Domain;
 use super::super::context::EvalContext;
 use super::super::convert;
@@ -110,7 +112,7 @@ impl Accumulator {
             return Ok(());
         }
         if self.seen.is_none() && call.args.len() == 1 && !matches!(self.state, State::Concat(_) | State::Json(_)) {
-            let value = call.args[0].eval_ref(row, ctx)?;
+            let value = self.operand(&call.args[0], call.args[0].eval_ref(row, ctx)?);
             return if value.is_null() {
                 Ok(())
             } else {
@@ -134,7 +136,18 @@ impl Accumulator {
                 *count += 1;
                 Ok(())
             }
-            _ => self.take(call, &values[0], ctx),
+            _ => {
+                let value = self.operand(&call.args[0], Cow::Borrowed(&values[0]));
+                self.take(call, &value, ctx)
+            }
+        }
+    }
+
+    /// A sum of doubles reads a TEXT column without a warning.
+    fn operand<'v>(&self, arg: &Expr, value: Cow<'v, Value>) -> Cow<'v, Value> {
+        match self.state {
+            State::Approximate { .. } => convert::as_operand_of_double(arg, value),
+            _ => value,
         }
     }
 

@@ -510,7 +510,10 @@ impl Binder<'_> {
             _ if stringlike => operand.ty.charset(),
             _ => self.connection().charset(),
         };
-        if collation.charset() != charset {
+        // Of a parameter without a value nothing is known yet.
+        let is_open =
+            self.options.params.is_empty() && operand.any(&mut |part| matches!(part.kind, ExprKind::Param(_)));
+        if collation.charset() != charset && !is_open {
             let mismatch = ErrorKind::CollationCharsetMismatch;
             return Err(SqlError::new(mismatch, &[&collation.name(), &charset.name()]));
         }

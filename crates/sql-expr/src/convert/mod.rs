@@ -100,7 +100,7 @@ pub fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Decimal> {
 }
 
 /// The value of `expr` where a decimal is wanted. Text is read up to its first other character, and MySQL warns by where it comes
-/// from: 1292 for the rest of a literal or column, 1366 where there is no digit at all, except in a literal.
+/// from: 1292 for the rest of a literal or column that is no TEXT, 1366 where there is no digit at all, except in a literal.
 pub fn as_operand_of_decimal(expr: &Expr, value: Value, ctx: &EvalContext<'_>) -> SqlResult<Value> {
     if !matches!(value, Value::Str(_) | Value::Bytes(_)) || expr.as_literal().is_some() {
         return Ok(value);
@@ -110,7 +110,7 @@ pub fn as_operand_of_decimal(expr: &Expr, value: Value, ctx: &EvalContext<'_>) -
         let args: [&dyn std::fmt::Display; 4] = [&"DECIMAL", &"0", &"", &"-1"];
         ctx.warn(SqlError::new(ErrorKind::TruncatedWrongValueForField, &args))?;
     }
-    Ok(match expr.is_stored() || parsed.overflow {
+    Ok(match (expr.is_stored() && !is_read_quietly(expr)) || parsed.overflow {
         true => value,
         false => Value::Decimal(parsed.value),
     })

@@ -58,7 +58,7 @@ impl Inference<'_> {
         let ty = if ty.kind.is_text() || ty.kind.is_binary() {
             let collation = self.mix_collations(from, self.args.len())?;
             let types = || self.args[from..].iter().map(|arg| &arg.ty);
-            match types().filter(|ty| is_large(ty.kind)).map(large_bytes).max() {
+            match types().filter(|ty| ty.kind.is_lob()).map(large_bytes).max() {
                 Some(bytes) if self.name == "UNION" => large_type(bytes, collation),
                 Some(_) => large_type(u64::MAX, collation),
                 None => string_type(types().map(printed_chars).max().unwrap_or(0), collation),
@@ -68,15 +68,6 @@ impl Inference<'_> {
         };
         Ok(SqlType { nullable, ..ty })
     }
-}
-
-/// Whether values of the kind are TEXT or BLOB.
-fn is_large(kind: TypeKind) -> bool {
-    use TypeKind::{Blob, LongBlob, LongText, MediumBlob, MediumText, Text, TinyBlob, TinyText};
-    matches!(
-        kind,
-        TinyText | Text | MediumText | LongText | TinyBlob | Blob | MediumBlob | LongBlob
-    )
 }
 
 /// The most bytes of a TEXT or BLOB, as MySQL counts them: of a TEXT each byte could be a character.
@@ -108,7 +99,8 @@ pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType
         ctx,
         coercibility: None,
     };
-    let ty = inference.common_type(0)?;
+    let mut ty = inference.common_type(0)?;
+    ty.zerofill = ty.kind == TypeKind::Year && exprs.iter().all(|expr| expr.ty.zerofill);
     match inference.coercibility {
         // Equal rows could not be told.
         Some(Coercibility::None) => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&inference.name])),
@@ -250,7 +242,7 @@ fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
             nullable: true,
             ..string_type(printed_chars(&ty), ty.collation)
         },
-        kind if is_large(kind) => SqlType {
+        kind if kind.is_lob() => SqlType {
             nullable: true,
             ..large_type(u64::MAX, ty.collation)
         },

@@ -159,7 +159,6 @@ fn document(args: &Args<'_>, i: usize) -> SqlResult<Json> {
     match args.value(i) {
         Value::Json(json) => Ok(json.clone()),
         Value::Str(text) => parse(text, args, i),
-        Value::Enum(_) | Value::Set(_) => parse(&args.text(i), args, i),
         Value::Bytes(_) => Err(SqlError::new(ErrorKind::InvalidJsonCharset, &[&"binary"])),
         _ => Err(SqlError::new(
             ErrorKind::InvalidTypeForJson,
@@ -198,7 +197,7 @@ const TRUTHS: [&str; 13] = [
 ];
 
 /// Whether an expression is a truth: its numbers become `false` and `true`. What chooses among truths gives a number.
-fn is_boolean(expr: &Expr) -> bool {
+pub fn is_boolean(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::And(_)
         | ExprKind::Or(_)

@@ -10,6 +10,7 @@ pub mod control;
 mod crypto;
 mod info;
 pub(crate) mod json;
+pub use json::is_boolean;
 mod network;
 mod numeric;
 mod regexp;

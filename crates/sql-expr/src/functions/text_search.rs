@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use governor::bulk;
 use types::collation::Finder;
+use types::value::Str;
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use super::args::{Args, Inference, string_type};
@@ -25,7 +26,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("REPLACE", exactly(3), infer_replace, replace),
     Function::strict("SUBSTRING_INDEX", exactly(3), infer_substring_index, substring_index),
     Function::strict("STRCMP", exactly(2), infer_strcmp, strcmp),
-    Function::nullable("MAKE_SET", at_least(2), infer_make_set, make_set),
+    Function::lazy("MAKE_SET", at_least(2), infer_make_set, make_set),
     Function::strict("EXPORT_SET", between(3, 5), infer_export_set, export_set),
     Function::strict("SOUNDEX", exactly(1), infer_soundex, |args| {
         Ok(args.text_result(soundex(&args.text(0))))
@@ -271,21 +272,36 @@ fn infer_make_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     })
 }
 
-fn make_set(args: &Args<'_>) -> SqlResult<Value> {
-    if args.is_null(0) {
+fn make_set(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let bits = args[0].eval_ref(row, ctx)?;
+    if bits.is_null() {
         return Ok(Value::Null);
     }
-    let bits = args.bits(0)?;
+    let bits = convert::bits_of(&args[0], &bits, ctx)?;
+    // Only the strings whose bits are set are computed.
+    let mut chosen = Vec::new();
+    for (at, arg) in args[1..].iter().enumerate().take(64) {
+        if bits >> at & 1 == 1 {
+            let value = arg.eval_into(&expr.ty, row, ctx)?;
+            if !value.is_null() {
+                chosen.push(value);
+            }
+        }
+    }
     let mut out = Vec::new();
-    let mut first = true;
-    for i in (1..args.len().min(65)).filter(|i| bits >> (i - 1) & 1 == 1 && !args.is_null(*i)) {
-        if !first {
+    for (at, value) in chosen.iter().enumerate() {
+        if at > 0 {
             bulk::append(&mut out, b",");
         }
-        bulk::append(&mut out, &args.string(i));
-        first = false;
+        bulk::append(&mut out, &convert::to_bytes(value));
     }
-    Ok(args.string_result(out))
+    if expr.ty.kind.is_binary() {
+        return Ok(Value::Bytes(out.into()));
+    }
+    Ok(match Str::from_utf8(out) {
+        Ok(text) => Value::Str(text),
+        Err(bytes) => Value::from(String::from_utf8_lossy(&bytes).into_owned()),
+    })
 }
 
 fn infer_export_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

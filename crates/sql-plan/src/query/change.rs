@@ -373,7 +373,7 @@ fn finish(
             .map(|list| list.iter().map(|assignment| assignment.column).collect::<Vec<_>>());
         let change = assigned.as_deref().map_or(RowChange::Delete, RowChange::Update);
         changed.push(TargetTable {
-            rules: write_rules(planner, &table)?.of_update(&table.def, assigned.as_deref().unwrap_or_default()),
+            rules: write_rules(planner, &table)?,
             foreign_keys: foreign_keys(planner, &table, change)?,
             table,
             offset,

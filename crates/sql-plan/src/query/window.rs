@@ -126,7 +126,7 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
             let count = SqlType::bigint_unsigned().not_null();
             let nullable = |expr: &Expr| SqlType {
                 nullable: true,
-                ..expr.ty.clone()
+                ..expr.ty.clone().of_result()
             };
             let (kind, ty) = match window.function {
                 WindowFn::RowNumber => (WindowKind::RowNumber, count),
@@ -155,7 +155,7 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
                     let (offset, default) = (first().ok(), first().ok());
                     let ty = match &default {
                         Some(default) => sql_expr::unified_type(&[&value, default], &scope.planner.ctx)?,
-                        None => value.ty.clone(),
+                        None => value.ty.clone().of_result(),
                     };
                     let ty = SqlType { nullable: true, ..ty };
                     (

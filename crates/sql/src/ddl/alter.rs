@@ -20,6 +20,7 @@ use transaction::{Options, Transaction, TransactionError};
 use types::row::generation::{ColumnChange, ColumnSource};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, Value};
 
+pub(super) use self::dependents::columns_of;
 use super::online::{self, OnlineChange, Rows, Way, Wishes};
 use super::{ObjectLocks, SchemaChange, TableBuilder, no_such_table, unknown_database};
 use crate::accounts::access::Access;
@@ -303,11 +304,17 @@ impl Altered {
                 found.visible = *visible;
             }
             AlterAction::SetEnforced {
-                constraint, enforced, ..
+                constraint,
+                check: is_check,
+                enforced,
             } => {
                 let checks = &mut self.builder.def.checks;
                 let check = checks.iter_mut().find(|check| same_name(&check.name, constraint));
-                let missing = || SqlError::new(ErrorKind::CheckConstraintNotFound, &[&&**constraint]);
+                let kind = match is_check {
+                    true => ErrorKind::CheckConstraintNotFound,
+                    false => ErrorKind::ConstraintNotFound,
+                };
+                let missing = || SqlError::new(kind, &[&&**constraint]);
                 check.ok_or_else(missing)?.enforced = *enforced;
             }
             AlterAction::DropColumn { name, .. } => self.drop_column(name)?,
@@ -320,7 +327,7 @@ impl Altered {
                 } else if self.builder.def.index(name).is_some_and(IndexDef::is_unique) {
                     self.drop_index(name)?;
                 } else {
-                    self.drop_check(name, ErrorKind::CantDropFieldOrKey)?;
+                    self.drop_check(name, ErrorKind::ConstraintNotFound)?;
                 }
             }
             AlterAction::DropForeignKey(name) => self.builder.drop_foreign_key(name)?,

@@ -9,7 +9,7 @@ use catalog::{ColumnDefault, GeneratedKind, TableDef};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
-use crate::expr::functions::Stability;
+use crate::expr::functions::{Stability, is_boolean};
 use crate::expr::scope::unknown_column;
 use crate::expr::{BindOptions, Binder, Clause, EvalContext, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::host::Host;
@@ -44,6 +44,22 @@ enum Place<'a> {
     Check(&'a str),
 }
 
+/// What a session does, holds or has just done is no default.
+const NOT_IN_DEFAULTS: [&str; 12] = [
+    "BENCHMARK",
+    "FOUND_ROWS",
+    "GET_LOCK",
+    "ICU_VERSION",
+    "IS_FREE_LOCK",
+    "IS_USED_LOCK",
+    "LAST_INSERT_ID",
+    "RELEASE_ALL_LOCKS",
+    "RELEASE_LOCK",
+    "ROW_COUNT",
+    "SLEEP",
+    "VERSION",
+];
+
 /// The columns of the table that is being defined.
 struct DefinitionScope<'a> {
     def: &'a TableDef,
@@ -65,7 +81,13 @@ fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> 
     bound
         .referenced_columns()
         .into_iter()
-        .try_for_each(|column| scope.check_against_actions(column))
+        .try_for_each(|column| scope.check_against_actions(column))?;
+    match place {
+        Place::Check(name) if !is_boolean(&bound) => {
+            Err(SqlError::new(ErrorKind::NonBooleanExprForCheckConstraint, &[&name]))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl DefinitionScope<'_> {
@@ -125,13 +147,18 @@ impl DefinitionScope<'_> {
                 let kind = match self.place {
                     Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
                     Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
+                    Place::Default(_) if NOT_IN_DEFAULTS.contains(&call.function.name) => {
+                        ErrorKind::DefaultValFunctionNotAllowed
+                    }
                     // A default is computed once for its row: the time, chance and UUIDs are what it is for.
                     Place::Default(_) => return None,
                 };
-                Some(SqlError::new(
-                    kind,
-                    &[&self.subject(), &call.function.name.to_lowercase()],
-                ))
+                let name = call.function.name.to_lowercase();
+                let shown = match call.function.name {
+                    "VERSION" | "ICU_VERSION" => format!("{name}()"),
+                    _ => name,
+                };
+                Some(SqlError::new(kind, &[&self.subject(), &shown]))
             }
             _ => None,
         }

@@ -11,6 +11,7 @@ use types::cast;
 use types::collation::CollationId;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
 
+use super::alter::columns_of;
 use super::column_type::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
@@ -158,6 +159,16 @@ pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
     }
 }
 
+/// The unique key that stands for a primary one that was not written: the first without NULLs.
+fn standing_for_primary(def: &TableDef) -> Option<&IndexDef> {
+    if def.primary().is_some() {
+        return None;
+    }
+    let is_whole = |part: &IndexPart| part.prefix.is_none() && !def.columns[part.column].nullable;
+    let mut unique = def.indexes.iter().filter(|index| index.is_unique());
+    unique.find(|index| index.parts.iter().all(is_whole))
+}
+
 /// Adds columns and keys to a table and checks the whole. Serves CREATE and ALTER.
 #[derive(Debug)]
 pub struct TableBuilder {
@@ -229,7 +240,12 @@ impl TableBuilder {
             self.add_index(IndexKind::Unique, None, vec![part], &ast::KeyOptions::default())?;
         }
         for check in &written.checks {
-            self.add_check(check)?;
+            let name = self.add_check(check)?;
+            let is_other = |column: &String| !same_name(column, &written.name);
+            if columns_of(&check.expr.to_string())?.iter().any(is_other) {
+                let kind = ErrorKind::ColumnCheckConstraintReferencesOtherColumn;
+                return Err(SqlError::new(kind, &[&name]));
+            }
         }
         Ok(())
     }
@@ -350,7 +366,7 @@ impl TableBuilder {
         match element {
             TableElement::Column(_) => Ok(()),
             TableElement::Key(key) => self.add_key(key),
-            TableElement::Check(check) => self.add_check(check),
+            TableElement::Check(check) => self.add_check(check).map(drop),
             TableElement::ForeignKey(key) => {
                 self.add_foreign_key(key)?;
                 self.add_foreign_key_index(key)
@@ -547,7 +563,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    pub fn add_check(&mut self, check: &ast::CheckConstraint) -> SqlResult<()> {
+    /// Returns the name of the check.
+    pub fn add_check(&mut self, check: &ast::CheckConstraint) -> SqlResult<String> {
         let table = self.def.name.clone();
         governor::tick()?;
         let taken = |name: &str, checks: &[CheckDef]| {
@@ -573,11 +590,11 @@ impl TableBuilder {
         };
         let expression = check.expr.to_string();
         self.def.checks.push(CheckDef {
-            name,
+            name: name.clone(),
             expression,
             enforced: check.enforced,
         });
-        Ok(())
+        Ok(name)
     }
 
     /// Checks the table as a whole.
@@ -586,6 +603,9 @@ impl TableBuilder {
         let def = &self.def;
         if def.columns.is_empty() {
             return Err(ErrorKind::TableMustHaveColumns.into());
+        }
+        if standing_for_primary(def).is_some_and(|index| !index.visible) {
+            return Err(ErrorKind::PkIndexCantBeInvisible.into());
         }
         if def.columns.iter().all(|column| column.invisible) {
             return Err(ErrorKind::TableMustHaveColumns.into());

@@ -96,14 +96,11 @@ pub(super) fn read_datetime(value: ValueRef<'_>, rules: DateRules, cx: &Context<
         ValueRef::Float(v) => number_of(&float_to_string(v)).and_then(|v| DateTime::from_decimal(v, rules)),
         ValueRef::Double(v) => number_of(&double_to_string(v)).and_then(|v| DateTime::from_decimal(v, rules)),
         ValueRef::Year(v) => DateTime::from_number(i64::from(v), rules),
-        ValueRef::Bit(v) => i64::try_from(v.value)
-            .ok()
-            .and_then(|v| DateTime::from_number(v, rules)),
         ValueRef::Json(json) => match json.as_temporal() {
             Some(ValueRef::Json(_)) | None => json.as_str().and_then(|text| DateTime::parse(&text, rules)),
             Some(temporal) => return read_datetime(temporal, rules, cx),
         },
-        ValueRef::Str(_) | ValueRef::Bytes(_) | ValueRef::Enum(_) | ValueRef::Set(_) => {
+        ValueRef::Str(_) | ValueRef::Bytes(_) | ValueRef::Bit(_) | ValueRef::Enum(_) | ValueRef::Set(_) => {
             DateTime::parse(&value.text(), rules)
         }
     };
@@ -145,12 +142,13 @@ pub(super) fn read_time(value: ValueRef<'_>, cx: &Context<'_>) -> Reading<Parsed
         ValueRef::Float(v) => number_of(&float_to_string(v)).and_then(Time::from_decimal),
         ValueRef::Double(v) => number_of(&double_to_string(v)).and_then(Time::from_decimal),
         ValueRef::Year(v) => Time::from_number(i64::from(v)),
-        ValueRef::Bit(v) => Time::from_number(i64::try_from(v.value).unwrap_or(i64::MAX)),
         ValueRef::Json(json) => match json.as_temporal() {
             Some(ValueRef::Json(_)) | None => json.as_str().and_then(|text| Time::parse(&text)),
             Some(temporal) => return read_time(temporal, cx),
         },
-        ValueRef::Str(_) | ValueRef::Bytes(_) | ValueRef::Enum(_) | ValueRef::Set(_) => Time::parse(&value.text()),
+        ValueRef::Str(_) | ValueRef::Bytes(_) | ValueRef::Bit(_) | ValueRef::Enum(_) | ValueRef::Set(_) => {
+            Time::parse(&value.text())
+        }
     };
     parsed.map_or(Reading::Bad, Reading::Value)
 }

@@ -474,6 +474,8 @@ errors! {
     CheckConstraintRefersAutoIncrement = 3818 "HY000" "Check constraint '%' cannot refer to an auto-increment column.";
     CheckConstraintRefersUnknownColumn = 3820 "HY000" "Check constraint '%' refers to non-existing column '%'.";
     CheckConstraintViolated = 3819 "HY000" "Check constraint '%' is violated.";
+    NonBooleanExprForCheckConstraint = 3812 "HY000" "An expression of non-boolean type specified to a check constraint '%'.";
+    ColumnCheckConstraintReferencesOtherColumn = 3813 "HY000" "Column check constraint '%' references other column.";
     CheckConstraintNotFound = 3821 "HY000" "Check constraint '%' is not found in the table.";
     CheckConstraintDupName = 3822 "HY000" "Duplicate check constraint name '%'.";
     ClientLocalFilesDisabled = 3948 "42000" "Loading local data is disabled; this must be enabled on both the client and server sides";

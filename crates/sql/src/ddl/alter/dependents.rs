@@ -60,7 +60,7 @@ pub fn check(old: &TableDef, new: &TableDef) -> SqlResult<()> {
 }
 
 /// The columns that an expression of the catalog names.
-fn columns_of(text: &str) -> SqlResult<Vec<String>> {
+pub fn columns_of(text: &str) -> SqlResult<Vec<String>> {
     let mut tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
         .map_err(|error| crate::errors::parse_error(&error))?;
     let mut columns = Vec::new();
