@@ -8,12 +8,13 @@ use mysql_wire::command::Command;
 use mysql_wire::frame::{self, Scan};
 use mysql_wire::response::{EOF, ERR, EofPacket, OK, OkPacket};
 use mysql_wire::row::{binary_values, text_values};
-use mysql_wire::statement::{CursorFlags, Execute, Prepared};
+use mysql_wire::statement::{CursorFlags, Execute, Prepared, TypeBinding, encode_parameters};
 use mysql_wire::{Capabilities, Malformed, Output, Reader, Status};
 
 use crate::answer::{Answer, Column};
 use crate::error::ClientError;
 use crate::login::Login;
+use crate::parameter::Parameter;
 use crate::stream::Stream;
 
 pub(crate) const PACKET_LEN_MAX: usize = 1 << 30;
@@ -94,30 +95,39 @@ impl Client {
     }
 
     fn prepare_and_execute(&mut self, sql: &str) -> Result<Answer, ClientError> {
+        match self.execute(sql, &[])? {
+            Answer::Error {
+                code: UNSUPPORTED_IN_PREPARED,
+                ..
+            } => self.query(sql),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Prepares a statement, runs it with values for its parameters, and closes it.
+    pub fn execute(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Answer, ClientError> {
         self.command(&Command::StmtPrepare(sql.as_bytes()))?;
         let packet = self.receive()?;
         if packet.first() == Some(&ERR) {
-            return match Answer::error(&packet)? {
-                Answer::Error {
-                    code: UNSUPPORTED_IN_PREPARED,
-                    ..
-                } => self.query(sql),
-                refused => Ok(refused),
-            };
+            return Ok(Answer::error(&packet)?);
         }
         let prepared = Prepared::decode(&packet)?;
+        // What a server says of parameters may be of types that no column has.
         for definitions in [prepared.parameters, prepared.columns] {
             for _ in 0..definitions {
-                ColumnDefinition::decode(&self.receive()?)?;
+                self.receive()?;
             }
             if definitions > 0 && !self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
                 self.receive()?;
             }
         }
+        let mut values = Vec::new();
+        let typed: Vec<_> = parameters.iter().map(Parameter::typed).collect();
+        encode_parameters(&mut values, &typed, TypeBinding::New);
         self.command(&Command::StmtExecute(Execute::new(
             prepared.statement_id,
             CursorFlags::NONE,
-            &[],
+            &values,
         )))?;
         let answer = self.answer(Protocol::Prepared)?;
         self.command(&Command::StmtClose(prepared.statement_id))?;

@@ -11,6 +11,7 @@ use mysql_client::{Answer, Client, ClientError};
 use crate::compare::{self, Depth, Difference};
 use crate::explained::Explained;
 use crate::itself;
+use crate::parameters;
 use crate::plan::{Episode, Role};
 use crate::session::{self, Server};
 use crate::shrink::{self, Shows};
@@ -44,6 +45,8 @@ pub struct Report {
     pub unexplained: BTreeMap<String, u64>,
     /// Checks of LatsDB against itself.
     pub itself: u64,
+    /// Queries with typed parameters.
+    pub typed: u64,
     kept: BTreeMap<String, usize>,
     next_seed: u64,
 }
@@ -202,6 +205,9 @@ impl Worker<'_> {
                     self.found(seed, &history, &sql, &difference)?;
                 }
             }
+            if role == Role::Query && !refused && episode.rng.chance(12) {
+                self.typed(seed, &mut pair, &mut episode, &history, &sql)?;
+            }
             match (role, refused) {
                 (Role::Change, false) => history.push(sql),
                 (Role::Change, true) => episode.failed(&sql),
@@ -209,6 +215,22 @@ impl Worker<'_> {
             }
         }
         self.tables_agree(seed, &mut pair, &episode, &history)
+    }
+
+    /// The same query by the prepared protocol, some of its literals sent as parameters in types of their own.
+    fn typed(&self, seed: u64, pair: &mut Pair, episode: &mut Episode, history: &[String], sql: &str) -> Result<()> {
+        let Some((text, values)) = parameters::typed(&mut episode.rng, sql) else {
+            return Ok(());
+        };
+        self.report().typed += 1;
+        let theirs = pair.theirs.execute(&text, &values)?;
+        let ours = pair.ours.execute(&text, &values)?;
+        let Some(found) = compare::difference(&text, &ours, &theirs, Depth::Content) else {
+            return Ok(());
+        };
+        let detail = format!("{}\nparameters {values:?}", found.detail);
+        let difference = Difference::new(format!("typed {}", found.class), detail);
+        self.found(seed, history, &text, &difference)
     }
 
     /// At the end of an episode both have the same rows.

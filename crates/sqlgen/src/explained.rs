@@ -1,7 +1,7 @@
 //! Differences that are known: `explained.txt` lists them with the reason of each, so that a run goes on.
 //!
 //! A line is `CLASS | TEXT & TEXT | WHY`: a difference whose class begins with CLASS, where every TEXT stands in the statement or in
-//! what is told of the two answers.
+//! what is told of the two answers. The class `warnings of values` is that of warnings of which each is of one value.
 
 use crate::compare::Difference;
 
@@ -42,10 +42,26 @@ impl Explained {
     pub fn why(&self, sql: &str, difference: &Difference) -> Option<&str> {
         let fits = |rule: &&Rule| {
             let stands = |text: &String| sql.contains(text.as_str()) || difference.detail.contains(text.as_str());
-            difference.class.starts_with(&rule.class) && rule.texts.iter().all(stands)
+            let is_of_class = match rule.class.as_str() {
+                "warnings of values" => is_of_values(&difference.class),
+                class => difference.class.starts_with(class),
+            };
+            is_of_class && rule.texts.iter().all(stands)
         };
         self.rules.iter().find(fits).map(|rule| rule.why.as_str())
     }
+}
+
+/// Whether a class `warnings [1292] [3020]` names only warnings that a comparison or a function raises for a value that it meets.
+fn is_of_values(class: &str) -> bool {
+    const OF_VALUES: [&str; 9] = ["1292", "1365", "1366", "1411", "1441", "1525", "3020", "3156", "6527"];
+    let Some(codes) = class.strip_prefix("warnings ") else {
+        return false;
+    };
+    let mut codes = codes
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|code| !code.is_empty());
+    codes.all(|code| OF_VALUES.contains(&code))
 }
 
 #[cfg(test)]

@@ -141,8 +141,8 @@ fn run(command: Command) -> Result<bool> {
             let explained: u64 = report.explained.values().sum();
             let unexplained: u64 = report.unexplained.values().sum();
             println!(
-                "{} statements in {} episodes from seed {seed} ({} refused by both, {} checked by the prepared protocol)",
-                report.statements, report.episodes, report.refused, report.itself
+                "{} statements in {} episodes from seed {seed} ({} refused by both, {} checked by the prepared protocol, {} with typed parameters)",
+                report.statements, report.episodes, report.refused, report.itself, report.typed
             );
             println!("{explained} explained differences:");
             report

@@ -79,10 +79,70 @@ impl<'a> Generator<'a> {
             *self.rng.pick(&[0, 0, 1, 1, 2])
         };
         for _ in 0..joins {
-            let right = self.source(budget - 1);
-            from = self.join(from, right);
+            from = match self.rng.chance(10) {
+                true => self.lateral(from),
+                false => {
+                    let right = self.source(budget - 1);
+                    self.join(from, right)
+                }
+            };
         }
         from
+    }
+
+    /// Joins a LATERAL table, which names columns of the tables before it.
+    fn lateral(&mut self, left: From) -> From {
+        let inner = self.correlated(&left.names);
+        let alias = self.alias();
+        let mut names = left.names.clone();
+        names.extend(columns(&alias, &inner.kinds));
+        let on = match self.rng.chance(50) {
+            true => "TRUE".to_owned(),
+            false => Scope::of(&names).condition(self.rng, 1),
+        };
+        let table = format!("LATERAL ({}) {alias}", inner.sql);
+        let sql = match self.rng.below(3) {
+            0 => format!("{} JOIN {table} ON {on}", left.sql),
+            1 => format!("{} LEFT JOIN {table} ON {on}", left.sql),
+            _ => format!("{} CROSS JOIN {table}", left.sql),
+        };
+        From {
+            sql,
+            names,
+            ids: Vec::new(),
+        }
+    }
+
+    /// A SELECT of one table, whose condition and first column may be of `outer`.
+    fn correlated(&mut self, outer: &[Name]) -> Query {
+        let from = self.one_table();
+        let mut names = from.names.clone();
+        names.extend(outer.iter().cloned());
+        let filter = Scope::of(&names).condition(self.rng, 1);
+        let own = self.rng.pick(&from.names).clone();
+        if self.rng.chance(30) {
+            let of = self.rng.pick(&names).clone();
+            let aggregate = *self.rng.pick(&["COUNT(?)", "MAX(?)", "MIN(?)"]);
+            let (item, kind) = match aggregate {
+                // An aggregate of outer columns alone belongs to the query around.
+                "COUNT(?)" => (format!("COUNT({})", own.sql), Kind::Int),
+                _ if from.names.iter().any(|name| name.sql == of.sql) => (aggregate.replace('?', &of.sql), of.kind),
+                _ => ("COUNT(*)".to_owned(), Kind::Int),
+            };
+            return Query {
+                sql: format!("SELECT {item} AS x0 FROM {} WHERE {filter}", from.sql),
+                kinds: vec![kind],
+            };
+        }
+        let first = self.rng.pick(&names).clone();
+        let distinct = if self.rng.chance(20) { "DISTINCT " } else { "" };
+        Query {
+            sql: format!(
+                "SELECT {distinct}{} AS x0, {} AS x1 FROM {} WHERE {filter}",
+                first.sql, own.sql, from.sql
+            ),
+            kinds: vec![first.kind, own.kind],
+        }
     }
 
     fn source(&mut self, budget: usize) -> From {
@@ -154,6 +214,23 @@ impl<'a> Generator<'a> {
                 aggregate.replace('?', &own),
                 from.sql
             ));
+            if self.rng.chance(25) {
+                // The query around is seen from inside a derived or common table, too.
+                let inner = self.correlated(outer);
+                let column = self.rng.below(inner.kinds.len());
+                let aggregate = match inner.kinds[column] {
+                    Kind::Int => *self.rng.pick(&["COUNT", "MAX", "MIN"]),
+                    _ => "COUNT",
+                };
+                let name = self.alias();
+                scalars.push(match self.rng.chance(60) {
+                    true => format!("(SELECT {aggregate}({name}.x{column}) FROM ({}) {name})", inner.sql),
+                    false => format!(
+                        "(WITH {name} AS ({}) SELECT {aggregate}({name}.x{column}) FROM {name})",
+                        inner.sql
+                    ),
+                });
+            }
             let left = Scope::of(outer).expression(self.rng, Kind::Int, 0);
             let op = *self.rng.pick(&["=", "<>", "<", ">="]);
             let some = *self.rng.pick(&["ANY", "ALL", "SOME"]);
