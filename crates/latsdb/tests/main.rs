@@ -6,6 +6,7 @@
 
 mod admin;
 mod columns;
+mod indexes;
 mod limits;
 mod logins;
 mod recovery;

@@ -165,6 +165,7 @@ fn persisted_variables_outlast_the_node() {
 }
 
 const ADD_COLUMN: &str = "ALTER TABLE test.t ADD COLUMN made INT DEFAULT (a + 1)";
+const ADD_INDEX: &str = "ALTER TABLE test.t ADD UNIQUE (b, a)";
 
 /// A panic inside a statement, at any step, is answered with 1105 and leaves nothing behind: no lock, no open transaction, no half-made
 /// table, no temporary table. The connection goes on, with its variables and its prepared statements.
@@ -183,6 +184,8 @@ fn a_panic_inside_a_statement_leaves_nothing_behind() {
         ("alter.copied_some", ADD_COLUMN),
         ("alter.copied", ADD_COLUMN),
         ("ddl.committing", ADD_COLUMN),
+        ("alter.indexed", ADD_INDEX),
+        ("ddl.committing", ADD_INDEX),
         ("statement.planned", "UPDATE test.t SET b = 99"),
         ("statement.ran", "UPDATE test.t SET b = 99"),
         ("commit.proposing", "COMMIT"),
@@ -285,6 +288,7 @@ fn a_kill_at_any_step_of_a_change_leaves_all_of_it_or_nothing() {
         "alter.copy_made",
         "alter.copied_some",
         "alter.copied",
+        "alter.indexed",
         "shard.logging",
         "shard.applying",
         "commit.answered",
@@ -301,6 +305,7 @@ fn a_kill_at_any_step_of_a_change_leaves_all_of_it_or_nothing() {
         // Steps that an ALTER does not come to are left for the statements after it.
         for statement in [
             ADD_COLUMN,
+            ADD_INDEX,
             "INSERT INTO test.t (a, b) VALUES (3, 3)",
             "CREATE TABLE test.made (a INT)",
         ] {

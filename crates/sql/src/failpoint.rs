@@ -15,6 +15,7 @@
 //! | `alter.copy_made` | the empty copy of a table is there |
 //! | `alter.copied_some` | a part of the rows is copied |
 //! | `alter.copied` | all of them are |
+//! | `alter.indexed` | a new index is built, the table does not have it yet |
 //! | `create_as.made`, `create_as.filled` | CREATE TABLE ... SELECT |
 //! | `temporary.made` | the rows' place of a temporary table is there |
 //! | `shard.logging`, `shard.applying` | in the shard: the batch before its record is written, each transaction before it is applied |

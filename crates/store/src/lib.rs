@@ -9,7 +9,7 @@
 //!
 //! * [`spec`] – what the store knows of a table; [`write_set`] – the changes of a transaction as bytes.
 //! * [`store`] – the directory of tables; [`table`] – reading one: point reads, scans, estimates.
-//! * [`writer`] – applying, publishing, collecting old versions.
+//! * [`writer`] – applying, publishing, collecting old versions; [`prepared`] – indexes that are built before they are applied.
 //! * [`range`] – key ranges and the cursors that walk them in chunks.
 //! * [`snapshot`] – which timestamps are still being read.
 //! * [`lock`] – row, key and table locks of running transactions, with deadlock detection.
@@ -23,6 +23,7 @@ mod sync;
 
 pub mod lock;
 pub mod memory;
+pub mod prepared;
 pub mod range;
 pub mod snapshot;
 pub mod spec;
@@ -36,6 +37,7 @@ pub use lock::{
     TransactionLocks,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
+pub use prepared::{PrepareError, PreparedIndex};
 pub use range::{Cursor, Direction, KeyRange};
 pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 pub use snapshot::{Snapshot, Snapshots};

@@ -2,13 +2,14 @@
 
 use crate::lock::LockTable;
 use crate::memory::{MemoryBudget, MemoryUse};
+use crate::prepared::Prepared;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::table::Table;
 use crate::writer::Writer;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
-use types::{TableId, Timestamp};
+use types::{IndexId, TableId, Timestamp};
 
 /// The rows of one shard, for reading. Shared by all sessions.
 pub struct Store {
@@ -18,6 +19,8 @@ pub struct Store {
     /// What the rows and the indexes are charged as.
     pub(crate) charges: (MemoryUse, MemoryUse),
     locks: Arc<LockTable>,
+    /// Indexes that wait for the entry of the log that adds them.
+    pub(crate) prepared: Mutex<HashMap<(TableId, IndexId), Prepared>>,
 }
 
 impl Store {
@@ -29,6 +32,7 @@ impl Store {
             locks: LockTable::new(Arc::clone(&memory)),
             charges: (MemoryUse::Rows, MemoryUse::Indexes),
             memory,
+            prepared: Mutex::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -42,6 +46,7 @@ impl Store {
             locks: Arc::clone(&self.locks),
             charges: (MemoryUse::Temporary, MemoryUse::Temporary),
             memory: Arc::clone(&self.memory),
+            prepared: Mutex::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)

@@ -536,7 +536,7 @@ impl Index {
 
 /// Shows the records of a cursor's range, alive or not, and moves the cursor past the last one shown.
 #[inline]
-fn walk(
+pub(crate) fn walk(
     tree: &Tree,
     cursor: &mut Cursor,
     guard: &Guard,

@@ -1,7 +1,7 @@
 //! The store against the plainest model there is: a copy of all rows for every timestamp.
 //!
 //! Random batches of transactions, large ones among them that come in chunks and are committed or aborted later, are applied while
-//! snapshots are held and versions collected; every held snapshot must go
+//! snapshots are held and versions collected, and indexes come, some of them prepared before, and go; every held snapshot must go
 //! on seeing its own moment, by every index, in both directions, in chunks of any size.
 
 use proptest::prelude::*;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use store::{
-    Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table,
-    TableId, TableLoader, TableSpec, Undecided, WriteOps, WriteSet, Writer,
+    Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, PrepareError, PreparedIndex,
+    Snapshot, Store, Table, TableId, TableLoader, TableSpec, Undecided, WriteOps, WriteSet, Writer,
 };
 use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
 
@@ -65,6 +65,7 @@ struct Tested {
     newest: Timestamp,
     snapshots: Vec<Snapshot>,
     large: Vec<Large>,
+    prepared: BTreeMap<u16, PreparedIndex>,
 }
 
 /// A large transaction, and what it has changed so far.
@@ -91,6 +92,7 @@ impl Tested {
             newest: Timestamp(1),
             snapshots: Vec::new(),
             large: Vec::new(),
+            prepared: BTreeMap::new(),
         }
     }
 
@@ -198,6 +200,17 @@ impl Tested {
         }
         let rows = self.rows(self.newest).clone();
         self.commit(&set, rows);
+        self.prepared.remove(&id);
+    }
+
+    /// An index is built that the table may get later, unless its rows change before that.
+    fn prepare_index(&mut self, id: u16) {
+        let prepared = self.store.prepare_index(&self.table(), &index(id)).unwrap();
+        drop(self.prepared.remove(&id));
+        // The one before has taken it along.
+        drop(prepared);
+        let prepared = self.store.prepare_index(&self.table(), &index(id)).unwrap();
+        self.prepared.insert(id, prepared);
     }
 
     /// The snapshot sees what the model says, by every way of asking.
@@ -266,6 +279,7 @@ impl Tested {
     /// With nobody reading the past, nothing of it is left.
     fn check_all_collected(&mut self) {
         self.snapshots.clear();
+        self.prepared.clear();
         while !self.large.is_empty() {
             self.decide(0, self.large.len().is_multiple_of(2));
         }
@@ -338,6 +352,7 @@ impl Tested {
             newest: snapshot.timestamp(),
             snapshots: Vec::new(),
             large: Vec::new(),
+            prepared: BTreeMap::new(),
             store,
             writer,
         };
@@ -390,6 +405,7 @@ enum Action {
     Refresh(prop::sample::Index),
     Collect(usize),
     ToggleIndex(u16),
+    PrepareIndex(u16),
     Check(Vec<u8>, Option<Vec<u8>>, usize),
 }
 
@@ -412,7 +428,8 @@ fn action() -> impl Strategy<Value = Action> {
         2 => any::<prop::sample::Index>().prop_map(Action::Release),
         1 => any::<prop::sample::Index>().prop_map(Action::Refresh),
         4 => (0usize..30).prop_map(Action::Collect),
-        1 => (1u16..4).prop_map(Action::ToggleIndex),
+        2 => (1u16..4).prop_map(Action::ToggleIndex),
+        2 => (1u16..4).prop_map(Action::PrepareIndex),
         2 => (bytes(), prop::option::of(bytes()), 1usize..20).prop_map(|(from, to, chunk)| Action::Check(from, to, chunk)),
     ]
 }
@@ -448,6 +465,7 @@ proptest! {
                     tested.writer.collect(most);
                 }
                 Action::ToggleIndex(id) => tested.toggle_index(id),
+                Action::PrepareIndex(id) => tested.prepare_index(id),
                 Action::Check(from, to, chunk) => {
                     for snapshot in &tested.snapshots {
                         tested.check(snapshot, &KeyRange { from: from.clone(), to: to.clone() }, chunk);
@@ -517,6 +535,110 @@ fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
     );
     drop(table);
     tested.writer.collect(100);
+}
+
+/// A prepared index is taken over as it is, whatever else is in the batch, and only where the rows are still the same.
+#[test]
+fn a_prepared_index_takes_the_place_of_one_built_from_the_rows() {
+    for (prepares, changes) in [(false, false), (true, false), (true, true)] {
+        let mut tested = Tested::new();
+        tested.write(&(0..IDS).map(|id| Write::Put(id, id % 5, None)).collect::<Vec<_>>());
+        tested.writer.publish();
+        let used = |tested: &Tested| tested.store.memory().used_by(MemoryUse::Indexes);
+        let before = used(&tested);
+        if prepares {
+            tested.prepare_index(3);
+            assert!(used(&tested) > before, "it is charged from the beginning");
+        }
+        let prepared = used(&tested);
+        if changes {
+            // Not published yet, but in the log before.
+            tested.write(&[Write::Put(1, 1, Some("new".into())), Write::Delete(2)]);
+        }
+        tested.toggle_index(3);
+        tested.writer.publish();
+        if prepares && !changes {
+            assert_eq!(used(&tested), prepared);
+        }
+        tested.check(&tested.store.snapshot(), &KeyRange::all(), 5);
+        tested.toggle_index(3);
+        tested.writer.publish();
+        while tested.writer.collect(3) {}
+        if !changes {
+            assert_eq!(used(&tested), before, "it is gone, and what it was charged for");
+        }
+        tested.check_all_collected();
+    }
+}
+
+/// An index of many rows has the same entries whichever way it comes: built before, or from the rows when it is added.
+#[test]
+fn a_prepared_index_of_many_rows_is_the_same() {
+    let rows: i64 = if cfg!(miri) { 300 } else { 30_000 };
+    let mut tested = Tested::new();
+    let mut set = WriteSet::new();
+    for id in 0..rows {
+        let text = (id * 7919 % 10_007).to_string().repeat(1 + id as usize % 3);
+        set.put(TABLE, &tested.key(id), &tested.row(id, id * 31 % 97, Some(&text)));
+    }
+    tested.newest = tested.newest.next();
+    tested
+        .writer
+        .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
+        .unwrap();
+    tested.writer.publish();
+    for id in 1..4 {
+        let mut found = [false, true].map(|prepares| {
+            let table = tested.table();
+            if table.spec().index(IndexId(id)).is_some() {
+                tested.toggle_index(id);
+            }
+            if prepares {
+                tested.prepare_index(id);
+            }
+            tested.toggle_index(id);
+            tested.writer.publish();
+            let (table, mut entries) = (tested.table(), Vec::new());
+            let mut cursor = Cursor::forward(KeyRange::all());
+            table.scan(
+                IndexId(id),
+                &mut cursor,
+                &tested.store.snapshot(),
+                usize::MAX,
+                |entry| {
+                    entries.push((entry.key().to_vec(), entry.primary_key().to_vec()));
+                    ControlFlow::Continue(())
+                },
+            );
+            assert!(entries.is_sorted() && entries.len() == rows as usize);
+            (entries, tested.store.memory().used_by(MemoryUse::Indexes))
+        });
+        assert_eq!(found[0].1, found[1].1, "bytes");
+        found[0].0.dedup();
+        assert!(found[0].0 == found[1].0);
+    }
+}
+
+/// Nothing is left of an index that nobody has added, nor of one for which there was no memory.
+#[test]
+fn a_prepared_index_that_is_not_taken_over_leaves_nothing() {
+    let mut tested = Tested::new();
+    tested.write(&(0..IDS).map(|id| Write::Put(id, id % 5, None)).collect::<Vec<_>>());
+    tested.writer.publish();
+    let memory = Arc::clone(tested.store.memory());
+    let before = memory.used_by(MemoryUse::Indexes);
+    tested.prepare_index(3);
+    tested.prepared.clear();
+    assert_eq!(memory.used_by(MemoryUse::Indexes), before);
+    let room = memory.limit() - memory.used() - 500;
+    let taken = memory.reserve(MemoryUse::Queries, room).unwrap();
+    let refused = tested.store.prepare_index(&tested.table(), &index(3));
+    assert!(matches!(refused, Err(PrepareError::Memory(_))));
+    drop((refused, taken));
+    assert_eq!(memory.used_by(MemoryUse::Indexes), before);
+    tested.prepare_index(3);
+    tested.toggle_index(3);
+    tested.check_all_collected();
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Transaction {
         let Transaction {
             participant,
             overlay,
+            prepared,
             locks,
             memory,
             ..
@@ -58,7 +59,11 @@ impl Transaction {
         drop(overlay);
         async move {
             // The reservation covers what the store is going to grow by; from then on the store is charged for it.
-            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), memory);
+            let _held = (
+                (!failpoints::goes_wrong("lock.commit")).then_some(locks),
+                memory,
+                prepared,
+            );
             let Some(proposal) = proposal else { return Ok(None) };
             let committed = proposal.await?;
             then(committed);

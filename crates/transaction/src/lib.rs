@@ -41,8 +41,8 @@ use settle::Settling;
 use std::cell::{Cell, Ref, RefCell};
 use std::sync::Arc;
 use store::{
-    IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, Reservation, Snapshot, Store, Table, TableId, Timestamp,
-    TransactionLocks,
+    IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, PreparedIndex, Reservation, Snapshot, Store, Table, TableId,
+    Timestamp, TransactionLocks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -150,6 +150,8 @@ pub struct Transaction {
     overlay: Overlay,
     /// How long the history was at each savepoint.
     savepoints: Vec<usize>,
+    /// Indexes that the commit adds.
+    prepared: Vec<PreparedIndex>,
     locks: TransactionLocks,
     memory: Reservation,
 }
@@ -169,6 +171,7 @@ impl Transaction {
             set_aside: None,
             overlay: Overlay::default(),
             savepoints: Vec::new(),
+            prepared: Vec::new(),
             locks,
             memory,
         }

@@ -3,11 +3,9 @@
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError};
 use env::failpoints;
-use governor::sort::sort_by;
-use governor::stepwise::Stepwise;
 use std::ops::{ControlFlow, Range};
 use store::{
-    Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, MAX_KEY_BYTES, Table, TableId, TableSpec,
+    Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, PrepareError, Table, TableId, TableSpec,
 };
 use types::row::generation::ColumnChange;
 
@@ -140,10 +138,16 @@ impl Transaction {
         self.overlay.drop_table(table);
     }
 
-    /// Adds an index at commit, filled from the committed rows. Fails now if it is unique and the rows are not. Gives way, and looks
-    /// at no more rows where the statement has to end: the caller asks for that ([`governor::check`]).
+    /// Adds an index at commit. Fills it from the committed rows now, and fails if it is unique and they are not. Gives way, and is left
+    /// unfinished where the statement has to end: the caller asks for that ([`governor::check`]).
     pub fn create_index(&mut self, table: &Table, index: IndexSpec) -> Result<(), TransactionError> {
-        self.check_index(table, &index)?;
+        match self.store().prepare_index(table, &index) {
+            Ok(prepared) => self.prepared.push(prepared),
+            Err(PrepareError::Stopped(_)) => {}
+            Err(PrepareError::Duplicate { existing }) => return Err(duplicate(table, index.id, &existing)),
+            Err(PrepareError::KeyTooLong(bytes)) => return Err(TransactionError::KeyTooLong(bytes)),
+            Err(PrepareError::Memory(limit)) => return Err(limit.into()),
+        }
         self.overlay.create_index(table.id(), index);
         Ok(())
     }
@@ -262,48 +266,6 @@ impl Transaction {
             });
         }
         existing
-    }
-
-    /// Whether the committed rows could have the index: keys not too long, and unique if they have to be.
-    fn check_index(&self, table: &Table, index: &IndexSpec) -> Result<(), TransactionError> {
-        let layout = table.spec().index_layout(index);
-        let snapshot = self.store().snapshot();
-        let mut keys: Stepwise<Vec<(Box<[u8]>, Box<[u8]>)>> = Stepwise::default();
-        let mut too_long = None;
-        let mut cursor = Cursor::forward(KeyRange::all());
-        let mut key = Vec::new();
-        while !cursor.is_finished() && governor::go_on() {
-            table.scan(IndexId::PRIMARY, &mut cursor, &snapshot, usize::MAX, |entry| {
-                key.clear();
-                let has_null = layout.encode_row(table.row_layout(), entry.row(), &mut key);
-                let entry_bytes = key.len() + entry.key().len();
-                if entry_bytes > MAX_KEY_BYTES {
-                    too_long = Some(entry_bytes);
-                    return ControlFlow::Break(());
-                }
-                if index.unique && !has_null {
-                    keys.push((key[..].into(), entry.key().into()));
-                }
-                match governor::is_due() {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            });
-            if let Some(bytes) = too_long {
-                return Err(TransactionError::KeyTooLong(bytes));
-            }
-        }
-        if sort_by(&mut keys, Ord::cmp).is_err() {
-            return Ok(());
-        }
-        let is_double = |pair: &&[(Box<[u8]>, Box<[u8]>)]| {
-            governor::pause();
-            pair[0].0 == pair[1].0
-        };
-        match keys.windows(2).find(is_double) {
-            Some(pair) => Err(duplicate(table, index.id, &pair[1].1)),
-            None => Ok(()),
-        }
     }
 }
 

@@ -27,7 +27,7 @@ const LIFE_MAX_MS: u64 = 4000;
 /// Between two kills of statements, on the average.
 const KILL_EVERY_MS: u64 = 60;
 /// The steps of `sql::failpoint`.
-const STEPS: [&str; 19] = [
+const STEPS: [&str; 20] = [
     "statement.planned",
     "statement.ran",
     "commit.proposing",
@@ -42,6 +42,7 @@ const STEPS: [&str; 19] = [
     "alter.copy_made",
     "alter.copied_some",
     "alter.copied",
+    "alter.indexed",
     "create_as.made",
     "create_as.filled",
     "temporary.made",

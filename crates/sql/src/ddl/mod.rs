@@ -19,6 +19,7 @@ pub(crate) mod views;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
+use governor::{MemoryStop, Stop};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::{LockKey, LockMode};
 use types::collation::CollationId;
@@ -457,7 +458,12 @@ impl SchemaChange<'_> {
         let rows = self.engine.participant().store().table(def.id).ok_or_else(missing)?;
         let created = self.runtime.transaction_mut().create_index(&rows, index_spec(index));
         created.map_err(|error| alter::index_error(&error, def, index, &rows, &self.runtime))?;
-        Ok(governor::check()?)
+        governor::check().map_err(|stop| match stop {
+            // What it was short of is for data, not for the statement.
+            Stop::Memory(MemoryStop::Node { .. }) => SqlError::new(ErrorKind::RecordFileFull, &[&def.name]),
+            other => other.into(),
+        })?;
+        failpoint::hit("alter.indexed")
     }
 
     /// Writes the catalog's rows.

@@ -42,7 +42,8 @@ impl Fill {
     }
 }
 
-/// Builds a tree of records in strictly ascending key order, which it takes over. Returns it with the bytes its nodes take.
+/// Builds a tree of records in strictly ascending key order, which it takes over. Returns it with the bytes its nodes take. Gives way,
+/// where a statement builds it.
 pub(crate) fn build(kind: TreeKind, records: &[RecordPtr]) -> (Tree, usize) {
     let tree = Tree::new(kind);
     let mut bytes = 0;
@@ -69,9 +70,13 @@ fn build_leaves(records: &[RecordPtr], fill: usize, bytes: &mut usize) -> Vec<Bu
     let parts: Vec<_> = even_parts(records.len(), fill).collect();
     let lows: Vec<_> = parts
         .iter()
-        .map(|part| (part.start > 0).then(|| new_separator(key(part.start - 1), key(part.start), bytes)))
+        .map(|part| {
+            governor::pause();
+            (part.start > 0).then(|| new_separator(key(part.start - 1), key(part.start), bytes))
+        })
         .collect();
     let build = |(number, part): (usize, &std::ops::Range<usize>)| {
+        governor::pause();
         let high = lows.get(number + 1).copied().flatten();
         let skip = shared_between(lows[number], high);
         let mut leaf = FreshNode::new(0, skip, part.len(), BEFORE_ALL_BATCHES);

@@ -101,20 +101,6 @@ impl TreeWriter {
         find(self.root()?, key)
     }
 
-    /// Bytes of all nodes and separators of the working tree.
-    pub(crate) fn node_bytes(&self) -> usize {
-        fn below(node: Node<'_>) -> usize {
-            if node.is_leaf() {
-                return node.bytes();
-            }
-            let separators = (1..node.entries())
-                .map(|at| SeparatorPtr::bytes(node.separator(at).len()))
-                .sum::<usize>();
-            node.bytes() + separators + (0..node.entries()).map(|at| below(node.child(at))).sum::<usize>()
-        }
-        self.root().map_or(0, below)
-    }
-
     /// Shows all records, in key order.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(RecordPtr)) {
         fn below(node: Node<'_>, visit: &mut impl FnMut(RecordPtr)) {

@@ -31,6 +31,12 @@ impl Queued {
             record: record.ptr(),
         }
     }
+
+    /// The record, which is not freed while it is in a queue.
+    pub(super) fn record<'g>(self) -> Record<'g> {
+        // SAFETY: see above.
+        unsafe { self.record.get() }
+    }
 }
 
 /// The records of one table that have, or will have, something to collect; each at most once in `ready` and once in `waiting`.
@@ -64,14 +70,23 @@ impl Queue {
         })
     }
 
-    pub(super) fn forget(&mut self, index: IndexId) {
-        self.ready.retain(|queued| queued.index != index);
-        self.decided
-            .iter_mut()
-            .for_each(|block| block.retain(|queued| queued.index != index));
+    /// Takes the records of an index out. Returns those that were to be looked at.
+    pub(super) fn forget(&mut self, index: IndexId) -> Vec<Queued> {
+        let mut forgotten = Vec::new();
+        for block in &mut self.decided {
+            forgotten.extend(block.extract_if(.., |queued| queued.index == index));
+        }
         self.waiting
             .values_mut()
             .for_each(|queued| queued.retain(|queued| queued.index != index));
+        self.ready.retain(|queued| {
+            let stays = queued.index != index;
+            if !stays {
+                forgotten.push(*queued);
+            }
+            stays
+        });
+        forgotten
     }
 
     fn is_empty(&self) -> bool {
@@ -94,8 +109,7 @@ impl Queue {
             .filter(|&snapshot| !active.reads(snapshot))
             .collect();
         for queued in gone.iter().flat_map(|snapshot| self.waiting.remove(snapshot)).flatten() {
-            // SAFETY: records in queues are not freed.
-            let record: Record<'_> = unsafe { queued.record.get() };
+            let record = queued.record();
             record.leave(WAITING);
             if !record.is_in(READY) {
                 record.enter(READY);
@@ -143,13 +157,13 @@ impl TableWriter {
             && let Some(queued) = self.queue.next()
         {
             *left -= 1;
-            // SAFETY: a record of the working tree; records in queues are not freed.
-            let record: Record<'_> = unsafe { queued.record.get() };
-            // SAFETY: the queue says in which index it is.
+            let record = queued.record();
+            let at = (queued.index != IndexId::PRIMARY).then(|| self.position(queued.index));
+            // SAFETY: a record of the working tree, and the queue says of which index.
             let resolved = unsafe {
-                match queued.index {
-                    IndexId::PRIMARY => self.resolve_row(record),
-                    _ => self.resolve_entry(record),
+                match at {
+                    None => self.resolve_row(record),
+                    Some(at) => self.resolve_entry(at, record),
                 }
             };
             if let Err(stamp) = resolved {
@@ -159,9 +173,9 @@ impl TableWriter {
             record.leave(READY);
             // SAFETY: the queue says in which index it is.
             let needed_by = unsafe {
-                match queued.index {
-                    IndexId::PRIMARY => self.collect_versions(record, active),
-                    index => self.collect_history(index, record, active),
+                match at {
+                    None => self.collect_versions(record, active),
+                    Some(at) => self.collect_history(at, record, active),
                 }
             };
             if let Some(snapshot) = needed_by {
@@ -203,11 +217,11 @@ impl TableWriter {
         needed_by
     }
 
-    /// Unlinks the past intervals of an index entry, and the entry if it is dead.
+    /// Unlinks the past intervals of an entry of the index at a position, and the entry if it is dead.
     ///
     /// # Safety
     /// A record of the index's working tree.
-    unsafe fn collect_history(&mut self, index: IndexId, record: Record<'_>, active: &Active) -> Option<Timestamp> {
+    unsafe fn collect_history(&mut self, at: usize, record: Record<'_>, active: &Active) -> Option<Timestamp> {
         // SAFETY: the caller's; histories that are unlinked here are freed after the next publication.
         unsafe {
             let EntryState::History(newest) = record.entry_state() else {
@@ -237,18 +251,18 @@ impl TableWriter {
                     // Filed under a snapshot that does not need it after all: there it will be found.
                     (None, None) if record.is_in(WAITING) => return None,
                     (None, None) => {
-                        self.retire_history(this);
-                        self.retire_entry(index, record);
+                        self.retire_history(at, this);
+                        self.retire_entry(at, record);
                         return None;
                     }
                 }
-                self.retire_history(this);
+                self.retire_history(at, this);
             }
             if needed_by.is_none() {
                 // Only the interval that goes on is left.
                 let alive = kept.expect("an entry without intervals was retired");
                 record.set_entry_state(EntryState::AliveSince(alive.as_ref().begin()));
-                self.retire_history(alive);
+                self.retire_history(at, alive);
             }
             needed_by
         }

@@ -168,6 +168,9 @@ impl Check<'_> {
         let mut spec = self.table(id)?.spec().clone();
         spec.check_new_index(index)
             .map_err(|what| ApplyError::BadIndex(id, what))?;
+        let writer = self.writer.tables.get(&id);
+        // Its keys have been made.
+        let is_prepared = writer.is_some_and(|writer| self.writer.store.has_prepared(writer.table(), &spec, index));
         spec.indexes.push(index.clone());
         self.redefine(spec);
         let table = self.table(id)?;
@@ -177,8 +180,8 @@ impl Check<'_> {
                 _ => {}
             }
         }
-        match self.writer.tables.get(&id) {
-            Some(writer) if !has_bounded_keys(table, index.id) && !writer.all_rows_fit(table) => {
+        match writer {
+            Some(writer) if !is_prepared && !has_bounded_keys(table, index.id) && !writer.all_rows_fit(table) => {
                 Err(ApplyError::TooLong(id))
             }
             _ => Ok(()),

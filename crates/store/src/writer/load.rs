@@ -45,15 +45,19 @@ pub struct TablePiece {
     entries: Vec<Vec<RecordPtr>>,
     is_sealed: bool,
     row_bytes: usize,
-    index_bytes: usize,
+    key_bytes: usize,
+    /// For each index.
+    index_bytes: Vec<usize>,
     key: Vec<u8>,
 }
 
 /// A complete table, for [`Writer::install`](super::Writer::install).
 pub struct LoadedTable {
-    table: Table,
-    row_bytes: i64,
-    index_bytes: i64,
+    pub(super) table: Table,
+    pub(super) row_bytes: i64,
+    pub(super) key_bytes: i64,
+    /// For each index.
+    pub(super) index_bytes: Vec<i64>,
 }
 
 impl TableLoader {
@@ -83,7 +87,8 @@ impl TableLoader {
             entries: self.plan.indexes.iter().map(|_| Vec::new()).collect(),
             is_sealed: false,
             row_bytes: 0,
-            index_bytes: 0,
+            key_bytes: 0,
+            index_bytes: vec![0; self.plan.indexes.len()],
             key: Vec::new(),
             plan: Arc::clone(&self.plan),
         }
@@ -102,13 +107,14 @@ impl TableLoader {
         }
         pieces.iter_mut().for_each(TablePiece::seal);
         let row_bytes = pieces.iter().map(|piece| piece.row_bytes).sum::<usize>();
-        let mut index_bytes = pieces.iter().map(|piece| piece.index_bytes).sum::<usize>();
+        let mut key_bytes = pieces.iter().map(|piece| piece.key_bytes).sum::<usize>();
 
         let rows: Vec<_> = pieces
             .iter_mut()
             .flat_map(|piece| std::mem::take(&mut piece.rows))
             .collect();
         let mut indexes = Vec::new();
+        let mut index_bytes = Vec::new();
         for (at, (id, layout)) in self.plan.indexes.iter().enumerate() {
             let mut entries: Vec<_> = pieces
                 .iter_mut()
@@ -118,11 +124,12 @@ impl TableLoader {
                 sort_entries(&mut entries);
             }
             let (tree, bytes) = build(TreeKind::Secondary, &entries);
-            index_bytes += bytes;
+            let entry_bytes = pieces.iter().map(|piece| piece.index_bytes[at]).sum::<usize>();
+            index_bytes.push((entry_bytes + bytes) as i64);
             indexes.push(Arc::new(Index::new(*id, layout.clone(), self.plan.ts, Arc::new(tree))));
         }
         let (primary, bytes) = build(TreeKind::Primary, &rows);
-        index_bytes += bytes;
+        key_bytes += bytes;
 
         let table = Table {
             shape: Shape::new(self.plan.shape.spec.clone()),
@@ -137,7 +144,8 @@ impl TableLoader {
         Ok(LoadedTable {
             table,
             row_bytes: row_bytes as i64,
-            index_bytes: index_bytes as i64,
+            key_bytes: key_bytes as i64,
+            index_bytes,
         })
     }
 }
@@ -158,15 +166,16 @@ impl TablePiece {
         let record = RecordPtr::new_primary(key, VersionPtr::new(Stamp::at(self.plan.ts), Some(row), None));
         self.rows.push(record);
         self.row_bytes += allocated(version_bytes(row.len()));
-        self.index_bytes += allocated(record_bytes(key.len(), false));
-        for ((_, layout), entries) in self.plan.indexes.iter().zip(&mut self.entries) {
+        self.key_bytes += allocated(record_bytes(key.len(), false));
+        let indexes = self.entries.iter_mut().zip(&mut self.index_bytes);
+        for ((_, layout), (entries, bytes)) in self.plan.indexes.iter().zip(indexes) {
             self.key.clear();
             layout.encode_row(&self.plan.shape.rows, row, &mut self.key);
             if self.key.len() + key.len() > MAX_KEY_BYTES {
                 return Err(LoadError::TooLong(id));
             }
             entries.push(RecordPtr::new_entry(&self.key, key, record, Stamp::at(self.plan.ts)));
-            self.index_bytes += allocated(record_bytes(self.key.len() + key.len(), true));
+            *bytes += allocated(record_bytes(self.key.len() + key.len(), true));
         }
         self.is_sealed = false;
         Ok(())
@@ -195,12 +204,6 @@ impl Drop for TablePiece {
 
 // SAFETY: the records belong to the piece alone.
 unsafe impl Send for TablePiece {}
-
-impl LoadedTable {
-    pub(super) fn into_parts(self) -> (Table, i64, i64) {
-        (self.table, self.row_bytes, self.index_bytes)
-    }
-}
 
 /// Sorts records by key; the first bytes of each key are fetched only once. Runs that are sorted already are merged.
 pub(super) fn sort_entries(entries: &mut [RecordPtr]) {

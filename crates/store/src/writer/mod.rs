@@ -19,6 +19,7 @@ pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
 pub use local::LocalStore;
 pub use pending::Undecided;
 
+use crate::prepared::Prepared;
 use crate::record::Stamp;
 use crate::retired::Retired;
 use crate::snapshot::Active;
@@ -131,10 +132,11 @@ impl Writer {
 
     /// Adds a table that was loaded from a checkpoint.
     pub fn install(&mut self, loaded: LoadedTable) -> Result<(), ApplyError> {
-        let (table, row_bytes, index_bytes) = loaded.into_parts();
-        let id = table.id();
-        self.add_table(table)?;
-        self.changing(id)?.inherit_memory(row_bytes, index_bytes);
+        let id = loaded.table.id();
+        self.add_table(loaded.table)?;
+        let (row_bytes, key_bytes) = (loaded.row_bytes, loaded.key_bytes);
+        self.changing(id)?
+            .inherit_memory(row_bytes, key_bytes, &loaded.index_bytes);
         Ok(())
     }
 
@@ -216,10 +218,14 @@ impl Writer {
         old.spec()
             .check_new_index(&index)
             .map_err(|what| ApplyError::BadIndex(id, what))?;
+        let prepared = self.store.take_prepared(&old, old.spec(), &index);
         let mut spec = old.spec().clone();
         spec.indexes.push(index);
         let writer = self.changing(id)?;
-        let index = writer.build_index(ts, &spec).ok_or(ApplyError::TooLong(id))?;
+        let index = match prepared.map(Prepared::into_parts) {
+            Some((tree, bytes)) => writer.add_index(ts, &spec, tree, bytes),
+            None => writer.build_index(ts, &spec).ok_or(ApplyError::TooLong(id))?,
+        };
         let mut indexes = old.indexes.clone();
         indexes.push(index);
         self.redefine(&old, spec, indexes);
@@ -237,7 +243,10 @@ impl Writer {
         dropped
             .iter()
             .for_each(|index| index.is_dropped.store(true, Ordering::SeqCst));
-        self.changing(id)?.forget_index(index);
+        self.changing(id)?;
+        if let Some(writer) = self.tables.get_mut(&id) {
+            writer.forget_index(index, &mut self.retired, &self.store);
+        }
         self.redefine(&old, spec, kept);
         Ok(())
     }

@@ -177,11 +177,13 @@ impl TableWriter {
         }
     }
 
-    /// No record of the index waits any more.
-    pub(super) fn forget_index_of(pending: &mut [Pending], index: IndexId) {
-        for block in pending.iter_mut().flat_map(|pending| &mut pending.records) {
-            block.retain(|queued| queued.index != index);
+    /// No record of the index waits any more. Returns those that did, each once.
+    pub(super) fn take_queued(&mut self, index: IndexId) -> Vec<Queued> {
+        let mut taken = self.queue.forget(index);
+        for block in self.pending.iter_mut().flat_map(|pending| &mut pending.records) {
+            taken.extend(block.extract_if(.., |queued| queued.index == index));
         }
+        taken
     }
 
     fn note_commit(&mut self, ts: Timestamp, fate: &Arc<Fate>) {
@@ -229,11 +231,11 @@ impl TableWriter {
         Ok(())
     }
 
-    /// As [`resolve_row`](Self::resolve_row), of an index entry.
+    /// As [`resolve_row`](Self::resolve_row), of an entry of the index at a position.
     ///
     /// # Safety
     /// A record of an index's working tree.
-    pub(super) unsafe fn resolve_entry(&mut self, record: Record<'_>) -> Result<(), Stamp> {
+    pub(super) unsafe fn resolve_entry(&mut self, at: usize, record: Record<'_>) -> Result<(), Stamp> {
         // SAFETY: the caller's.
         let Some(stamp) = (unsafe { record.pending_stamp() }) else {
             return Ok(());
@@ -254,7 +256,7 @@ impl TableWriter {
                     let zero = Stamp::at(Timestamp::ZERO);
                     let history = History::allocate(zero, zero, ptr::null_mut());
                     record.set_entry_state(EntryState::History(history));
-                    self.index_bytes.add(HISTORY_BYTES);
+                    self.indexes[at].bytes.add(HISTORY_BYTES);
                 }
                 (EntryState::History(newest), committed) => {
                     let interval = newest.as_ref();
@@ -264,7 +266,7 @@ impl TableWriter {
                             let older = interval.older.load(std::sync::atomic::Ordering::Relaxed);
                             let older = ptr::NonNull::new(older).expect("an entry that lives again has lived before");
                             record.set_entry_state(EntryState::History(older));
-                            self.retire_history(newest);
+                            self.retire_history(at, newest);
                         }
                         (false, Some(ts)) => interval.resolve_end(Stamp::at(ts)),
                         (false, None) => interval.resolve_end(Stamp::NEVER),
@@ -288,14 +290,14 @@ impl TableWriter {
         }
     }
 
-    /// As [`resolved_head`](Self::resolved_head), of an index entry.
+    /// As [`resolved_head`](Self::resolved_head), of an entry of the index at a position.
     ///
     /// # Safety
     /// A record of an index's working tree.
-    pub(super) unsafe fn resolved_entry(&mut self, record: Record<'_>) -> EntryState {
+    pub(super) unsafe fn resolved_entry(&mut self, at: usize, record: Record<'_>) -> EntryState {
         // SAFETY: the caller's.
         unsafe {
-            self.resolve_entry(record).expect("nobody changes an undecided row");
+            self.resolve_entry(at, record).expect("nobody changes an undecided row");
             record.entry_state()
         }
     }

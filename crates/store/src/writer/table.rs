@@ -4,7 +4,7 @@
 
 use super::collect::Queue;
 use super::pending::Pending;
-use crate::btree::{TreeKind, TreeWriter, build};
+use crate::btree::{Tree, TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};
 use crate::record::{
     EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, Stamp, VersionPtr, record_bytes, version_bytes,
@@ -32,7 +32,8 @@ pub(super) struct TableWriter {
     /// Unlinked; to be retired when the trees have been published.
     pub(super) garbage: Vec<Garbage>,
     pub(super) row_bytes: Account,
-    pub(super) index_bytes: Account,
+    /// Of the primary tree: nodes and records.
+    pub(super) key_bytes: Account,
     new_key: Vec<u8>,
     old_key: Vec<u8>,
 }
@@ -40,6 +41,18 @@ pub(super) struct TableWriter {
 pub(super) struct IndexWriter {
     pub(super) index: Arc<Index>,
     pub(super) tree: TreeWriter,
+    /// Of nodes, entries and their histories.
+    pub(super) bytes: Account,
+}
+
+impl IndexWriter {
+    fn new(index: &Arc<Index>) -> IndexWriter {
+        IndexWriter {
+            tree: TreeWriter::new(Arc::clone(&index.tree)),
+            index: Arc::clone(index),
+            bytes: Account::default(),
+        }
+    }
 }
 
 /// Bytes of one use: in all, and of that not yet charged to the budget.
@@ -58,24 +71,25 @@ impl Account {
     fn settle(&mut self, memory: &MemoryBudget, purpose: MemoryUse) {
         memory.charge(purpose, std::mem::take(&mut self.uncharged));
     }
+
+    /// What it stands for is gone.
+    fn give_back(&self, memory: &MemoryBudget, purpose: MemoryUse) {
+        memory.charge(purpose, self.uncharged - self.total);
+    }
 }
 
 impl TableWriter {
     pub(super) fn new(table: Arc<Table>) -> TableWriter {
-        let index = |index: &Arc<Index>| IndexWriter {
-            tree: TreeWriter::new(Arc::clone(&index.tree)),
-            index: Arc::clone(index),
-        };
         TableWriter {
             primary: TreeWriter::new(Arc::clone(&table.primary)),
-            indexes: table.indexes.iter().map(index).collect(),
+            indexes: table.indexes.iter().map(IndexWriter::new).collect(),
             queue: Queue::default(),
             pending: Vec::new(),
             is_changed: false,
             is_uncollected: false,
             garbage: Vec::new(),
             row_bytes: Account::default(),
-            index_bytes: Account::default(),
+            key_bytes: Account::default(),
             new_key: Vec::new(),
             old_key: Vec::new(),
             table,
@@ -109,35 +123,36 @@ impl TableWriter {
         }
     }
 
-    /// Bytes of the rows and indexes that the table came with.
-    pub(super) fn inherit_memory(&mut self, row_bytes: i64, index_bytes: i64) {
+    /// Bytes of the rows, of the primary tree and of each index that the table came with.
+    pub(super) fn inherit_memory(&mut self, row_bytes: i64, key_bytes: i64, index_bytes: &[i64]) {
         self.row_bytes.add(row_bytes);
-        self.index_bytes.add(index_bytes);
+        self.key_bytes.add(key_bytes);
+        for (index, bytes) in self.indexes.iter_mut().zip(index_bytes) {
+            index.bytes.add(*bytes);
+        }
     }
 
     /// Makes the roots visible, and settles the account.
     pub(super) fn publish(&mut self, retired: &mut Retired, store: &Store) {
         self.is_changed = false;
-        for tree in self
-            .indexes
-            .iter_mut()
-            .map(|index| &mut index.tree)
-            .chain([&mut self.primary])
-        {
+        let (rows, indexes) = store.charges;
+        let trees = self.indexes.iter_mut().map(|index| (&mut index.tree, &mut index.bytes));
+        for (tree, bytes) in trees.chain([(&mut self.primary, &mut self.key_bytes)]) {
             tree.publish(retired);
-            self.index_bytes.add(tree.take_node_bytes());
+            bytes.add(tree.take_node_bytes());
+            bytes.settle(store.memory(), indexes);
         }
         retired.append(&mut self.garbage);
-        let (rows, indexes) = store.charges;
         self.row_bytes.settle(store.memory(), rows);
-        self.index_bytes.settle(store.memory(), indexes);
     }
 
     /// The table is gone, and all it was charged for.
     pub(super) fn give_back_memory(&self, store: &Store) {
         let (rows, indexes) = store.charges;
-        store.memory().charge(rows, -self.row_bytes.total);
-        store.memory().charge(indexes, -self.index_bytes.total);
+        self.row_bytes.give_back(store.memory(), rows);
+        for bytes in self.indexes.iter().map(|index| &index.bytes).chain([&self.key_bytes]) {
+            bytes.give_back(store.memory(), indexes);
+        }
     }
 
     /// Inserts or replaces a row. False, and nothing done: the row or a key is too long.
@@ -149,7 +164,7 @@ impl TableWriter {
         self.row_bytes.add(allocated(version_bytes(row.len())) as i64);
         let Some(found) = self.primary.find(key).map(Record::ptr) else {
             let record = RecordPtr::new_primary(key, VersionPtr::new(at, Some(row), None));
-            self.index_bytes.add(allocated(record_bytes(key.len(), false)) as i64);
+            self.key_bytes.add(allocated(record_bytes(key.len(), false)) as i64);
             self.primary.insert(record);
             self.count_rows(at, 1);
             self.add_entries(at, record, key, row);
@@ -264,8 +279,8 @@ impl TableWriter {
             let columns = &entry_key[..entry_key.len() - primary_key.len()];
             let entry = RecordPtr::new_entry(columns, primary_key, row, stamp);
             tree.insert(entry);
-            self.index_bytes
-                .add(allocated(record_bytes(entry_key.len(), true)) as i64);
+            let bytes = allocated(record_bytes(entry_key.len(), true));
+            self.indexes[at].bytes.add(bytes as i64);
             if stamp.is_pending() {
                 // SAFETY: just inserted into the working tree.
                 self.stamped(stamp, id, unsafe { entry.get() });
@@ -276,13 +291,13 @@ impl TableWriter {
         // SAFETY: an index record of the working tree.
         unsafe {
             let found: Record<'_> = found.get();
-            let EntryState::History(older) = self.resolved_entry(found) else {
+            let EntryState::History(older) = self.resolved_entry(at, found) else {
                 panic!("index {id} has an entry for a row that is not there")
             };
             if found.row_ptr() == row {
                 let history = History::allocate(stamp, Stamp::NEVER, older.as_ptr());
                 found.set_entry_state(EntryState::History(history));
-                self.index_bytes.add(HISTORY_BYTES);
+                self.indexes[at].bytes.add(HISTORY_BYTES);
             } else {
                 // The row was collected and came again in another record. That could only be because no snapshot sees the old one,
                 // nor therefore this entry's past.
@@ -291,7 +306,7 @@ impl TableWriter {
                 let mut past = older.as_ptr();
                 while let Some(interval) = ptr::NonNull::new(past) {
                     past = (*past).older.load(Ordering::Relaxed);
-                    self.retire_history(interval);
+                    self.retire_history(at, interval);
                 }
             }
             if stamp.is_pending() {
@@ -312,9 +327,9 @@ impl TableWriter {
         // SAFETY: an index record of the working tree.
         unsafe {
             let found: Record<'_> = found.get();
-            let history = match self.resolved_entry(found) {
+            let history = match self.resolved_entry(at, found) {
                 EntryState::AliveSince(begin) => {
-                    self.index_bytes.add(HISTORY_BYTES);
+                    self.indexes[at].bytes.add(HISTORY_BYTES);
                     History::allocate(begin, stamp, ptr::null_mut())
                 }
                 EntryState::History(alive) => {
@@ -361,43 +376,38 @@ impl TableWriter {
         }
         super::load::sort_entries(&mut entries);
         let (tree, node_bytes) = build(TreeKind::Secondary, &entries);
-        self.index_bytes.add((bytes + node_bytes) as i64);
-        let index = Arc::new(Index::new(index.id, layout, ts, Arc::new(tree)));
-        self.indexes.push(IndexWriter {
-            tree: TreeWriter::new(Arc::clone(&index.tree)),
-            index: Arc::clone(&index),
-        });
-        Some(index)
+        Some(self.add_index(ts, spec, Arc::new(tree), (bytes + node_bytes) as i64))
     }
 
-    pub(super) fn forget_index(&mut self, id: IndexId) {
-        self.queue.forget(id);
-        let at = self
-            .indexes
-            .iter()
-            .position(|index| index.index.id == id)
-            .expect("the table has the index");
-        let mut index = self.indexes.remove(at);
-        let mut bytes = index.tree.take_node_bytes();
-        TableWriter::forget_index_of(&mut self.pending, id);
-        index.tree.for_each(|record| {
-            // SAFETY: an index record of the working tree.
-            unsafe {
-                bytes -= allocated(record_bytes(record.get().key().len(), true)) as i64;
-                if let Some(stamp) = record.get().pending_stamp() {
-                    self.unstamped(stamp);
-                }
-                let EntryState::History(history) = record.get().entry_state() else {
-                    return;
-                };
-                let mut history = history.as_ptr();
-                while !history.is_null() {
-                    bytes -= HISTORY_BYTES;
-                    history = (*history).older.load(Ordering::Relaxed);
-                }
+    /// Adds the last index of `spec`, whose entries are in the tree.
+    pub(super) fn add_index(&mut self, ts: Timestamp, spec: &TableSpec, tree: Arc<Tree>, bytes: i64) -> Arc<Index> {
+        let index = spec.indexes.last().expect("the caller has put it there");
+        let index = Arc::new(Index::new(index.id, spec.index_layout(index), ts, tree));
+        let mut writer = IndexWriter::new(&index);
+        writer.bytes.add(bytes);
+        self.indexes.push(writer);
+        index
+    }
+
+    /// The index is gone, and all it was charged for. Takes no time for its entries: whoever drops the last handle has them freed.
+    pub(super) fn forget_index(&mut self, id: IndexId, retired: &mut Retired, store: &Store) {
+        let at = self.position(id);
+        // A record with a stamp waits in a queue.
+        for queued in self.take_queued(id) {
+            // SAFETY: a record of the working tree, which is still whole.
+            if let Some(stamp) = unsafe { queued.record().pending_stamp() } {
+                self.unstamped(stamp);
             }
-        });
-        self.index_bytes.add(bytes - index.tree.node_bytes() as i64);
+        }
+        let mut index = self.indexes.remove(at);
+        index.tree.publish(retired);
+        index.bytes.give_back(store.memory(), store.charges.1);
+    }
+
+    /// Where the index is among those of the table.
+    pub(super) fn position(&self, id: IndexId) -> usize {
+        let found = self.indexes.iter().position(|index| index.index.id == id);
+        found.expect("queues forget dropped indexes")
     }
 
     // --- what collecting frees ---
@@ -409,27 +419,24 @@ impl TableWriter {
         self.garbage.push(Garbage::Version(version));
     }
 
-    pub(super) fn retire_history(&mut self, history: ptr::NonNull<History>) {
-        self.index_bytes.add(-HISTORY_BYTES);
+    /// Of the index at a position; the same below.
+    pub(super) fn retire_history(&mut self, at: usize, history: ptr::NonNull<History>) {
+        self.indexes[at].bytes.add(-HISTORY_BYTES);
         self.garbage.push(Garbage::History(history));
     }
 
     pub(super) fn retire_row(&mut self, record: Record<'_>) {
         self.primary.remove(record.key());
-        self.index_bytes
+        self.key_bytes
             .add(-(allocated(record_bytes(record.key().len(), false)) as i64));
         self.garbage.push(Garbage::Row(record.ptr()));
     }
 
-    pub(super) fn retire_entry(&mut self, index: IndexId, record: Record<'_>) {
-        let writer = self
-            .indexes
-            .iter_mut()
-            .find(|writer| writer.index.id == index)
-            .expect("queues forget dropped indexes");
+    pub(super) fn retire_entry(&mut self, at: usize, record: Record<'_>) {
+        let writer = &mut self.indexes[at];
         writer.tree.remove(record.key());
-        self.index_bytes
-            .add(-(allocated(record_bytes(record.key().len(), true)) as i64));
+        let bytes = allocated(record_bytes(record.key().len(), true));
+        writer.bytes.add(-(bytes as i64));
         self.garbage.push(Garbage::Entry(record.ptr()));
     }
 }
