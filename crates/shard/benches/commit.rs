@@ -99,6 +99,7 @@ fn lone_commits(shard: &Shard, accounts: &Accounts) -> Duration {
         block_on(shard.propose(Transaction {
             id: shard.begin(),
             writes,
+            memory: None,
         }))
         .expect("the disk works");
         times.push(start.elapsed());
@@ -129,6 +130,7 @@ fn in_flight(shard: &Arc<Shard>, accounts: &Arc<Accounts>, sessions: usize) {
                             let commit = shard.propose(Transaction {
                                 id: shard.begin(),
                                 writes,
+                                memory: None,
                             });
                             commit.await.expect("the disk works");
                             commits.fetch_add(1, Ordering::Relaxed);

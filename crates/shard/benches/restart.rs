@@ -108,6 +108,7 @@ fn load(shard: &Shard) {
             on_the_way.push(shard.propose(Transaction {
                 id: shard.begin(),
                 writes: writes.into_bytes(),
+                memory: None,
             }));
         }
         for commit in on_the_way {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use env::Env;
-use store::{MemoryBudget, Store, WriteSetError};
+use store::{MemoryBudget, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
@@ -21,11 +21,13 @@ pub struct TransactionId {
 }
 
 /// A transaction ready to commit: all its row locks are held, all its writes are encoded.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Transaction {
     pub id: TransactionId,
     /// An encoded [`store::WriteSet`], applied as a whole or not at all.
     pub writes: Vec<u8>,
+    /// What it has reserved for the rows to come. It is given back as they come: from then on the store is charged for them.
+    pub memory: Option<Reservation>,
 }
 
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use store::{ChunkSize, Cut, WriteOps, WriteSet, WriteSetError};
+use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
@@ -100,12 +100,16 @@ struct LargeProposal {
     cut: Cut,
     /// Chunks that are in the log.
     shipped: usize,
+    /// Bytes of memory reserved at first.
+    reserved: u64,
 }
 
 struct InFlight {
     id: TransactionId,
     answer: oneshot::Sender<Answer>,
     entered: Duration,
+    /// Until the rows are in the store.
+    _memory: Option<Reservation>,
 }
 
 impl Queue {
@@ -173,7 +177,7 @@ impl Queue {
                 && state.in_flight.is_empty()
                 && let Some(large) = state.large.front_mut()
             {
-                large.shipped += 1;
+                large.chunk_applied();
             }
             std::mem::take(&mut state.in_flight)
         };
@@ -291,6 +295,7 @@ impl State {
         *line_bytes += bytes;
         match cut {
             Some(cut) => self.large.push_back(LargeProposal {
+                reserved: proposal.transaction.memory.as_ref().map_or(0, Reservation::bytes),
                 proposal,
                 cut,
                 shipped: 0,
@@ -328,7 +333,7 @@ impl State {
     /// The next part of the first large transaction.
     fn depart_part(&mut self) -> Option<(TransactionId, Piece<Vec<u8>>)> {
         let large = self.large.front()?;
-        let Transaction { id, writes } = &large.proposal.transaction;
+        let Transaction { id, writes, .. } = &large.proposal.transaction;
         self.part_in_flight = Some(*id);
         if let Some(chunk) = large.cut.chunks.get(large.shipped) {
             let piece = Piece::Chunk {
@@ -370,12 +375,25 @@ impl State {
     }
 }
 
+impl LargeProposal {
+    /// The chunk in flight is in the store, which is charged for its rows: gives back its share of what was reserved for all.
+    fn chunk_applied(&mut self) {
+        let Transaction { writes, memory, .. } = &mut self.proposal.transaction;
+        if let (Some(chunk), Some(memory)) = (self.cut.chunks.get(self.shipped), memory) {
+            let share = u128::from(self.reserved) * chunk.len() as u128 / writes.len().max(1) as u128;
+            memory.shrink(u64::try_from(share).expect("a part of what was reserved"));
+        }
+        self.shipped += 1;
+    }
+}
+
 impl Proposal {
-    fn depart(self) -> (Transaction, InFlight) {
+    fn depart(mut self) -> (Transaction, InFlight) {
         let in_flight = InFlight {
             id: self.transaction.id,
             answer: self.answer,
             entered: self.entered,
+            _memory: self.transaction.memory.take(),
         };
         (self.transaction, in_flight)
     }
@@ -435,6 +453,7 @@ mod tests {
     use std::task::Wake;
 
     use env::{Clock, ManualClock};
+    use store::{MemoryBudget, MemoryUse};
 
     use super::*;
 
@@ -457,6 +476,7 @@ mod tests {
             transaction: Transaction {
                 id: id(sequence),
                 writes,
+                memory: None,
             },
             cut: None,
         }
@@ -614,6 +634,30 @@ mod tests {
             queue.answer(&[]);
             assert_eq!(next(&queue, &counter), "nothing");
         }
+    }
+
+    #[test]
+    fn reserved_memory_is_given_back_as_the_rows_come() {
+        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
+        let budget = MemoryBudget::new(1 << 30);
+        let reserving = |mut entrant: Entrant| {
+            entrant.transaction.memory = Some(budget.reserve(MemoryUse::Transactions, 900).unwrap());
+            entrant
+        };
+        let used = || budget.used_by(MemoryUse::Transactions);
+        let mut large = large(0, 2);
+        large.transaction.writes = vec![0; 9];
+        let _large = queue.propose(reserving(large));
+        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 chunk 0", 900));
+        queue.answer(&[]);
+        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 chunk 1", 800));
+        queue.answer(&[]);
+        let _small = queue.propose(reserving(transaction(1, 1)));
+        assert_eq!((next(&queue, &counter).as_str(), used()), ("1", 1600));
+        queue.answer(&[Ok(Timestamp(1))]);
+        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 commit of 2", 700));
+        queue.reject(&ProposeError::DiskFull);
+        assert_eq!(used(), 0);
     }
 
     #[test]

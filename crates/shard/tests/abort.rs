@@ -54,6 +54,7 @@ fn a_transaction_that_does_not_fit_is_aborted_alone() {
         let bad = shard.propose(shard::Transaction {
             id,
             writes: misfit.into_bytes(),
+            memory: None,
         });
         let after = shard.propose(transaction(&shard, put(&accounts, at as i64 * 2 + 1)));
         let (before, bad, after) = (block_on(before), block_on(bad), block_on(after));
@@ -99,6 +100,7 @@ fn bytes_that_cannot_be_read_do_not_reach_the_log() {
     let unreadable = shard::Transaction {
         id: shard.begin(),
         writes: b"\x01\xff".to_vec(),
+        memory: None,
     };
     assert!(matches!(
         block_on(shard.propose(unreadable)),
@@ -111,5 +113,6 @@ fn transaction(shard: &Shard, writes: WriteSet) -> shard::Transaction {
     shard::Transaction {
         id: shard.begin(),
         writes: writes.into_bytes(),
+        memory: None,
     }
 }

@@ -43,6 +43,7 @@ fn others_commit_between_the_chunks_and_nobody_sees_a_part() {
             let large = shard.propose(shard::Transaction {
                 id: shard.begin(),
                 writes: all(&accounts, round).into_bytes(),
+                memory: None,
             });
             let small = commit(&shard, one(&accounts, round, 1)).unwrap();
             let large = block_on(large).unwrap();
@@ -71,6 +72,7 @@ fn a_checkpoint_waits_for_the_end_of_a_large_transaction() {
         let large = shard.propose(shard::Transaction {
             id,
             writes: all(&accounts, round).into_bytes(),
+            memory: None,
         });
         if round % 2 == 0 {
             shard.checkpoint().unwrap();

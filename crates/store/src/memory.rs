@@ -104,6 +104,7 @@ impl MemoryBudget {
             budget: Arc::clone(self),
             purpose,
             bytes: 0,
+            is_statements: purpose == MemoryUse::Transactions,
         }
     }
 
@@ -156,9 +157,25 @@ pub struct Reservation {
     budget: Arc<MemoryBudget>,
     purpose: MemoryUse,
     bytes: u64,
+    /// The running statement is told: what it allocates for this is not its own.
+    is_statements: bool,
 }
 
 impl Reservation {
+    /// Takes it from the running statement, for whoever goes on with it: what this stands for the statement does not hold any more.
+    #[must_use]
+    pub fn hand_over(mut self) -> Reservation {
+        self.tell(-(self.bytes as i64));
+        self.is_statements = false;
+        self
+    }
+
+    fn tell(&self, bytes: i64) {
+        if self.is_statements {
+            governor::current::charge_elsewhere(bytes);
+        }
+    }
+
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -177,9 +194,7 @@ impl Reservation {
 
     fn grown(&mut self, bytes: u64) {
         self.bytes += bytes;
-        if self.purpose == MemoryUse::Transactions {
-            governor::current::charge_elsewhere(bytes as i64);
-        }
+        self.tell(bytes as i64);
     }
 
     /// Hands `bytes` of it, at most what is held, to a reservation of its own.
@@ -190,6 +205,7 @@ impl Reservation {
             budget: Arc::clone(&self.budget),
             purpose: self.purpose,
             bytes,
+            is_statements: self.is_statements,
         }
     }
 
@@ -197,9 +213,7 @@ impl Reservation {
     pub fn shrink(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        if self.purpose == MemoryUse::Transactions {
-            governor::current::charge_elsewhere(-(bytes as i64));
-        }
+        self.tell(-(bytes as i64));
         self.budget.charge(self.purpose, -(bytes as i64));
     }
 }

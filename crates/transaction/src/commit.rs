@@ -7,14 +7,19 @@ use shard::{ProposeError, Shard};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use store::{Store, Timestamp};
+use store::{Reservation, Store, Timestamp};
 
 /// The shard as a transaction sees it.
 pub trait Participant: Send + Sync {
     fn store(&self) -> &Arc<Store>;
 
-    /// Commits a write set: it is durable and visible when the future is ready.
-    fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
+    /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
+    /// back as the store is charged for them.
+    fn propose(
+        &self,
+        write_set: Vec<u8>,
+        memory: Reservation,
+    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
 }
 
 impl Participant for Shard {
@@ -22,12 +27,17 @@ impl Participant for Shard {
         Shard::store(self)
     }
 
-    fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
+    fn propose(
+        &self,
+        write_set: Vec<u8>,
+        memory: Reservation,
+    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         Box::pin(Shard::propose(
             self,
             shard::Transaction {
                 id: self.begin(),
                 writes: write_set,
+                memory: Some(memory),
             },
         ))
     }
@@ -54,16 +64,15 @@ impl Transaction {
             memory,
             ..
         } = self;
-        let propose = || governor::given_away(|| participant.propose(overlay.encode()));
+        let propose = || {
+            let writes = governor::given_away(|| overlay.encode());
+            // It covers what the store is going to grow by; as it grows, it is charged itself.
+            governor::given_away(|| participant.propose(writes, memory.hand_over()))
+        };
         let proposal = (!overlay.is_empty()).then(propose);
         drop(overlay);
         async move {
-            // The reservation covers what the store is going to grow by; from then on the store is charged for it.
-            let _held = (
-                (!failpoints::goes_wrong("lock.commit")).then_some(locks),
-                memory,
-                prepared,
-            );
+            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), prepared);
             let Some(proposal) = proposal else { return Ok(None) };
             let committed = proposal.await?;
             then(committed);

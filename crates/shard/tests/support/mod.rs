@@ -101,6 +101,7 @@ pub fn commit_as(shard: &Shard, id: TransactionId, writes: WriteSet) -> Result<T
     block_on(shard.propose(Transaction {
         id,
         writes: writes.into_bytes(),
+        memory: None,
     }))
 }
 

@@ -34,7 +34,11 @@ impl Participant for Local {
         &self.store
     }
 
-    fn propose(&self, write_set: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
+    fn propose(
+        &self,
+        write_set: Vec<u8>,
+        _memory: Reservation,
+    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let (writer, newest) = &mut *self.writer.lock();
         *newest = newest.next();
         writer.apply(*newest, WriteOps::decode(&write_set).unwrap()).unwrap();
@@ -82,7 +86,8 @@ impl Fixture {
         });
         let mut set = WriteSet::new();
         set.create_table(&spec());
-        done(local.propose(set.into_bytes())).unwrap();
+        let memory = store.memory().nothing_yet(MemoryUse::Transactions);
+        done(local.propose(set.into_bytes(), memory)).unwrap();
         let fixture = Fixture {
             table: store.table(TABLE).unwrap(),
             local,
