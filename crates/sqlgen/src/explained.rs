@@ -40,11 +40,13 @@ impl Explained {
 
     /// Why the difference is no surprise.
     pub fn why(&self, sql: &str, difference: &Difference) -> Option<&str> {
+        // What explains a difference explains it beside typed parameters, too.
+        let class = difference.class.strip_prefix("typed ").unwrap_or(&difference.class);
         let fits = |rule: &&Rule| {
             let stands = |text: &String| sql.contains(text.as_str()) || difference.detail.contains(text.as_str());
             let is_of_class = match rule.class.as_str() {
-                "warnings of values" => is_of_values(&difference.class),
-                class => difference.class.starts_with(class),
+                "warnings of values" => is_of_values(class),
+                known => class.starts_with(known) || difference.class.starts_with(known),
             };
             is_of_class && rule.texts.iter().all(stands)
         };

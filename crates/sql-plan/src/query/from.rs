@@ -35,6 +35,20 @@ pub enum FromTree {
 }
 
 impl FromTree {
+    /// Moves the constant conditions of inner joins to those of WHERE: where one is false no row is looked at.
+    pub fn take_constants(&mut self, conditions: &mut Vec<Expr>) {
+        governor::pause();
+        if let FromTree::Inner {
+            children,
+            conditions: on,
+            ..
+        } = self
+        {
+            conditions.extend(on.extract_if(.., |condition| condition.is_constant()));
+            children.iter_mut().for_each(|child| child.take_constants(conditions));
+        }
+    }
+
     /// The tables below.
     pub fn tables(&self) -> Vec<usize> {
         match self {

@@ -115,7 +115,7 @@ fn plan_select(
     };
     let width = scope.width();
     scope.named_windows = select.windows.clone();
-    let (tree, shown) = match from {
+    let (mut tree, shown) = match from {
         Some((tree, shown)) => (Some(tree), shown),
         None => (None, Vec::new()),
     };
@@ -123,7 +123,7 @@ fn plan_select(
     scope.aggregates = Some(Vec::new());
     scope.windows = Some(Vec::new());
     let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
-    let conditions = conditions?;
+    let mut conditions = conditions?;
     scope.check_on()?;
     scope.aliases = columns
         .iter()
@@ -190,6 +190,9 @@ fn plan_select(
     }
     for (at, window) in windows.iter_mut().enumerate() {
         window.slot = window_offset + at;
+    }
+    if let Some(tree) = &mut tree {
+        tree.take_constants(&mut conditions);
     }
     let (constant_filter, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
     let grouping = is_grouped.then(|| Grouping {
