@@ -7,8 +7,8 @@ use std::sync::Arc;
 use types::TableId;
 
 use super::rows::{
-    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, table_key, variable_key,
-    view_key,
+    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, table_key,
+    variable_key, view_key,
 };
 use super::{AccountDef, Catalog, CopyJob, Database, DatabaseDef, PersistedVariable, TableDef, ViewDef};
 
@@ -38,6 +38,12 @@ impl CatalogEdit {
     /// The rows to write to the system table in the transaction of the change.
     pub fn rows(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.rows.iter().map(|(key, row)| (key.as_slice(), row.as_deref()))
+    }
+
+    /// The tables that are gone with it.
+    pub fn dropped_tables(&self) -> Vec<TableId> {
+        let gone = self.rows.iter().filter(|(_, row)| row.is_none());
+        gone.filter_map(|(key, _)| dropped_table(key)).collect()
     }
 
     /// Records that a table is being filled as the copy of another one, by whom.
@@ -74,8 +80,8 @@ impl CatalogEdit {
         let database = self.catalog.databases.remove(name)?;
         self.rows.insert(database_key(name), None);
         for table in database.tables.values() {
-            self.catalog.by_id.remove(&table.id);
-            self.catalog.children.remove(table);
+            Arc::make_mut(&mut self.catalog.by_id).remove(&table.id);
+            Arc::make_mut(&mut self.catalog.children).remove(table);
             self.rows.insert(table_key(table.id), None);
         }
         for view in database.views.keys() {
@@ -93,7 +99,7 @@ impl CatalogEdit {
     }
 
     pub fn remove_table(&mut self, id: TableId) -> Option<Arc<TableDef>> {
-        let table = self.catalog.by_id.remove(&id)?;
+        let table = Arc::make_mut(&mut self.catalog.by_id).remove(&id)?;
         self.rows.insert(table_key(id), None);
         self.catalog.unlink(&table);
         Some(table)

@@ -53,8 +53,9 @@ pub const LAST_SYSTEM_TABLE: TableId = TableId(99);
 pub struct Catalog {
     version: u64,
     databases: BTreeMap<String, Arc<Database>>,
-    by_id: BTreeMap<TableId, Arc<TableDef>>,
-    children: ChildTables,
+    /// Shared with the states before, while no table changes.
+    by_id: Arc<BTreeMap<TableId, Arc<TableDef>>>,
+    children: Arc<ChildTables>,
     /// By user name, then host.
     accounts: BTreeMap<(String, String), Arc<AccountDef>>,
     next_table_id: u32,
@@ -198,6 +199,15 @@ impl Catalogs {
     /// The current version, without taking the catalog: whether a cached plan still holds.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// Changes the current state itself, where nobody has taken it; `None`: somebody has.
+    pub fn change_alone<R>(&self, change: impl FnOnce(&mut Catalog) -> R) -> Option<R> {
+        let mut current = self.current.write();
+        let catalog = Arc::get_mut(&mut current)?;
+        let result = change(catalog);
+        self.version.store(catalog.version, Ordering::Release);
+        Some(result)
     }
 
     /// Makes the next state of the schema current.

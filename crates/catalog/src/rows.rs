@@ -87,7 +87,7 @@ impl Catalog {
                 self.databases.remove(std::str::from_utf8(name).ok()?);
             }
             b't' => {
-                if let Some(table) = self.by_id.remove(&table_id(name)?) {
+                if let Some(table) = Arc::make_mut(&mut self.by_id).remove(&table_id(name)?) {
                     self.unlink(&table);
                 }
             }
@@ -126,8 +126,8 @@ impl Catalog {
             self.unlink(&old);
         }
         let table = Arc::new(def);
-        self.children.add(&table);
-        self.by_id.insert(table.id, table.clone());
+        Arc::make_mut(&mut self.children).add(&table);
+        Arc::make_mut(&mut self.by_id).insert(table.id, table.clone());
         if let Some(database) = self.databases.get_mut(&table.database) {
             Arc::make_mut(database).tables.insert(table.name.clone(), table);
         }
@@ -141,7 +141,7 @@ impl Catalog {
 
     /// Takes a table out of its database, unless another one has taken its name there.
     pub(super) fn unlink(&mut self, table: &TableDef) {
-        self.children.remove(table);
+        Arc::make_mut(&mut self.children).remove(table);
         let Some(database) = self.databases.get_mut(&table.database) else {
             return;
         };
@@ -195,6 +195,14 @@ pub(super) fn database_key(name: &str) -> Vec<u8> {
 
 pub(super) fn table_key(id: TableId) -> Vec<u8> {
     [b"t".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// The table whose row has the key, if it is one of a table.
+pub(super) fn dropped_table(key: &[u8]) -> Option<TableId> {
+    match key.split_first() {
+        Some((b't', id)) => table_id(id),
+        _ => None,
+    }
 }
 
 /// Names hold no zero byte.
@@ -275,6 +283,7 @@ mod tests {
         edit.remove_database("a");
         edit.remove_copy(TableId(101));
         edit.remove_persisted("sql_mode");
+        assert_eq!(edit.dropped_tables(), []);
         applied(&edit, &mut catalog, 9);
         assert_eq!(state(&catalog), state(edit.catalog()));
         assert_eq!(catalog.version(), 9);

@@ -66,6 +66,7 @@ impl Engine {
     /// `schema` has followed the shard's log from its start. A node that starts for the first time gets a catalog with the account
     /// `root` without password for loopback and the databases `test` and `sbtest`. Blocks.
     pub fn open(env: Env, participant: Arc<dyn Participant>, schema: Arc<Schema>) -> Result<Arc<Engine>, StartError> {
+        schema.begin_reading();
         // The first start may have been cut short after it had made the table.
         if schema.catalogs().current().accounts().next().is_none() && schema.catalogs().current().is_of_older_format() {
             bootstrap(&participant).map_err(StartError::Bootstrap)?;
@@ -158,13 +159,22 @@ impl Engine {
         let rows = self.participant.store().table_as_of(def.id, def.visible_from)?;
         let table = Arc::new(Table::new(def.clone(), rows));
         self.tables.write().insert(def.id, table.clone());
+        // Dropped meanwhile, it would be kept for ever.
+        if self.catalog().table_by_id(def.id).is_none() {
+            self.forget_tables(&[def.id]);
+        }
         Some(table)
     }
 
-    /// Forgets cached tables that the schema no longer has.
-    pub(crate) fn forget_dropped_tables(&self) {
-        let catalog = self.catalog();
-        self.tables.write().retain(|id, _| catalog.table_by_id(*id).is_some());
+    /// Forgets tables that the schema no longer has.
+    pub(crate) fn forget_tables(&self, dropped: &[TableId]) {
+        if dropped.is_empty() {
+            return;
+        }
+        let mut tables = self.tables.write();
+        for id in dropped {
+            tables.remove(id);
+        }
     }
 
     pub fn globals(&self) -> &Globals {

@@ -4,6 +4,7 @@
 //! of this node is that of the log, on whatever node a definition was changed: it becomes current just before the rows do.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use catalog::{Catalog, Catalogs, SYSTEM_TABLE};
 use parking_lot::Mutex;
@@ -16,6 +17,8 @@ pub struct Schema {
     catalogs: Catalogs,
     /// Applied, but not yet visible.
     next: Mutex<Option<Catalog>>,
+    /// Whether somebody may read it. Before, while the log is replayed, no state has to be kept beside the next one.
+    is_read: AtomicBool,
     rows: RowLayout,
     keys: KeyLayout,
 }
@@ -26,6 +29,7 @@ impl Default for Schema {
         Schema {
             catalogs: Catalogs::new(Catalog::default()),
             next: Mutex::default(),
+            is_read: AtomicBool::new(false),
             rows: spec.row_layout(),
             keys: spec.primary_layout().expect("the system table has a key"),
         }
@@ -40,6 +44,11 @@ impl Schema {
     /// The schema as of the newest change that can be seen.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalogs.current()
+    }
+
+    /// From now on, what is current stays what can be seen.
+    pub(crate) fn begin_reading(&self) {
+        self.is_read.store(true, Ordering::Release);
     }
 
     pub(crate) fn catalogs(&self) -> &Catalogs {
@@ -76,14 +85,23 @@ impl Observer for Schema {
     }
 
     fn apply(&self, at: Timestamp, changes: &[Change<'_>]) -> Result<(), String> {
+        let change = |catalog: &mut Catalog| {
+            for (key, row) in changes {
+                let document = row.map(|row| self.document(row));
+                catalog
+                    .apply(&self.name(key)?, document, at)
+                    .map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        };
         let mut next = self.next.lock();
-        let next = next.get_or_insert_with(|| Catalog::clone(&self.catalogs.current()));
-        for (key, row) in changes {
-            let document = row.map(|row| self.document(row));
-            next.apply(&self.name(key)?, document, at)
-                .map_err(|error| error.to_string())?;
+        if next.is_none()
+            && !self.is_read.load(Ordering::Acquire)
+            && let Some(changed) = self.catalogs.change_alone(change)
+        {
+            return changed;
         }
-        Ok(())
+        change(next.get_or_insert_with(|| Catalog::clone(&self.catalogs.current())))
     }
 
     fn publish(&self) {

@@ -107,13 +107,14 @@ impl Session {
         failpoint::hit("ddl.catalog")?;
         let result = work(&mut change, prepared)?;
         failpoint::hit("ddl.prepared")?;
+        let dropped = change.edit.dropped_tables();
         let copies = change.finish()?;
         failpoint::hit("ddl.committing")?;
         // The catalog is changed by whoever applies the log; here it only has to be waited for.
         wait_for_commit(transaction.into_inner().commit(), host)?;
         copies.into_iter().for_each(CopyGuard::dismiss);
         let _ = failpoint::hit("ddl.committed");
-        engine.forget_dropped_tables();
+        engine.forget_tables(&dropped);
         Ok(result)
     }
 

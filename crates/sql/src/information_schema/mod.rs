@@ -18,7 +18,10 @@ mod views;
 pub use schema::default_text;
 
 use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use catalog::{Catalog, Database, TableDef, ViewDef};
 use types::{CollationId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use crate::accounts::access::Access;
@@ -98,6 +101,20 @@ pub struct Wanted {
 /// The collation that names of databases and tables are compared by in conditions.
 const NAMES: CollationId = CollationId::UTF8MB3_BIN;
 
+/// A name that conditions ask for, as the catalog has it: they are compared without regard to spaces at the end.
+fn stored_name(name: &str) -> &str {
+    name.trim_end_matches(' ')
+}
+
+/// What has the name, or everything.
+fn named<'c, T>(of: &'c BTreeMap<String, T>, name: Option<&str>) -> impl Iterator<Item = &'c T> {
+    let one = name.and_then(|name| of.get(stored_name(name)));
+    let all = name.is_none().then(|| of.values());
+    one.into_iter()
+        .chain(all.into_iter().flatten())
+        .take_while(|_| governor::go_on())
+}
+
 impl Wanted {
     /// What `conditions` ask for of the virtual table whose first column has the slot `offset`.
     fn of(table: &VirtualTable, offset: usize, conditions: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Wanted> {
@@ -145,6 +162,25 @@ impl Wanted {
 }
 
 impl Source<'_> {
+    /// The databases that are asked for.
+    fn databases<'c>(&self, catalog: &'c Catalog) -> impl Iterator<Item = &'c Arc<Database>> {
+        let wanted = self.wanted.schema.as_deref();
+        let one = wanted.and_then(|name| catalog.database(stored_name(name)));
+        let all = wanted.is_none().then(|| catalog.databases());
+        one.into_iter().chain(all.into_iter().flatten())
+    }
+
+    /// The tables of a database that are asked for and may be seen. Gives way between them; a statement that has to end sees no more.
+    fn tables_of<'c>(&self, database: &'c Database) -> impl Iterator<Item = &'c Arc<TableDef>> {
+        let tables = named(&database.tables, self.wanted.table.as_deref());
+        tables.filter(|def| self.session.access.sees_table(&def.database, &def.name))
+    }
+
+    fn views_of<'c>(&self, database: &'c Database) -> impl Iterator<Item = &'c Arc<ViewDef>> {
+        let views = named(&database.views, self.wanted.table.as_deref());
+        views.filter(|view| self.session.access.sees_table(&view.database, &view.name))
+    }
+
     /// The session's own tables.
     fn temporary_tables(&self) -> impl Iterator<Item = &Table> {
         self.session.temporary.iter().map(|table| &**table)
@@ -207,6 +243,8 @@ impl ServerTables for SessionView<'_> {
             session: *self,
             wanted,
         });
+        // Where the statement has to end, they are not all.
+        governor::check()?;
         debug_assert!(
             rows.iter().all(|row| row.len() == table.columns.len()),
             "{} has rows of another width",

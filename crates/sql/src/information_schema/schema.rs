@@ -1,8 +1,6 @@
 //! Rows that describe databases, tables, columns and indexes.
 
-use std::sync::Arc;
-
-use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, Privileges, TableDef, ViewDef};
+use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, Privileges, TableDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VirtualTable, all_tables, number, text, yes_no};
@@ -58,11 +56,8 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         row.extend([text(""), text("")]);
         rows.push(row);
     }
-    for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
-        let seen = |def: &&Arc<TableDef>| {
-            source.wanted.table(&def.name) && source.session.access.sees_table(&def.database, &def.name)
-        };
-        for def in database.tables.values().filter(seen) {
+    for database in source.databases(&catalog) {
+        for def in source.tables_of(database) {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
             let row_bytes: u64 = 100;
@@ -93,8 +88,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 text(&def.comment),
             ]);
         }
-        let seen = |view: &&Arc<ViewDef>| source.session.access.sees_table(&view.database, &view.name);
-        for view in database.views.values().filter(seen) {
+        for view in source.views_of(database) {
             let mut row = vec![text(CATALOG), text(&view.database), text(&view.name), text("VIEW")];
             row.extend(std::iter::repeat_n(Value::Null, 16));
             row.push(text("VIEW"));
@@ -125,11 +119,8 @@ fn wanted_virtual(source: &Source<'_>) -> impl Iterator<Item = &'static VirtualT
 
 fn each_table(source: &Source<'_>, visit: &mut dyn FnMut(&TableDef)) {
     let catalog = source.session.engine.catalog();
-    for database in catalog.databases().filter(|it| source.wanted.schema(&it.def.name)) {
-        let seen = |def: &&Arc<TableDef>| {
-            source.wanted.table(&def.name) && source.session.access.sees_table(&def.database, &def.name)
-        };
-        database.tables.values().filter(seen).for_each(|table| visit(table));
+    for database in source.databases(&catalog) {
+        source.tables_of(database).for_each(|table| visit(table));
     }
 }
 

@@ -207,7 +207,12 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .map(|processes| processes.traffic())
         .unwrap_or_default();
     let locks = store.locks().statistics();
-    let rows: u64 = store.tables().iter().map(|table| table.estimated_rows()).sum();
+    let rows: u64 = store
+        .tables()
+        .iter()
+        .take_while(|_| governor::go_on())
+        .map(|table| table.estimated_rows())
+        .sum();
     let mut figures = vec![
         ("Aborted_connects", traffic.logins_denied),
         ("Bytes_received", traffic.bytes_received),

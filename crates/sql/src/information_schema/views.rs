@@ -15,9 +15,11 @@ use crate::result::{ResultColumn, ResultShape};
 /// The views that whoever asks may see.
 fn seen(source: &Source<'_>) -> Vec<Arc<ViewDef>> {
     let catalog = source.session.engine.catalog();
-    let views = catalog.databases().flat_map(|database| database.views.values());
-    let seen = |view: &&Arc<ViewDef>| source.session.access.sees_table(&view.database, &view.name);
-    views.filter(seen).cloned().collect()
+    let databases = source.databases(&catalog);
+    databases
+        .flat_map(|database| source.views_of(database))
+        .cloned()
+        .collect()
 }
 
 /// The plan of a view as the schema is now; `None` for one that its tables have left behind.
@@ -32,7 +34,7 @@ fn planned(source: &Source<'_>, view: &Arc<ViewDef>) -> Option<QueryPlan> {
 
 /// Views with their columns.
 pub fn each_view(source: &Source<'_>, visit: &mut dyn FnMut(&ViewDef, &ResultShape)) {
-    for view in seen(source) {
+    for view in seen(source).into_iter().take_while(|_| governor::go_on()) {
         let Some(plan) = planned(source, &view) else { continue };
         let columns = plan.shape.columns.iter().zip(&view.columns);
         let columns = columns.map(|(column, name)| ResultColumn {
