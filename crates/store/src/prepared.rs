@@ -15,7 +15,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::btree::{Tree, TreeKind, build, prefix_of};
+use crate::btree::{Tree, TreeKind, build_while, prefix_of};
 use crate::memory::{MemoryLimit, MemoryUse, Reservation, allocated};
 use crate::range::{Cursor, KeyRange};
 use crate::record::{MAX_KEY_BYTES, Record, RecordPtr, Stamp, record_bytes};
@@ -305,9 +305,14 @@ impl Entries {
             records.extend(some.iter().map(|(_, record)| *record));
         }
         self.list = Vec::new();
-        let (tree, node_bytes) = build(TreeKind::Secondary, &records);
+        let built = build_while(TreeKind::Secondary, &records, governor::go_on);
+        if let Err(stop) = governor::check() {
+            let left = &records[built.records..];
+            self.list.extend(left.iter().map(|record| (0, *record)));
+            return Err(stop.into());
+        }
         drop(records);
-        let bytes = (self.entry_bytes + node_bytes) as u64;
+        let (tree, bytes) = (built.tree, (self.entry_bytes + built.bytes) as u64);
         if bytes > self.memory.bytes() {
             self.memory.grow(bytes - self.memory.bytes())?;
         }

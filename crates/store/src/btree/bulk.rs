@@ -45,17 +45,40 @@ impl Fill {
 /// Builds a tree of records in strictly ascending key order, which it takes over. Returns it with the bytes its nodes take. Gives way,
 /// where a statement builds it.
 pub(crate) fn build(kind: TreeKind, records: &[RecordPtr]) -> (Tree, usize) {
+    let built = build_while(kind, records, || {
+        governor::pause();
+        true
+    });
+    (built.tree, built.bytes)
+}
+
+/// What [`build_while`] has built.
+pub(crate) struct BuiltTree {
+    pub(crate) tree: Tree,
+    /// Of its nodes.
+    pub(crate) bytes: usize,
+    /// How many records it has taken over.
+    pub(crate) records: usize,
+}
+
+/// As [`build`], for as long as `goes_on` says; it is asked before each leaf. A tree that lacks records is there to be dropped.
+pub(crate) fn build_while(kind: TreeKind, records: &[RecordPtr], goes_on: impl FnMut() -> bool) -> BuiltTree {
     let tree = Tree::new(kind);
     let mut bytes = 0;
     let fill = Fill::of(kind).entries();
-    let mut level = build_leaves(records, fill, &mut bytes);
+    let mut level = build_leaves(records, fill, &mut bytes, goes_on);
+    let taken = level.iter().map(|leaf| leaf.entries as usize).sum();
     let mut height = 0;
     while level.len() > 1 {
         height += 1;
         level = build_level(height, &level, fill, &mut bytes);
     }
     tree.publish(level.first().map(|root| root.node));
-    (tree, bytes)
+    BuiltTree {
+        tree,
+        bytes,
+        records: taken,
+    }
 }
 
 /// Cuts `total` things into as few parts of at most `most` as possible, of nearly equal size.
@@ -64,33 +87,37 @@ fn even_parts(total: usize, most: usize) -> impl Iterator<Item = std::ops::Range
     (0..parts).map(move |part| total * part / parts..total * (part + 1) / parts)
 }
 
-fn build_leaves(records: &[RecordPtr], fill: usize, bytes: &mut usize) -> Vec<Built> {
+fn build_leaves(
+    records: &[RecordPtr],
+    fill: usize,
+    bytes: &mut usize,
+    mut goes_on: impl FnMut() -> bool,
+) -> Vec<Built> {
     // SAFETY: the caller owns the records.
     let key = |at: usize| unsafe { records[at].get() }.key();
-    let parts: Vec<_> = even_parts(records.len(), fill).collect();
-    let lows: Vec<_> = parts
-        .iter()
-        .map(|part| {
-            governor::pause();
-            (part.start > 0).then(|| new_separator(key(part.start - 1), key(part.start), bytes))
-        })
-        .collect();
-    let build = |(number, part): (usize, &std::ops::Range<usize>)| {
-        governor::pause();
-        let high = lows.get(number + 1).copied().flatten();
-        let skip = shared_between(lows[number], high);
+    let mut leaves = Vec::with_capacity(records.len().div_ceil(fill));
+    let mut low = None;
+    for part in even_parts(records.len(), fill) {
+        if !goes_on() {
+            // SAFETY: no node has got it.
+            low.inspect(|low: &SeparatorPtr| unsafe { low.free() });
+            break;
+        }
+        let high = (part.end < records.len()).then(|| new_separator(key(part.end - 1), key(part.end), bytes));
+        let skip = shared_between(low, high);
         let mut leaf = FreshNode::new(0, skip, part.len(), BEFORE_ALL_BATCHES);
         *bytes += leaf.read().bytes();
         for (at, position) in part.clone().enumerate() {
             leaf.insert_record(at, prefix_of(after(key(position), skip)), records[position]);
         }
-        Built {
+        leaves.push(Built {
             node: leaf.ptr(),
-            low: lows[number],
+            low,
             entries: part.len() as u64,
-        }
-    };
-    parts.iter().enumerate().map(build).collect()
+        });
+        low = high;
+    }
+    leaves
 }
 
 fn build_level(height: u8, children: &[Built], fill: usize, bytes: &mut usize) -> Vec<Built> {

@@ -28,7 +28,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bulk::build;
+pub(crate) use bulk::{build, build_while};
 pub(crate) use cow::TreeWriter;
 pub(crate) use node::{NodePtr, SeparatorPtr, prefix_of};
 pub(crate) use walk::Leaves;

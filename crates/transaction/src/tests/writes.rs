@@ -298,6 +298,32 @@ fn a_new_index_is_checked_in_steps() {
     assert_eq!(killed.result, (Ok(()), true));
 }
 
+/// Wherever a statement is told to end, while rows are read, sorted or put into the tree, nothing is left of the index.
+#[test]
+fn a_new_index_ends_with_its_statement_at_every_step() {
+    let f = Fixture::new(&(0..500).map(|id| (id, id % 50, Some(id))).collect::<Vec<_>>());
+    let index = || IndexSpec {
+        id: IndexId(5),
+        key: vec![KeyColumn::ascending(2), KeyColumn::ascending(1)],
+        unique: true,
+    };
+    let used = || f.local.store.memory().used_by(MemoryUse::Indexes);
+    let before = used();
+    let ticks = governor::probe::count(|| f.begin(SNAPSHOT).create_index(&f.table, index())).ticks;
+    let last = ticks.saturating_sub(15)..=ticks;
+    for tick in (1..ticks).step_by(37).chain(last.clone()) {
+        let mut t = f.begin(SNAPSHOT);
+        let killed = governor::probe::kill_at(tick, || (t.create_index(&f.table, index()), governor::check().is_err()));
+        assert_eq!(killed.result, (Ok(()), true), "{tick} of {ticks}");
+        assert_eq!(used(), before, "{tick} of {ticks}");
+    }
+    let mut t = f.begin(SNAPSHOT);
+    t.create_index(&f.table, index()).unwrap();
+    done(t.commit()).unwrap();
+    let table = f.local.store.table(TABLE).unwrap();
+    assert_eq!(table.estimated_entries(IndexId(5), &KeyRange::all()), 500);
+}
+
 #[test]
 fn a_commit_runs_its_follow_up_before_the_locks_are_gone() {
     let f = Fixture::new(&[(1, 10, None)]);
