@@ -2,6 +2,7 @@
 //! documents), `test` runs every suite against a server of its own and adds them up, `oracle` asks MySQL and MariaDB.
 
 mod bench;
+mod nightly;
 mod oracle;
 mod robustness;
 mod test;
@@ -25,6 +26,10 @@ enum Task {
     Tidy(tidy::Options),
     /// Compare LatsDB with MariaDB and the do-nothing server under sysbench
     Bench(bench::Options),
+    /// Fuzz what decodes bytes, guided by coverage (libFuzzer, nightly Rust)
+    Fuzz(nightly::FuzzOptions),
+    /// Run the tests of encodings, protocol and trees under Miri (nightly Rust)
+    Miri(nightly::MiriOptions),
     /// What MySQL and MariaDB answer to the SQL scripts
     Oracle(oracle::Options),
     /// Measure what others notice of the worst statements known
@@ -37,6 +42,8 @@ fn main() -> ExitCode {
     let done: Result<()> = match Arguments::parse().task {
         Task::Tidy(options) => tidy::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Fuzz(options) => nightly::fuzz(&options),
+        Task::Miri(options) => nightly::miri(&options),
         Task::Oracle(options) => oracle::run(&options),
         Task::Robustness(options) => robustness::run(&options),
         Task::Test(options) => test::run(options),
