@@ -1,10 +1,11 @@
 //! Looking through expressions, taking them apart, rewriting them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem;
 
 use types::Value;
 
+use super::compare::CompareOp;
 use super::functions::Stability;
 use super::{Escape, Expr, ExprKind, InItems, SubqueryKind};
 
@@ -286,8 +287,74 @@ impl Expr {
         self.any(&mut |expr| matches!(expr.kind, ExprKind::Window(_)))
     }
 
-    /// The conditions that must all hold: the operands of AND, at any depth.
+    /// The conditions that must all hold: the operands of AND, at any depth, and the joins that each operand of an OR asks for:
+    /// `a = b AND x OR a = b AND y` is `a = b AND (x OR y)`.
     pub fn into_conjuncts(self) -> Vec<Expr> {
+        let mut out = Vec::new();
+        for condition in self.into_operands_of_and() {
+            match condition.kind {
+                ExprKind::Or(operands) if operands.len() > 1 => {
+                    Expr::factored(operands, condition.ty.nullable, &mut out)
+                }
+                kind => out.push(Expr { kind, ..condition }),
+            }
+        }
+        out
+    }
+
+    /// What all operands of an OR have in common, and the OR of the rest.
+    fn factored(operands: Vec<Expr>, nullable: bool, out: &mut Vec<Expr>) {
+        let operands_of = |expr: &Expr| match &expr.kind {
+            ExprKind::And(operands) => operands.iter().filter_map(Expr::as_equal_columns).collect(),
+            _ => HashSet::from_iter(expr.as_equal_columns()),
+        };
+        let mut common: HashSet<(usize, usize)> = operands_of(&operands[0]);
+        for operand in &operands[1..] {
+            governor::pause();
+            if common.is_empty() {
+                break;
+            }
+            let others = operands_of(operand);
+            common.retain(|columns| others.contains(columns));
+        }
+        if common.is_empty() || operands.iter().any(Expr::is_volatile) {
+            return out.push(Expr::boolean(ExprKind::Or(operands), nullable));
+        }
+        let mut rest = Some(Vec::with_capacity(operands.len()));
+        for (at, operand) in operands.into_iter().enumerate() {
+            governor::pause();
+            let is_common = |expr: &Expr| expr.as_equal_columns().is_some_and(|columns| common.contains(&columns));
+            let parts = match operand.kind {
+                ExprKind::And(parts) => parts,
+                kind => vec![Expr { kind, ..operand }],
+            };
+            let (shared, own): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_common);
+            if at == 0 {
+                out.extend(shared);
+            }
+            // An operand that asks for nothing more makes the others superfluous.
+            match &mut rest {
+                Some(rest) if !own.is_empty() => rest.push(Expr::conjunction(own)),
+                _ => rest = None,
+            }
+        }
+        if let Some(rest) = rest {
+            out.push(Expr::boolean(ExprKind::Or(rest), nullable));
+        }
+    }
+
+    /// The slots of `column = column`. How two columns are compared follows from their types, so it is the same wherever it stands.
+    fn as_equal_columns(&self) -> Option<(usize, usize)> {
+        let ExprKind::Compare(compare) = &self.kind else {
+            return None;
+        };
+        match (compare.op, compare.left.as_column(), compare.right.as_column()) {
+            (CompareOp::Eq, Some(left), Some(right)) => Some((left, right)),
+            _ => None,
+        }
+    }
+
+    fn into_operands_of_and(self) -> Vec<Expr> {
         let mut out = Vec::new();
         let mut open = vec![self];
         while let Some(expr) = open.pop() {

@@ -89,7 +89,7 @@ pub struct Select {
     pub from: Vec<TableRef>,
     pub filter: Option<Expr>,
     pub group_by: Vec<OrderItem>,
-    /// `GROUP BY .. WITH ROLLUP`
+    /// `GROUP BY .. WITH ROLLUP`, `GROUP BY ROLLUP (..)`
     pub rollup: bool,
     pub having: Option<Expr>,
     /// `WINDOW name AS (spec), ...`

@@ -243,10 +243,18 @@ impl Parser<'_> {
         select.filter = self.opt_where()?;
         if self.eat(Kw::GROUP) {
             self.expect(Kw::BY)?;
-            select.group_by = self.list(Self::group_item)?;
-            if self.eat(Kw::WITH) {
-                self.expect(Kw::ROLLUP)?;
+            if self.at(Kw::ROLLUP) && self.peek() == Tok::LParen {
+                self.bump();
+                self.bump();
+                select.group_by = self.list(Self::group_item)?;
+                self.expect_tok(Tok::RParen)?;
                 select.rollup = true;
+            } else {
+                select.group_by = self.list(Self::group_item)?;
+                if self.eat(Kw::WITH) {
+                    self.expect(Kw::ROLLUP)?;
+                    select.rollup = true;
+                }
             }
         }
         if self.eat(Kw::HAVING) {

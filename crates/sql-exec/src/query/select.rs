@@ -193,10 +193,15 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// Gives one row per group, in the order in which they appeared; without GROUP BY there is always one.
+    /// Gives one row per group, in the order in which they appeared; without GROUP BY, and WITH ROLLUP, there is always one.
     fn finish(mut self, ctx: &QueryContext<'_>, next: &mut Emit<'_>) -> SqlResult<()> {
-        if self.groups.is_empty() && self.grouping.keys.is_empty() {
-            let empty = self.start(vec![Value::Null; self.width]);
+        if self.groups.is_empty() && (self.grouping.keys.is_empty() || self.grouping.rollup.is_some()) {
+            let mut row = vec![Value::Null; self.width];
+            if let Some(rollup) = self.grouping.rollup {
+                let values = vec![Value::Null; self.grouping.keys.len()];
+                rollup.fill(&mut row, &self.grouping.keys, &values, 0);
+            }
+            let empty = self.start(row);
             self.groups.push(empty);
         }
         self.sort_rollup()?;

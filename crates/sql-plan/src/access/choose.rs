@@ -72,6 +72,11 @@ impl Chosen {
         self.path.estimated_rows
     }
 
+    /// Whether no condition leads to the rows.
+    pub fn reads_all(&self) -> bool {
+        matches!(self.path.spec, RangeSpec::All)
+    }
+
     /// Gives the path its conditions: those that it was chosen for.
     pub fn with(self, conditions: Vec<Expr>) -> AccessPath {
         let Chosen { path, used } = self;

@@ -200,7 +200,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             let part = parts.remove(next);
             let tables = part.tables();
             let inner = self.plan_tree(part, pending, &bound)?;
-            rows *= estimated_rows(&inner).max(0.5);
+            rows = joined_rows(rows, &inner);
             bound.extend(tables);
             let join = match joined.take() {
                 None => inner,
@@ -229,13 +229,21 @@ impl JoinPlanner<'_, '_, '_, '_> {
             let score = match part {
                 FromTree::Table(table) => {
                     let access = self.access(*table, pending, bound)?;
-                    let (rows, cost) = match &access {
-                        Some(chosen) => (chosen.estimated_rows(), chosen.cost()),
-                        None => (100.0, 100.0),
+                    let (rows, cost, reads_all) = match &access {
+                        Some(chosen) => (chosen.estimated_rows(), chosen.cost(), chosen.reads_all()),
+                        None => (DERIVED_ROWS, DERIVED_ROWS, true),
                     };
-                    // A table that no condition ties to those read so far multiplies their rows: leave it for later.
-                    let tied = first || self.is_tied(&tables, pending, bound);
-                    outer_rows * cost + outer_rows * rows * if tied { 2.0 } else { 1000.0 }
+                    match () {
+                        () if first => cost + 2.0 * rows,
+                        // Read once, and looked up for each row.
+                        () if reads_all && self.may_hash(*table, pending, bound) => {
+                            let passing = rows * passing_share(self.own_conditions(*table, pending));
+                            rows + outer_rows + 2.0 * hashed_rows(outer_rows, passing, rows)
+                        }
+                        () if self.is_tied(&tables, pending, bound) => outer_rows * (cost + 2.0 * rows),
+                        // A table that no condition ties to those read so far multiplies their rows: leave it for later.
+                        () => outer_rows * (cost + 1000.0 * rows),
+                    }
                 }
                 _ => 1e6 * outer_rows + at as f64,
             };
@@ -259,6 +267,30 @@ impl JoinPlanner<'_, '_, '_, '_> {
             let columns = condition.referenced_columns();
             columns.iter().any(|slot| within(&own, *slot)) && columns.iter().any(|slot| within(&others, *slot))
         })
+    }
+
+    /// Whether an equality ties the table to those read so far.
+    fn may_hash(&self, table: usize, pending: &[Expr], bound: &[usize]) -> bool {
+        let own = self.scope.tables[table].slots();
+        let known = self.slots_of(bound);
+        let is_known = |slot: &usize| own.contains(slot) || known.iter().any(|range| range.contains(slot));
+        pending.iter().any(|condition| {
+            let sides = hashable_sides(condition, &own);
+            sides.is_some_and(|sides| {
+                let read_before = sides.probe.referenced_columns();
+                !read_before.is_empty() && read_before.iter().all(is_known)
+            })
+        })
+    }
+
+    /// How many conditions look at this table alone.
+    fn own_conditions(&self, table: usize, pending: &[Expr]) -> usize {
+        let own = self.scope.tables[table].slots();
+        let is_own = |condition: &&Expr| {
+            let columns = condition.referenced_columns();
+            !columns.is_empty() && columns.iter().all(|slot| own.contains(slot))
+        };
+        pending.iter().filter(is_own).count()
     }
 
     /// Takes the conditions that can be checked now out of `pending`.
@@ -570,11 +602,32 @@ pub fn passing_share(conditions: usize) -> f64 {
     (1.0f64 / 3.0).powi(conditions.min(4) as i32)
 }
 
+/// A guess: what a query gives is not counted before it runs.
+const DERIVED_ROWS: f64 = 100.0;
+
 impl DerivedAccess {
-    /// A guess: what a query gives is not counted before it runs.
     pub fn estimated_rows(&self) -> f64 {
-        100.0
+        DERIVED_ROWS
     }
+}
+
+/// The rows of a join by equality of `outer` rows with the `passing` of a table's `all` rows. The smaller side is taken for the one
+/// whose values are unique.
+fn hashed_rows(outer: f64, passing: f64, all: f64) -> f64 {
+    outer * passing / outer.min(all).max(1.0)
+}
+
+/// The rows of a join of `outer` rows with what is read for each of them.
+fn joined_rows(outer: f64, inner: &Join) -> f64 {
+    match inner {
+        Join::Base(access) if access.hash.is_some() => {
+            hashed_rows(outer, estimated_rows(inner), access.path.estimated_rows)
+        }
+        Join::Derived(access) if access.hash.is_some() => hashed_rows(outer, DERIVED_ROWS, DERIVED_ROWS),
+        Join::Filter { join, .. } => joined_rows(outer, join) * 0.5,
+        _ => outer * estimated_rows(inner),
+    }
+    .max(0.5)
 }
 
 fn estimated_rows(join: &Join) -> f64 {
