@@ -164,6 +164,8 @@ class Attacker(threading.Thread):
                     if self.rounds > 1 and self.ended_at - self.begun_at < 0.001:
                         time.sleep(0.002)
             except (wire.Closed, OSError, TimeoutError) as error:
+                # With its connection a statement has ended, too.
+                self.rounds += 1
                 self.last_error = repr(error)
                 time.sleep(0.05)
 

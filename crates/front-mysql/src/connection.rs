@@ -9,6 +9,7 @@
 //! one write sends their answers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -29,6 +30,7 @@ use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};
 use crate::pool;
 use crate::prepared::Statements;
 use crate::registry::Handle;
+use crate::schedule::{self, Share};
 use crate::server::Shared;
 use crate::sink::{Answer, FLUSH_LEN};
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
@@ -44,6 +46,7 @@ struct Connection {
     dialog: Dialog,
     nonce: Nonce,
     packet_len_max: usize,
+    share: Share,
 }
 
 /// Serves one client until the end of its connection.
@@ -59,6 +62,9 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         if let Err(end) = connection.wait_for_packet().await {
             connection.say_why(end);
             return connection.close().await;
+        }
+        if connection.share.is_used_up(Instant::now) {
+            connection.stand_in_queue().await;
         }
         let (back, next) = match connection.run().await {
             Ok(done) => done,
@@ -110,6 +116,7 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
                 dialog,
                 nonce,
                 packet_len_max,
+                share: Share::default(),
             });
             connection.flush().await.ok()?;
             Some(connection)
@@ -187,6 +194,11 @@ impl Connection {
         socket.read_packet(&mut self.input, 0, patience).await
     }
 
+    /// Waits behind the statements that gave way. Boxed, as it is rare and an idle connection should be small.
+    fn stand_in_queue(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(schedule::turn(|| self.dialog.handle.interrupted().is_some()))
+    }
+
     /// Runs the whole packets that have come, on a stack of their own.
     async fn run(mut self: Box<Self>) -> std::io::Result<(Box<Self>, Next)> {
         self.dialog.answer.output.replace_buffer(pool::take_buffer());
@@ -197,6 +209,7 @@ impl Connection {
                 .with_account(handle.account.clone())
                 .with_stack(suspender.bounds);
             let next = governor.run(|| self.run_packets(&host));
+            self.share.note(host.long_turns(), Instant::now);
             (self, next)
         })?;
         Ok(fiber.await)

@@ -17,6 +17,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::collections::VecDeque;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -81,9 +82,12 @@ pub fn start_reaper(give_back: fn()) -> io::Result<()> {
 fn reap(give_back: fn()) {
     let mut given_back = Instant::now();
     loop {
-        while unmap_piece() || drop_one() {}
+        // Pages are given back between any two of these, too: under load there is always something to drop.
+        let is_busy = unmap_piece() || drop_one();
         if !WANTED_BACK.load(Relaxed) {
-            thread::park();
+            if !is_busy {
+                thread::park();
+            }
             continue;
         }
         let pause = if lately_freed(alloc::total()) < MUCH {
@@ -92,6 +96,7 @@ fn reap(give_back: fn()) {
             BETWEEN_MUCH
         };
         match pause.checked_sub(given_back.elapsed()) {
+            Some(_) if is_busy => {}
             Some(early) => thread::park_timeout(early.min(BETWEEN_MUCH)),
             None => {
                 WANTED_BACK.store(false, Relaxed);
@@ -129,7 +134,7 @@ pub(crate) fn freed(total: i64) {
 const ASIDE_MIN: u64 = 256 << 10;
 
 /// What the reaper is going to drop, and who is charged for it until then.
-static DROPPED: Mutex<Vec<(Box<dyn Send>, Option<Arc<Account>>)>> = Mutex::new(Vec::new());
+static DROPPED: Mutex<VecDeque<(Box<dyn Send>, Option<Arc<Account>>)>> = Mutex::new(VecDeque::new());
 
 /// Drops what takes `bytes` of the session's memory, such as a tree of a million nodes, aside where that is much: to walk over it
 /// would take the thread too long. From then on it is not the session's any more.
@@ -162,12 +167,12 @@ fn hand_over<T: Send + 'static>(value: T, account: Option<Arc<Account>>) {
     DROPPED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .push((Box::new(value), account));
+        .push_back((Box::new(value), account));
     reaper.unpark();
 }
 
 fn drop_one() -> bool {
-    let next = DROPPED.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let next = DROPPED.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let Some((value, account)) = next else { return false };
     let before = alloc::counted();
     drop(value);

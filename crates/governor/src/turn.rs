@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How long a turn may last.
-const QUOTA: Duration = Duration::from_micros(500);
+pub const QUOTA: Duration = Duration::from_micros(500);
 /// Ticks of a new turn before the clock is read for the first time.
 const FIRST_STRIDE: u32 = 8;
 /// The most ticks between two readings. The first long iterations after short ones go by unread, so many at most.
@@ -99,6 +99,11 @@ pub(crate) fn has_lasted() -> bool {
         Watch::No => false,
         Watch::AlwaysOver => true,
     }
+}
+
+/// Whether the running turn has taken a good part of its time. Reads a clock only where the ticks have read one.
+pub fn is_long() -> bool {
+    WATCH.get() == Watch::Clock && READINGS.get().is_some_and(|(begun, _)| begun.elapsed() >= QUOTA / 4)
 }
 
 /// Runs `work` with every tick as the end of a turn.
