@@ -30,7 +30,7 @@ use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};
 use crate::pool;
 use crate::prepared::Statements;
 use crate::registry::Handle;
-use crate::schedule::{self, Share};
+use crate::schedule::{self, LongTurns};
 use crate::server::Shared;
 use crate::sink::{Answer, FLUSH_LEN};
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
@@ -46,7 +46,7 @@ struct Connection {
     dialog: Dialog,
     nonce: Nonce,
     packet_len_max: usize,
-    share: Share,
+    long_turns: LongTurns,
 }
 
 /// Serves one client until the end of its connection.
@@ -63,7 +63,7 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
             connection.say_why(end);
             return connection.close().await;
         }
-        if connection.share.is_used_up(Instant::now) {
+        if connection.long_turns.are_recent(Instant::now) {
             connection.stand_in_queue().await;
         }
         let (back, next) = match connection.run().await {
@@ -116,7 +116,7 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
                 dialog,
                 nonce,
                 packet_len_max,
-                share: Share::default(),
+                long_turns: LongTurns::default(),
             });
             connection.flush().await.ok()?;
             Some(connection)
@@ -209,7 +209,7 @@ impl Connection {
                 .with_account(handle.account.clone())
                 .with_stack(suspender.bounds);
             let next = governor.run(|| self.run_packets(&host));
-            self.share.note(host.long_turns(), Instant::now);
+            self.long_turns.note(host.had_long_turns(), Instant::now);
             (self, next)
         })?;
         Ok(fiber.await)

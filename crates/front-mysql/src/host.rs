@@ -21,7 +21,7 @@ pub struct FiberHost<'a> {
     socket: &'a Socket,
     client_gone: Cell<bool>,
     deadline: Cell<Option<Instant>>,
-    long_turns: Cell<u32>,
+    gave_way: Cell<bool>,
 }
 
 impl<'a> FiberHost<'a> {
@@ -32,13 +32,13 @@ impl<'a> FiberHost<'a> {
             socket,
             client_gone: Cell::new(false),
             deadline: Cell::new(None),
-            long_turns: Cell::new(0),
+            gave_way: Cell::new(false),
         }
     }
 
-    /// How many turns have been long, that of now among them.
-    pub fn long_turns(&self) -> u32 {
-        self.long_turns.get() + u32::from(governor::turn::is_long())
+    /// Whether a turn has been long, that of now among them.
+    pub fn had_long_turns(&self) -> bool {
+        self.gave_way.get() || governor::turn::is_long()
     }
 
     /// Waits for something with a result of its own.
@@ -93,7 +93,7 @@ impl Host for FiberHost<'_> {
 
 impl Runner for FiberHost<'_> {
     fn yield_now(&self) {
-        self.long_turns.set(self.long_turns.get() + 1);
+        self.gave_way.set(true);
         self.wait_for(schedule::turn(|| Runner::interrupted(self).is_some()));
         if !self.client_gone.get() && self.socket.is_gone() {
             self.client_gone.set(true);

@@ -12,8 +12,8 @@
 //! So a fresh statement waits for one turn of another at most, however many stand in the queue.
 //!
 //! The first turn of a statement is as long as any other. Fifty clients that send one heavy statement after the other, each of which
-//! fails or ends soon, would take fifty turns before a fresh one. So a connection that has lately used more than its [`Share`] of the
-//! core has no fresh statements: they begin in the queue.
+//! fails or ends soon, would take fifty turns before a fresh one. So a connection that has lately had [`LongTurns`] has no fresh
+//! statements: they begin in the queue.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,8 +21,6 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-
-use governor::turn::QUOTA;
 
 /// A statement that gave way.
 struct Waiting {
@@ -88,48 +86,29 @@ pub fn wake_next() {
     }
 }
 
-/// The part of a core that a connection may use for long turns, and have its statements begin at once.
-const SHARE: u32 = 16;
-/// What is remembered of a connection: so many turns.
-const REMEMBERED: u32 = 125;
+/// How long a connection is known for its long turns.
+const KNOWN_FOR: Duration = Duration::from_millis(250);
 
-/// The long turns that a connection has taken beyond its share of the core. Short statements take none, and cost no look at a clock.
+/// Whether a connection's statements have lately taken long turns. Short statements take none, and cost no look at a clock.
 #[derive(Debug, Default)]
-pub struct Share {
-    /// Turns taken and not yet made good by time.
-    owed: u32,
-    since: Option<Instant>,
+pub struct LongTurns {
+    last: Option<Instant>,
 }
 
-impl Share {
-    /// Notes the long turns of statements that have ended at `now`.
-    pub fn note(&mut self, turns: u32, now: impl FnOnce() -> Instant) {
-        if turns == 0 {
-            return;
+impl LongTurns {
+    /// Notes what the statements did that have ended at `now`.
+    pub fn note(&mut self, had_long: bool, now: impl FnOnce() -> Instant) {
+        if had_long {
+            self.last = Some(now());
         }
-        let now = now();
-        self.make_good(now);
-        self.owed = (self.owed + turns).min(REMEMBERED);
-        self.since.get_or_insert(now);
     }
 
     /// Whether the connection's next statement begins in the queue.
-    pub fn is_used_up(&mut self, now: impl FnOnce() -> Instant) -> bool {
-        if self.owed > 0 {
-            self.make_good(now());
-        }
-        self.owed > 0
-    }
-
-    fn make_good(&mut self, now: Instant) {
-        let Some(since) = self.since else { return };
-        const EACH: Duration = Duration::from_micros(QUOTA.as_micros() as u64 * SHARE as u64);
-        let made_good = (now.saturating_duration_since(since).as_micros() / EACH.as_micros()) as u32;
-        self.owed = self.owed.saturating_sub(made_good);
-        self.since = match self.owed {
-            0 => None,
-            _ => Some(since + EACH * made_good),
-        };
+    pub fn are_recent(&mut self, now: impl FnOnce() -> Instant) -> bool {
+        self.last = self
+            .last
+            .filter(|last| now().saturating_duration_since(*last) < KNOWN_FOR);
+        self.last.is_some()
     }
 }
 
@@ -159,25 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn long_turns_are_made_good_by_time() {
+    fn long_turns_are_forgotten_in_time() {
         let begin = Instant::now();
         let at = |millis| move || begin + Duration::from_millis(millis);
-        let mut share = Share::default();
-        share.note(0, || unreachable!("a short statement asks for no time"));
-        assert!(!share.is_used_up(|| unreachable!("nothing is owed")));
-        share.note(2, at(0));
-        assert!(share.is_used_up(at(0)));
-        assert!(
-            share.is_used_up(at(15)),
-            "a turn of half a millisecond is made good by sixteen"
-        );
-        assert!(!share.is_used_up(at(16)));
-        share.note(u32::MAX - 1, at(20));
-        assert!(share.is_used_up(at(1_000)));
-        assert!(
-            !share.is_used_up(at(1_020)),
-            "nothing is held against anybody for more than a second"
-        );
+        let mut turns = LongTurns::default();
+        turns.note(false, || unreachable!("a short statement asks for no time"));
+        assert!(!turns.are_recent(|| unreachable!("there are none")));
+        turns.note(true, at(0));
+        turns.note(false, at(100));
+        assert!(turns.are_recent(at(249)));
+        assert!(!turns.are_recent(at(250)));
+        assert!(!turns.are_recent(|| unreachable!("they are forgotten")));
     }
 
     #[test]

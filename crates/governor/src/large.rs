@@ -26,9 +26,10 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+use rustix::process::setpriority_process;
 
 use crate::memory::Account;
-use crate::{alloc, current};
+use crate::{alloc, current, turn};
 
 /// Blocks from this length on are mappings of their own: copying less takes some hundred microseconds.
 pub const LARGE: usize = 2 << 20;
@@ -68,6 +69,9 @@ static PEAK: AtomicI64 = AtomicI64::new(0);
 /// Pages are to be given back.
 static WANTED_BACK: AtomicBool = AtomicBool::new(false);
 
+/// How far the reaper stands back where processors are busy.
+const NICENESS: i32 = 10;
+
 /// Starts the thread that unmaps what is released. Without it, who releases a block unmaps it. `give_back` has the allocator of the
 /// small blocks give its free pages back to the system.
 pub fn start_reaper(give_back: fn()) -> io::Result<()> {
@@ -80,6 +84,8 @@ pub fn start_reaper(give_back: fn()) -> io::Result<()> {
 }
 
 fn reap(give_back: fn()) {
+    // Who waits for a processor comes first: memory that is lacking is unmapped by who lacks it. Linux means the calling thread alone.
+    let _ = setpriority_process(None, NICENESS);
     let mut given_back = Instant::now();
     loop {
         // Pages are given back between any two of these, too: under load there is always something to drop.
@@ -198,6 +204,7 @@ pub(crate) fn is_large(layout: Layout) -> bool {
 }
 
 fn map(size: usize) -> *mut u8 {
+    turn::note_heavy();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping, wherever the system wants it, touches no other.
     let mapped = unsafe {

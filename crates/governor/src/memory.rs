@@ -11,12 +11,14 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::stop::MemoryStop;
-use crate::{alloc, large};
+use crate::{alloc, large, turn};
 
 /// An account is large from here on, and no session's share is less.
 pub const SMALL: i64 = 1 << 20;
 /// Queries leave this part of the limit to writes, which would otherwise fail because of somebody's sort.
 pub const HEADROOM_PART: i64 = 16;
+/// What is unmapped in one go by who allocates: some hundred microseconds each.
+const PIECES_AT_ONCE: u32 = 2;
 
 static NODE_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// The sum over all accounts.
@@ -121,11 +123,17 @@ fn ceiling() -> i64 {
     limit - limit / HEADROOM_PART
 }
 
-/// Unmaps what is only waiting for that first: it is no reason to end anybody.
+/// What only waits to be unmapped is no reason to end anybody, as far as the headroom has room for it. Some of it is unmapped here, so
+/// that who allocates does not outrun the reaper.
 fn exceeds(ceiling: i64, more: i64) -> bool {
-    let is_above = || alloc::total().saturating_add(more) > ceiling;
-    while is_above() && large::unmap_piece() {}
-    is_above()
+    let is_above = |allocated: i64| allocated.saturating_add(more) > ceiling;
+    let mut pieces = PIECES_AT_ONCE;
+    while is_above(alloc::total()) && pieces > 0 && large::unmap_piece() {
+        turn::note_heavy();
+        pieces -= 1;
+    }
+    let tolerated = NODE_LIMIT.load(Relaxed) / HEADROOM_PART;
+    is_above(alloc::total() - large::waiting().min(tolerated))
 }
 
 fn share(for_sessions: i64, large: i64) -> i64 {

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How long a turn may last.
-pub const QUOTA: Duration = Duration::from_micros(500);
+const QUOTA: Duration = Duration::from_micros(500);
 /// Ticks of a new turn before the clock is read for the first time.
 const FIRST_STRIDE: u32 = 8;
 /// The most ticks between two readings. The first long iterations after short ones go by unread, so many at most.
@@ -35,6 +35,8 @@ thread_local! {
     /// Ticks up to the next reading; [`OVER`] when there is nothing left to read.
     static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
     static WATCH: Cell<Watch> = const { Cell::new(Watch::No) };
+    /// The turn has done what takes the system long.
+    static HEAVY: Cell<bool> = const { Cell::new(false) };
     static STRIDE: Cell<u32> = const { Cell::new(FIRST_STRIDE) };
     /// The turn's first reading, and its last.
     static READINGS: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
@@ -73,6 +75,7 @@ fn begin() {
             LEFT.set(FIRST_STRIDE);
             STRIDE.set(FIRST_STRIDE);
             READINGS.set(None);
+            HEAVY.set(false);
         }
         Watch::No => LEFT.set(u32::MAX),
         Watch::AlwaysOver => LEFT.set(OVER),
@@ -101,9 +104,15 @@ pub(crate) fn has_lasted() -> bool {
     }
 }
 
+/// The system is asked for what takes it long, though it is a single call: mappings.
+pub(crate) fn note_heavy() {
+    HEAVY.set(true);
+}
+
 /// Whether the running turn has taken a good part of its time. Reads a clock only where the ticks have read one.
 pub fn is_long() -> bool {
-    WATCH.get() == Watch::Clock && READINGS.get().is_some_and(|(begun, _)| begun.elapsed() >= QUOTA / 4)
+    let has_lasted = || READINGS.get().is_some_and(|(begun, _)| begun.elapsed() >= QUOTA / 4);
+    WATCH.get() == Watch::Clock && (HEAVY.get() || has_lasted())
 }
 
 /// Runs `work` with every tick as the end of a turn.
