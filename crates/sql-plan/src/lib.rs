@@ -10,7 +10,7 @@
 //! * [`table`]: a definition and its rows; [`temporary`]: a session's own tables; [`views`]: what names mean inside of a view;
 //! * [`straight`]: queries with a direct path from the store to the client; [`query`]: all others;
 //! * [`access`]: conditions to key ranges, and which index to read;
-//! * [`changes`], [`foreign_keys`], [`load`]: changes of rows, planned by `dml`;
+//! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`;
 //! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`names`], [`text`]: what definitions say.
 
 pub mod access;
