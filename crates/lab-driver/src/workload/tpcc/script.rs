@@ -193,7 +193,8 @@ fn build(options: &TpccOptions) -> (Catalog, Statements) {
         order_customer: keep(
             c,
             "select_order",
-            "SELECT o_c_id FROM orders WHERE o_w_id=? AND o_d_id=? AND o_id=?",
+            // Locked: a snapshot that is older than the order would not show it.
+            "SELECT o_c_id FROM orders WHERE o_w_id=? AND o_d_id=? AND o_id=? FOR UPDATE",
         ),
         carrier: add(
             c,
