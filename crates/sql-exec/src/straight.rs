@@ -11,7 +11,6 @@ use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::limit_value;
 use sql_plan::straight::{Output, StraightPlan, Total};
-use store::Cursor;
 use transaction::LockPolicy;
 use types::decimal::Decimal;
 use types::{RowLayout, SqlResult, Value, ValueRef};
@@ -201,8 +200,7 @@ fn totals_row(
     let mut counts = vec![0i64; totals.len()];
     let mut sums = vec![0i128; totals.len()];
     if unfiltered && totals.iter().all(|total| *total == Total::Rows) {
-        for range in &keys.ranges {
-            let mut cursor = Cursor::forward(range.clone());
+        for mut cursor in plan.path.cursors(keys) {
             while !cursor.is_finished() {
                 let table = &plan.path.table.rows;
                 row_count += runtime
@@ -290,16 +288,7 @@ fn scan(
         }
         return outcome.map(|_| ());
     }
-    for at in 0..keys.ranges.len() {
-        let range = match path.backward {
-            true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
-            false => keys.ranges[at].clone(),
-        };
-        let mut cursor = if path.backward {
-            Cursor::backward(range)
-        } else {
-            Cursor::forward(range)
-        };
+    for mut cursor in path.cursors(keys) {
         while !cursor.is_finished() {
             runtime
                 .transaction()

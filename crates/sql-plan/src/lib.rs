@@ -36,7 +36,7 @@ pub mod views;
 
 pub use dml::{added_values, write_rules};
 pub use foreign_keys::{RowChange, foreign_keys};
-pub use node::{Authorizer, LockedTables, Node, VirtualTable};
+pub use node::{Authorizer, LockedTables, Node, VirtualTable, is_virtual_database};
 pub use plan::{Plan, Planned, Uses};
 pub use planner::{Planner, limit_value};
 pub use query::QueryPlan;

@@ -114,11 +114,16 @@ impl Tested {
     }
 
     fn commit(&mut self, set: &WriteSet, rows: Rows) {
+        self.apply(set);
+        self.model.insert(self.newest, rows);
+    }
+
+    /// As [`commit`](Self::commit), of what the model does not know.
+    fn apply(&mut self, set: &WriteSet) {
         self.newest = self.newest.next();
         self.writer
             .apply(self.newest, WriteOps::decode(set.as_bytes()).unwrap())
             .unwrap();
-        self.model.insert(self.newest, rows);
     }
 
     fn rows(&self, ts: Timestamp) -> &Rows {
@@ -519,11 +524,7 @@ fn a_dropped_table_gives_its_memory_back_and_stays_readable_by_who_holds_it() {
     let (table, snapshot) = (tested.table(), tested.store.snapshot());
     let mut set = WriteSet::new();
     set.drop_table(TABLE);
-    tested.newest = tested.newest.next();
-    tested
-        .writer
-        .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
-        .unwrap();
+    tested.apply(&set);
     tested.writer.publish();
     tested.writer.collect(100);
     assert!(tested.store.table(TABLE).is_none());
@@ -581,11 +582,7 @@ fn a_prepared_index_of_many_rows_is_the_same() {
         let text = (id * 7919 % 10_007).to_string().repeat(1 + id as usize % 3);
         set.put(TABLE, &tested.key(id), &tested.row(id, id * 31 % 97, Some(&text)));
     }
-    tested.newest = tested.newest.next();
-    tested
-        .writer
-        .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
-        .unwrap();
+    tested.apply(&set);
     tested.writer.publish();
     for id in 1..4 {
         let mut found = [false, true].map(|prepares| {
@@ -655,11 +652,7 @@ fn distinct_values_are_estimated() {
                 &tested.row(id, id % 10, Some(&format!("{}", id % 500))),
             );
         }
-        tested.newest = tested.newest.next();
-        tested
-            .writer
-            .apply(tested.newest, WriteOps::decode(set.as_bytes()).unwrap())
-            .unwrap();
+        tested.apply(&set);
     }
     tested.writer.publish();
     let table = tested.table();

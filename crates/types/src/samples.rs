@@ -86,14 +86,7 @@ fn not_null_values_of(ty: &SqlType) -> BoxedStrategy<Value> {
     let micros_unit = 10u32.pow(6 - u32::from(fsp.min(6)));
     match ty.kind {
         TinyInt | SmallInt | MediumInt | Int | BigInt => {
-            let bits = match ty.kind {
-                TinyInt => 8,
-                SmallInt => 16,
-                MediumInt => 24,
-                Int => 32,
-                _ => 64,
-            };
-            let unused = 64 - bits;
+            let unused = 64 - ty.integer_bits();
             if ty.unsigned {
                 edgy(any::<u64>(), vec![0, 1, u64::MAX])
                     .prop_map(move |v| Value::UInt(v >> unused))

@@ -315,6 +315,26 @@ impl SqlType {
         }
     }
 
+    /// How many bits the values of an integer type have.
+    pub fn integer_bits(&self) -> u32 {
+        match self.kind {
+            TypeKind::TinyInt => 8,
+            TypeKind::SmallInt => 16,
+            TypeKind::MediumInt => 24,
+            TypeKind::Int => 32,
+            _ => 64,
+        }
+    }
+
+    /// The least and the greatest value of an integer type.
+    pub fn integer_range(&self) -> (i128, i128) {
+        let bits = self.integer_bits();
+        match self.unsigned {
+            true => (0, (1 << bits) - 1),
+            false => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        }
+    }
+
     pub fn year() -> SqlType {
         SqlType {
             unsigned: true,

@@ -465,14 +465,7 @@ fn as_id(value: &Value) -> u64 {
 
 /// The greatest id that a column can hold.
 fn greatest_id(ty: &SqlType) -> u64 {
-    let bits = match ty.kind {
-        TypeKind::TinyInt => 8,
-        TypeKind::SmallInt => 16,
-        TypeKind::MediumInt => 24,
-        TypeKind::Int => 32,
-        _ => 64,
-    };
-    u64::MAX >> (64 - bits + u32::from(!ty.unsigned))
+    ty.integer_range().1 as u64
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -14,7 +14,6 @@ use sql_expr::{EvalContext, Expr};
 use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::changes::Target;
-use store::Cursor;
 use transaction::{LockPolicy, Missed};
 use types::IndexId;
 use types::{SqlResult, Value};
@@ -111,15 +110,7 @@ fn find(
         .any(|expr| expr.has_subquery() || expr.is_volatile());
     let mut values = Vec::new();
     let mut chunk: Vec<(Vec<u8>, Vec<Value>)> = Vec::new();
-    let ranges: Box<dyn Iterator<Item = _>> = match target.path.backward {
-        true => Box::new(keys.ranges.iter().rev()),
-        false => Box::new(keys.ranges.iter()),
-    };
-    for range in ranges {
-        let mut cursor = match target.path.backward {
-            true => Cursor::backward(range.clone()),
-            false => Cursor::forward(range.clone()),
-        };
+    for mut cursor in target.path.cursors(keys) {
         while !cursor.is_finished() && !found.is_complete() {
             let mut failed = Ok(());
             let visit = |entry: store::Entry<'_>| {

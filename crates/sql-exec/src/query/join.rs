@@ -124,16 +124,7 @@ fn table_rows(
     // A row of the chunk has the needed columns, and behind them the row id.
     let stride = access.needed.len() + usize::from(access.row_id.is_some());
     let mut chunk: Vec<Value> = Vec::new();
-    for at in 0..keys.ranges.len() {
-        let range = match access.path.backward {
-            true => keys.ranges[keys.ranges.len() - 1 - at].clone(),
-            false => keys.ranges[at].clone(),
-        };
-        let mut cursor = if access.path.backward {
-            Cursor::backward(range)
-        } else {
-            Cursor::forward(range)
-        };
+    for mut cursor in access.path.cursors(&keys) {
         // Small at first: a LIMIT or EXISTS often needs only a few rows.
         let mut chunk_rows = 8;
         while !cursor.is_finished() {
@@ -203,18 +194,8 @@ fn locked_rows(
         }
         return Ok(ControlFlow::Continue(()));
     }
-    let ranges = &keys.ranges;
     let mut found: Vec<FoundEntry> = Vec::new();
-    for at in 0..ranges.len() {
-        let range = if access.path.backward {
-            &ranges[ranges.len() - 1 - at]
-        } else {
-            &ranges[at]
-        };
-        let mut cursor = match access.path.backward {
-            true => Cursor::backward(range.clone()),
-            false => Cursor::forward(range.clone()),
-        };
+    for mut cursor in access.path.cursors(keys) {
         // Small at first: who takes the first job of a queue needs one row.
         let mut chunk_rows = 8;
         while !cursor.is_finished() {

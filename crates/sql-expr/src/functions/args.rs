@@ -254,13 +254,7 @@ impl<'a> Args<'a> {
 
     /// A result made of whole characters of the arguments.
     pub fn string_result(&self, bytes: Vec<u8>) -> Value {
-        if self.is_binary() {
-            return Value::Bytes(bytes.into());
-        }
-        match Str::from_utf8(bytes) {
-            Ok(text) => Value::Str(text),
-            Err(bytes) => Value::from(lossy(&bytes).into_owned()),
-        }
+        string_value(bytes, self.is_binary())
     }
 
     /// A result of text made by the function itself.
@@ -286,5 +280,16 @@ impl<'a> Args<'a> {
     /// Whether the argument is a binary string, whose characters are its bytes.
     pub fn is_binary_arg(&self, i: usize) -> bool {
         self.exprs[i].ty.charset() == CharsetId::BINARY && matches!(self.values[i], Value::Bytes(_) | Value::Bit(_))
+    }
+}
+
+/// A string that a function has made: bytes, or text.
+pub fn string_value(bytes: Vec<u8>, is_binary: bool) -> Value {
+    if is_binary {
+        return Value::Bytes(bytes.into());
+    }
+    match Str::from_utf8(bytes) {
+        Ok(text) => Value::Str(text),
+        Err(bytes) => Value::from(lossy(&bytes).into_owned()),
     }
 }

@@ -10,7 +10,6 @@ pub mod control;
 mod crypto;
 mod info;
 pub(crate) mod json;
-pub use json::is_boolean;
 mod network;
 mod numeric;
 mod regexp;
@@ -26,6 +25,8 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use types::{SqlResult, SqlType, Value};
+
+pub use json::is_boolean;
 
 use super::context::EvalContext;
 use super::{Coercibility, Expr};

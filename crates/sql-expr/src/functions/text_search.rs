@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 
 use governor::bulk;
 use types::collation::Finder;
-use types::value::Str;
 use types::{CollationId, SqlResult, SqlType, Value};
 
-use super::args::{Args, Inference, string_type};
+use super::args::{Args, Inference, string_type, string_value};
 use super::{Function, at_least, between, exactly};
 use crate::compare::Comparison;
 use crate::context::EvalContext;
@@ -295,13 +294,7 @@ fn make_set(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) ->
         }
         bulk::append(&mut out, &convert::to_bytes(value));
     }
-    if expr.ty.kind.is_binary() {
-        return Ok(Value::Bytes(out.into()));
-    }
-    Ok(match Str::from_utf8(out) {
-        Ok(text) => Value::Str(text),
-        Err(bytes) => Value::from(String::from_utf8_lossy(&bytes).into_owned()),
-    })
+    Ok(string_value(out, expr.ty.kind.is_binary()))
 }
 
 fn infer_export_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

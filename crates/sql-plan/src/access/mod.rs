@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use sql_expr::Expr;
+use store::Cursor;
 use types::IndexId;
 
 use crate::table::Table;
@@ -79,6 +80,15 @@ impl AccessPath {
     pub fn primary_keys<'k>(&self, keys: &'k KeyRanges) -> Option<impl Iterator<Item = &'k [u8]> + use<'k>> {
         let whole = self.is_key_read() && keys.exact;
         whole.then(|| keys.ranges.iter().map(|range| range.from.as_slice()))
+    }
+
+    /// What walks the ranges, in the order in which the path reads them.
+    pub fn cursors<'k>(&self, keys: &'k KeyRanges) -> impl Iterator<Item = Cursor> + use<'k> {
+        let (ranges, backward) = (&keys.ranges, self.backward);
+        (0..ranges.len()).map(move |at| match backward {
+            true => Cursor::backward(ranges[ranges.len() - 1 - at].clone()),
+            false => Cursor::forward(ranges[at].clone()),
+        })
     }
 
     /// Whether it is planned to read single keys of the primary index.

@@ -101,22 +101,6 @@ pub fn nearest(value: &Value, ty: &SqlType, zone: &TimeZone) -> Nearest {
     }
 }
 
-/// The least and the greatest value of an integer type.
-fn integer_limits(ty: &SqlType) -> (i128, i128) {
-    let bits = match ty.kind {
-        TypeKind::TinyInt => 8,
-        TypeKind::SmallInt => 16,
-        TypeKind::MediumInt => 24,
-        TypeKind::Int => 32,
-        _ => 64,
-    };
-    if ty.unsigned {
-        (0, (1 << bits) - 1)
-    } else {
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    }
-}
-
 fn nearest_integer(value: &Value, ty: &SqlType) -> Nearest {
     let (floor, exact) = match value {
         Value::Int(number) => (i128::from(*number), true),
@@ -142,7 +126,7 @@ fn nearest_integer(value: &Value, ty: &SqlType) -> Nearest {
         Value::Double(number) => (number.floor() as i128, number.fract() == 0.0),
         _ => return Nearest::Incomparable,
     };
-    let (least, greatest) = integer_limits(ty);
+    let (least, greatest) = ty.integer_range();
     let stored = |number: i128| {
         if ty.unsigned {
             Value::UInt(number as u64)

@@ -13,7 +13,7 @@ use sql_expr::{Binder, Clause, CompareOp, Expr, Scope};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::join::DerivedRow;
-use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, renamed};
+use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, is_unknown_column, renamed};
 
 /// Joins as they are written, RIGHT turned into LEFT.
 #[derive(Debug)]
@@ -173,7 +173,6 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             CommonSource::Working(number) => TableSource::Working(*number),
             CommonSource::Recursive(plan) => TableSource::Recursive(plan.clone()),
         };
-        let used = vec![false; columns.len()];
         let reads = match common.source.is_correlated() {
             true => {
                 scope.note_read_of(common.around);
@@ -184,35 +183,18 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             false => DerivedRow::None,
         };
         let table = ScopeTable {
-            alias,
-            database: None,
-            columns,
-            invisible: Vec::new(),
-            offset,
-            source,
-            used,
-            below: None,
             reads,
-            follows: Vec::new(),
+            ..ScopeTable::new(&alias, columns, offset, source)
         };
         return Ok(add_table(scope, table));
     }
     if let Some(table) = scope.planner.virtual_table(&factor.name)? {
         let columns = table.columns(&alias);
-        let used = vec![false; columns.len()];
         let database = Some(table.database().to_owned());
         let source = TableSource::Virtual(table);
         let table = ScopeTable {
-            alias,
             database,
-            columns,
-            invisible: Vec::new(),
-            offset,
-            source,
-            used,
-            below: None,
-            reads: DerivedRow::None,
-            follows: Vec::new(),
+            ..ScopeTable::new(&alias, columns, offset, source)
         };
         return Ok(add_table(scope, table));
     }
@@ -228,7 +210,6 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         .enumerate()
         .filter(|(_, column)| column.invisible);
     let invisible = invisible.map(|(position, _)| position).collect();
-    let used = vec![false; columns.len()];
     let database = Some(table.def.database.clone());
     let source = TableSource::Base {
         table,
@@ -237,16 +218,9 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     Ok(add_table(
         scope,
         ScopeTable {
-            alias,
             database,
-            columns,
             invisible,
-            offset,
-            source,
-            used,
-            below: None,
-            reads: DerivedRow::None,
-            follows: Vec::new(),
+            ..ScopeTable::new(&alias, columns, offset, source)
         },
     ))
 }
@@ -284,22 +258,14 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
         }
     }
     let columns = relabelled(&shape.columns, &alias);
-    let used = vec![false; columns.len()];
     let source = TableSource::Derived(Arc::new(plan));
     let offset = scope.width();
     Ok(add_table(
         scope,
         ScopeTable {
-            alias,
-            database: None,
-            columns,
-            invisible: Vec::new(),
-            offset,
-            source,
-            used,
-            below: None,
             reads,
             follows,
+            ..ScopeTable::new(&alias, columns, offset, source)
         },
     ))
 }
@@ -345,7 +311,7 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             scope.visible = before;
             match bound {
                 Ok(bound) => on = bound.into_conjuncts(),
-                Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::NonUniq) => {
+                Err(error) if is_unknown_column(&error) => {
                     scope.unknown_in_on.get_or_insert(error);
                 }
                 Err(error) => return Err(error),

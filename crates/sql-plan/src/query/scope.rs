@@ -304,6 +304,22 @@ pub enum TableSource {
 }
 
 impl ScopeTable {
+    /// A table of its own, all of whose columns can be seen, and whose rows depend on no other's.
+    pub fn new(alias: &str, columns: Vec<ResultColumn>, offset: usize, source: TableSource) -> ScopeTable {
+        ScopeTable {
+            alias: alias.to_owned(),
+            database: None,
+            invisible: Vec::new(),
+            offset,
+            source,
+            used: vec![false; columns.len()],
+            columns,
+            below: None,
+            reads: DerivedRow::None,
+            follows: Vec::new(),
+        }
+    }
+
     /// Whether it fills slots of the wide row.
     pub fn has_rows(&self) -> bool {
         !matches!(self.source, TableSource::Merged { .. })
@@ -355,6 +371,11 @@ fn quoted_name(column: &ResultColumn) -> String {
         .into_iter()
         .filter(|part| !part.is_empty());
     parts.map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a name means no column, or more than one: MySQL tells of those in another order than in that of the text.
+pub fn is_unknown_column(error: &SqlError) -> bool {
+    matches!(error.kind(), ErrorKind::BadField | ErrorKind::NonUniq)
 }
 
 /// What a change asks for on the views that it names; on one that it does not change, it is SELECT.

@@ -16,7 +16,7 @@ use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
-use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource};
+use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource, is_unknown_column};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::OrderWish;
@@ -249,10 +249,6 @@ fn plan_select(
         order,
     };
     Ok((plan, ResultShape::new(columns)))
-}
-
-fn is_unknown_column(error: &SqlError) -> bool {
-    matches!(error.kind(), ErrorKind::BadField | ErrorKind::NonUniq)
 }
 
 fn binder<'b>(scope: &'b mut QueryScope<'_, '_, '_>) -> Binder<'b> {

@@ -14,7 +14,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::grants::Level;
 use super::rights::{AccountName, DatabaseNames, Rights, Scope};
 use crate::plan::Authorizer;
-use crate::plan::node::is_virtual_database;
+use crate::plan::is_virtual_database;
 use crate::session::{Session, SessionAccount};
 
 /// What one session, or a view's definer, may do.

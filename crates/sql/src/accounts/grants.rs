@@ -399,7 +399,7 @@ fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
     };
     let creates = wanted.privileges.contains(Privileges::CREATE);
     if !creates && !catalog.is_taken(database, table) {
-        let is_virtual = crate::plan::node::is_virtual_database(database);
+        let is_virtual = crate::plan::is_virtual_database(database);
         if !is_virtual {
             return Err(SqlError::new(ErrorKind::NoSuchTable, &[database, table]));
         }

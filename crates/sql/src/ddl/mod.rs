@@ -169,7 +169,7 @@ impl Session {
     ) -> SqlResult<bool> {
         let name = create.name.as_str().to_owned();
         check_name(&name, ErrorKind::WrongDbName)?;
-        if self.engine.catalog().database(&name).is_some() || crate::plan::node::is_virtual_database(&name) {
+        if self.engine.catalog().database(&name).is_some() || crate::plan::is_virtual_database(&name) {
             let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
             if create.if_not_exists {
                 self.warnings.note(exists);
@@ -212,7 +212,7 @@ impl Session {
     /// Returns how many tables and views went with it.
     fn drop_database(&mut self, drop: &ast::DropDatabase, locks: ObjectLocks, host: &dyn Host) -> SqlResult<u64> {
         let name = drop.name.as_str().to_owned();
-        if crate::plan::node::is_virtual_database(&name) {
+        if crate::plan::is_virtual_database(&name) {
             return Err(SqlError::new(
                 ErrorKind::DbAccessDenied,
                 &[&self.options.user, &self.options.host, &name],
@@ -412,7 +412,7 @@ impl Session {
             Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        if crate::plan::node::is_virtual_database(&database) {
+        if crate::plan::is_virtual_database(&database) {
             return Err(SqlError::new(
                 ErrorKind::DbAccessDenied,
                 &[&self.options.user, &self.options.host, &database],

@@ -218,7 +218,7 @@ impl Session {
         let known = catalog.database(name).map(|database| database.def.collation);
         let collation = match known {
             Some(collation) => collation,
-            None if crate::plan::node::is_virtual_database(name) => types::CollationId::DEFAULT,
+            None if crate::plan::is_virtual_database(name) => types::CollationId::DEFAULT,
             None => return Err(SqlError::new(ErrorKind::BadDb, &[&name])),
         };
         self.database = Some(name.into());

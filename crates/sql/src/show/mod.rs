@@ -71,16 +71,11 @@ impl Session {
             && self.view(table).is_ok_and(|view| view.is_some())
         {
             // 1356 for a view that its tables have left behind. Who may not read it, may see that it has columns.
-            match self.plan_of_view(table, host) {
-                Err(error)
-                    if !matches!(
-                        error.kind(),
-                        ErrorKind::TableAccessDenied | ErrorKind::ColumnAccessDenied
-                    ) =>
-                {
-                    return Err(error);
-                }
-                _ => {}
+            let is_denied = |kind| matches!(kind, ErrorKind::TableAccessDenied | ErrorKind::ColumnAccessDenied);
+            if let Err(error) = self.plan_of_view(table, host)
+                && !is_denied(error.kind())
+            {
+                return Err(error);
             }
         }
         if let Some(query) = self.query_of(show)? {
@@ -316,7 +311,7 @@ impl Session {
             Some(schema) => schema.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
-        if crate::plan::node::is_virtual_database(&name) {
+        if crate::plan::is_virtual_database(&name) {
             return Ok(name.to_ascii_lowercase());
         }
         if self.engine.catalog().database(&name).is_some() {

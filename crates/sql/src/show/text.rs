@@ -12,7 +12,7 @@ fn quoted(text: &str) -> String {
 
 /// The condition for rows about a table. Those that are made up are found whatever the case of their names.
 fn of_table(database: &str, table: &str) -> String {
-    let collate = match crate::plan::node::is_virtual_database(database) {
+    let collate = match crate::plan::is_virtual_database(database) {
         true => " COLLATE utf8mb3_general_ci",
         false => "",
     };
@@ -136,7 +136,7 @@ impl Session {
                 full, table, filter, ..
             } => {
                 let database = self.shown_database(table.schema.as_ref())?;
-                if !crate::plan::node::is_virtual_database(&database) && self.view(table)?.is_none() {
+                if !crate::plan::is_virtual_database(&database) && self.view(table)?.is_none() {
                     self.table(table)?;
                 }
                 let short = [

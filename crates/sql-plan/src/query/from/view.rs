@@ -14,7 +14,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::super::scope::{BelowView, Changes, QueryScope, ScopeTable, TableSource, renamed};
 use super::super::select::bind_items;
-use super::super::{CommonTables, DerivedRow, plan_in};
+use super::super::{CommonTables, plan_in};
 use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
 use crate::planner::Planner;
 use crate::scope::Through;
@@ -76,21 +76,13 @@ fn derive(
     let names: Vec<ast::Ident> = view.columns.iter().map(|name| name.as_str().into()).collect();
     let shape = renamed(&plan.shape, &names, &view.name)?;
     let columns = columns_of(view, alias, &shape.columns);
-    let used = vec![false; columns.len()];
+    let source = TableSource::Derived(Arc::new(plan));
     let offset = scope.width();
     Ok(add_table(
         scope,
         ScopeTable {
-            alias: alias.to_owned(),
             database: Some(view.database.clone()),
-            columns,
-            invisible: Vec::new(),
-            offset,
-            source: TableSource::Derived(Arc::new(plan)),
-            used,
-            below: None,
-            reads: DerivedRow::None,
-            follows: Vec::new(),
+            ..ScopeTable::new(alias, columns, offset, source)
         },
     ))
 }
@@ -148,21 +140,14 @@ fn merge(
         }
     }
     let offset = scope.next_merged_slot();
+    let source = TableSource::Merged {
+        view: view.clone(),
+        columns: exprs,
+        questions: questions.into(),
+    };
     let table = ScopeTable {
-        alias: alias.to_owned(),
         database: Some(view.database.clone()),
-        columns: columns_of(view, alias, &columns),
-        invisible: Vec::new(),
-        offset,
-        source: TableSource::Merged {
-            view: view.clone(),
-            columns: exprs,
-            questions: questions.into(),
-        },
-        used: vec![false; columns.len()],
-        below: None,
-        reads: DerivedRow::None,
-        follows: Vec::new(),
+        ..ScopeTable::new(alias, columns_of(view, alias, &columns), offset, source)
     };
     let shown = table.slots().collect();
     scope.tables.push(table);

@@ -10,25 +10,9 @@ use crate::number::{parse_double, parse_rounded_integer};
 use crate::sql_type::{SqlType, TypeKind};
 use crate::value::{Bit, Value, ValueRef};
 
-/// The range of an integer type.
-pub(super) fn integer_range(ty: &SqlType) -> (i128, i128) {
-    let bits = match ty.kind {
-        TypeKind::TinyInt => 8,
-        TypeKind::SmallInt => 16,
-        TypeKind::MediumInt => 24,
-        TypeKind::Int => 32,
-        _ => 64,
-    };
-    if ty.unsigned {
-        (0, (1 << bits) - 1)
-    } else {
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    }
-}
-
 pub(super) fn integer(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {
     let wide = whole_number(value, target, cx)?;
-    let (min, max) = integer_range(ty);
+    let (min, max) = ty.integer_range();
     let clamped = wide.clamp(min, max);
     // A negative number is out of range even where rounding makes it zero.
     let negative = ty.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
