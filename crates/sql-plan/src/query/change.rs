@@ -7,9 +7,10 @@ use parser::ast;
 use sql_expr::{Binder, Clause, Expr};
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::common::{CommonTables, with_common_tables};
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner};
-use super::scope::{Changes, CommonTables, QueryScope, ScopeTable, TableSource, with_common_tables};
+use super::scope::{Changes, QueryScope, ScopeTable, TableSource};
 use crate::access::OrderWish;
 use crate::changes::{Assignment, WriteRules};
 use crate::foreign_keys::ForeignKeys;

@@ -12,8 +12,9 @@ use parser::ast::{self, TableRef};
 use sql_expr::{Binder, Clause, CompareOp, Expr, Scope};
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::common::{CommonSource, renamed};
 use super::join::DerivedRow;
-use super::scope::{CommonSource, QueryScope, ScopeTable, TableSource, base_columns, is_unknown_column, renamed};
+use super::scope::{QueryScope, ScopeTable, TableSource, base_columns, is_unknown_column};
 
 /// Joins as they are written, RIGHT turned into LEFT.
 #[derive(Debug)]

@@ -13,8 +13,9 @@ use store::LockMode;
 use transaction::LockPolicy;
 use types::SqlResult;
 
+use super::common::RecursivePlan;
 use super::from::FromTree;
-use super::scope::{QueryScope, RecursivePlan, TableSource};
+use super::scope::{QueryScope, TableSource};
 use super::{QueryPlan, index_filter};
 use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, partition};
 use crate::node::VirtualTable;

@@ -4,13 +4,14 @@
 //! the table. Aggregates and window functions get further slots behind. So every expression of the block is bound once,
 //! before the join order is known.
 //!
-//! * [`scope`]: what names mean;
+//! * [`scope`]: what names mean; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
 //! * [`select`]: one SELECT; [`window`]: window functions;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
 
 mod change;
+mod common;
 mod from;
 mod join;
 mod read_items;
@@ -36,10 +37,10 @@ use crate::changes::SourceQuery;
 use crate::table::Table;
 
 pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
+pub use common::{CommonTables, RecursivePlan};
 pub use from::insert_target;
 pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use read_items::ReadItems;
-pub use scope::{CommonTables, RecursivePlan};
 pub use select::{Grouping, SelectPlan};
 pub use subquery::SubqueryPlan;
 pub use window::{FrameEdge, WindowKind, WindowPlan};
@@ -212,7 +213,7 @@ fn plan_in(
     };
     let mut outer = outer;
     let around = outer.as_ref().map_or(0, |outer| outer.depth());
-    let common = &scope::with_common_tables(planner, query.with.as_ref(), user, common, &mut outer)?;
+    let common = &common::with_common_tables(planner, query.with.as_ref(), user, common, &mut outer)?;
     let renewed = match &query.with {
         Some(_) => common.correlated_at(around),
         None => Vec::new(),

@@ -12,11 +12,12 @@ use store::LockMode;
 use transaction::LockPolicy;
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::common::CommonTables;
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
-use super::scope::{BelowView, CommonTables, QueryScope, ScopeTable, TableSource, is_unknown_column};
+use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::OrderWish;

@@ -12,7 +12,8 @@ use sql_api::result::{ColumnFlags, ResultColumn};
 use sql_expr::{Binder, Clause, Expr};
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::super::scope::{BelowView, Changes, QueryScope, ScopeTable, TableSource, renamed};
+use super::super::common::renamed;
+use super::super::scope::{BelowView, Changes, QueryScope, ScopeTable, TableSource};
 use super::super::select::bind_items;
 use super::super::{CommonTables, plan_in};
 use super::{Bound, FromTree, MAX_JOINED, add_table, bind_ref, check_unique_names};
