@@ -109,9 +109,9 @@ pub(crate) fn note_heavy() {
     HEAVY.set(true);
 }
 
-/// Whether the running turn has taken a good part of its time. Reads a clock only where the ticks have read one.
+/// Whether the running turn has taken a good part of its time, as far as its ticks have read a clock.
 pub fn is_long() -> bool {
-    let has_lasted = || READINGS.get().is_some_and(|(begun, _)| begun.elapsed() >= QUOTA / 4);
+    let has_lasted = || READINGS.get().is_some_and(|(begun, last)| last - begun >= QUOTA / 4);
     WATCH.get() == Watch::Clock && (HEAVY.get() || has_lasted())
 }
 

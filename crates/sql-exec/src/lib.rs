@@ -16,5 +16,5 @@ pub mod rows;
 pub mod runtime;
 pub mod straight;
 
-pub use answer::Answer;
+pub use answer::{Answer, counted};
 pub use runtime::{Runtime, ServerTables};

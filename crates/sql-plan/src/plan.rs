@@ -1,5 +1,6 @@
 //! Plans: statements that read or change rows, ready to run.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use catalog::ViewDef;
@@ -142,15 +143,15 @@ impl Plan {
     }
 
     /// The tables that it changes, or reads with locks.
-    pub fn changed_tables(&self) -> Vec<Arc<Table>> {
+    pub fn changed_tables(&self) -> &[Arc<Table>] {
         match self {
-            Plan::Straight(_) => Vec::new(),
-            Plan::Query(plan) => plan.locked.clone(),
-            Plan::Insert(plan) => vec![plan.table.clone()],
-            Plan::Load(plan) => vec![plan.insert.table.clone()],
-            Plan::Update(plan) => vec![plan.target.path.table.clone()],
-            Plan::Delete(plan) => vec![plan.target.path.table.clone()],
-            Plan::Multi(plan) => plan.changed_tables(),
+            Plan::Straight(_) => &[],
+            Plan::Query(plan) => &plan.locked,
+            Plan::Insert(plan) => from_ref(&plan.table),
+            Plan::Load(plan) => from_ref(&plan.insert.table),
+            Plan::Update(plan) => from_ref(&plan.target.path.table),
+            Plan::Delete(plan) => from_ref(&plan.target.path.table),
+            Plan::Multi(plan) => &plan.changed,
         }
     }
 

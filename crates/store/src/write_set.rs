@@ -89,6 +89,9 @@ const DROP_INDEX: u8 = 7;
 const CHANGE_COLUMNS: u8 = 8;
 const SET_AUTO_INCREMENT: u8 = 9;
 
+/// The shortest change of a row: a kind, a table and the length of a key.
+const ROW_OP_BYTES_MIN: usize = 3;
+
 /// An encoded write set under construction, or complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteSet {
@@ -237,6 +240,9 @@ impl<'a> WriteOps<'a> {
         chunk: ChunkSize,
         whole: Option<TableId>,
     ) -> Result<Option<Cut>, WriteSetError> {
+        if bytes.len() <= largest.bytes.min(largest.rows * ROW_OP_BYTES_MIN) {
+            return WriteOps::check(bytes).map(|()| None);
+        }
         let mut ops = WriteOps::decode(bytes)?;
         let mut cut = Cut::default();
         let mut rest = WriteSet::new();

@@ -18,16 +18,22 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, UnixTime, Value};
 
 use super::Changed;
 use super::insert::{Given, Inserter, value_of};
+use crate::answer::counted;
 use crate::runtime::Runtime;
 use format::{Field, Records};
 
-/// What is told of the rows: MySQL's info string, without the warnings.
-pub fn load_info(plan: &LoadPlan, changed: &Changed) -> String {
+/// What is told of the rows: MySQL's info string.
+pub fn load_info(plan: &LoadPlan, changed: &Changed, warnings: u64) -> String {
     let (deleted, skipped) = match plan.insert.on_duplicate {
         OnDuplicate::Replace => (changed.duplicates, 0),
         _ => (0, changed.matched - changed.affected.min(changed.matched)),
     };
-    format!("Records: {}  Deleted: {deleted}  Skipped: {skipped}", changed.matched)
+    counted(&[
+        ("Records", changed.matched),
+        ("Deleted", deleted),
+        ("Skipped", skipped),
+        ("Warnings", warnings),
+    ])
 }
 
 /// Asks the client for the file and inserts its records.

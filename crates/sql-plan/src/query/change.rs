@@ -24,6 +24,8 @@ pub struct MultiTableChange {
     pub filter: Vec<Expr>,
     pub width: usize,
     pub targets: Vec<TargetTable>,
+    /// The tables of the targets.
+    pub changed: Vec<Arc<Table>>,
     pub ignore: bool,
     /// The tables whose rows its queries lock.
     pub locked: Vec<Arc<Table>>,
@@ -44,10 +46,6 @@ pub struct TargetTable {
 }
 
 impl MultiTableChange {
-    pub fn changed_tables(&self) -> Vec<Arc<Table>> {
-        self.targets.iter().map(|target| target.table.clone()).collect()
-    }
-
     pub fn is_delete(&self) -> bool {
         self.targets.iter().all(|target| target.assignments.is_none())
     }
@@ -395,6 +393,7 @@ fn finish(
         join,
         filter,
         width,
+        changed: changed.iter().map(|target| target.table.clone()).collect(),
         targets: changed,
         ignore,
         locked: planner.locked.take(),

@@ -10,10 +10,10 @@ use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
 use crate::ddl::name_key;
 use crate::engine::Engine;
-use crate::exec::Answer;
 use crate::exec::ServerTables;
 use crate::exec::dml::{self, Changed};
 use crate::exec::{self, Runtime};
+use crate::exec::{Answer, counted};
 use crate::expr::StatementContext;
 use crate::expr::context::Strictness;
 use crate::failpoint;
@@ -238,14 +238,12 @@ fn lock_definitions(
 
 /// Lets others know that some rows of these tables will be changed, or locked, until the transaction ends.
 fn lock_tables(plan: &Plan, runtime: &Runtime<'_>) -> SqlResult<()> {
-    let mut tables = plan.changed_tables();
-    tables.retain(|table| !runtime.holds(table));
     // What is looked through is locked as a whole at SERIALIZABLE. Done in two steps, two of a kind would stop each other in between.
     let mode = match runtime.locks_reads() && plan.locks_ranges() {
         true => LockMode::Exclusive,
         false => LockMode::IntentionExclusive,
     };
-    for table in &tables {
+    for table in plan.changed_tables().iter().filter(|table| !runtime.holds(table)) {
         runtime
             .with_locks(|transaction| transaction.lock_table(table.id(), mode, LockPolicy::Wait))
             .map_err(|error| error.into_sql(table))?;
@@ -302,7 +300,7 @@ fn run_once(
         Plan::Load(plan) => {
             let changed = dml::load(plan, runtime, &ctx, sink)?;
             let warnings = ctx.with_warnings(|warnings| warnings.count());
-            let info = format!("{}  Warnings: {warnings}", dml::load_info(plan, &changed));
+            let info = dml::load_info(plan, &changed, warnings);
             // LOAD DATA tells no id, but LAST_INSERT_ID() does.
             return Ok(Answer::Done(Done {
                 affected_rows: changed.affected,
@@ -321,10 +319,11 @@ fn run_once(
         return Ok(Answer::affected(changed.affected));
     }
     let warnings = ctx.with_warnings(|warnings| warnings.count());
-    let info = format!(
-        "Rows matched: {}  Changed: {}  Warnings: {warnings}",
-        changed.matched, changed.affected
-    );
+    let info = counted(&[
+        ("Rows matched", changed.matched),
+        ("Changed", changed.affected),
+        ("Warnings", warnings),
+    ]);
     let affected = if runtime.settings.found_rows {
         changed.matched
     } else {

@@ -282,12 +282,11 @@ impl Session {
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;
             if plan.is_change() {
-                let mut changed = plan.changed_tables();
-                changed.retain(|table| !table.id().is_local());
-                if !changed.is_empty() {
+                let changed = || plan.changed_tables().iter().filter(|table| !table.id().is_local());
+                if changed().next().is_some() {
                     self.check_server_writable()?;
                     self.transaction.check_writable(&self.variables.settings)?;
-                    self.table_locks.check_change(&changed)?;
+                    self.table_locks.check_change(changed())?;
                 }
                 if self.variables.settings.safe_updates && plan.changes_without_key() {
                     return Err(SqlError::new(ErrorKind::UpdateWithoutKeyInSafeMode, &[&""]));

@@ -56,7 +56,7 @@ impl TableLocks {
     }
 
     /// 1099 for a change of what is locked to be read, 1223 under the lock of everything.
-    pub fn check_change(&self, tables: &[Arc<Table>]) -> SqlResult<()> {
+    pub fn check_change<'t>(&self, mut tables: impl Iterator<Item = &'t Arc<Table>>) -> SqlResult<()> {
         if self.everything.is_some() {
             return Err(ErrorKind::CantUpdateWithReadlock.into());
         }
@@ -65,7 +65,7 @@ impl TableLocks {
             let mut known = locked.list.iter().filter(|known| known.id == table.id());
             known.any(|known| known.writes)
         };
-        match tables.iter().find(|table| !may_write(table)) {
+        match tables.find(|table| !may_write(table)) {
             Some(table) => Err(SqlError::new(ErrorKind::TableNotLockedForWrite, &[&table.def.name])),
             None => Ok(()),
         }

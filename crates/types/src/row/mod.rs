@@ -271,6 +271,7 @@ impl RowLayout {
 
     fn build<'a>(&self, source: impl Fn(usize) -> Source<'a>, out: &mut Vec<u8>) {
         let start = out.len();
+        out.reserve(self.frame.fixed_end + 4 * self.frame.variable_columns + 1);
         out.resize(start + self.frame.header_len, 0);
         self.build_columns(start, source, out);
         if !self.older.is_empty() {
