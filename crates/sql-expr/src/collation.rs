@@ -149,14 +149,6 @@ impl Collated {
                 ascii,
             });
         }
-        // What has no collation of its own has none either beside the one that it was given for want of another.
-        if self.collation == other.collation && [self, other].iter().any(|one| one.coercibility == Coercibility::None) {
-            return keep(if self.coercibility == Coercibility::None {
-                self
-            } else {
-                other
-            });
-        }
         if self.coercibility < other.coercibility || self.collation == other.collation {
             return keep(if self.coercibility <= other.coercibility {
                 self
@@ -220,19 +212,29 @@ pub fn aggregate<'e>(
         });
     };
     let mut mixed = *first;
+    let mut is_undecided = false;
     for other in rest {
         governor::pause();
+        // Where two of the operands met and neither won, a third one decides that is explicit, or, of a mere result, a column.
+        if is_undecided {
+            let decides = match other.coercibility {
+                Coercibility::Explicit => true,
+                Coercibility::Implicit => !compares && other.collation != mixed.collation,
+                _ => false,
+            };
+            if !decides {
+                continue;
+            }
+            mixed = *other;
+            is_undecided = false;
+            continue;
+        }
         let both_stood = ![mixed.coercibility, other.coercibility].contains(&Coercibility::None);
         mixed = match mixed.mix(*other) {
             Ok(mixed) => mixed,
             Err(_) => return Err(illegal_mix(&all, operation)),
         };
-        // Where two of the operands met and neither won, a third one decides only if it is explicit.
-        if both_stood && mixed.coercibility == Coercibility::None {
-            let explicit = all.iter().find(|one| one.coercibility == Coercibility::Explicit);
-            mixed = explicit.copied().unwrap_or(mixed);
-            break;
-        }
+        is_undecided = both_stood && mixed.coercibility == Coercibility::None;
     }
     if compares && mixed.coercibility == Coercibility::None {
         return Err(illegal_mix(&all, operation));

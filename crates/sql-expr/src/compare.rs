@@ -9,12 +9,13 @@ use std::cmp::Ordering;
 use parser::ast::BinaryOp;
 use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
-use types::time::Date;
+use types::time::{Date, DateTime};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::collation;
 use super::context::EvalContext;
 use super::convert;
+use super::functions::json;
 use super::{Expr, ExprKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,7 +249,10 @@ pub fn unify(
     }
     let how = |how: Comparison, left, right| Ok((how, left, right));
     match (class(&left.ty), class(&right.ty)) {
-        (Class::Json, _) | (_, Class::Json) => how(Comparison::Json, left, right),
+        // To BETWEEN a truth is a number.
+        (Class::Json, _) | (_, Class::Json) if operation == "between" => how(Comparison::Json, left, right),
+        (Class::Json, _) => how(Comparison::Json, left, json::beside_document(right)),
+        (_, Class::Json) => how(Comparison::Json, json::beside_document(left), right),
         (Class::Null, Class::Null) => how(Comparison::Bytes, left, right),
         (Class::Null, other) | (other, Class::Null) => {
             let comparison = match other {
@@ -276,11 +280,11 @@ pub fn unify(
             how(Comparison::DateTime, left, right)
         }
         // Text is read as a time where it is a constant beside a column; otherwise the time is printed, and texts are compared.
-        (Class::Time, Class::String) if left.is_stored() && right.is_constant() => {
+        (Class::Time, Class::String) if left.is_stored() && is_fixed(&right) => {
             let right = constant_time(right, ctx)?;
             how(Comparison::Time, left, right)
         }
-        (Class::String, Class::Time) if right.is_stored() && left.is_constant() => {
+        (Class::String, Class::Time) if right.is_stored() && is_fixed(&left) => {
             let left = constant_time(left, ctx)?;
             how(Comparison::Time, left, right)
         }
@@ -303,6 +307,11 @@ pub fn unify(
         }
         _ => numbers(left, right),
     }
+}
+
+/// Whether it is a constant of the statement, and not of an outer row only.
+fn is_fixed(expr: &Expr) -> bool {
+    expr.is_constant() && !expr.any(&mut |part| matches!(part.kind, ExprKind::Outer { .. }))
 }
 
 /// How the items of an IN list or of a CASE compare with its operand.
@@ -367,16 +376,16 @@ impl ListComparison {
             (None, Class::DateTime, Class::String) => Comparison::DateTime,
             (None, Class::Time, Class::String) => Comparison::Time,
             // In a list a year of two digits is no year.
-            (None, Class::Integer, Class::Integer | Class::Decimal | Class::Double | Class::String)
-                if operand.ty.kind == TypeKind::Year =>
-            {
-                numeric(&operand, &item)
-            }
-            (None, Class::Integer | Class::Decimal | Class::Double | Class::String, Class::Integer)
-                if item.ty.kind == TypeKind::Year =>
-            {
-                numeric(&operand, &item)
-            }
+            (
+                None,
+                Class::Integer,
+                Class::Integer | Class::Decimal | Class::Double | Class::String | Class::DateTime,
+            ) if operand.ty.kind == TypeKind::Year => numeric(&operand, &item),
+            (
+                None,
+                Class::Integer | Class::Decimal | Class::Double | Class::String | Class::DateTime,
+                Class::Integer,
+            ) if item.ty.kind == TypeKind::Year => numeric(&operand, &item),
             (None, Class::String, Class::DateTime | Class::Time) => {
                 text_comparison(&operand, &item, operation, connection)?
             }
@@ -452,6 +461,14 @@ fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
         (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year && number.fract() == 0.0 => {
             two_digit_year(Value::Int(*number as i64), column)
         }
+        (
+            Class::Integer,
+            Value::Date(Date { year, .. })
+            | Value::DateTime(DateTime {
+                date: Date { year, .. },
+                ..
+            }),
+        ) if column.kind == TypeKind::Year => Value::Int(i64::from(*year)),
         (Class::Integer, Value::Int(_) | Value::UInt(_)) => two_digit_year(value.clone(), column),
         (Class::Decimal, Value::Int(number)) => Value::Decimal(Decimal::from(*number)),
         (Class::Decimal, Value::UInt(number)) => Value::Decimal(Decimal::from(*number)),
@@ -521,6 +538,13 @@ fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> 
     let text = convert::to_text(value);
     // First the warning, which ends a strict change.
     ctx.warn(convert::truncated(warned, text.as_bytes()))?;
+    // A date with something else behind it is that date.
+    if let Some(date) = convert::parse_datetime_start(value, ctx) {
+        return Ok(Expr::literal(
+            Value::DateTime(date),
+            SqlType::datetime(date.fsp).not_null(),
+        ));
+    }
     Err(SqlError::new(ErrorKind::WrongValue, &[&name, &text]))
 }
 

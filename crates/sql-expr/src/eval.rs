@@ -222,6 +222,9 @@ impl Expr {
                     TypeKind::Double | TypeKind::Float => {
                         convert::as_operand_of_double(&cast.operand, Cow::Owned(operand)).into_owned()
                     }
+                    TypeKind::Date | TypeKind::DateTime | TypeKind::Time => {
+                        convert::dated(&cast.operand, &operand).into_owned()
+                    }
                     _ => operand,
                 };
                 convert::cast(operand, &cast.operand.ty, &self.ty, cast.length, ctx)
@@ -327,11 +330,9 @@ impl Compare {
 
     /// Rows: the first columns that differ decide; a NULL before them makes the result unknown.
     fn rows_hold(&self, hows: &[Comparison], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-        if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&self.left.kind, &self.right.kind)
-            && hows.iter().any(|how| matches!(how, Comparison::Row(_)))
-        {
+        if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&self.left.kind, &self.right.kind) {
             let mut found = RowOrder::new(self.op);
-            self.order_nested(hows, lefts, rights, &mut found, row, ctx)?;
+            self.order_columns(hows, lefts, rights, &mut found, row, ctx)?;
             return Ok(found.holds());
         }
         let (left, right) = (self.left.eval_row(row, ctx)?, self.right.eval_row(row, ctx)?);
@@ -341,8 +342,8 @@ impl Compare {
         compare_rows(self.op, hows, &left, &right, ctx)
     }
 
-    /// Compares rows within rows, column by column, until two differ.
-    fn order_nested(
+    /// Compares column by column, and rows within rows, until two differ; what is behind them is not computed.
+    fn order_columns(
         &self,
         hows: &[Comparison],
         lefts: &[Expr],
@@ -352,14 +353,15 @@ impl Compare {
         ctx: &EvalContext<'_>,
     ) -> SqlResult<()> {
         governor::descend()?;
-        for ((how, left), right) in hows.iter().zip(lefts).zip(rights) {
+        for (at, ((how, left), right)) in hows.iter().zip(lefts).zip(rights).enumerate() {
             governor::tick()?;
             match (how, &left.kind, &right.kind) {
                 (Comparison::Row(hows), ExprKind::Row(lefts), ExprKind::Row(rights)) => {
-                    self.order_nested(hows, lefts, rights, found, row, ctx)?;
+                    self.order_columns(hows, lefts, rights, found, row, ctx)?;
                 }
                 _ => {
-                    let (mut a, mut b) = (left.eval_ref(row, ctx)?, right.eval_ref(row, ctx)?);
+                    let mut a = Cow::Owned(left.eval_exact(row, ctx)?);
+                    let mut b = Cow::Owned(right.eval_exact(row, ctx)?);
                     if *how == Comparison::Double {
                         a = convert::as_operand_of_double(left, a);
                         b = convert::as_operand_of_double(right, b);
@@ -368,11 +370,25 @@ impl Compare {
                 }
             }
             if found.is_decided() {
-                return Ok(());
+                return compute_constants(lefts[at + 1..].iter().chain(&rights[at + 1..]), row, ctx);
             }
         }
         Ok(())
     }
+}
+
+/// Constants that could not be computed when they were bound: they fail wherever they stand.
+fn compute_constants<'e>(
+    columns: impl Iterator<Item = &'e Expr>,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<()> {
+    for column in columns {
+        if column.as_literal().is_none() && column.width() == 1 && column.is_constant() {
+            column.eval_exact(row, ctx)?;
+        }
+    }
+    Ok(())
 }
 
 /// How two rows compare, up to the first columns that decide.
@@ -491,9 +507,22 @@ impl In {
                 for (at, (how, item)) in items.iter().enumerate() {
                     tick_in_list(at)?;
                     let Comparison::Row(hows) = how else { continue };
-                    let equal = match (&operand, item.eval_row(row, ctx)?) {
-                        (Some(operand), Some(item)) => compare_rows(CompareOp::Eq, hows, operand, &item, ctx)?,
-                        _ => None,
+                    let equal = match (&operand, &item.kind) {
+                        (Some(operand), ExprKind::Row(columns)) => {
+                            let mut found = RowOrder::new(CompareOp::Eq);
+                            for (at, ((how, value), column)) in hows.iter().zip(operand).zip(columns).enumerate() {
+                                found.add(how, value, &column.eval_exact(row, ctx)?, ctx)?;
+                                if found.is_decided() {
+                                    compute_constants(columns[at + 1..].iter(), row, ctx)?;
+                                    break;
+                                }
+                            }
+                            found.holds()
+                        }
+                        (operand, _) => match (operand, item.eval_row(row, ctx)?) {
+                            (Some(operand), Some(item)) => compare_rows(CompareOp::Eq, hows, operand, &item, ctx)?,
+                            _ => None,
+                        },
                     };
                     match equal {
                         Some(true) => return Ok(Some(!self.negated)),

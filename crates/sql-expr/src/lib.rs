@@ -154,6 +154,8 @@ pub struct ColumnRef {
     pub name: Arc<str>,
     /// Whether it holds the result of an aggregate: of a column's type, and no column's value.
     pub computed: bool,
+    /// Whether MySQL reads it from a cache, which warns of no text that is no number: the least or greatest of all rows.
+    pub is_cached: bool,
 }
 
 /// `left op right`
@@ -334,6 +336,7 @@ impl Expr {
                 slot,
                 name: name.into(),
                 computed: false,
+                is_cached: false,
             }),
             ty,
             coercibility,
@@ -346,6 +349,7 @@ impl Expr {
             slot,
             name: name.into(),
             computed: true,
+            is_cached: false,
         };
         Expr {
             kind: ExprKind::Column(column),

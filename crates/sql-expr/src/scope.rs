@@ -61,6 +61,16 @@ pub trait Scope {
     /// The column of that name. 1052 where several have it, 1054 where none has it ([`unknown_column`]).
     fn resolve(&mut self, column: &ast::ColumnName) -> SqlResult<Resolved>;
 
+    /// What a name means that a query below could not find among its own.
+    fn resolve_from_below(&mut self, column: &ast::ColumnName) -> SqlResult<Resolved> {
+        self.resolve(column)
+    }
+
+    /// The names that follow stand inside of an aggregate, until it ends.
+    fn begin_aggregate(&mut self) {}
+
+    fn end_aggregate(&mut self) {}
+
     /// Binds a subquery of the expression. Its outer rows are the rows of this scope.
     fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
         Err(SqlError::not_supported("subqueries here"))

@@ -1,5 +1,6 @@
 //! INSERT, UPDATE and DELETE of one table into plans.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use catalog::{ColumnDefault, Privileges};
@@ -42,6 +43,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     let through = through.as_ref();
     let names = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList).through(through);
     let columns = insert_columns(&names, insert)?;
+    check_row_alias(insert, &table.def.name, columns.len())?;
     check_columns(planner, &names, &columns, Privileges::INSERT, names_columns(insert))?;
     let mut defaults = Vec::new();
     for (position, _) in table
@@ -123,6 +125,27 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     })
 }
 
+/// The name of the new row is none of the table's, and its columns, where they are named, are as many as the values: 1066, 1353, 1060.
+fn check_row_alias(insert: &ast::Insert, table: &str, width: usize) -> SqlResult<()> {
+    let Some(alias) = &insert.row_alias else {
+        return Ok(());
+    };
+    if alias.name.as_str() == table {
+        return Err(SqlError::new(ErrorKind::NonUniqTable, &[&table]));
+    }
+    if !alias.columns.is_empty() && alias.columns.len() != width {
+        return Err(SqlError::new(ErrorKind::ViewWrongList, &[&alias.name.as_str()]));
+    }
+    let mut named = HashSet::new();
+    for column in &alias.columns {
+        governor::tick()?;
+        if !named.insert(column.to_lowercase()) {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.as_str()]));
+        }
+    }
+    Ok(())
+}
+
 /// A row of constant defaults: what an expression of a list sees of columns that come later.
 fn values_before(table: &Table) -> Vec<Value> {
     let default = |column: &catalog::ColumnDef| match constant_default(column) {
@@ -175,12 +198,11 @@ fn value_rows(
     rows: &[Vec<ast::Expr>],
 ) -> SqlResult<Source> {
     let mut bound = Vec::with_capacity(rows.len());
+    // Without a list of columns, an empty first row stands for all defaults; the others must be as long as the first.
+    let all_defaults = insert.columns.is_none() && rows.first().is_some_and(Vec::is_empty);
+    let columns = if all_defaults { &[] } else { columns };
     for (at, row) in rows.iter().enumerate() {
         governor::tick()?;
-        if row.is_empty() && (insert.columns.is_none() || columns.is_empty()) {
-            bound.push(Vec::new());
-            continue;
-        }
         if row.len() != columns.len() {
             return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&(at + 1)]));
         }

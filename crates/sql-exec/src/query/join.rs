@@ -642,8 +642,17 @@ fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContex
     let mut seen = Set::new();
     let mut memory = runtime.query_memory();
     let mut all = Rows::default();
+    let bound = |value: &Option<Expr>, missing| {
+        value
+            .as_ref()
+            .map_or(Ok(missing), |value| super::limit_value(value, ctx))
+    };
+    let (limit, mut skipped) = (bound(&plan.limit, u64::MAX)?, bound(&plan.offset, 0)?);
+    if limit == 0 {
+        return Ok(all);
+    }
     let mut fresh = collect(&plan.seed, ctx)?;
-    let limit = runtime.settings.recursion_limit;
+    let rounds_max = runtime.settings.recursion_limit;
     let mut rounds: u64 = 0;
     loop {
         if plan.distinct {
@@ -654,11 +663,18 @@ fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContex
         }
         for row in &fresh {
             governor::tick()?;
+            if skipped > 0 {
+                skipped -= 1;
+                continue;
+            }
             memory.grow(row_bytes(row))?;
             all.push(row.clone());
+            if all.len() as u64 >= limit {
+                return Ok(all);
+            }
         }
         rounds += 1;
-        if rounds > limit {
+        if rounds > rounds_max {
             return Err(SqlError::new(types::ErrorKind::CteMaxRecursionDepth, &[&rounds]));
         }
         let before = runtime.set_working_rows(plan.working, fresh);

@@ -68,7 +68,9 @@ impl Binder<'_> {
         let function = AggregateFunction::of(tree.function)
             .ok_or_else(|| SqlError::not_supported(format!("{:?}", tree.function).to_uppercase()))?;
         self.inside_aggregate = true;
+        self.scope.begin_aggregate();
         let bound = self.aggregate_operands(tree);
+        self.scope.end_aggregate();
         self.inside_aggregate = false;
         let (args, order_by) = bound?;
         let separator = tree

@@ -196,6 +196,7 @@ impl<'a> Binder<'a> {
                             slot,
                             name,
                             computed: false,
+                            is_cached: false,
                         },
                     },
                     ty,

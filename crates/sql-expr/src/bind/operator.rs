@@ -201,6 +201,12 @@ impl Binder<'_> {
     fn between_dates(&self, operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
         // The texts must have a collation in common, whether or not one of them is read as a text.
         collation::aggregate([&operand, &low, &high], self.connection(), "between", true)?;
+        // Between two equal texts is `=` with them, which they must be fit for.
+        if matches!((low.as_literal(), high.as_literal()), (Some(Value::Str(low)), Some(Value::Str(high))) if low == high)
+            && is_dated(&operand.ty)
+        {
+            self.unify(operand.clone(), low.clone(), "between")?;
+        }
         let list = ListComparison::of_dates();
         let unify = |left, right| list.unify(left, right, "between", self.connection(), &self.ctx);
         between_by(operand, low, high, negated, unify)

@@ -22,8 +22,8 @@ use super::{Expr, ExprKind};
 
 pub use explicit::{cast, real_date, real_parts, to_common};
 pub use temporal::{
-    date_literal, incorrect_datetime, number_as_datetime, number_as_time, parse_datetime_quietly, parse_time_quietly,
-    time_literal, timestamp_literal, to_date, to_datetime, to_time,
+    date_literal, dated, incorrect_datetime, number_as_datetime, number_as_time, parse_datetime_quietly,
+    parse_datetime_start, parse_time_quietly, time_literal, timestamp_literal, to_date, to_datetime, to_time,
 };
 
 /// Longest piece of a bad value that a message shows.
@@ -140,6 +140,14 @@ pub fn is_read_quietly(expr: &Expr) -> bool {
     use types::TypeKind::{Blob, Enum, LongBlob, LongText, MediumBlob, MediumText, Set, Text, TinyBlob, TinyText};
     if let ExprKind::Collate(choice) = &expr.kind {
         return matches!(choice.ty.kind, Enum | Set) && !choice.is_stored();
+    }
+    if expr.ty.kind.is_text() || expr.ty.kind.is_binary() {
+        match &expr.kind {
+            ExprKind::Column(column) if column.is_cached => return true,
+            ExprKind::Subquery(_) => return true,
+            ExprKind::Call(call) if call.function.name == "ANY_VALUE" => return true,
+            _ => {}
+        }
     }
     expr.is_stored()
         && matches!(

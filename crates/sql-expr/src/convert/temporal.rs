@@ -1,12 +1,28 @@
 //! Values as dates and times.
 
+use std::borrow::Cow;
+
 use types::error::{ErrorKind, SqlError};
 use types::time::{Date, DateRules, DateTime, ParsedDateTime, Time, UnixTime};
 use types::{SqlResult, Value, cast};
 
 use super::super::context::EvalContext;
 use super::to_text;
+use crate::Expr;
 use crate::sql_mode::SqlMode;
+
+/// The value where a date or a time is wanted: a column's year is the first of January, and a number has a sign whatever its type.
+pub fn dated<'v>(expr: &Expr, value: &'v Value) -> Cow<'v, Value> {
+    match value {
+        Value::Year(year) if expr.is_stored() => Cow::Owned(Value::DateTime(DateTime::from(Date {
+            year: *year,
+            month: 1,
+            day: 1,
+        }))),
+        Value::UInt(number) if i64::try_from(*number).is_err() => Cow::Owned(Value::Int(number.cast_signed())),
+        other => Cow::Borrowed(other),
+    }
+}
 
 /// The dates that functions take under the session's mode.
 pub fn date_rules(ctx: &EvalContext<'_>) -> DateRules {
@@ -68,6 +84,11 @@ fn shifted(parsed: ParsedDateTime, ctx: &EvalContext<'_>) -> Option<DateTime> {
 pub fn parse_datetime_quietly(value: &Value, ctx: &EvalContext<'_>) -> Option<DateTime> {
     let parsed = DateTime::parse(&to_text(value), date_rules(ctx)).filter(|parsed| !parsed.truncated)?;
     shifted(parsed, ctx)
+}
+
+/// A string as the date with time that it begins with.
+pub fn parse_datetime_start(value: &Value, ctx: &EvalContext<'_>) -> Option<DateTime> {
+    shifted(DateTime::parse(&to_text(value), date_rules(ctx))?, ctx)
 }
 
 /// A string as a time, if it is one to the end.

@@ -191,11 +191,16 @@ impl<'a> Args<'a> {
     }
 
     pub fn datetime(&self, i: usize) -> SqlResult<Option<DateTime>> {
-        convert::to_datetime(&self.values[i], self.ctx)
+        convert::to_datetime(&self.dated(i), self.ctx)
     }
 
     pub fn time(&self, i: usize) -> SqlResult<Option<Time>> {
-        convert::to_time(&self.values[i], self.ctx)
+        convert::to_time(&self.dated(i), self.ctx)
+    }
+
+    /// The value where a date or a time is wanted.
+    pub fn dated(&self, i: usize) -> Cow<'a, Value> {
+        convert::dated(&self.exprs[i], &self.values[i])
     }
 
     /// The argument as text.
@@ -215,13 +220,19 @@ impl<'a> Args<'a> {
 
     /// The argument as [`string`](Self::string), where the result's character set has all of it: 3854 where it has not.
     pub fn converted_string(&self, i: usize) -> SqlResult<Cow<'a, [u8]>> {
-        let charset = self.ty.collation.charset();
+        self.converted_under(i, self.ty.collation)
+    }
+
+    /// The argument as a string that `collation` can look at, where its character set has all of it: 3854 where it has not.
+    pub fn converted_under(&self, i: usize, collation: CollationId) -> SqlResult<Cow<'a, [u8]>> {
+        let charset = collation.charset();
+        let is_binary = collation == CollationId::BINARY;
         let from = match &self.values[i] {
-            Value::Bytes(bytes) if !self.is_binary() && std::str::from_utf8(bytes).is_err() => CollationId::BINARY,
-            Value::Str(text) if !self.is_binary() && charset.first_foreign(text.as_str()).is_some() => {
+            Value::Bytes(bytes) if !is_binary && std::str::from_utf8(bytes).is_err() => CollationId::BINARY,
+            Value::Str(text) if !is_binary && charset.first_foreign(text.as_str()).is_some() => {
                 self.exprs[i].ty.collation
             }
-            _ => return Ok(self.string(i)),
+            _ => return Ok(self.string_under(i, collation)),
         };
         let shown = cast::shown_start(&self.string_under(i, from));
         let names: [&dyn std::fmt::Display; 3] = [&shown, &from.charset().name(), &charset.name()];

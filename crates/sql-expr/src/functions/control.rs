@@ -236,7 +236,18 @@ fn infer_nullif(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
         ..first.ty.clone()
     };
     // Refuses collations that do not mix.
-    how(&inference.args[0], &inference.args[1], "nullif", inference.ctx)?;
+    let (comparison, ..) = how(&inference.args[0], &inference.args[1], "nullif", inference.ctx)?;
+    // A literal is converted to what it is compared by, and the result is what was compared.
+    let ty = match comparison {
+        Comparison::Text(collation) if inference.literal(0).is_some() => string_type(printed_chars(&ty), collation),
+        Comparison::Bytes
+            if inference.literal(0).is_some() && !ty.kind.is_binary() && !inference.args[1].is_null_literal() =>
+        {
+            string_type(printed_chars(&ty), CollationId::BINARY)
+        }
+        _ => ty,
+    };
+    let ty = SqlType { nullable: true, ..ty };
     Ok(match ty.kind {
         TypeKind::Enum | TypeKind::Set => SqlType {
             nullable: true,
@@ -256,7 +267,11 @@ fn how(a: &Expr, b: &Expr, name: &str, ctx: &EvalContext<'_>) -> SqlResult<(Comp
 
 fn eval_nullif(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
     let (comparison, left, right) = how(&args[0], &args[1], "nullif", ctx)?;
-    let (a, b) = (left.eval_exact(row, ctx)?, right.eval_exact(row, ctx)?);
+    let a = left.eval_exact(row, ctx)?;
+    if a.is_null() {
+        return Ok(Value::Null);
+    }
+    let b = right.eval_exact(row, ctx)?;
     if comparison.compare(&a, &b, ctx)? == Some(Ordering::Equal) {
         return Ok(Value::Null);
     }
@@ -328,14 +343,21 @@ fn extreme_date(
 ) -> SqlResult<Value> {
     let mut best: Option<DateTime> = None;
     for arg in args {
+        // Beside dates without a time a number is read as one.
+        let is_day = arg.ty.kind.is_numeric() && printed_date(args).is_some_and(|ty| ty.kind == TypeKind::Date);
         let value = match arg.ty.kind {
             TypeKind::Year => arg.eval(row, ctx)?,
+            _ if is_day => arg.eval(row, ctx)?,
             _ if expr.ty.kind == TypeKind::Double => arg.eval(row, ctx)?,
             _ => arg.eval_into(&expr.ty, row, ctx)?,
         };
         let date = match value {
             Value::Null => return Ok(Value::Null),
             Value::Year(year) => Some(first_day_of(year)),
+            number if is_day => match super::temporal::day_of_number(&number) {
+                Some(day) => Some(DateTime::from(day)),
+                None => convert::to_datetime(&number, ctx)?,
+            },
             other => convert::to_datetime(&other, ctx)?,
         };
         if let Some(date) = date

@@ -9,7 +9,7 @@ use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, at_least, between, exactly};
-use crate::{Coercibility, Expr, ExprKind, convert};
+use crate::{Cast, Coercibility, Expr, ExprKind, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::nullable("JSON_ARRAY", at_least(0), |_| Ok(SqlType::json().not_null()), array),
@@ -44,17 +44,31 @@ pub const FUNCTIONS: &[Function] = &[
     Function::strict("JSON_CONTAINS_PATH", at_least(3), infer_test, contains_path),
     Function::strict("JSON_OVERLAPS", exactly(2), infer_test, overlaps),
     Function::strict("MEMBER OF", exactly(2), infer_test, member_of),
-    Function::nullable("JSON_SEARCH", at_least(3), infer_json, search),
-    Function::nullable("JSON_SET", at_least(3), infer_pairs, |args| place(args, Placement::Set)),
-    Function::nullable("JSON_INSERT", at_least(3), infer_pairs, |args| {
+    Function::until("JSON_SEARCH", at_least(3), infer_json, |at| at != 3, search),
+    Function::until("JSON_SET", at_least(3), infer_pairs, is_document_or_path, |args| {
+        place(args, Placement::Set)
+    }),
+    Function::until("JSON_INSERT", at_least(3), infer_pairs, is_document_or_path, |args| {
         place(args, Placement::Insert)
     }),
-    Function::nullable("JSON_REPLACE", at_least(3), infer_pairs, |args| {
+    Function::until("JSON_REPLACE", at_least(3), infer_pairs, is_document_or_path, |args| {
         place(args, Placement::Replace)
     }),
     Function::strict("JSON_REMOVE", at_least(2), infer_json, remove),
-    Function::nullable("JSON_ARRAY_APPEND", at_least(3), infer_pairs, array_append),
-    Function::nullable("JSON_ARRAY_INSERT", at_least(3), infer_pairs, array_insert),
+    Function::until(
+        "JSON_ARRAY_APPEND",
+        at_least(3),
+        infer_pairs,
+        is_document_or_path,
+        array_append,
+    ),
+    Function::until(
+        "JSON_ARRAY_INSERT",
+        at_least(3),
+        infer_pairs,
+        is_document_or_path,
+        array_insert,
+    ),
     Function::nullable("JSON_MERGE_PATCH", at_least(2), infer_json, merge_patch),
     Function::strict("JSON_MERGE_PRESERVE", at_least(2), infer_json, merge_preserve),
     Function::strict("JSON_MERGE", at_least(2), infer_json, merge_preserve),
@@ -214,6 +228,29 @@ pub fn is_boolean(expr: &Expr) -> bool {
     }
 }
 
+/// An operand beside a document: a truth is `false` or `true`, which no number equals.
+pub(crate) fn beside_document(expr: Expr) -> Expr {
+    if !is_boolean(&expr) {
+        return expr;
+    }
+    if let Some(Value::Int(number)) = expr.as_literal() {
+        let document = Json::from(&Node::Bool(*number != 0));
+        return Expr::literal(Value::Json(document), SqlType::json().not_null());
+    }
+    let ty = SqlType {
+        nullable: expr.ty.nullable,
+        ..SqlType::json()
+    };
+    Expr {
+        coercibility: expr.coercibility,
+        kind: ExprKind::Cast(Box::new(Cast {
+            operand: expr,
+            length: None,
+        })),
+        ty,
+    }
+}
+
 fn is_of_boolean_type(expr: &Expr) -> bool {
     let boolean = SqlType::boolean();
     expr.ty.kind == boolean.kind && expr.ty.length == boolean.length && !expr.ty.unsigned
@@ -278,6 +315,10 @@ pub(crate) fn finish(node: &Node) -> SqlResult<Value> {
 fn path(args: &Args<'_>, i: usize) -> SqlResult<Option<JsonPath>> {
     if args.is_null(i) {
         return Ok(None);
+    }
+    if args.arg_type(i).kind.is_binary() {
+        let charset = CharsetId::BINARY.name();
+        return Err(SqlError::new(ErrorKind::InvalidJsonCharset, &[&charset]));
     }
     let text = args.text(i);
     JsonPath::parse(&text)
@@ -562,10 +603,6 @@ fn member_of(args: &Args<'_>) -> SqlResult<Value> {
 
 /// `JSON_SEARCH(document, one_or_all, pattern [, escape [, path..]])`
 fn search(args: &Args<'_>) -> SqlResult<Value> {
-    let paths = args.len().min(4)..args.len();
-    if args.is_null(0) || args.is_null(1) || args.is_null(2) || paths.clone().any(|i| args.is_null(i)) {
-        return Ok(Value::Null);
-    }
     let document = document(args, 0)?;
     let all = wants_all(args, 1)?;
     let pattern = args.text(2);
@@ -605,19 +642,14 @@ fn search(args: &Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// The first argument as a tree; `None` when it or a path is NULL.
-fn editable(args: &Args<'_>) -> SqlResult<Option<Node>> {
-    if args.is_null(0) || (1..args.len()).step_by(2).any(|i| args.is_null(i)) {
-        return Ok(None);
-    }
-    Ok(Some(document(args, 0)?.as_ref().to_node()))
+/// Of a document followed by paths, each with a value.
+fn is_document_or_path(at: usize) -> bool {
+    at == 0 || at % 2 == 1
 }
 
 /// Puts the value of each pair into the document where its path leads.
 fn edit_pairs(args: &Args<'_>, mut put: impl FnMut(&mut Node, &JsonPath, Node) -> SqlResult<()>) -> SqlResult<Value> {
-    let Some(mut tree) = editable(args)? else {
-        return Ok(Value::Null);
-    };
+    let mut tree = document(args, 0)?.as_ref().to_node();
     for i in (1..args.len()).step_by(2) {
         let Some(path) = exact_path(args, i)? else {
             return Ok(Value::Null);

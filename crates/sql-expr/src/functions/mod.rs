@@ -60,6 +60,8 @@ pub enum Eval {
     Strict(fn(&Args<'_>) -> SqlResult<Value>),
     /// Gets its arguments computed, NULLs among them.
     Nullable(fn(&Args<'_>) -> SqlResult<Value>),
+    /// As `Nullable`; is NULL, and computes no further argument, where one at these places is.
+    Until(fn(usize) -> bool, fn(&Args<'_>) -> SqlResult<Value>),
     /// As `Strict`, and decimal arguments come with all the digits that they were computed with.
     Exact(fn(&Args<'_>) -> SqlResult<Value>),
     /// Computes those of its arguments that it needs.
@@ -133,6 +135,16 @@ impl Function {
         eval: fn(&Args<'_>) -> SqlResult<Value>,
     ) -> Function {
         Function::new(name, arity, infer, Eval::Nullable(eval))
+    }
+
+    const fn until(
+        name: &'static str,
+        arity: Arity,
+        infer: Infer,
+        ends_at: fn(usize) -> bool,
+        eval: fn(&Args<'_>) -> SqlResult<Value>,
+    ) -> Function {
+        Function::new(name, arity, infer, Eval::Until(ends_at, eval))
     }
 
     const fn lazy(
@@ -274,9 +286,13 @@ pub fn call(
     governor::descend()?;
     let eval = match function.eval {
         Eval::Lazy(eval) => return eval(expr, args, row, ctx),
-        Eval::Strict(eval) | Eval::Exact(eval) | Eval::Nullable(eval) => eval,
+        Eval::Strict(eval) | Eval::Exact(eval) | Eval::Nullable(eval) | Eval::Until(_, eval) => eval,
     };
-    let strict = !matches!(function.eval, Eval::Nullable(_));
+    let ends_at = |at| match function.eval {
+        Eval::Nullable(_) => false,
+        Eval::Until(ends_at, _) => ends_at(at),
+        _ => true,
+    };
     let exact = matches!(function.eval, Eval::Exact(_));
     let mut few = [const { Value::Null }; FEW];
     let mut many;
@@ -286,13 +302,13 @@ pub fn call(
         many = vec![Value::Null; args.len()];
         &mut many
     };
-    for (slot, arg) in values.iter_mut().zip(args) {
+    for (at, (slot, arg)) in values.iter_mut().zip(args).enumerate() {
         *slot = if exact {
             arg.eval_exact(row, ctx)?
         } else {
             arg.eval_shown(row, ctx)?
         };
-        if strict && slot.is_null() {
+        if slot.is_null() && ends_at(at) {
             return Ok(Value::Null);
         }
     }

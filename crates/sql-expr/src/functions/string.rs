@@ -15,7 +15,7 @@ use crate::convert;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("CONCAT", at_least(1), infer_concat, concat),
-    Function::nullable("CONCAT_WS", at_least(2), infer_concat_ws, concat_ws),
+    Function::until("CONCAT_WS", at_least(2), infer_concat_ws, |at| at == 0, concat_ws),
     Function::strict("LEFT", exactly(2), infer_part, left),
     Function::strict("RIGHT", exactly(2), infer_part, right),
     Function::strict("SUBSTRING", between(2, 3), infer_part, substring),

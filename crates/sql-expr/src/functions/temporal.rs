@@ -59,7 +59,7 @@ pub const FUNCTIONS: &[Function] = &[
         "DATE",
         exactly(1),
         |_| Ok(SqlType::date()),
-        |args| Ok(convert::real_date(args.value(0), args.ctx)?.map_or(Value::Null, Value::Date)),
+        |args| Ok(convert::real_date(&args.dated(0), args.ctx)?.map_or(Value::Null, Value::Date)),
     ),
     Function::strict("TIME", exactly(1), infer_time, |args| {
         Ok(args.time(0)?.map_or(Value::Null, |time| {
@@ -319,14 +319,20 @@ pub(super) fn date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
 
 /// A date where a number may be one that a string must not be: below 100 it is a day of no month of 2000, as in MySQL.
 fn numbered_date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
-    match small_number(args.value(arg)) {
-        Some(day @ 0..=31) => Ok(Some(Date {
-            year: 2000,
-            month: 0,
-            day,
-        })),
-        _ => date(args, arg),
+    match day_of_number(args.value(arg)) {
+        Some(day) => Ok(Some(day)),
+        None => date(args, arg),
     }
+}
+
+/// The day of no month of 2000 that a number up to 31 is.
+pub(super) fn day_of_number(value: &Value) -> Option<Date> {
+    let day = small_number(value).filter(|day| *day <= 31)?;
+    Some(Date {
+        year: 2000,
+        month: 0,
+        day,
+    })
 }
 
 /// A date with time where the number 0 is the zero date in any mode, as in MySQL; a string is not.
@@ -341,7 +347,7 @@ fn small_number(value: &Value) -> Option<u8> {
     match value {
         Value::Int(number) => u8::try_from(*number).ok(),
         Value::UInt(number) => u8::try_from(*number).ok(),
-        Value::Decimal(number) => u8::try_from(number.to_i64().ok()?).ok(),
+        Value::Decimal(number) => u8::try_from(number.truncate(0).ok()?.to_i64().ok()?).ok(),
         Value::Double(number) if (0.0..256.0).contains(number) => Some(*number as u8),
         _ => None,
     }

@@ -283,7 +283,8 @@ fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
     let start = if dated {
         args.datetime(0)?.map(Start::DateTime)
     } else {
-        args.time(0)?.map(Start::Time)
+        // A year is the number that it is.
+        convert::to_time(args.value(0), args.ctx)?.map(Start::Time)
     };
     let (Some(start), Some(added)) = (start, args.time(1)?) else {
         return Ok(Value::Null);
@@ -363,7 +364,7 @@ fn infer_timestamp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// `TIMESTAMP(x)`, `TIMESTAMP(x, time)`
 fn timestamp(args: &Args<'_>) -> SqlResult<Value> {
-    let Some(start) = convert::real_parts(args.value(0), args.ctx)? else {
+    let Some(start) = convert::real_parts(&args.dated(0), args.ctx)? else {
         return Ok(Value::Null);
     };
     let moved = match args.len() {

@@ -218,7 +218,11 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn infer_quote(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let collation = inference.mix_collations(0, 1)?;
+    // Bytes are quoted as text of the connection.
+    let collation = match inference.mix_collations(0, 1)? {
+        CollationId::BINARY => inference.connection(),
+        collation => collation,
+    };
     let chars = inference.chars(0) * 2 + 2;
     Ok(string_type(chars.max(4), collation).not_null())
 }
@@ -228,7 +232,7 @@ fn quote(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) {
         return Ok(args.text_result("NULL".to_owned()));
     }
-    let text = args.string(0);
+    let text = args.converted_string(0)?;
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'\'');
     for byte in bulk::pieces(&text).flatten() {

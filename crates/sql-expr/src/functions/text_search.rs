@@ -61,7 +61,7 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
     };
     let (text, pattern) = (
         args.string_under(haystack, collation),
-        args.string_under(needle, collation),
+        args.converted_under(needle, collation)?,
     );
     if from < 1 {
         return Ok(Value::Int(0));
@@ -80,7 +80,7 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
 
 fn find_in_set(args: &Args<'_>) -> SqlResult<Value> {
     let collation = search_collation(args);
-    let (wanted, list) = (args.string_under(0, collation), args.string_under(1, collation));
+    let (wanted, list) = (args.converted_under(0, collation)?, args.converted_under(1, collation)?);
     if list.is_empty() || wanted.contains(&b',') {
         return Ok(Value::Int(0));
     }
@@ -135,6 +135,9 @@ fn field_comparison(args: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Compariso
 fn field(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
     let how = field_comparison(args, ctx)?;
     let wanted = args[0].eval(row, ctx)?;
+    if wanted.is_null() {
+        return Ok(Value::Int(0));
+    }
     for (i, arg) in args[1..].iter().enumerate() {
         if how.compare(&wanted, &arg.eval(row, ctx)?, ctx)? == Some(Ordering::Equal) {
             return Ok(Value::Int(i as i64 + 1));

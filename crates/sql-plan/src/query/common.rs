@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use parser::ast;
 use sql_api::result::{ResultColumn, ResultShape};
-use sql_expr::Scope;
+use sql_expr::{Expr, Scope};
 use types::{ErrorKind, SqlError, SqlResult};
 
-use super::QueryPlan;
 use super::join::DerivedSource;
+use super::{Body, QueryPlan};
 use crate::planner::Planner;
 
-/// The common tables (`WITH`) that a query sees.
+/// The common tables (`WITH`) that a query sees. Case matters in their names, as in those of tables.
 #[derive(Debug, Clone, Default)]
 pub struct CommonTables {
     by_name: HashMap<String, CommonTable>,
@@ -43,6 +43,9 @@ pub struct RecursivePlan {
     pub step: QueryPlan,
     /// `UNION` without ALL: a row comes once.
     pub distinct: bool,
+    /// Where the rows of all rounds together end, and begin.
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
     /// The number under which the step finds its rows.
     pub working: usize,
     pub name: String,
@@ -82,7 +85,7 @@ impl CommonTables {
         if name.schema.is_some() {
             None
         } else {
-            self.by_name.get(&name.name.to_lowercase())
+            self.by_name.get(name.name.as_str())
         }
     }
 }
@@ -100,6 +103,12 @@ pub fn with_common_tables(
     let Some(with) = with else { return Ok(common) };
     let wanted = wanted_tables(with, &user())?;
     let around = outer.as_ref().map_or(0, |outer| outer.depth());
+    let mut named = HashSet::new();
+    for table in &with.tables {
+        if !named.insert(table.name.as_str()) {
+            return Err(SqlError::new(ErrorKind::NonUniqTable, &[&table.name.as_str()]));
+        }
+    }
     for (table, _) in with.tables.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
         governor::tick()?;
         let plan = || {
@@ -108,6 +117,7 @@ pub fn with_common_tables(
             }
             let plan = super::plan_in(planner, &table.query, &common, super::reborrow(outer))?;
             let shape = renamed(&plan.shape, &table.columns, &table.name)?;
+            check_names(&shape)?;
             Ok((CommonSource::Query(Arc::new(plan)), shape))
         };
         let ((source, shape), levels) = planner.views.nesting.below(plan)?;
@@ -117,7 +127,7 @@ pub fn with_common_tables(
             levels,
             around,
         };
-        common.by_name.insert(table.name.to_lowercase(), planned);
+        common.by_name.insert(table.name.as_str().to_owned(), planned);
     }
     Ok(common)
 }
@@ -131,7 +141,7 @@ fn wanted_tables(with: &ast::With, user: &str) -> SqlResult<Vec<bool>> {
         governor::tick()?;
         let name = table.name.as_str();
         // A quote in a name is printed twice, so that it takes the name apart.
-        let is_read = name.contains('`') || names.contains(&name.to_lowercase());
+        let is_read = name.contains('`') || names.contains(name);
         if is_read {
             add_names(&table.query.to_string(), &mut names)?;
         }
@@ -145,7 +155,7 @@ fn wanted_tables(with: &ast::With, user: &str) -> SqlResult<Vec<bool>> {
 fn add_names(sql: &str, names: &mut HashSet<String>) -> SqlResult<()> {
     for piece in sql.split('`') {
         governor::tick()?;
-        names.insert(piece.to_lowercase());
+        names.insert(piece.to_owned());
     }
     Ok(())
 }
@@ -160,6 +170,14 @@ fn plan_recursive(
     let ast::QueryBody::SetOperation(set) = &table.query.body else {
         return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
     };
+    if set.rest.iter().any(|term| term.op != ast::SetOp::Union) {
+        return Err(SqlError::new(ErrorKind::CteRecursiveRequiresUnion, &[&name]));
+    }
+    if !table.query.order_by.is_empty() {
+        return Err(SqlError::not_supported(
+            "ORDER BY over UNION in recursive Common Table Expression",
+        ));
+    }
     let is_recursive = |body: &ast::QueryBody| refers_to(&ast::Query::plain(body.clone()), &table.name);
     if is_recursive(&set.first) {
         return Err(SqlError::new(
@@ -172,11 +190,17 @@ fn plan_recursive(
         .iter()
         .position(|term| is_recursive(&term.body))
         .unwrap_or(set.rest.len());
-    if set.rest.iter().any(|term| term.op != ast::SetOp::Union) {
-        return Err(SqlError::not_supported(
-            "INTERSECT and EXCEPT in a recursive common table",
-        ));
+    for term in &set.rest[split..] {
+        if let ast::QueryBody::SetOperation(inner) = &term.body
+            && inner.rest.iter().any(|term| term.op != ast::SetOp::Union)
+        {
+            return Err(ErrorKind::CteRecursiveNotUnion.into());
+        }
     }
+    // The query's own WITH clause is seen by all of its parts.
+    let user = || ast::Query::plain(table.query.body.clone()).to_string();
+    let common = &with_common_tables(planner, table.query.with.as_ref(), user, common, outer)?;
+    let (limit, offset) = super::bind_limit(planner, table.query.limit.as_ref())?;
     let combine = |first: &ast::QueryBody, rest: &[ast::SetTerm]| match rest.is_empty() {
         true => ast::Query::plain(first.clone()),
         false => ast::Query::plain(ast::QueryBody::SetOperation(Box::new(ast::SetOperation {
@@ -193,6 +217,7 @@ fn plan_recursive(
         column.ty.nullable = true;
     }
     let shape = ResultShape::new(columns);
+    check_names(&shape)?;
     let working = common.by_name.len() + 1;
     let mut inner = common.clone();
     let reference = CommonTable {
@@ -201,27 +226,54 @@ fn plan_recursive(
         levels: 0,
         around: 0,
     };
-    inner.by_name.insert(table.name.to_lowercase(), reference);
+    inner.by_name.insert(name.clone(), reference);
     let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
     let step = super::plan_in(planner, &step_query, &inner, super::reborrow(outer))?;
     if step.shape.columns.len() != shape.columns.len() {
         return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
     }
+    if groups_rows(&step) {
+        return Err(SqlError::new(ErrorKind::CteRecursiveForbidsAggregation, &[&name]));
+    }
     let plan = RecursivePlan {
         seed,
         step,
         distinct,
+        limit,
+        offset,
         working,
         name,
     };
     Ok((CommonSource::Recursive(Arc::new(plan)), shape))
 }
 
+/// Whether a block of a recursive part has groups or windows: a round has not all the rows for them.
+fn groups_rows(plan: &QueryPlan) -> bool {
+    match &plan.body {
+        Body::Select(select) => select.grouping.is_some() || !select.windows.is_empty(),
+        Body::Set(set) => groups_rows(&set.first) || set.rest.iter().any(|(_, _, term)| groups_rows(term)),
+        Body::Nested(query) => groups_rows(query),
+        Body::Values(_) => false,
+    }
+}
+
+/// 1060 where two columns of a common table have one name.
+fn check_names(shape: &ResultShape) -> SqlResult<()> {
+    let mut names = HashSet::new();
+    for column in &shape.columns {
+        governor::tick()?;
+        if !names.insert(column.name.to_lowercase()) {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
+        }
+    }
+    Ok(())
+}
+
 /// Whether a FROM clause anywhere in the query names the table.
 fn refers_to(query: &ast::Query, name: &ast::Ident) -> bool {
     // The printed form shows every table reference as a quoted name; a false match only costs the recursive plan.
     let quoted = format!("`{}`", name.as_str());
-    query.to_string().to_lowercase().contains(&quoted.to_lowercase())
+    query.to_string().contains(&quoted)
 }
 
 /// The columns of a derived table under its column list; 1353's kin for a list of another length.

@@ -14,7 +14,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::common::{CommonSource, renamed};
 use super::join::DerivedRow;
-use super::scope::{QueryScope, ScopeTable, TableSource, base_columns, is_unknown_column};
+use super::scope::{QueryScope, ScopeTable, TableSource, base_columns};
 
 /// Joins as they are written, RIGHT turned into LEFT.
 #[derive(Debug)]
@@ -312,10 +312,9 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             scope.visible = before;
             match bound {
                 Ok(bound) => on = bound.into_conjuncts(),
-                Err(error) if is_unknown_column(&error) => {
-                    scope.unknown_in_on.get_or_insert(error);
+                Err(error) => {
+                    scope.wrong_in_on.get_or_insert(error);
                 }
-                Err(error) => return Err(error),
             }
         }
         ast::JoinCondition::Using(names) => {

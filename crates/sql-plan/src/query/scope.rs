@@ -175,17 +175,24 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub merged: Vec<usize>,
     /// Aliases of the select list, for GROUP BY, HAVING and ORDER BY.
     pub aliases: Vec<(String, Expr)>,
-    /// Whether aliases come before columns.
+    /// Whether aliases come before columns. Not inside of aggregates.
     pub prefers_aliases: bool,
+    /// The slots of GROUP BY's columns: to HAVING they come before aliases.
+    pub group_columns: Vec<usize>,
+    inside_aggregate: bool,
+    /// The select list while it is bound: its subqueries see the items before them.
+    pub beside: Beside,
     pub aggregates: Option<Vec<AggregateCall>>,
+    /// Whether there is a GROUP BY, rather than one group of all rows.
+    pub is_grouped: bool,
     pub windows: Option<Vec<WindowPlan>>,
     /// `WINDOW name AS (…)`
     pub named_windows: Vec<(ast::Ident, ast::WindowSpec)>,
     pub clause: Clause,
     outer: Option<&'o mut dyn Scope>,
     correlated: bool,
-    /// An unknown column in an ON condition: those of the select list and of WHERE are told first, as MySQL does.
-    pub unknown_in_on: Option<SqlError>,
+    /// What is wrong in an ON condition: what is in those of the select list and of WHERE are told first, as MySQL does.
+    pub wrong_in_on: Option<SqlError>,
     /// The slots that were read, while a LATERAL table is bound.
     noted: Option<Vec<usize>>,
 }
@@ -202,20 +209,24 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             merged: Vec::new(),
             aliases: Vec::new(),
             prefers_aliases: false,
+            group_columns: Vec::new(),
+            inside_aggregate: false,
+            beside: Beside::default(),
             aggregates: None,
+            is_grouped: false,
             windows: None,
             named_windows: Vec::new(),
             clause: Clause::FieldList,
             outer,
             correlated: false,
-            unknown_in_on: None,
+            wrong_in_on: None,
             noted: None,
         }
     }
 
     /// The error of an ON condition, when its turn has come.
     pub fn check_on(&mut self) -> SqlResult<()> {
-        self.unknown_in_on.take().map_or(Ok(()), Err)
+        self.wrong_in_on.take().map_or(Ok(()), Err)
     }
 
     /// The queries around this one.
@@ -420,6 +431,12 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         Ok(found)
     }
 
+    /// The group's column of that name.
+    fn group_column(&self, name: &ast::ColumnName) -> Option<usize> {
+        let is_named = |slot: &&usize| same_name(&self.result_column(**slot).name, &name.name);
+        self.group_columns.iter().find(is_named).copied()
+    }
+
     fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
         if name.table.is_some() {
             return Ok(None);
@@ -436,16 +453,61 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             }
             found = Some(expr);
         }
-        Ok(found.cloned())
+        match found {
+            Some(expr) if self.inside_aggregate && self.reads_aggregate(expr) => {
+                Err(ErrorKind::InvalidGroupFuncUse.into())
+            }
+            found => Ok(found.cloned()),
+        }
     }
+
+    /// Whether an aggregate of this block stands in it: their slots come behind those of the tables.
+    fn reads_aggregate(&self, expr: &Expr) -> bool {
+        let width = self.width();
+        expr.has_placeholder() || expr.referenced_columns().iter().any(|slot| *slot >= width)
+    }
+
+    /// A name that a subquery of the select list means, where it is no column: an item before it. 1247 for one that comes later, and for
+    /// an aggregate.
+    fn item_beside(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let Some(at) = self.beside.names.iter().position(|item| same_name(item, &name.name)) else {
+            return Ok(None);
+        };
+        let refused = |why: &str| Err(SqlError::new(ErrorKind::IllegalReference, &[&name.name.as_str(), &why]));
+        match self.beside.bound.get(at) {
+            None => refused("forward reference in item list"),
+            Some(expr) if expr.has_window() => Err(SqlError::new(
+                ErrorKind::WindowInvalidUseOfAlias,
+                &[&name.name.as_str()],
+            )),
+            Some(expr) if self.reads_aggregate(expr) => refused("reference to group function"),
+            Some(expr) => Ok(Some(expr.clone())),
+        }
+    }
+}
+
+/// The items of a select list by name, and those of them that are bound.
+#[derive(Debug, Default)]
+pub struct Beside {
+    pub names: Vec<String>,
+    pub bound: Vec<Expr>,
 }
 
 impl Scope for QueryScope<'_, '_, '_> {
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
-        if self.prefers_aliases
-            && let Some(expr) = self.alias(name)?
-        {
-            return Ok(Resolved::Expr(Box::new(expr)));
+        if self.prefers_aliases && !self.inside_aggregate {
+            if name.table.is_none()
+                && self.clause == Clause::Having
+                && let Some(slot) = self.group_column(name)
+            {
+                return Ok(Resolved::Expr(Box::new(self.column(slot)?)));
+            }
+            if let Some(expr) = self.alias(name)? {
+                return Ok(Resolved::Expr(Box::new(expr)));
+            }
         }
         if let Some(slot) = self.find(name)? {
             let expr = self.column(slot)?;
@@ -464,7 +526,7 @@ impl Scope for QueryScope<'_, '_, '_> {
                 false => unknown_column(name, clause),
             });
         };
-        let resolved = match outer.resolve(name) {
+        let resolved = match outer.resolve_from_below(name) {
             Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::UnknownTable) => {
                 return Err(unknown_column(name, clause));
             }
@@ -506,6 +568,27 @@ impl Scope for QueryScope<'_, '_, '_> {
         })
     }
 
+    fn resolve_from_below(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
+        if self.find(name)?.is_none()
+            && let Some(expr) = self.item_beside(name)?
+        {
+            return Ok(Resolved::Expr(Box::new(expr)));
+        }
+        // The aggregate is the other query's.
+        let inside = std::mem::take(&mut self.inside_aggregate);
+        let resolved = self.resolve(name);
+        self.inside_aggregate = inside;
+        resolved
+    }
+
+    fn begin_aggregate(&mut self) {
+        self.inside_aggregate = true;
+    }
+
+    fn end_aggregate(&mut self) {
+        self.inside_aggregate = false;
+    }
+
     fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
         let (planner, common) = (self.planner, self.common.clone());
         super::plan_subquery(planner, query, &common, self)
@@ -527,7 +610,10 @@ impl Scope for QueryScope<'_, '_, '_> {
             return Err(ErrorKind::InvalidGroupFuncUse.into());
         };
         let slot = base + aggregates.len();
-        let expr = Expr::aggregated(slot, call.function.name(), call.ty.clone(), call.coercibility);
+        let mut expr = Expr::aggregated(slot, call.function.name(), call.ty.clone(), call.coercibility);
+        if let ExprKind::Column(column) = &mut expr.kind {
+            column.is_cached = !self.is_grouped && matches!(call.function.name(), "min" | "max");
+        }
         aggregates.push(call);
         Ok(expr)
     }

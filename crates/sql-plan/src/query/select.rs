@@ -17,7 +17,7 @@ use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
-use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
+use super::scope::{BelowView, Beside, QueryScope, ScopeTable, TableSource, is_unknown_column};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::OrderWish;
@@ -122,6 +122,7 @@ fn plan_select(
     };
     scope.clause = Clause::FieldList;
     scope.aggregates = Some(Vec::new());
+    scope.is_grouped = !select.group_by.is_empty();
     scope.windows = Some(Vec::new());
     let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
     let mut conditions = conditions?;
@@ -132,6 +133,7 @@ fn plan_select(
         .map(|(column, item)| (column.name.clone(), item.clone()))
         .collect();
     let keys = bind_group_by(scope, select, &items)?;
+    scope.group_columns = keys.iter().filter_map(Expr::as_column).collect();
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
     let mut having = match &select.having {
@@ -141,6 +143,8 @@ fn plan_select(
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
+        // A name alone is an alias first, one inside of an expression a column.
+        scope.prefers_aliases = matches!(item.expr, ast::Expr::Column(_));
         order.push(SortKey {
             expr: bind_position_or(scope, &item.expr, &items, Clause::OrderBy)?,
             descending: item.descending,
@@ -157,7 +161,7 @@ fn plan_select(
     let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
     if is_grouped && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         let fixed: Vec<usize> = conditions.iter().filter_map(fixed_column).collect();
-        check_full_group_by(scope, &keys, &fixed, &items, !select.group_by.is_empty())?;
+        check_full_group_by(scope, &keys, &fixed, &items, &order, !select.group_by.is_empty())?;
     }
     // Constants do not order anything.
     order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
@@ -263,8 +267,24 @@ pub(super) fn bind_items(
     items: &[SelectItem],
     shown: &[usize],
 ) -> SqlResult<(Vec<Expr>, Vec<ResultColumn>)> {
-    let mut exprs = Vec::with_capacity(items.len());
     let mut columns = Vec::with_capacity(items.len());
+    let exprs = bind_each(scope, items, shown, &mut columns);
+    scope.beside = Beside::default();
+    Ok((exprs?, columns))
+}
+
+fn bind_each(
+    scope: &mut QueryScope<'_, '_, '_>,
+    items: &[SelectItem],
+    shown: &[usize],
+    columns: &mut Vec<ResultColumn>,
+) -> SqlResult<Vec<Expr>> {
+    let mut exprs = Vec::with_capacity(items.len());
+    let alias = |item: &SelectItem| match item {
+        SelectItem::Expr { alias: Some(alias), .. } => Some(alias.as_str().to_owned()),
+        _ => None,
+    };
+    scope.beside.names = items.iter().filter_map(alias).collect();
     for item in items {
         match item {
             SelectItem::Wildcard => {
@@ -308,12 +328,15 @@ pub(super) fn bind_items(
                     }
                     None => ResultColumn::computed(name, bound.ty.clone()),
                 };
+                if is_aliased {
+                    scope.beside.bound.push(bound.clone());
+                }
                 exprs.push(bound);
                 columns.push(column);
             }
         }
     }
-    Ok((exprs, columns))
+    Ok(exprs)
 }
 
 /// A select item by its position, or an expression.
@@ -384,6 +407,7 @@ fn check_full_group_by(
     keys: &[Expr],
     fixed: &[usize],
     items: &[Expr],
+    order: &[SortKey],
     has_group_by: bool,
 ) -> SqlResult<()> {
     let width = scope.width();
@@ -392,7 +416,7 @@ fn check_full_group_by(
     let is_row_in =
         |expr: &Expr| matches!(&expr.kind, ExprKind::In(test) if matches!(test.operand.kind, ExprKind::Row(_)));
     let known = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
-    let printed: Vec<String> = known.map(ToString::to_string).collect();
+    let printed: Vec<String> = known.map(printed).collect();
     let determined = |slot: usize| {
         if slot >= width || key_slots.contains(&slot) || fixed.contains(&slot) {
             return true;
@@ -425,13 +449,25 @@ fn check_full_group_by(
         };
         return Err(SqlError::new(kind, &[&(at + 1), &"SELECT list", &name]));
     }
+    // Without GROUP BY there is one row, and nothing to order.
+    let ordered = if has_group_by { order } else { &[] };
+    let printed: Vec<String> = items.iter().map(ToString::to_string).chain(printed).collect();
+    for (at, key) in ordered.iter().enumerate() {
+        if let Some(slot) = undetermined(&key.expr, &printed, &determined) {
+            let name = qualified_name(scope, slot);
+            return Err(SqlError::new(
+                ErrorKind::WrongFieldWithGroup,
+                &[&(at + 1), &"ORDER BY clause", &name],
+            ));
+        }
+    }
     Ok(())
 }
 
 /// HAVING sees the select list and the group keys, and other columns only inside aggregates.
 fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], keys: &[Expr]) -> SqlResult<()> {
     let width = scope.width();
-    let seen: Vec<String> = items.iter().chain(keys).map(ToString::to_string).collect();
+    let seen: Vec<String> = items.iter().chain(keys).map(printed).collect();
     match undetermined(having, &seen, &|slot| {
         slot >= width || items.iter().chain(keys).any(|seen| seen.as_column() == Some(slot))
     }) {
@@ -446,7 +482,7 @@ fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], k
 /// The rows of DISTINCT are ordered by what they show.
 fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, order: &[SortKey], items: &[Expr]) -> SqlResult<()> {
     let width = scope.width();
-    let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = items.iter().map(printed).collect();
     for (at, key) in order.iter().enumerate() {
         let in_list = |slot| slot >= width || items.iter().any(|item| item.as_column() == Some(slot));
         if let Some(slot) = undetermined(&key.expr, &shown, &in_list) {
@@ -466,12 +502,25 @@ fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
     }
 }
 
+/// The expression as text that is equal where the expressions are: no parameter is like another.
+fn printed(expr: &Expr) -> String {
+    let mut text = expr.to_string();
+    expr.any(&mut |part| {
+        if let ExprKind::Param(index) = part.kind {
+            text.push_str(&format!(" ?{index}"));
+        }
+        false
+    });
+    text
+}
+
 /// A column of the expression that the groups do not determine.
 fn undetermined(expr: &Expr, keys: &[String], determined: &dyn Fn(usize) -> bool) -> Option<usize> {
     if let Some(slot) = expr.as_column() {
         return (!determined(slot)).then_some(slot);
     }
-    if keys.iter().any(|key| *key == expr.to_string()) {
+    let shown = printed(expr);
+    if keys.contains(&shown) {
         return None;
     }
     if let ExprKind::Call(call) = &expr.kind

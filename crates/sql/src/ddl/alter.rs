@@ -7,43 +7,38 @@
 
 mod dependents;
 mod renames;
+mod rows;
 
-use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use catalog::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef, same_name};
-use governor::stepwise::Stepwise;
 use parser::ast::{self, AlterAction, ColumnPosition};
-use store::{Cursor, Direction, KeyRange};
-use transaction::{Options, Transaction, TransactionError};
-use types::row::generation::{ColumnChange, ColumnSource};
-use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, Value};
+use types::{ErrorKind, SqlError, SqlResult};
 
 pub(super) use self::dependents::columns_of;
+use self::rows::Copy;
+pub(super) use self::rows::index_error;
 use super::online::{self, OnlineChange, Rows, Way, Wishes};
-use super::{ObjectLocks, SchemaChange, TableBuilder, no_such_table, unknown_database};
-use crate::accounts::access::Access;
+use super::{ObjectLocks, SchemaChange, TableBuilder};
 use crate::engine::Engine;
-use crate::exec::Runtime;
-use crate::exec::dml::{RowChanger, added_value, duplicate_error, id_behind, note_given_id};
-use crate::exec::rows::read_row;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
-use crate::failpoint;
 use crate::host::Host;
-use crate::plan::Planner;
-use crate::plan::changes::WriteRules;
-use crate::session::{Answer, DefinitionServices, Session, wait_for_commit};
-use crate::table::{Table, store_spec};
-use crate::table_ids::CopyGuard;
-
-/// Rows of a rebuild that are committed together.
-const ROWS_PER_COMMIT: usize = 8192;
+use crate::session::{Answer, DefinitionServices, Session};
+use crate::table::Table;
 
 /// The new definition of a table, and where each of its columns comes from.
+///
+/// Names of columns, keys and constraints are those from before the statement, whatever the order of the actions: what is dropped goes
+/// first, then what stays is changed, and what is added comes last. So names can be exchanged, and given again.
 struct Altered {
+    before: Arc<TableDef>,
     builder: TableBuilder,
+    /// The old columns that an action has changed: none is changed twice.
+    changed: HashSet<usize>,
+    /// What is renamed, by its old and its new name.
+    renamed: Vec<(String, String)>,
     /// For each new column, its position in the old table; `None` for an added one.
     sources: Vec<Option<usize>>,
     auto_increment: Option<u64>,
@@ -69,14 +64,6 @@ enum Prepared {
     Copied(Copy),
 }
 
-/// A table that is to take another one's place.
-struct Copy {
-    table: Arc<Table>,
-    job: CopyGuard,
-    /// How many there are.
-    rows: u64,
-}
-
 impl Session {
     /// Applies the actions to the table's definition.
     pub(super) fn altered(&mut self, alter: &ast::AlterTable, table: &Table, host: &dyn Host) -> SqlResult<Outcome> {
@@ -86,6 +73,9 @@ impl Session {
         });
         let rename = rename.map(|to| self.qualified_for_rename(to, table)).transpose()?;
         let mut altered = Altered {
+            before: table.def.clone(),
+            changed: HashSet::new(),
+            renamed: Vec::new(),
             builder: TableBuilder::new(
                 TableDef::clone(&table.def),
                 self.variables.settings.expressions.sql_mode,
@@ -95,16 +85,25 @@ impl Session {
             foreign_keys: Vec::new(),
             rebuild: false,
         };
-        let renames = altered.rename_indexes(&alter.actions)?;
         for action in &alter.actions {
-            // Before names are given anew, indexes are dropped.
-            if !renames || !matches!(action, AlterAction::DropIndex(_)) {
-                altered.apply(action)?;
-            }
+            governor::tick()?;
+            altered.drop_part(action)?;
         }
+        altered.rename_indexes(&alter.actions)?;
+        for action in &alter.actions {
+            governor::tick()?;
+            altered.change_part(action)?;
+        }
+        altered.rename_in_foreign_keys();
+        for action in &alter.actions {
+            governor::tick()?;
+            altered.apply(action)?;
+        }
+        altered.check_columns()?;
         for key in &altered.foreign_keys {
             altered.builder.add_foreign_key_index(key)?;
         }
+        altered.check_new_foreign_keys()?;
         altered.builder.check_keys()?;
         let mut def = altered.builder.finish()?;
         if let Some((database, name)) = rename {
@@ -115,8 +114,8 @@ impl Session {
         if self.variables.settings.require_primary_key && loses_key {
             return Err(ErrorKind::TableWithoutPk.into());
         }
-        dependents::drop_lonely_checks(&mut def, &alter.actions)?;
-        dependents::check(&table.def, &def)?;
+        dependents::drop_lonely_checks(&mut def, &alter.actions, &altered.sources)?;
+        dependents::check(&table.def, &def, &altered.sources)?;
         self.check_expressions(&def, host)?;
         Ok(Outcome {
             def,
@@ -263,38 +262,60 @@ impl Altered {
             .ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&name, &table.name]))
     }
 
-    fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
+    /// Where the old column of that name is now; 1054 where it is gone, and where the statement changes it twice.
+    fn column_to_change(&mut self, name: &str) -> SqlResult<usize> {
+        let old = self.before.column(name).filter(|old| self.changed.insert(*old));
+        let now = old.and_then(|old| self.sources.iter().position(|source| *source == Some(old)));
+        now.ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&name, &self.before.name]))
+    }
+
+    fn drop_part(&mut self, action: &AlterAction) -> SqlResult<()> {
         match action {
-            AlterAction::AddColumn { column, position } => self.add_column(column, position.as_ref())?,
-            AlterAction::AddElements(elements) => {
-                for element in elements {
-                    match element {
-                        ast::TableElement::Column(column) => self.add_column(column, None)?,
-                        constraint => self.add_constraint(constraint)?,
-                    }
+            AlterAction::DropColumn { name, .. } => self.drop_column(name),
+            AlterAction::DropIndex(name) => self.drop_index(name),
+            AlterAction::DropPrimaryKey => self.drop_index("PRIMARY"),
+            AlterAction::DropCheck(name) => self.drop_check(name, ErrorKind::CheckConstraintNotFound),
+            AlterAction::DropConstraint(name) => {
+                if self.builder.def.foreign_key(name).is_some() {
+                    self.builder.drop_foreign_key(name)
+                } else if self.builder.def.index(name).is_some_and(IndexDef::is_unique) {
+                    self.drop_index(name)
+                } else {
+                    self.drop_check(name, ErrorKind::ConstraintNotFound)
                 }
             }
-            AlterAction::AddConstraint(constraint) => self.add_constraint(constraint)?,
-            AlterAction::ChangeColumn { old, column, position } => {
-                self.change_column(old, column, position.as_ref())?
-            }
-            AlterAction::ModifyColumn { column, position } => {
-                self.change_column(&column.name, column, position.as_ref())?;
-            }
+            AlterAction::DropForeignKey(name) => self.builder.drop_foreign_key(name),
+            _ => Ok(()),
+        }
+    }
+
+    fn change_part(&mut self, action: &AlterAction) -> SqlResult<()> {
+        match action {
+            AlterAction::ChangeColumn { old, column, .. } => self.change_column(old, column)?,
+            AlterAction::ModifyColumn { column, .. } => self.change_column(&column.name, column)?,
             AlterAction::SetDefault { column, default } => {
-                let at = self.column(column)?;
+                let at = self.column_to_change(column)?;
                 let ty = self.builder.def.columns[at].ty.clone();
                 let default = self.builder.default_of(column, default, &ty)?;
                 self.builder.def.columns[at].default = Some(default);
             }
             AlterAction::DropDefault(column) => {
-                let at = self.column(column)?;
+                let at = self.column_to_change(column)?;
                 let column = &mut self.builder.def.columns[at];
                 column.default = column.nullable.then_some(ColumnDefault::Dropped);
             }
             AlterAction::SetColumnVisible { column, visible } => {
-                let at = self.column(column)?;
+                let at = self.column_to_change(column)?;
                 self.builder.def.columns[at].invisible = !visible;
+            }
+            AlterAction::RenameColumn { old, new } => {
+                let at = self.column_to_change(old)?;
+                // What is too long is wrong, too.
+                super::check_name(new, ErrorKind::WrongColumnName).map_err(|error| match error.kind() {
+                    ErrorKind::TooLongIdent => SqlError::new(ErrorKind::WrongColumnName, &[&&**new]),
+                    _ => error,
+                })?;
+                self.rename_column(at, new);
             }
             AlterAction::SetIndexVisible { index, visible } => {
                 let found = self.index(index)?;
@@ -317,31 +338,43 @@ impl Altered {
                 let missing = || SqlError::new(kind, &[&&**constraint]);
                 check.ok_or_else(missing)?.enforced = *enforced;
             }
-            AlterAction::DropColumn { name, .. } => self.drop_column(name)?,
-            AlterAction::DropIndex(name) => self.drop_index(name)?,
-            AlterAction::DropPrimaryKey => self.drop_index("PRIMARY")?,
-            AlterAction::DropCheck(name) => self.drop_check(name, ErrorKind::CheckConstraintNotFound)?,
-            AlterAction::DropConstraint(name) => {
-                if self.builder.def.foreign_key(name).is_some() {
-                    self.builder.drop_foreign_key(name)?;
-                } else if self.builder.def.index(name).is_some_and(IndexDef::is_unique) {
-                    self.drop_index(name)?;
-                } else {
-                    self.drop_check(name, ErrorKind::ConstraintNotFound)?;
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is added, moved, or concerns the table as a whole.
+    fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
+        match action {
+            AlterAction::AddColumn { column, position } => self.add_column(column, position.as_ref())?,
+            AlterAction::AddElements(elements) => {
+                for element in elements {
+                    match element {
+                        ast::TableElement::Column(column) => self.add_column(column, None)?,
+                        constraint => self.add_constraint(constraint)?,
+                    }
                 }
             }
-            AlterAction::DropForeignKey(name) => self.builder.drop_foreign_key(name)?,
-            AlterAction::RenameColumn { old, new } => {
-                let at = self.column(old)?;
-                super::check_name(new, ErrorKind::WrongColumnName)?;
-                if self.builder.def.column(new).is_some_and(|other| other != at) {
-                    return Err(SqlError::new(ErrorKind::DupFieldName, &[&&**new]));
-                }
-                self.builder.rename_in_foreign_keys(old, new);
-                self.builder.def.columns[at].name = new.as_str().to_owned();
+            AlterAction::AddConstraint(constraint) => self.add_constraint(constraint)?,
+            AlterAction::ChangeColumn { column, position, .. } | AlterAction::ModifyColumn { column, position } => {
+                self.place_column(&column.name, position.as_ref())?;
             }
-            // Applied by the caller: before all others, at the end.
-            AlterAction::RenameIndex { .. } | AlterAction::RenameTable(_) => {}
+            // Done before.
+            AlterAction::SetDefault { .. }
+            | AlterAction::DropDefault(_)
+            | AlterAction::SetColumnVisible { .. }
+            | AlterAction::SetIndexVisible { .. }
+            | AlterAction::SetEnforced { .. }
+            | AlterAction::DropColumn { .. }
+            | AlterAction::DropIndex(_)
+            | AlterAction::DropPrimaryKey
+            | AlterAction::DropCheck(_)
+            | AlterAction::DropConstraint(_)
+            | AlterAction::DropForeignKey(_)
+            | AlterAction::RenameColumn { .. }
+            | AlterAction::RenameIndex { .. } => {}
+            // Applied by the caller, at the end.
+            AlterAction::RenameTable(_) => {}
             AlterAction::ConvertTo { charset, collation } => {
                 self.convert_to(charset.as_deref(), collation.as_deref())?
             }
@@ -405,18 +438,10 @@ impl Altered {
         Ok(())
     }
 
-    /// MODIFY and CHANGE: a new definition for an old column, perhaps elsewhere.
-    fn change_column(
-        &mut self,
-        old: &str,
-        column: &ast::ColumnDef,
-        position: Option<&ColumnPosition>,
-    ) -> SqlResult<()> {
-        let at = self.column(old)?;
+    /// MODIFY and CHANGE: a new definition for an old column.
+    fn change_column(&mut self, old: &str, column: &ast::ColumnDef) -> SqlResult<()> {
+        let at = self.column_to_change(old)?;
         let mut new: ColumnDef = self.builder.column_def(column)?;
-        if self.builder.def.column(&new.name).is_some_and(|other| other != at) {
-            return Err(SqlError::new(ErrorKind::DupFieldName, &[&new.name]));
-        }
         let in_primary = self
             .builder
             .def
@@ -429,12 +454,60 @@ impl Altered {
             new.nullable = false;
             new.ty.nullable = false;
         }
-        self.builder.rename_in_foreign_keys(old, &new.name);
+        self.rename_column(at, &new.name);
         self.builder.def.columns[at] = new;
         self.builder.fit_prefixes(at);
-        self.builder.add_column_keys(column, at)?;
+        self.builder.add_column_keys(column, at)
+    }
+
+    fn rename_column(&mut self, at: usize, new: &str) {
+        let old = std::mem::replace(&mut self.builder.def.columns[at].name, new.to_owned());
+        if old != new {
+            self.renamed.push((old, new.to_owned()));
+        }
+    }
+
+    /// The foreign keys that stay name their columns anew, all at once.
+    fn rename_in_foreign_keys(&mut self) {
+        self.builder.rename_in_foreign_keys(&self.renamed);
+    }
+
+    /// 1090 where no column is left, 1060 where two have one name.
+    fn check_columns(&self) -> SqlResult<()> {
+        let columns = &self.builder.def.columns;
+        if columns.is_empty() {
+            return Err(ErrorKind::CantRemoveAllFields.into());
+        }
+        let mut names = HashSet::new();
+        for column in columns {
+            governor::tick()?;
+            if !names.insert(column.name.to_lowercase()) {
+                return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
+            }
+        }
+        Ok(())
+    }
+
+    /// 1826 for a new foreign key under the name of one that this statement drops: what is new is known by its name.
+    fn check_new_foreign_keys(&self) -> SqlResult<()> {
+        let keys = &self.builder.def.foreign_keys;
+        let added = &keys[keys.len() - self.foreign_keys.len()..];
+        match added.iter().find(|key| self.before.foreign_key(&key.name).is_some()) {
+            Some(key) => Err(SqlError::new(ErrorKind::FkDupName, &[&key.name])),
+            None => Ok(()),
+        }
+    }
+
+    /// FIRST and AFTER of a column that has been changed.
+    fn place_column(&mut self, name: &str, position: Option<&ColumnPosition>) -> SqlResult<()> {
+        let from = self.column(name)?;
+        if let Some(ColumnPosition::After(other)) = position
+            && same_name(other, name)
+        {
+            return Err(SqlError::new(ErrorKind::BadField, &[&name, &self.before.name]));
+        }
         if let Some(to) = self.position(position)? {
-            self.move_column(at, if to > at { to - 1 } else { to });
+            self.move_column(from, if to > from { to - 1 } else { to });
         }
         Ok(())
     }
@@ -459,9 +532,6 @@ impl Altered {
         let missing = || SqlError::new(ErrorKind::CantDropFieldOrKey, &[&name]);
         let at = self.builder.def.column(name).ok_or_else(missing)?;
         let def = &mut self.builder.def;
-        if def.columns.len() == 1 {
-            return Err(ErrorKind::CantRemoveAllFields.into());
-        }
         def.columns.remove(at);
         self.sources.remove(at);
         for index in &mut def.indexes {
@@ -515,274 +585,5 @@ impl Altered {
             }
         }
         Ok(())
-    }
-}
-
-impl SchemaChange<'_> {
-    /// Builds and drops indexes; the rows stay.
-    fn alter_in_place(&mut self, old: &TableDef, new: &TableDef) -> SqlResult<()> {
-        for index in old.secondaries() {
-            if new.indexes.iter().all(|kept| kept.id != index.id) {
-                self.runtime.transaction_mut().drop_index(old.id, index.id);
-            }
-        }
-        for index in new.secondaries() {
-            if old.indexes.iter().all(|known| known.id != index.id) {
-                self.create_index(new, index)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the table is the one that the new definition was made for, and the new one's place is free.
-    fn check_place(&self, old: &Arc<TableDef>, new: &TableDef) -> SqlResult<()> {
-        let current = self.before.table_by_id(old.id).ok_or_else(|| no_such_table(old))?;
-        if !Arc::ptr_eq(current, old) {
-            return Err(ErrorKind::TableDefChanged.into());
-        }
-        if self.before.database(&new.database).is_none() {
-            return Err(unknown_database(&new.database));
-        }
-        let moves = (&new.database, &new.name) != (&old.database, &old.name);
-        match moves && self.before.is_taken(&new.database, &new.name) {
-            true => Err(SqlError::new(ErrorKind::TableExists, &[&new.name])),
-            false => Ok(()),
-        }
-    }
-
-    /// Gives the rows there are the new columns, and the added ones their values.
-    fn change_columns(
-        &mut self,
-        old: &Table,
-        new: &Arc<Table>,
-        sources: &[Option<usize>],
-        ctx: &StatementContext<'_>,
-    ) -> SqlResult<()> {
-        let plan = self.planner(ctx);
-        let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
-        let added = crate::plan::added_values(&plan, new, sources)?;
-        let eval = ctx.eval();
-        let changer = RowChanger::new(new, &rules, &self.runtime, &eval, false);
-        let source = |column: usize| match online::stored(sources[column]) {
-            Some(stored) => Ok(stored),
-            None => {
-                let value = added_value(&added[column], &[], &self.runtime, new, &eval)?;
-                let value = self.converted(&changer, column, value, old, None)?;
-                Ok(ColumnSource::added(&new.def.columns[column].ty, &value))
-            }
-        };
-        let sources = (0..sources.len()).map(source).collect::<SqlResult<_>>()?;
-        let columns = new.column_types().cloned().collect();
-        let change = ColumnChange { columns, sources };
-        self.runtime.transaction_mut().change_columns(old.id(), change);
-        Ok(())
-    }
-
-    fn planner<'p>(&'p self, ctx: &'p StatementContext<'_>) -> Planner<'p> {
-        Planner::new(
-            &**self.engine,
-            &self.before,
-            ctx.eval(),
-            Arc::new(Access::of_the_server()),
-        )
-    }
-
-    /// Copies all rows into a new table.
-    fn copy_table(
-        &mut self,
-        old: &Arc<Table>,
-        def: TableDef,
-        sources: &[Option<usize>],
-        ctx: &StatementContext<'_>,
-        host: &dyn Host,
-    ) -> SqlResult<Copy> {
-        let id = self.engine.allocate_table_id(&self.runtime)?;
-        let def = TableDef { id, ..def };
-        let (job, rows) = self.engine.begin_copy(store_spec(&def), host)?;
-        let table = Arc::new(Table::new(Arc::new(def), rows));
-        failpoint::hit("alter.copy_made")?;
-        let mut commit = |part: Transaction| wait_for_commit(part.commit(), host);
-        let copied = self.copy_rows(old, &table, sources, ctx, &mut commit);
-        let copied = copied.and_then(|copied| self.check_new_keys(&old.def, &table).map(|_| copied));
-        let rows = match copied {
-            Ok(copied) => copied,
-            Err(error) => {
-                if let Some(removal) = self.engine.removal(&[id])? {
-                    wait_for_commit(removal.commit(), host)?;
-                }
-                job.dismiss();
-                return Err(error);
-            }
-        };
-        failpoint::hit("alter.copied")?;
-        Ok(Copy { table, job, rows })
-    }
-
-    /// Puts a copy in the old table's place. Returns how many rows there are.
-    fn replace(&mut self, old: &Table, copy: Copy, def: TableDef, auto_increment: Option<u64>) -> u64 {
-        let id = copy.table.id();
-        // The counter of the copy is behind the greatest id of its rows.
-        let before = auto_increment.unwrap_or_else(|| old.rows.next_auto_increment());
-        let mut transaction = self.runtime.transaction_mut();
-        transaction.set_auto_increment(id, before.max(copy.table.rows.next_auto_increment()));
-        transaction.drop_table(old.id());
-        drop(transaction);
-        self.edit.remove_table(old.id());
-        self.edit.put_table(TableDef { id, ..def });
-        self.edit.remove_copy(id);
-        self.copies.push(copy.job);
-        copy.rows
-    }
-
-    /// The first automatic id that is greater than all ids of the rows.
-    fn behind_greatest_id(&self, table: &Table) -> SqlResult<u64> {
-        let Some(column) = table.def.auto_increment() else {
-            return Ok(1);
-        };
-        let index = table
-            .def
-            .index_beginning_with(&[column])
-            .ok_or_else(|| SqlError::internal("an AUTO_INCREMENT column has no index"))?;
-        let direction = match index.parts[0].descending {
-            true => Direction::Forward,
-            false => Direction::Backward,
-        };
-        let mut cursor = Cursor::new(KeyRange::all(), direction);
-        let mut greatest = None;
-        while greatest.is_none() && !cursor.is_finished() {
-            governor::tick()?;
-            let transaction = self.runtime.transaction();
-            transaction.scan_newest(&table.rows, index.id, &mut cursor, ROWS_PER_COMMIT, |entry| {
-                greatest = Some(table.layout().column(entry.row(), column).to_value());
-                std::ops::ControlFlow::Break(())
-            });
-        }
-        Ok(greatest.map_or(1, |id| id_behind(&id)))
-    }
-
-    /// A transaction beside the change's own, for what need not be seen at once.
-    fn begin_part(&self) -> Transaction {
-        Transaction::begin(self.engine.participant().clone(), Options::default())
-    }
-
-    /// Copies all rows, and returns how many. They are committed piece by piece.
-    pub(super) fn copy_rows(
-        &self,
-        old: &Arc<Table>,
-        new: &Arc<Table>,
-        sources: &[Option<usize>],
-        ctx: &StatementContext<'_>,
-        commit: &mut dyn FnMut(Transaction) -> SqlResult<()>,
-    ) -> SqlResult<u64> {
-        let plan = self.planner(ctx);
-        let rules: WriteRules = crate::plan::write_rules(&plan, new)?;
-        let added = crate::plan::added_values(&plan, new, sources)?;
-        // Expressions see the other columns of the row: literals and kept values come first.
-        let is_expression = |&column: &usize| sources[column].is_none() && added[column].is_expression();
-        let (expressions, mut order): (Vec<_>, Vec<_>) = (0..sources.len()).partition(is_expression);
-        order.extend(expressions);
-        let mut cursor = Cursor::forward(KeyRange::all());
-        let mut copied = 0;
-        while !cursor.is_finished() {
-            let mut batch = Stepwise::from(Vec::with_capacity(ROWS_PER_COMMIT));
-            while batch.len() < ROWS_PER_COMMIT && !cursor.is_finished() {
-                governor::tick()?;
-                let left = ROWS_PER_COMMIT - batch.len();
-                let transaction = self.runtime.transaction();
-                transaction.scan(&old.rows, IndexId::PRIMARY, &mut cursor, left, |entry| {
-                    batch.push(read_row(old.layout(), entry.row()));
-                    match governor::is_due() {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
-                    }
-                });
-            }
-            let transaction = RefCell::new(self.begin_part());
-            let runtime = self.runtime.with_transaction(&transaction);
-            let eval = ctx.eval();
-            let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
-            for old_values in &batch {
-                governor::tick()?;
-                copied += 1;
-                ctx.set_row_number(copied);
-                let mut values = vec![Value::Null; sources.len()];
-                for &column in &order {
-                    let value = match sources[column] {
-                        Some(source) => old_values[source].clone(),
-                        None => added_value(&added[column], &values, &runtime, new, &eval)?,
-                    };
-                    values[column] = self.converted(&changer, column, value, old, sources[column])?;
-                }
-                changer.complete(&mut values)?;
-                changer.insert(&values).map_err(|error| changer.error(error, &values))?;
-                if let Some(column) = new.def.auto_increment() {
-                    note_given_id(&runtime, new, &values[column]);
-                }
-            }
-            commit(transaction.into_inner())?;
-            failpoint::hit("alter.copied_some")?;
-            governor::tick()?;
-        }
-        Ok(copied)
-    }
-
-    /// A value in the new column's type. NULL where it is no longer allowed, and text that is cut, are MySQL's errors of such a
-    /// change.
-    fn converted(
-        &self,
-        changer: &RowChanger<'_>,
-        column: usize,
-        value: Value,
-        old: &Table,
-        source: Option<usize>,
-    ) -> SqlResult<Value> {
-        let definition = &changer.table.def.columns[column];
-        let before = source.map(|source| &old.def.columns[source].ty);
-        if definition.generated.is_some() || before == Some(&definition.ty) {
-            return Ok(value);
-        }
-        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &changer.ctx.row_number()];
-        let value = match value {
-            Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
-            value => value,
-        };
-        let nullability_alone = before.is_some_and(|before| {
-            SqlType {
-                nullable: false,
-                ..before.clone()
-            } == definition.ty
-        });
-        if value.is_null() && !definition.nullable {
-            return Err(match nullability_alone {
-                true => ErrorKind::InvalidUseOfNull.into(),
-                false => SqlError::new(ErrorKind::DataTruncated, &names),
-            });
-        }
-        let cuts_text = before.is_some_and(|before| before.kind.is_text() && definition.ty.kind.is_text());
-        changer.assign(column, value).map_err(|error| match error.kind() {
-            ErrorKind::DataTooLong if cuts_text => SqlError::new(ErrorKind::DataTruncated, &names),
-            _ => error,
-        })
-    }
-}
-
-/// MySQL's error for an index that cannot be built: a duplicate is told with its values.
-pub(super) fn index_error(
-    error: &TransactionError,
-    def: &TableDef,
-    index: &IndexDef,
-    rows: &Arc<store::Table>,
-    runtime: &Runtime<'_>,
-) -> SqlError {
-    let TransactionError::DuplicateKey { existing, .. } = error else {
-        return crate::errors::transaction_error(error, &def.name);
-    };
-    let table = Table::new(Arc::new(def.clone()), rows.clone());
-    let values = runtime
-        .transaction()
-        .get_current(rows, existing, |row| read_row(rows.row_layout(), row));
-    match values {
-        Some(values) => duplicate_error(&table, index.id, &values, &types::time::TimeZone::UTC),
-        None => SqlError::new(ErrorKind::DupUnknownInIndex, &[&index.name]),
     }
 }

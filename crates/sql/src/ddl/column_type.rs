@@ -56,6 +56,15 @@ pub fn column_type(
         | TypeName::Set => return text(name, written, collate, table_collation),
         spatial => return Err(SqlError::not_supported(format!("{spatial:?} columns").to_uppercase())),
     };
+    if let Some(collate) = collate {
+        let collation = collation_by_name(collate)?;
+        if ty.kind.is_binary() && collation != CollationId::BINARY {
+            return Err(SqlError::new(
+                ErrorKind::CollationCharsetMismatch,
+                &[&collate, &CharsetId::BINARY.name()],
+            ));
+        }
+    }
     ty.unsigned |= written.unsigned || written.zerofill;
     ty.zerofill |= written.zerofill;
     Ok(ty)

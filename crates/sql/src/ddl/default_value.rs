@@ -42,6 +42,9 @@ pub fn check_default(
         let stored = convert(value, name, clock, rules).map_err(|_| invalid())?;
         return Ok(ColumnDefault::Literal(stored.to_string()));
     }
+    if ty.kind == TypeKind::Bit {
+        return bit_default(negative, literal, ty, rules).ok_or_else(invalid);
+    }
     let text = match (plain_literal(literal), literal) {
         (_, Literal::Hex(bytes) | Literal::Bit(bytes)) => return Ok(ColumnDefault::Bytes(bytes.to_vec())),
         (Some(value), _) => value.to_string(),
@@ -59,4 +62,22 @@ pub fn check_default(
         return Err(invalid());
     }
     Ok(ColumnDefault::Literal(text))
+}
+
+/// A number is the value of the bits, a string their bytes; none may be cut.
+fn bit_default(negative: bool, literal: &Literal, ty: &SqlType, rules: SqlMode) -> Option<ColumnDefault> {
+    let value = match (plain_literal(literal), literal) {
+        (_, Literal::Hex(bytes) | Literal::Bit(bytes)) => Value::bytes(bytes),
+        (Some(Value::Int(number)), _) if negative => Value::Int(number.checked_neg()?),
+        (Some(_), _) if negative => return None,
+        (Some(value), _) => value,
+        (None, Literal::Float(digits)) => Value::Double(digits.parse().ok()?),
+        (None, Literal::String(bytes)) => Value::bytes(bytes),
+        (None, Literal::Introduced(string)) => Value::bytes(&string.value),
+        (None, _) => return None,
+    };
+    match convert(value, "", ty, rules).ok()? {
+        Value::Bit(bits) => Some(ColumnDefault::Bytes(bits.value.to_be_bytes().to_vec())),
+        _ => None,
+    }
 }

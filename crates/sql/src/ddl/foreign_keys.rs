@@ -114,15 +114,15 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// A column has a new name, for the keys of the table itself.
-    pub fn rename_in_foreign_keys(&mut self, old: &str, new: &str) {
+    /// Columns have new names, for the keys of the table itself.
+    pub fn rename_in_foreign_keys(&mut self, renamed: &[(String, String)]) {
         let (database, table) = (self.def.database.clone(), self.def.name.clone());
         for key in &mut self.def.foreign_keys {
             let own = key.refers_to(&database, &table);
             let parents = key.parent_columns.iter_mut().filter(|_| own);
             for column in key.columns.iter_mut().chain(parents) {
-                if same_name(column, old) {
-                    *column = new.to_owned();
+                if let Some((_, new)) = renamed.iter().find(|(old, _)| same_name(column, old)) {
+                    *column = new.clone();
                 }
             }
         }

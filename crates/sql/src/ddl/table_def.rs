@@ -150,6 +150,16 @@ pub fn check_name(name: &str, wrong: ErrorKind) -> SqlResult<()> {
     Ok(())
 }
 
+/// The name of an index that is none of the engine's own: 1280, 1059.
+pub(super) fn check_index_name(name: &str) -> SqlResult<()> {
+    check_name(name, ErrorKind::WrongNameForIndex)?;
+    let is_own = |own: &&str| name.eq_ignore_ascii_case(own);
+    match ["PRIMARY", "GEN_CLUST_INDEX"].iter().any(is_own) {
+        true => Err(SqlError::new(ErrorKind::WrongNameForIndex, &[&name])),
+        false => Ok(()),
+    }
+}
+
 /// The name of a CHECK or of a foreign key: unlike others, it may end with a space.
 pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
     check_name(name.trim_end_matches(' '), ErrorKind::WrongNameForIndex)?;
@@ -486,10 +496,7 @@ impl TableBuilder {
             return Ok("PRIMARY".to_owned());
         }
         if let Some(name) = name {
-            check_name(name, ErrorKind::WrongNameForIndex)?;
-            if name.eq_ignore_ascii_case("PRIMARY") {
-                return Err(SqlError::new(ErrorKind::WrongNameForIndex, &[&name]));
-            }
+            check_index_name(name)?;
             if self.def.index(name).is_some() {
                 return Err(SqlError::new(ErrorKind::DupKeyName, &[&name]));
             }

@@ -460,6 +460,7 @@ errors! {
     CteMaxRecursionDepth = 3636 "HY000" "Recursive query aborted after % iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     WindowNoSuchWindow = 3579 "HY000" "Window name '%' is not defined.";
     WindowInvalidUse = 3593 "HY000" "You cannot use the window function '%' in this context.";
+    WindowInvalidUseOfAlias = 3594 "HY000" "You cannot use the alias '%' of an expression containing a window function in this context.'";
     Utf8Alias = 3719 "HY000" "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     FkNoColumnParent = 3734 "HY000" "Failed to add the foreign key constraint. Missing column '%' for constraint '%' in the referenced table '%'";
     FkIncompatibleColumns = 3780 "HY000" "Referencing column '%' and referenced column '%' in foreign key constraint '%' are incompatible.";
@@ -523,6 +524,7 @@ errors! {
     NoSuchDb = 3503 "42Y07" "Database '%' doesn't exist";
     WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
+    CteRecursiveNotUnion = 4114 "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";
     RollupTooLong = 6034 "HY000" "'ROLLUP' is supported with maximum % elements in the GROUP BY list";
     TemporalOutOfRange = 6527 "22008" "% value is out of range in '%'";
 }

@@ -6,7 +6,7 @@ use parser::ast::{self, AlterAction};
 use types::{ErrorKind, SqlError, SqlResult};
 
 /// Drops the constraints that look at one column alone, with that column.
-pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction]) -> SqlResult<()> {
+pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction], sources: &[Option<usize>]) -> SqlResult<()> {
     let dropped = |column: &String| {
         let is_its_end =
             |action: &AlterAction| matches!(action, AlterAction::DropColumn { name, .. } if same_name(name, column));
@@ -18,7 +18,9 @@ pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction]) -> SqlRes
         let is_lonely = columns.iter().all(|column| same_name(column, &columns[0]));
         let goes = columns
             .first()
-            .filter(|column| is_lonely && dropped(column) && new.column(column).is_none());
+            .filter(|column| is_lonely && dropped(column))
+            // An old column may have taken its name.
+            .filter(|column| new.column(column).is_none_or(|at| sources[at].is_some()));
         if goes.is_none() {
             kept.push(check);
         }
@@ -28,10 +30,14 @@ pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction]) -> SqlRes
 }
 
 /// 3108, 3766, 3959 for a column that is needed, and is no longer there under its name.
-pub fn check(old: &TableDef, new: &TableDef) -> SqlResult<()> {
+pub fn check(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> SqlResult<()> {
     let missing = |text: &str| -> SqlResult<Option<String>> {
         let mut columns = columns_of(text)?.into_iter();
-        Ok(columns.find(|column| old.column(column).is_some() && new.column(column).is_none()))
+        Ok(columns.find(|column| match (old.column(column), new.column(column)) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(before), Some(now)) => sources[now].is_some_and(|source| source != before),
+        }))
     };
     for column in &new.columns {
         if let Some(generated) = &column.generated

@@ -4,25 +4,18 @@ use catalog::same_name;
 use parser::ast::AlterAction;
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::super::table_def::check_index_name;
 use super::Altered;
 
 impl Altered {
     /// Gives indexes their new names, all at once: an old name is one from before the statement, so that two may be exchanged. Indexes
-    /// to be dropped are gone before. False where there is nothing to rename.
-    pub(super) fn rename_indexes(&mut self, actions: &[AlterAction]) -> SqlResult<bool> {
+    /// to be dropped are gone before.
+    pub(super) fn rename_indexes(&mut self, actions: &[AlterAction]) -> SqlResult<()> {
         let mut renames = Vec::new();
         for action in actions {
             governor::tick()?;
             if let AlterAction::RenameIndex { old, new } = action {
                 renames.push((old.as_str(), new.as_str()));
-            }
-        }
-        if renames.is_empty() {
-            return Ok(false);
-        }
-        for action in actions {
-            if let AlterAction::DropIndex(name) = action {
-                self.drop_index(name)?;
             }
         }
         let mut named = Vec::with_capacity(renames.len());
@@ -33,6 +26,8 @@ impl Altered {
                 let table = &self.builder.def.name;
                 return Err(SqlError::new(ErrorKind::KeyDoesNotExist, &[&old, table]));
             }
+            check_index_name(old)?;
+            check_index_name(new)?;
             named.push((index, new));
         }
         for (id, new) in &named {
@@ -50,6 +45,6 @@ impl Altered {
                 return Err(SqlError::new(ErrorKind::DupKeyName, &[&new]));
             }
         }
-        Ok(true)
+        Ok(())
     }
 }

@@ -130,18 +130,22 @@ pub fn implicit_default(ty: &SqlType) -> Value {
     }
 }
 
+/// Documents and their texts; a number or a date is no document until CAST makes it one.
 fn json(value: Value, target: Target<'_>) -> SqlResult<Value> {
+    let invalid = |why: &str, position: usize| {
+        let column: &dyn std::fmt::Display = &target.column;
+        SqlError::new(ErrorKind::InvalidJsonText, &[&why, &position, column])
+    };
+    let parse = |text: &str| match Json::parse(text) {
+        Ok(json) => Ok(Value::Json(json)),
+        Err(error) => Err(invalid(error.message, error.position)),
+    };
     match value {
         Value::Json(_) => Ok(value),
-        Value::Str(text) => match Json::parse(&text) {
-            Ok(json) => Ok(Value::Json(json)),
-            Err(e) => Err(SqlError::new(
-                ErrorKind::InvalidJsonText,
-                &[&e.message, &e.position, &target.column],
-            )),
-        },
+        Value::Str(text) => parse(&text),
+        Value::Enum(_) | Value::Set(_) => parse(&value.to_string()),
         Value::Bytes(_) => Err(SqlError::new(ErrorKind::InvalidJsonCharset, &[&"binary"])),
-        other => Ok(Value::Json(Json::from_value(other.as_ref()))),
+        _ => Err(invalid("not a JSON text, may need CAST", 0)),
     }
 }
 
