@@ -23,13 +23,15 @@
 //! * `recovery`: from files to a log, or to a refusal;
 //! * [`Journal`]: the writer, [`Reader`]: reading entries back;
 //! * [`salvage`]: what can still be read of a damaged log;
-//! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`).
+//! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`);
+//! * [`Identity`]: whose the directory is.
 
 mod bytes;
 pub mod checkpoint;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
+mod identity;
 mod journal;
 mod reader;
 mod record;
@@ -40,6 +42,7 @@ mod spare;
 mod state;
 
 pub use error::{Damage, JournalError, OpenError};
+pub use identity::Identity;
 pub use journal::{Journal, Options};
 pub use reader::Reader;
 pub use spare::Spares;

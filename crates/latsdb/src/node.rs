@@ -28,7 +28,7 @@ use crate::allocator;
 use crate::config::{Config, ROLES};
 use crate::data_dir;
 
-pub const NODE_ID: u64 = 1;
+pub const NODE_ID: u32 = 1;
 const SHARD_ID: u64 = 1;
 
 /// A node from its start to its stop. Before the rows are recovered it has a phase and little else.
@@ -257,7 +257,7 @@ impl front_http::Node for Node {
             durability: self.config.durability.name().to_owned(),
             data_dir: self.config.data_dir.display().to_string(),
             nodes: vec![NodeStatus {
-                id: NODE_ID,
+                id: u64::from(NODE_ID),
                 roles: ROLES.map(str::to_owned).to_vec(),
                 mysql_addr: self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
                 http_addr: self.config.http_addr.to_string(),
@@ -276,9 +276,9 @@ impl front_http::Node for Node {
             status.memory.used_bytes = parts.shard.store().memory().used();
             status.shards.push(ShardStatus {
                 id: SHARD_ID,
-                leader: shard.is_leader.then_some(NODE_ID),
+                leader: shard.is_leader.then_some(u64::from(NODE_ID)),
                 term: shard.term,
-                voters: vec![NODE_ID],
+                voters: vec![u64::from(NODE_ID)],
                 last_log_index: last,
                 applied_index: applied,
                 checkpoint_index: shard.checkpoint_index.unwrap_or(0),

@@ -34,6 +34,30 @@ fn a_directory_whose_log_names_a_table_twice_opens() {
     }
 }
 
+/// Batches and checkpoints had the leader's term in the place of a transaction's issuer, and no moments.
+#[test]
+fn a_directory_without_an_identity_gets_one() {
+    let data = fixture("before-issuers");
+    for start in 1..=3 {
+        let node = Running::start(&data);
+        let items = node
+            .rows("SELECT * FROM shop.item WHERE name > '' ORDER BY id")
+            .join(",");
+        assert_eq!(items, "2 TWO,3 three,4 four", "start {start}");
+        assert_eq!(node.rows("SELECT COUNT(*), SUM(n) FROM shop.many"), ["9000 81009000"]);
+        assert!(data.join("identity").exists());
+        let mut client = node.client();
+        rows(&mut client, "UPDATE shop.many SET n = n + 1");
+        rows(&mut client, "UPDATE shop.many SET n = n - 1");
+        match start {
+            1 => node.signal("KILL"),
+            _ => node.stop(),
+        }
+    }
+    let (said, is_whole) = verify(&data);
+    assert!(is_whole, "{said}");
+}
+
 /// Temporary tables were tables of the shard once. What a node that was killed, or stopped, has left of them is dropped.
 #[test]
 fn temporary_tables_of_an_older_version_are_dropped() {

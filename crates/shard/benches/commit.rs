@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use env::{Access, Env};
-use shard::{Config, Shard, Transaction};
+use shard::{Config, Shard};
 use store::{MemoryBudget, WriteSet};
-use support::{Accounts, block_on};
+use support::{Accounts, block_on, propose};
 
 const ROUND: Duration = Duration::from_secs(3);
 /// Rows written by a transaction, of about 200 bytes each: what sysbench's oltp_write_only changes.
@@ -96,12 +96,7 @@ fn lone_commits(shard: &Shard, accounts: &Accounts) -> Duration {
     for number in 0..3000 {
         let writes = write_set(accounts, number % 1000 * ROWS).into_bytes();
         let start = Instant::now();
-        block_on(shard.propose(Transaction {
-            id: shard.begin(),
-            writes,
-            memory: None,
-        }))
-        .expect("the disk works");
+        block_on(propose(shard, writes)).expect("the disk works");
         times.push(start.elapsed());
     }
     median(times)
@@ -127,12 +122,7 @@ fn in_flight(shard: &Arc<Shard>, accounts: &Arc<Accounts>, sessions: usize) {
                         let mut number = session as i64;
                         while start.elapsed() < ROUND {
                             let writes = write_set(&accounts, number % 10_000 * ROWS).into_bytes();
-                            let commit = shard.propose(Transaction {
-                                id: shard.begin(),
-                                writes,
-                                memory: None,
-                            });
-                            commit.await.expect("the disk works");
+                            propose(&shard, writes).await.expect("the disk works");
                             commits.fetch_add(1, Ordering::Relaxed);
                             number += sessions as i64;
                         }

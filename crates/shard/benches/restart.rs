@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use env::Env;
-use shard::{Config, Shard, Transaction};
+use shard::{Config, Shard};
 use store::{IndexSpec, KeyColumn, MemoryBudget, TableSpec, WriteSet};
 use types::{CollationId, IndexId, SqlType, TableId, Value};
 
@@ -105,11 +105,7 @@ fn load(shard: &Shard) {
                 rows.encode(&values, &mut row);
                 writes.put(spec.id, &key, &row);
             }
-            on_the_way.push(shard.propose(Transaction {
-                id: shard.begin(),
-                writes: writes.into_bytes(),
-                memory: None,
-            }));
+            on_the_way.push(support::propose(shard, writes.into_bytes()));
         }
         for commit in on_the_way {
             support::block_on(commit).expect("the disk works");

@@ -8,22 +8,18 @@ use store::{MemoryBudget, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
+use crate::consensus::Abort;
+use crate::ids::{Ticket, TransactionId};
 use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::replica::Replica;
-
-/// Names a transaction for ever, so that its outcome can be asked for after its answer was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TransactionId {
-    /// The term of the leader that gave the id.
-    pub term: u64,
-    pub sequence: u64,
-}
 
 /// A transaction ready to commit: all its row locks are held, all its writes are encoded.
 #[derive(Debug)]
 pub struct Transaction {
     pub id: TransactionId,
+    /// [`Shard::lock_epoch`] from before the first of its locks; 0: it relies on none.
+    pub lock_epoch: u64,
     /// An encoded [`store::WriteSet`], applied as a whole or not at all.
     pub writes: Vec<u8>,
     /// What it has reserved for the rows to come. It is given back as they come: from then on the store is charged for them.
@@ -35,7 +31,8 @@ pub struct Config {
     pub env: Env,
     /// Belongs to this replica alone; a lock file holds it for one process.
     pub dir: PathBuf,
-    pub node_id: u64,
+    /// From 1 on; the directory's, once it has an identity.
+    pub node_id: u32,
     /// What the rows are charged to.
     pub memory: Arc<MemoryBudget>,
     /// Preallocated size of one log segment.
@@ -79,7 +76,7 @@ pub enum Outcome {
     Pending,
     /// Not committed, and not on its way.
     NotCommitted,
-    /// Too long ago to know.
+    /// Its issuer has acknowledged the outcome, or it was long ago.
     Forgotten,
 }
 
@@ -105,10 +102,26 @@ pub enum ProposeError {
     /// other replica, and nothing ever will be.
     #[error("the transaction does not fit the rows: {reason}")]
     Aborted { reason: Arc<str> },
+    /// Nothing was applied: since the transaction took its locks another leader has led, who knew nothing of them.
+    #[error("the transaction's locks were lost with the leader that gave them")]
+    LocksLost,
+    /// Nothing was applied now: the issuer has said that it knows the outcome, and it is not known here any more.
+    #[error("the transaction's outcome was known to its issuer, and is forgotten")]
+    Forgotten,
     /// The log failed while this transaction was on its way. Whether it committed shows after a restart, by
     /// [`Shard::outcome`].
     #[error("it is not known whether the transaction committed: {reason}")]
     Unknown { reason: Arc<str> },
+}
+
+impl From<Abort> for ProposeError {
+    fn from(abort: Abort) -> ProposeError {
+        match abort {
+            Abort::Unfit(reason) => ProposeError::Aborted { reason },
+            Abort::LocksLost => ProposeError::LocksLost,
+            Abort::Forgotten => ProposeError::Forgotten,
+        }
+    }
 }
 
 /// Why a shard cannot be opened. Nothing on the disk was changed by trying.
@@ -184,8 +197,13 @@ impl Shard {
     }
 
     /// A new transaction's id.
-    pub fn begin(&self) -> TransactionId {
+    pub fn begin(&self) -> Ticket {
         self.replica.begin()
+    }
+
+    /// The term in which this replica leads: locks taken here are good in it alone.
+    pub fn lock_epoch(&self) -> u64 {
+        self.replica.lock_epoch()
     }
 
     /// Commits a transaction: it is on disk, and visible to every later snapshot, when this returns its timestamp.

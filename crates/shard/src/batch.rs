@@ -4,20 +4,51 @@ use std::fmt;
 use std::sync::Arc;
 
 use thiserror::Error;
+use types::Timestamp;
 
-use crate::TransactionId;
+use crate::{Issuer, TransactionId};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Knew neither levels nor moments, nor what a piece was made under.
+const VERSION_CHUNKS: u8 = 2;
 /// Knew whole transactions only.
 const VERSION_WHOLE: u8 = 1;
-const HEADER: usize = 1;
-const PIECE_HEADER: usize = 25;
+
+/// What batches may hold, for whoever reads them. A node that does not know a level cannot apply its batches.
+pub(crate) const LEVEL: u16 = 1;
+
+const HEADER: usize = 19;
+const HEADER_OF_FORMER_VERSIONS: usize = 1;
+const PIECE_HEADER: usize = 42;
+const CHUNKS_HEADER: usize = 25;
 const WHOLE_HEADER: usize = 20;
 
 const WHOLE: u8 = 0;
 const CHUNK: u8 = 1;
 const COMMIT: u8 = 2;
 const ABORT: u8 = 3;
+
+/// The only durability there is: on the disks of a majority.
+const MAJORITY_DISK: u8 = 0;
+
+/// When the leader made a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Moment {
+    /// By the leader's clock: milliseconds since 1970, or 0 where that was not written down.
+    pub wall_ms: u64,
+    /// The transactions commit at this timestamp, or later.
+    pub base: Timestamp,
+}
+
+/// Whose a piece is, and what it was made under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub id: TransactionId,
+    /// The issuer asks about no sequence below any more.
+    pub acknowledged: u64,
+    /// The term of the leader whose locks the transaction holds; 0: it relies on none.
+    pub lock_epoch: u64,
+}
 
 /// What a batch has of a transaction, with its write sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,25 +74,38 @@ pub(crate) struct Batch {
 pub(crate) enum BatchError {
     #[error("batch version {0} is not known")]
     Version(u8),
+    #[error("the batch is of level {0}, and this program knows level {LEVEL}: a newer one wrote it")]
+    Level(u16),
     #[error("batch cut short at byte {0}")]
     CutShort(usize),
     #[error("what a batch has at byte {at} is of an unknown kind, {kind}")]
     Kind { kind: u8, at: usize },
+    #[error("what a batch has at byte {at} is of an unknown durability, {durability}")]
+    Durability { durability: u8, at: usize },
 }
 
 impl Batch {
-    pub fn encode<W: AsRef<[u8]>>(pieces: &[(TransactionId, Piece<W>)]) -> Batch {
+    pub fn encode<W: AsRef<[u8]>>(moment: Moment, pieces: &[(Origin, Piece<W>)]) -> Batch {
         let sizes = pieces
             .iter()
             .map(|(_, piece)| PIECE_HEADER + piece.parts().2.map_or(0, |writes| writes.as_ref().len()));
         let mut bytes = Vec::with_capacity(HEADER + sizes.sum::<usize>());
         bytes.push(VERSION);
-        for (id, piece) in pieces {
+        bytes.extend_from_slice(&LEVEL.to_le_bytes());
+        bytes.extend_from_slice(&moment.wall_ms.to_le_bytes());
+        bytes.extend_from_slice(&moment.base.0.to_le_bytes());
+        for (origin, piece) in pieces {
             let (kind, number, writes) = piece.parts();
             let writes = writes.map_or(&[][..], AsRef::as_ref);
-            bytes.push(kind);
-            bytes.extend_from_slice(&id.term.to_le_bytes());
-            bytes.extend_from_slice(&id.sequence.to_le_bytes());
+            bytes.extend_from_slice(&[kind, MAJORITY_DISK]);
+            for number in [
+                origin.id.issuer.to_u64(),
+                origin.id.sequence,
+                origin.acknowledged,
+                origin.lock_epoch,
+            ] {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
             bytes.extend_from_slice(&number.to_le_bytes());
             let length = u32::try_from(writes.len()).expect("the queue takes no transaction of 4 GiB");
             bytes.extend_from_slice(&length.to_le_bytes());
@@ -80,12 +124,32 @@ impl Batch {
 
     /// What it has, in log order. Checks the header; each piece is checked as it comes.
     pub fn pieces(&self) -> Result<Pieces<'_>, BatchError> {
-        match self.bytes.first() {
-            Some(&version @ (VERSION | VERSION_WHOLE)) => Ok(Pieces {
+        let pieces = |at, version, moment| {
+            Ok(Pieces {
                 bytes: &self.bytes,
-                at: HEADER,
-                has_kinds: version == VERSION,
-            }),
+                at,
+                version,
+                moment,
+            })
+        };
+        match self.bytes.first() {
+            Some(&VERSION) => {
+                let Some(header) = self.bytes.get(..HEADER) else {
+                    return Err(BatchError::CutShort(1));
+                };
+                let level = u16::from_le_bytes([header[1], header[2]]);
+                if level > LEVEL {
+                    return Err(BatchError::Level(level));
+                }
+                let moment = Moment {
+                    wall_ms: u64_at(header, 3),
+                    base: Timestamp(u64_at(header, 11)),
+                };
+                pieces(HEADER, VERSION, moment)
+            }
+            Some(&version @ (VERSION_CHUNKS | VERSION_WHOLE)) => {
+                pieces(HEADER_OF_FORMER_VERSIONS, version, Moment::default())
+            }
             Some(&version) => Err(BatchError::Version(version)),
             None => Err(BatchError::CutShort(0)),
         }
@@ -120,30 +184,58 @@ impl fmt::Display for Batch {
 pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     at: usize,
-    has_kinds: bool,
+    version: u8,
+    moment: Moment,
 }
 
 impl<'a> Pieces<'a> {
-    fn step(&mut self) -> Result<(TransactionId, Piece<&'a [u8]>), BatchError> {
+    pub fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    fn step(&mut self) -> Result<(Origin, Piece<&'a [u8]>), BatchError> {
         let at = self.at;
-        if !self.has_kinds {
-            let header: [u8; WHOLE_HEADER] = self.take(WHOLE_HEADER)?.try_into().expect("as many were taken");
-            return Ok((
-                id_of(&header),
-                Piece::Whole(self.take(number_at(&header, 16) as usize)?),
-            ));
+        match self.version {
+            VERSION_WHOLE => {
+                let header = self.take(WHOLE_HEADER)?;
+                let writes = self.take(u32_at(header, 16) as usize)?;
+                Ok((origin_of_former_versions(header), Piece::Whole(writes)))
+            }
+            VERSION_CHUNKS => {
+                let header = self.take(CHUNKS_HEADER)?;
+                let piece = self.piece(at, header[0], &header[17..])?;
+                Ok((origin_of_former_versions(&header[1..]), piece))
+            }
+            _ => {
+                let header = self.take(PIECE_HEADER)?;
+                if header[1] != MAJORITY_DISK {
+                    let durability = header[1];
+                    return Err(BatchError::Durability { durability, at });
+                }
+                let origin = Origin {
+                    id: TransactionId {
+                        issuer: Issuer::from_u64(u64_at(header, 2)),
+                        sequence: u64_at(header, 10),
+                    },
+                    acknowledged: u64_at(header, 18),
+                    lock_epoch: u64_at(header, 26),
+                };
+                Ok((origin, self.piece(at, header[0], &header[34..])?))
+            }
         }
-        let header: [u8; PIECE_HEADER] = self.take(PIECE_HEADER)?.try_into().expect("as many were taken");
-        let number = number_at(&header, 17);
-        let writes = self.take(number_at(&header, 21) as usize)?;
-        let piece = match header[0] {
-            WHOLE => Piece::Whole(writes),
-            CHUNK => Piece::Chunk { number, writes },
-            COMMIT => Piece::Commit { chunks: number, writes },
-            ABORT => Piece::Abort,
-            kind => return Err(BatchError::Kind { kind, at }),
-        };
-        Ok((id_of(&header[1..]), piece))
+    }
+
+    /// The piece behind a header that ends with its number and its length.
+    fn piece(&mut self, at: usize, kind: u8, end: &[u8]) -> Result<Piece<&'a [u8]>, BatchError> {
+        let number = u32_at(end, 0);
+        let writes = self.take(u32_at(end, 4) as usize)?;
+        match kind {
+            WHOLE => Ok(Piece::Whole(writes)),
+            CHUNK => Ok(Piece::Chunk { number, writes }),
+            COMMIT => Ok(Piece::Commit { chunks: number, writes }),
+            ABORT => Ok(Piece::Abort),
+            kind => Err(BatchError::Kind { kind, at }),
+        }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], BatchError> {
@@ -155,20 +247,28 @@ impl<'a> Pieces<'a> {
     }
 }
 
-fn id_of(header: &[u8]) -> TransactionId {
-    let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
-    TransactionId {
-        term: number(0),
-        sequence: number(8),
+/// The leader's term stands where the issuer does now.
+fn origin_of_former_versions(header: &[u8]) -> Origin {
+    Origin {
+        id: TransactionId {
+            issuer: Issuer::from_u64(u64_at(header, 0)),
+            sequence: u64_at(header, 8),
+        },
+        acknowledged: 0,
+        lock_epoch: 0,
     }
 }
 
-fn number_at(header: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"))
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 impl<'a> Iterator for Pieces<'a> {
-    type Item = Result<(TransactionId, Piece<&'a [u8]>), BatchError>;
+    type Item = Result<(Origin, Piece<&'a [u8]>), BatchError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.bytes.len() {
@@ -187,73 +287,132 @@ mod tests {
     use super::*;
 
     fn id(sequence: u64) -> TransactionId {
-        TransactionId { term: 7, sequence }
+        TransactionId {
+            issuer: Issuer {
+                node: 2,
+                incarnation: 7,
+            },
+            sequence,
+        }
     }
 
-    fn sample() -> Vec<(TransactionId, Piece<Vec<u8>>)> {
-        vec![
-            (id(0), Piece::Whole(vec![])),
-            (
-                id(1),
-                Piece::Chunk {
-                    number: 3,
-                    writes: vec![1; 5],
-                },
-            ),
-            (
-                id(2),
-                Piece::Commit {
-                    chunks: 4,
-                    writes: vec![2; 10],
-                },
-            ),
-            (id(3), Piece::Abort),
-            (id(4), Piece::Whole(vec![4; 20])),
-        ]
-    }
+    const MOMENT: Moment = Moment {
+        wall_ms: 1_800_000_000_000,
+        base: Timestamp(1_800_000_000_000 << 16),
+    };
 
-    fn decoded(batch: &Batch) -> Vec<(TransactionId, Piece<Vec<u8>>)> {
-        let pieces = batch.pieces().unwrap().map(|piece| {
-            let (id, piece) = piece.unwrap();
-            let piece = match piece {
-                Piece::Whole(writes) => Piece::Whole(writes.to_vec()),
-                Piece::Chunk { number, writes } => Piece::Chunk {
-                    number,
-                    writes: writes.to_vec(),
-                },
-                Piece::Commit { chunks, writes } => Piece::Commit {
-                    chunks,
-                    writes: writes.to_vec(),
-                },
-                Piece::Abort => Piece::Abort,
+    fn sample() -> Vec<(Origin, Piece<Vec<u8>>)> {
+        let pieces = [
+            Piece::Whole(vec![]),
+            Piece::Chunk {
+                number: 3,
+                writes: vec![1; 5],
+            },
+            Piece::Commit {
+                chunks: 4,
+                writes: vec![2; 10],
+            },
+            Piece::Abort,
+            Piece::Whole(vec![4; 20]),
+        ];
+        let with_origin = |(sequence, piece)| {
+            let origin = Origin {
+                id: id(sequence),
+                acknowledged: sequence / 2,
+                lock_epoch: sequence % 3,
             };
-            (id, piece)
+            (origin, piece)
+        };
+        (0..).zip(pieces).map(with_origin).collect()
+    }
+
+    fn decoded(batch: &Batch) -> (Moment, Vec<(Origin, Piece<Vec<u8>>)>) {
+        let pieces = batch.pieces().unwrap();
+        let moment = pieces.moment();
+        let owned = |piece| match piece {
+            Piece::Whole(writes) => Piece::Whole(<[u8]>::to_vec(writes)),
+            Piece::Chunk { number, writes } => Piece::Chunk {
+                number,
+                writes: writes.to_vec(),
+            },
+            Piece::Commit { chunks, writes } => Piece::Commit {
+                chunks,
+                writes: writes.to_vec(),
+            },
+            Piece::Abort => Piece::Abort,
+        };
+        let pieces = pieces.map(|piece| {
+            let (origin, piece) = piece.unwrap();
+            (origin, owned(piece))
         });
-        pieces.collect()
+        (moment, pieces.collect())
     }
 
     #[test]
     fn batches_come_back() {
-        assert_eq!(decoded(&Batch::encode(&sample())), sample());
+        assert_eq!(decoded(&Batch::encode(MOMENT, &sample())), (MOMENT, sample()));
+    }
+
+    /// A piece as former versions had it, with the term of its leader.
+    fn of_term(sequence: u64, piece: Piece<Vec<u8>>) -> (Origin, Piece<Vec<u8>>) {
+        let origin = Origin {
+            id: TransactionId {
+                issuer: Issuer {
+                    node: 0,
+                    incarnation: 7,
+                },
+                sequence,
+            },
+            acknowledged: 0,
+            lock_epoch: 0,
+        };
+        (origin, piece)
     }
 
     /// Logs of earlier versions have them.
     #[test]
-    fn version_1_is_read() {
-        let mut bytes = vec![1];
-        for (term, sequence, writes) in [(7u64, 0u64, &b"one"[..]), (7, 1, b"")] {
-            bytes.extend_from_slice(&term.to_le_bytes());
-            bytes.extend_from_slice(&sequence.to_le_bytes());
-            bytes.extend_from_slice(&(writes.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(writes);
+    fn former_versions_are_read() {
+        let mut whole = vec![1];
+        for (sequence, writes) in [(0u64, &b"one"[..]), (1, b"")] {
+            whole.extend_from_slice(&7u64.to_le_bytes());
+            whole.extend_from_slice(&sequence.to_le_bytes());
+            whole.extend_from_slice(&(writes.len() as u32).to_le_bytes());
+            whole.extend_from_slice(writes);
         }
-        let expected = [(id(0), Piece::Whole(b"one".to_vec())), (id(1), Piece::Whole(vec![]))];
-        assert_eq!(decoded(&Batch::from_bytes(Arc::new(bytes))), expected);
+        let expected = vec![
+            of_term(0, Piece::Whole(b"one".to_vec())),
+            of_term(1, Piece::Whole(vec![])),
+        ];
+        assert_eq!(
+            decoded(&Batch::from_bytes(Arc::new(whole))),
+            (Moment::default(), expected)
+        );
+        let mut chunks = vec![2];
+        for (kind, sequence, number, writes) in [(1u8, 5u64, 2u32, &b"part"[..]), (2, 5, 3, b"end"), (3, 6, 0, b"")] {
+            chunks.push(kind);
+            chunks.extend_from_slice(&7u64.to_le_bytes());
+            chunks.extend_from_slice(&sequence.to_le_bytes());
+            chunks.extend_from_slice(&number.to_le_bytes());
+            chunks.extend_from_slice(&(writes.len() as u32).to_le_bytes());
+            chunks.extend_from_slice(writes);
+        }
+        let writes = b"part".to_vec();
+        let chunk = Piece::Chunk { number: 2, writes };
+        let writes = b"end".to_vec();
+        let expected = vec![
+            of_term(5, chunk),
+            of_term(5, Piece::Commit { chunks: 3, writes }),
+            of_term(6, Piece::Abort),
+        ];
+        assert_eq!(
+            decoded(&Batch::from_bytes(Arc::new(chunks))),
+            (Moment::default(), expected)
+        );
     }
 
     #[test]
     fn every_cut_is_an_error_or_a_shorter_batch() {
-        let whole = Batch::encode(&sample());
+        let whole = Batch::encode(MOMENT, &sample());
         for length in 0..whole.bytes().len() {
             let cut = Batch::from_bytes(Arc::new(whole.bytes()[..length].to_vec()));
             let results: Vec<_> = match cut.pieces() {
@@ -267,13 +426,22 @@ mod tests {
     }
 
     #[test]
-    fn another_version_or_kind_is_refused() {
+    fn another_version_level_kind_or_durability_is_refused() {
         let batch = Batch::from_bytes(Arc::new(vec![9]));
         assert_eq!(batch.pieces().err(), Some(BatchError::Version(9)));
-        let mut bytes = Batch::encode(&sample()).bytes().to_vec();
-        bytes[HEADER] = 4;
-        let batch = Batch::from_bytes(Arc::new(bytes));
-        let first = batch.pieces().unwrap().next();
-        assert_eq!(first, Some(Err(BatchError::Kind { kind: 4, at: 1 })));
+        let with = |at: usize, byte: u8| {
+            let mut bytes = Batch::encode(MOMENT, &sample()).bytes().to_vec();
+            bytes[at] = byte;
+            Batch::from_bytes(Arc::new(bytes))
+        };
+        assert_eq!(with(1, 2).pieces().err(), Some(BatchError::Level(2)));
+        let first = |batch: &Batch| batch.pieces().unwrap().next().and_then(Result::err);
+        let at = HEADER;
+        assert_eq!(first(&with(at, 4)), Some(BatchError::Kind { kind: 4, at }));
+        let durability = 1;
+        assert_eq!(
+            first(&with(at + 1, durability)),
+            Some(BatchError::Durability { durability, at })
+        );
     }
 }

@@ -23,7 +23,7 @@ use types::{IndexId, Timestamp};
 use crate::consensus::{LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id};
 use crate::machine::Replicated;
 use crate::outcomes::{Fate, Outcomes};
-use crate::{OpenError, TransactionId};
+use crate::{Issuer, OpenError, TransactionId};
 
 /// Rows are gathered into chunks of about this size.
 const CHUNK_BYTES: usize = 512 << 10;
@@ -36,8 +36,10 @@ const OUTCOME_BYTES: usize = 24;
 /// In the place of a commit timestamp; no transaction commits at it.
 const ABORTED: Timestamp = Timestamp::ZERO;
 
-/// Version 1 knew no aborted transactions, and differs in nothing else.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Had one mark for all issuers.
+const VERSION_ONE_MARK: u8 = 2;
+/// Knew no aborted transactions, and differs from version 2 in nothing else.
 const OLDEST_VERSION: u8 = 1;
 
 /// A checkpoint, as it will be sent to other replicas.
@@ -96,7 +98,7 @@ impl Cut {
                 Fate::Committed(timestamp) => timestamp,
                 Fate::Aborted => ABORTED,
             };
-            for number in [id.term, id.sequence, timestamp.0] {
+            for number in [id.issuer.to_u64(), id.sequence, timestamp.0] {
                 outcomes.extend_from_slice(&number.to_le_bytes());
             }
         }
@@ -141,7 +143,12 @@ impl Cut {
         put_id(&mut meta, self.membership.log_id().as_ref().map(entry_id));
         put_bytes(&mut meta, &encode_membership(self.membership.membership()));
         put_u64(&mut meta, self.newest.0);
-        put_transaction(&mut meta, self.outcomes.forgotten());
+        let marks: Vec<_> = self.outcomes.marks().collect();
+        put_u64(&mut meta, marks.len() as u64);
+        for (issuer, acknowledged) in marks {
+            put_u64(&mut meta, issuer.to_u64());
+            put_u64(&mut meta, acknowledged);
+        }
         put_u64(&mut meta, self.tables.len() as u64);
         for (table, next_auto_increment) in &self.tables {
             put_bytes(&mut meta, &table.spec().encode());
@@ -180,7 +187,8 @@ pub(crate) struct Meta {
     pub applied: EntryId,
     membership: StoredMembership,
     pub newest: Timestamp,
-    forgotten: Option<TransactionId>,
+    /// Of each issuer, from which sequence on its transactions are known.
+    marks: Vec<(Issuer, u64)>,
     pub tables: Vec<(TableSpec, u64)>,
 }
 
@@ -193,21 +201,22 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
     };
     let meta = decode_meta(checkpoint.meta()).ok_or_else(|| damaged("the header's contents are not sound"))?;
     load_tables(checkpoint, replicated, &meta)?;
+    let mut fates = Vec::new();
     for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) == OUTCOMES) {
         for outcome in checkpoint.read(chunk)?.chunks_exact(OUTCOME_BYTES) {
             let number = |at: usize| u64::from_le_bytes(outcome[at..at + 8].try_into().expect("eight bytes"));
             let id = TransactionId {
-                term: number(0),
+                issuer: Issuer::from_u64(number(0)),
                 sequence: number(8),
             };
             let fate = match Timestamp(number(16)) {
                 ABORTED => Fate::Aborted,
                 timestamp => Fate::Committed(timestamp),
             };
-            replicated.outcomes.insert(id, fate);
+            fates.push((id, fate));
         }
     }
-    replicated.outcomes.restore(meta.forgotten);
+    replicated.outcomes.restore(&meta.marks, &fates);
     replicated.applied = Some(log_id(meta.applied));
     replicated.membership = meta.membership.clone();
     replicated.newest = meta.newest;
@@ -333,14 +342,18 @@ fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T,
 
 pub(crate) fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
     let bytes = &mut bytes;
-    if !(OLDEST_VERSION..=VERSION).contains(bytes.split_off_first()?) {
+    let version = *bytes.split_off_first()?;
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return None;
     }
     let applied = take_id(bytes)??;
     let membership_id = take_id(bytes)?.map(log_id);
     let membership = StoredMembership::new(membership_id, decode_membership(take_bytes(bytes)?)?);
     let newest = Timestamp(take_u64(bytes)?);
-    let forgotten = take_transaction(bytes)?;
+    let marks = match version {
+        OLDEST_VERSION..=VERSION_ONE_MARK => one_mark(take_pair(bytes)?),
+        _ => take_marks(bytes)?,
+    };
     let mut tables = Vec::new();
     for _ in 0..take_u64(bytes)? {
         let spec = TableSpec::decode(take_bytes(bytes)?).ok()?;
@@ -351,7 +364,7 @@ pub(crate) fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
         applied,
         membership,
         newest,
-        forgotten,
+        marks,
         tables,
     })
 }
@@ -389,12 +402,18 @@ fn take_id(bytes: &mut &[u8]) -> Option<Option<EntryId>> {
     Some(take_pair(bytes)?.map(|(term, index)| EntryId { term, index }))
 }
 
-fn put_transaction(to: &mut Vec<u8>, id: Option<TransactionId>) {
-    put_pair(to, id.map(|id| (id.term, id.sequence)));
+fn take_marks(bytes: &mut &[u8]) -> Option<Vec<(Issuer, u64)>> {
+    let mut marks = Vec::new();
+    for _ in 0..take_u64(bytes)? {
+        marks.push((Issuer::from_u64(take_u64(bytes)?), take_u64(bytes)?));
+    }
+    Some(marks)
 }
 
-fn take_transaction(bytes: &mut &[u8]) -> Option<Option<TransactionId>> {
-    Some(take_pair(bytes)?.map(|(term, sequence)| TransactionId { term, sequence }))
+/// The greatest id that a former version had forgotten: its term stands for the issuer.
+fn one_mark(forgotten: Option<(u64, u64)>) -> Vec<(Issuer, u64)> {
+    let mark = |(term, sequence)| (Issuer::from_u64(term), sequence + 1);
+    forgotten.map(mark).into_iter().collect()
 }
 
 fn put_pair(to: &mut Vec<u8>, pair: Option<(u64, u64)>) {

@@ -46,8 +46,18 @@ pub(crate) struct Applied {
     pub verdicts: Vec<Verdict>,
 }
 
-/// A transaction's commit timestamp, or why it does not fit the rows.
-pub(crate) type Verdict = Result<Timestamp, Arc<str>>;
+/// A transaction's commit timestamp, or why nothing of it was applied.
+pub(crate) type Verdict = Result<Timestamp, Abort>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Abort {
+    /// It does not fit the rows, for this reason.
+    Unfit(Arc<str>),
+    /// Another leader has led since it took its locks.
+    LocksLost,
+    /// Its issuer has had its answer, which is not known any more.
+    Forgotten,
+}
 
 /// Takes an answer of the consensus library by calling back, on its thread.
 pub(crate) struct Callback<T>(Box<dyn FnOnce(T) + Send>);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::TransactionId;
-use crate::batch::{Batch, Piece};
+use crate::batch::{Batch, Moment, Origin, Piece};
 use crate::checkpoint;
+use crate::{Issuer, TransactionId};
 
 /// Reads any bytes as a log entry of transactions.
 pub fn batch(bytes: &[u8]) {
@@ -28,9 +28,18 @@ pub fn batches(write_sets: &[Vec<u8>]) -> Vec<Vec<u8>> {
             1 => Piece::Chunk { number, writes },
             _ => Piece::Commit { chunks: number, writes },
         };
-        (TransactionId { term: 1, sequence }, piece)
+        let issuer = Issuer {
+            node: 1,
+            incarnation: 1,
+        };
+        let origin = Origin {
+            id: TransactionId { issuer, sequence },
+            acknowledged: sequence / 2,
+            lock_epoch: 1,
+        };
+        (origin, piece)
     });
-    let batch = Batch::encode(&pieces.collect::<Vec<_>>());
+    let batch = Batch::encode(Moment::default(), &pieces.collect::<Vec<_>>());
     vec![batch.bytes().to_vec()]
 }
 

@@ -10,8 +10,9 @@ use openraft::error::ClientWriteError;
 use openraft::{BasicNode, ReadPolicy, ServerState, SnapshotPolicy};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
+use types::Timestamp;
 
-use crate::batch::{Batch, Piece};
+use crate::batch::{Batch, Moment, Piece};
 use crate::consensus::{Callback, Raft};
 use crate::log::Log;
 use crate::machine::Machine;
@@ -154,7 +155,7 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
 
 /// Puts one batch into the log, and returns when it has been answered.
 async fn commit(shared: &Shared, raft: &Raft, departure: Departure) -> Result<(), Arc<str>> {
-    let batch = Batch::encode(&departure);
+    let batch = Batch::encode(moment(shared), &departure);
     shared.meters.batch.observe(departure.len() as u64);
     let only_ends = departure.iter().all(|(_, piece)| matches!(piece, Piece::Abort));
     drop(departure);
@@ -189,6 +190,16 @@ async fn commit(shared: &Shared, raft: &Raft, departure: Departure) -> Result<()
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;
     answered.await.map_err(|_| Arc::from("consensus has stopped"))
+}
+
+/// Of a batch that is made now: timestamps keep to the wall clock as long as it goes forward.
+fn moment(shared: &Shared) -> Moment {
+    let wall_ms = u64::try_from(shared.clock.wall().as_millis()).unwrap_or(0);
+    let newest = shared.replicated.lock().newest;
+    Moment {
+        wall_ms,
+        base: Timestamp::at_wall_ms(wall_ms).max(newest.next()),
+    }
 }
 
 /// What can wait until nobody does.

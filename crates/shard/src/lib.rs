@@ -10,7 +10,7 @@
 //!
 //! Reading order:
 //!
-//! * [`Shard`], [`Config`]: the outside;
+//! * [`Shard`], [`Config`]: the outside; [`Ticket`]: names of transactions;
 //! * `replica`: the threads and what they share; `queue`: where transactions wait; `leader`: the thread that commits;
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
 //!   peers;
@@ -26,6 +26,7 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzz;
 mod housekeeper;
+mod ids;
 mod leader;
 mod log;
 mod machine;
@@ -37,7 +38,8 @@ mod queue;
 mod replica;
 mod salvage;
 
-pub use api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction, TransactionId};
+pub use api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction};
+pub use ids::{Issuer, Ticket, TransactionId};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
 pub use salvage::{Salvage, salvage};

@@ -1,7 +1,8 @@
 //! Applying the log to the rows.
 //!
-//! Everything here is decided by the log alone, so that replicas at the same index are equal: commit timestamps count
-//! up in log order, and a transaction that is found in the log twice is applied once.
+//! Everything here is decided by the log alone, so that replicas at the same index are equal: commit timestamps grow in log order, from
+//! the moment that the batch's leader wrote into it, and a transaction that is found in the log twice is applied once. One whose locks
+//! were given by a leader of another term than the entry's is aborted: others may have taken the same locks in between.
 //!
 //! Apply is total. A transaction that does not fit the rows as the log has made them (its table exists already, its row is of
 //! another definition) is aborted: nothing of it is applied, the transactions beside it are, its proposer is told why, and its
@@ -25,12 +26,12 @@ use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
 use types::{IndexId, TableId, Timestamp};
 
 use crate::TransactionId;
-use crate::batch::{Batch, Piece};
+use crate::batch::{Batch, Origin, Piece};
 use crate::checkpoint::{Cut, Handle};
-use crate::consensus::{Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
+use crate::consensus::{Abort, Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
 use crate::observer::{Change, Observer};
-use crate::outcomes::{Fate, Outcomes};
+use crate::outcomes::{Fate, Known, Outcomes};
 
 /// Rows shown to the observer are read from the store in pieces of this size.
 const OBSERVED_ROWS: usize = 1024;
@@ -105,15 +106,19 @@ impl Replicated {
             Err(error) => return problems.push(format!("log entry {entry}: {error}")),
         };
         self.enter_term(*log_id.leader_id);
+        let base = pieces.moment().base;
         for piece in pieces {
             let verdict = match piece {
-                Ok((id, _)) if self.outcomes.get(id).is_some() => continue,
-                Ok((id, piece)) => self.apply_piece(id, piece).map_err(|error| error.to_string()),
+                Ok((origin, _)) if self.outcomes.get(origin.id) != Known::Nothing => continue,
+                Ok((origin, piece)) => self.apply_piece(base, origin, piece).map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
             match verdict {
-                Ok(None | Some(Ok(_))) => {}
-                Ok(Some(Err(unfit))) => problems.push(format!("log entry {entry}: a transaction is left out: {unfit}")),
+                // Its issuer was told, or is to be told, that it came to nothing.
+                Ok(None | Some(Ok(_) | Err(Abort::LocksLost | Abort::Forgotten))) => {}
+                Ok(Some(Err(Abort::Unfit(reason)))) => {
+                    problems.push(format!("log entry {entry}: a transaction is left out: {reason}"));
+                }
                 Err(error) => problems.push(format!("log entry {entry}: a transaction is left out: {error}")),
             }
         }
@@ -127,9 +132,11 @@ impl Replicated {
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let mut verdicts = Vec::new();
-        for piece in batch.pieces().map_err(|error| unreadable(&error))? {
-            let (id, piece) = piece.map_err(|error| unreadable(&error))?;
-            verdicts.extend(self.apply_piece(id, piece)?);
+        let pieces = batch.pieces().map_err(|error| unreadable(&error))?;
+        let base = pieces.moment().base;
+        for piece in pieces {
+            let (origin, piece) = piece.map_err(|error| unreadable(&error))?;
+            verdicts.extend(self.apply_piece(base, origin, piece)?);
         }
         // In this order: who sees the rows finds what the observer made of them.
         let observer = self.observer.as_deref();
@@ -139,16 +146,19 @@ impl Replicated {
     }
 
     /// The verdict is that on a transaction of which this is the end.
-    fn apply_piece(&mut self, id: TransactionId, piece: Piece<&[u8]>) -> io::Result<Option<Verdict>> {
-        let known = self.outcomes.get(id).map(|fate| match fate {
-            Fate::Committed(timestamp) => Ok(timestamp),
-            Fate::Aborted => Err("it was aborted before".into()),
-        });
-        Ok(match (piece, known) {
+    fn apply_piece(&mut self, base: Timestamp, origin: Origin, piece: Piece<&[u8]>) -> io::Result<Option<Verdict>> {
+        let id = origin.id;
+        let known = match self.outcomes.get(id) {
+            Known::Nothing => None,
+            Known::Fate(Fate::Committed(timestamp)) => Some(Ok(timestamp)),
+            Known::Fate(Fate::Aborted) => Some(Err(Abort::Unfit("it was aborted before".into()))),
+            Known::Forgotten => Some(Err(Abort::Forgotten)),
+        };
+        let verdict = match (piece, known) {
             (Piece::Whole(_) | Piece::Commit { .. }, Some(verdict)) => Some(verdict),
             (Piece::Chunk { .. }, Some(_)) => None,
-            (Piece::Whole(writes), None) => Some(self.commit(id, 0, writes)?),
-            (Piece::Commit { chunks, writes }, None) => Some(self.commit(id, chunks, writes)?),
+            (Piece::Whole(writes), None) => Some(self.commit(base, origin, 0, writes)?),
+            (Piece::Commit { chunks, writes }, None) => Some(self.commit(base, origin, chunks, writes)?),
             (Piece::Chunk { number, writes }, None) => {
                 self.apply_chunk(id, number, writes)?;
                 None
@@ -157,7 +167,9 @@ impl Replicated {
                 self.forget(id);
                 None
             }
-        })
+        };
+        self.outcomes.acknowledge(id.issuer, origin.acknowledged);
+        Ok(verdict)
     }
 
     fn apply_chunk(&mut self, id: TransactionId, number: u32, writes: &[u8]) -> io::Result<()> {
@@ -194,16 +206,11 @@ impl Replicated {
     }
 
     /// Nothing of a transaction is applied, and this is remembered.
-    fn abort(&mut self, id: TransactionId, reason: &dyn std::fmt::Display) -> Arc<str> {
-        let (term, sequence) = (id.term, id.sequence);
-        tracing::error!(
-            term,
-            sequence,
-            "transaction aborted, it does not fit the rows: {reason}"
-        );
+    fn abort(&mut self, id: TransactionId, reason: &dyn std::fmt::Display) -> Abort {
+        tracing::error!(?id, "transaction aborted, it does not fit the rows: {reason}");
         self.forget(id);
         self.outcomes.insert(id, Fate::Aborted);
-        reason.to_string().into()
+        Abort::Unfit(reason.to_string().into())
     }
 
     /// Takes back the chunks of a large transaction.
@@ -240,7 +247,13 @@ impl Replicated {
     }
 
     /// Commits a transaction of which so many chunks have come before.
-    fn commit(&mut self, id: TransactionId, chunks: u32, writes: &[u8]) -> io::Result<Verdict> {
+    fn commit(&mut self, base: Timestamp, origin: Origin, chunks: u32, writes: &[u8]) -> io::Result<Verdict> {
+        let id = origin.id;
+        if origin.lock_epoch != 0 && origin.lock_epoch != self.term {
+            self.forget(id);
+            self.outcomes.insert(id, Fate::Aborted);
+            return Ok(Err(Abort::LocksLost));
+        }
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let ops = WriteOps::decode(writes).map_err(|error| unreadable(&error))?;
         if chunks != self.open.get(&id).map_or(0, |open| open.chunks) {
@@ -251,7 +264,7 @@ impl Replicated {
             Err(CheckError::Unfit(reason)) => return Ok(Err(self.abort(id, &reason))),
             Err(error) => return Err(unreadable(&error)),
         };
-        let timestamp = self.newest.next();
+        let timestamp = self.newest.next().max(base);
         // Only panics and kills: an error here would be one of this replica alone.
         let _ = env::failpoints::hit("shard.applying");
         if env::failpoints::goes_wrong("shard.applying") {

@@ -22,7 +22,7 @@ use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
-use crate::batch::Piece;
+use crate::batch::{Origin, Piece};
 use crate::consensus::Verdict;
 use crate::meters::Meters;
 use crate::{ProposeError, Transaction, TransactionId};
@@ -42,24 +42,31 @@ const CHUNK: ChunkSize = ChunkSize {
 /// A transaction that fits the line.
 pub(crate) struct Entrant {
     transaction: Transaction,
+    /// Its issuer asks about no sequence below any more.
+    acknowledged: u64,
     /// Where it is cut, if it is a large one.
     cut: Option<Cut>,
 }
 
 impl Entrant {
     /// Checks the write set, too. Rows of the table `whole` are never in chunks.
-    pub fn new(transaction: Transaction, whole: Option<TableId>) -> Result<Entrant, WriteSetError> {
+    pub fn new(transaction: Transaction, acknowledged: u64, whole: Option<TableId>) -> Result<Entrant, WriteSetError> {
         let cut = WriteOps::cut(&transaction.writes, LARGEST_WHOLE, CHUNK, whole)?;
-        Ok(Entrant { transaction, cut })
+        Ok(Entrant {
+            transaction,
+            acknowledged,
+            cut,
+        })
     }
 }
 
 /// What goes into the log together.
-pub(crate) type Departure = Vec<(TransactionId, Piece<Vec<u8>>)>;
+pub(crate) type Departure = Vec<(Origin, Piece<Vec<u8>>)>;
 
 /// A transaction in line, and who waits for it.
 struct Proposal {
     transaction: Transaction,
+    acknowledged: u64,
     answer: oneshot::Sender<Answer>,
     entered: Duration,
 }
@@ -79,9 +86,9 @@ struct State {
     large_bytes: usize,
     in_flight: Vec<InFlight>,
     /// A part of the first large one is in flight: a chunk, or, where it is among those in flight, its end.
-    part_in_flight: Option<TransactionId>,
+    part_in_flight: Option<Origin>,
     /// Large ones with chunks in the log, which will not get any further, but for the word that says so.
-    given_up: Vec<TransactionId>,
+    given_up: Vec<Origin>,
     /// That word could not be written the last time.
     could_not_end: bool,
     /// A chunk is next, whoever else waits.
@@ -135,6 +142,7 @@ impl Queue {
         let (answer, receiver) = oneshot::channel();
         let proposal = Proposal {
             transaction: entrant.transaction,
+            acknowledged: entrant.acknowledged,
             answer,
             entered: self.meters.now(),
         };
@@ -190,8 +198,7 @@ impl Queue {
         for (one, verdict) in in_flight.into_iter().zip(verdicts) {
             self.meters.commit.observe_time(now.saturating_sub(one.entered));
             // A session that does not wait any more is told nothing.
-            let answer = verdict.clone().map_err(|reason| ProposeError::Aborted { reason });
-            let _ = one.answer.send(answer);
+            let _ = one.answer.send(verdict.clone().map_err(ProposeError::from));
         }
     }
 
@@ -201,11 +208,11 @@ impl Queue {
             let state = &mut *self.state.lock();
             let mut in_flight = std::mem::take(&mut state.in_flight);
             state.could_not_end = true;
-            if let Some(id) = state.part_in_flight.take() {
+            if let Some(part) = state.part_in_flight.take() {
                 if in_flight.is_empty() {
                     in_flight.extend(state.take_large().map(|large| large.proposal.depart().1));
                 }
-                state.given_up.push(id);
+                state.given_up.push(part);
                 state.could_not_end = false;
             }
             in_flight
@@ -289,8 +296,11 @@ impl State {
         };
         if *line_bytes > 0 && *line_bytes + bytes > limit {
             self.blocked.extend(blocked.cloned());
-            let transaction = proposal.transaction;
-            return Err(Stage::Blocked(Entrant { transaction, cut }));
+            return Err(Stage::Blocked(Box::new(Entrant {
+                transaction: proposal.transaction,
+                acknowledged: proposal.acknowledged,
+                cut,
+            })));
         }
         *line_bytes += bytes;
         match cut {
@@ -312,7 +322,7 @@ impl State {
     /// Puts something in flight, if there is anything.
     fn depart(&mut self, most: usize) -> Departure {
         // Whoever comes now may want rows that these have changed.
-        let mut departure: Departure = self.given_up.iter().map(|&id| (id, Piece::Abort)).collect();
+        let mut departure: Departure = self.given_up.iter().map(|&part| (part, Piece::Abort)).collect();
         if !self.could_not_end && !departure.is_empty() {
             return departure;
         }
@@ -331,25 +341,25 @@ impl State {
     }
 
     /// The next part of the first large transaction.
-    fn depart_part(&mut self) -> Option<(TransactionId, Piece<Vec<u8>>)> {
+    fn depart_part(&mut self) -> Option<(Origin, Piece<Vec<u8>>)> {
         let large = self.large.front()?;
-        let Transaction { id, writes, .. } = &large.proposal.transaction;
-        self.part_in_flight = Some(*id);
+        let origin = large.proposal.origin();
+        let writes = &large.proposal.transaction.writes;
+        self.part_in_flight = Some(origin);
         if let Some(chunk) = large.cut.chunks.get(large.shipped) {
             let piece = Piece::Chunk {
                 number: u32::try_from(large.shipped).expect("write sets are shorter than 4 GiB"),
                 writes: WriteSet::of_chunk(writes, chunk.clone()).into_bytes(),
             };
-            return Some((*id, piece));
+            return Some((origin, piece));
         }
         let large = self.take_large()?;
         let piece = Piece::Commit {
             chunks: u32::try_from(large.shipped).expect("as above"),
             writes: large.cut.rest,
         };
-        let (transaction, in_flight) = large.proposal.depart();
-        self.in_flight.push(in_flight);
-        Some((transaction.id, piece))
+        self.in_flight.push(large.proposal.depart().1);
+        Some((origin, piece))
     }
 
     fn take_large(&mut self) -> Option<LargeProposal> {
@@ -367,10 +377,11 @@ impl State {
         });
         let count = fitting.count();
         for proposal in self.waiting.drain(..count) {
+            let origin = proposal.origin();
             let (transaction, in_flight) = proposal.depart();
             self.waiting_bytes -= transaction.writes.len();
             self.in_flight.push(in_flight);
-            departure.push((transaction.id, Piece::Whole(transaction.writes)));
+            departure.push((origin, Piece::Whole(transaction.writes)));
         }
     }
 }
@@ -388,6 +399,14 @@ impl LargeProposal {
 }
 
 impl Proposal {
+    fn origin(&self) -> Origin {
+        Origin {
+            id: self.transaction.id,
+            acknowledged: self.acknowledged,
+            lock_epoch: self.transaction.lock_epoch,
+        }
+    }
+
     fn depart(mut self) -> (Transaction, InFlight) {
         let in_flight = InFlight {
             id: self.transaction.id,
@@ -408,7 +427,7 @@ pub(crate) struct Commit {
 
 enum Stage {
     Refused(ProposeError),
-    Blocked(Entrant),
+    Blocked(Box<Entrant>),
     Waiting(oneshot::Receiver<Answer>),
     Answered,
 }
@@ -422,7 +441,7 @@ impl Future for Commit {
             match std::mem::replace(&mut this.stage, Stage::Answered) {
                 Stage::Refused(error) => return Poll::Ready(Err(error)),
                 Stage::Blocked(entrant) => {
-                    this.stage = this.queue.enter(entrant, Some(context.waker()));
+                    this.stage = this.queue.enter(*entrant, Some(context.waker()));
                     if matches!(this.stage, Stage::Blocked(_)) {
                         return Poll::Pending;
                     }
@@ -456,6 +475,8 @@ mod tests {
     use store::{MemoryBudget, MemoryUse};
 
     use super::*;
+    use crate::Issuer;
+    use crate::consensus::Abort;
 
     struct Counter(AtomicUsize);
 
@@ -475,15 +496,21 @@ mod tests {
         Entrant {
             transaction: Transaction {
                 id: id(sequence),
+                lock_epoch: 0,
                 writes,
                 memory: None,
             },
+            acknowledged: 0,
             cut: None,
         }
     }
 
     fn id(sequence: u64) -> TransactionId {
-        TransactionId { term: 1, sequence }
+        let issuer = Issuer {
+            node: 1,
+            incarnation: 1,
+        };
+        TransactionId { issuer, sequence }
     }
 
     /// One of `chunks` chunks of a byte each.
@@ -505,7 +532,7 @@ mod tests {
 
     fn sequences(gathered: Poll<Option<Departure>>) -> Vec<u64> {
         match gathered {
-            Poll::Ready(Some(departure)) => departure.iter().map(|(id, _)| id.sequence).collect(),
+            Poll::Ready(Some(departure)) => departure.iter().map(|(origin, _)| origin.id.sequence).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -557,8 +584,8 @@ mod tests {
         let Poll::Ready(Some(departure)) = poll(&mut Box::pin(queue.gather(1000)), counter) else {
             return "nothing".into();
         };
-        let pieces = departure.iter().map(|(id, piece)| {
-            let id = id.sequence;
+        let pieces = departure.iter().map(|(origin, piece)| {
+            let id = origin.id.sequence;
             match piece {
                 Piece::Whole(_) => format!("{id}"),
                 Piece::Chunk { number, .. } => format!("{id} chunk {number}"),
@@ -592,7 +619,7 @@ mod tests {
         step("5", &[Ok(Timestamp(5))]);
         assert!(queue.holds(id(1)) && !queue.holds(id(0)));
         step("1 chunk 0", &[]);
-        step("1 commit of 1", &[Err("no".into())]);
+        step("1 commit of 1", &[Err(Abort::Unfit("no".into()))]);
         assert!(queue.is_empty());
         let answers = commits.each_mut().map(|commit| poll(commit, &counter));
         assert!(matches!(

@@ -12,27 +12,28 @@
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use env::{DirLock, LockError};
+use env::{Clock, DirLock, LockError};
 use futures_util::future::Either;
-use journal::Journal;
 use journal::checkpoint::CheckpointDir;
+use journal::{Identity, Journal};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
-use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction, TransactionId};
+use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::consensus::Raft;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
+use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
 use crate::machine::Replicated;
 use crate::meters::Meters;
-use crate::outcomes::Fate;
+use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
 use crate::{checkpoint, leader};
 
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub replicated: Arc<Mutex<Replicated>>,
     pub failure: Failure,
     pub meters: Arc<Meters>,
+    pub clock: Arc<dyn Clock>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
 }
@@ -56,7 +58,7 @@ pub(crate) struct Replica {
     /// The observer's table.
     observed: Option<TableId>,
     term: u64,
-    sequence: AtomicU64,
+    issuing: Arc<Issuing>,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Option<Threads>>,
 }
@@ -74,6 +76,7 @@ struct Threads {
 impl Replica {
     pub fn open(config: Config) -> Result<Replica, OpenError> {
         let lock = lock(&config)?;
+        let identity = identity_of(&config)?;
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
         let (store, writer) = Store::new(config.memory.clone());
         let mut replicated = Replicated::new(writer, config.observer.clone());
@@ -95,13 +98,14 @@ impl Replica {
             replicated: Arc::new(Mutex::new(replicated)),
             failure: Failure::default(),
             meters,
+            clock: config.env.clock.clone(),
             stopping: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();
         let (ready, opened) = mpsc::channel();
         let (drained_sender, drained) = mpsc::channel();
         let leader = {
-            let (shared, node_id) = (shared.clone(), config.node_id);
+            let (shared, node_id) = (shared.clone(), u64::from(config.node_id));
             spawn("shard", &shared.clone(), move || {
                 leader::run(shared, node_id, &ready, &drained_sender, exits)
             })
@@ -115,6 +119,15 @@ impl Replica {
                 // It has nothing left to do but to end.
                 let _ = leader.join();
                 return Err(error);
+            }
+        };
+        let issuer = match start_life(&config, identity, &shared) {
+            Ok(issuer) => issuer,
+            Err(error) => {
+                shared.queue.close("the shard was not opened".into());
+                let _ = exit.send(());
+                let _ = leader.join();
+                return Err(error.into());
             }
         };
         let (orders, received) = mpsc::channel();
@@ -138,7 +151,7 @@ impl Replica {
             transaction_bytes: config.transaction_bytes,
             observed: config.observer.map(|observer| observer.table()),
             term,
-            sequence: AtomicU64::new(1),
+            issuing: Issuing::new(issuer),
             orders,
             threads: Mutex::new(Some(Threads {
                 leader,
@@ -158,11 +171,12 @@ impl Replica {
         &self.shared.meters
     }
 
-    pub fn begin(&self) -> TransactionId {
-        TransactionId {
-            term: self.term,
-            sequence: self.sequence.fetch_add(1, Ordering::Relaxed),
-        }
+    pub fn begin(&self) -> Ticket {
+        self.issuing.issue()
+    }
+
+    pub fn lock_epoch(&self) -> u64 {
+        self.term
     }
 
     pub fn propose(
@@ -175,7 +189,7 @@ impl Replica {
             return Either::Left(std::future::ready(Err(ProposeError::TooLarge { bytes, limit })));
         }
         // What the log holds can be read by everybody who has this version.
-        match Entrant::new(transaction, self.observed) {
+        match Entrant::new(transaction, self.issuing.acknowledged(), self.observed) {
             Ok(entrant) => Either::Right(self.shared.queue.propose(entrant)),
             Err(error) => Either::Left(std::future::ready(Err(error.into()))),
         }
@@ -188,10 +202,10 @@ impl Replica {
         }
         let replicated = self.shared.replicated.lock();
         match replicated.outcomes.get(id) {
-            Some(Fate::Committed(timestamp)) => Outcome::Committed(timestamp),
-            Some(Fate::Aborted) => Outcome::Aborted,
-            None if Some(id) <= replicated.outcomes.forgotten() => Outcome::Forgotten,
-            None => Outcome::NotCommitted,
+            Known::Fate(Fate::Committed(timestamp)) => Outcome::Committed(timestamp),
+            Known::Fate(Fate::Aborted) => Outcome::Aborted,
+            Known::Forgotten => Outcome::Forgotten,
+            Known::Nothing => Outcome::NotCommitted,
         }
     }
 
@@ -295,6 +309,41 @@ fn lock(config: &Config) -> Result<DirLock, OpenError> {
     disk.lock(&path).map_err(|error| match error {
         LockError::Held { pid } => OpenError::Locked { dir: dir.clone(), pid },
         LockError::Io(error) => io_error(path, error),
+    })
+}
+
+/// Whose the directory is, if it is not new. A directory of another node is refused.
+fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
+    let identity = Identity::read(&config.env, &config.dir)?;
+    match identity {
+        Some(Identity { node, .. }) if node != config.node_id => Err(OpenError::Mismatch {
+            dir: config.dir.clone(),
+            what: format!(
+                "the directory belongs to node {node}, and this is started as node {}",
+                config.node_id
+            ),
+        }),
+        _ => Ok(identity),
+    }
+}
+
+/// Counts the start, on the disk, before anybody gets an id of it. The log is replayed: where it knows of a later life than the
+/// directory does, the directory's word is lost.
+fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> Result<Issuer, journal::OpenError> {
+    let random = &config.env.random;
+    let founded = || u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    let node = config.node_id;
+    let seen = shared.replicated.lock().outcomes.newest_incarnation(node);
+    let before = identity.map(|identity| identity.incarnation).max(seen);
+    let identity = Identity {
+        cluster: identity.map_or_else(founded, |identity| identity.cluster),
+        node,
+        incarnation: before.unwrap_or(0) + 1,
+    };
+    identity.write(&config.env, &config.dir)?;
+    Ok(Issuer {
+        node,
+        incarnation: identity.incarnation,
     })
 }
 

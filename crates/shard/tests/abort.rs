@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config};
+use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config, propose, propose_as};
 use env::{Env, SimDisk};
 use shard::{Outcome, ProposeError, Shard};
 use store::WriteSet;
@@ -46,22 +46,19 @@ fn a_transaction_that_does_not_fit_is_aborted_alone() {
     let accounts = Accounts::new();
     let shard = open(&disk);
     commit(&shard, accounts.create()).unwrap();
-    let mut ids = Vec::new();
+    let mut tickets = Vec::new();
     for (at, misfit) in misfits(&accounts).into_iter().enumerate() {
-        let id = shard.begin();
+        let ticket = shard.begin();
         // Together in the queue, so that they may well share a batch.
-        let before = shard.propose(transaction(&shard, put(&accounts, at as i64 * 2)));
-        let bad = shard.propose(shard::Transaction {
-            id,
-            writes: misfit.into_bytes(),
-            memory: None,
-        });
-        let after = shard.propose(transaction(&shard, put(&accounts, at as i64 * 2 + 1)));
+        let before = propose(&shard, put(&accounts, at as i64 * 2).into_bytes());
+        let bad = propose_as(&shard, ticket.id(), misfit.into_bytes());
+        let after = propose(&shard, put(&accounts, at as i64 * 2 + 1).into_bytes());
         let (before, bad, after) = (block_on(before), block_on(bad), block_on(after));
         assert!(before.unwrap() < after.unwrap());
         assert!(matches!(bad, Err(ProposeError::Aborted { .. })), "{bad:?}");
-        ids.push(id);
+        tickets.push(ticket);
     }
+    let ids: Vec<_> = tickets.iter().map(|ticket| ticket.id()).collect();
     let check = |shard: &Shard| {
         let expected: Vec<_> = (0..ids.len() as i64 * 2).map(|id| (id, id * 10)).collect();
         assert_eq!(accounts.read(shard), expected);
@@ -97,22 +94,39 @@ fn bytes_that_cannot_be_read_do_not_reach_the_log() {
     let accounts = Accounts::new();
     let shard = open(&disk);
     commit(&shard, accounts.create()).unwrap();
-    let unreadable = shard::Transaction {
-        id: shard.begin(),
-        writes: b"\x01\xff".to_vec(),
-        memory: None,
-    };
-    assert!(matches!(
-        block_on(shard.propose(unreadable)),
-        Err(ProposeError::Malformed(_))
-    ));
+    let unreadable = propose(&shard, b"\x01\xff".to_vec());
+    assert!(matches!(block_on(unreadable), Err(ProposeError::Malformed(_))));
     commit(&shard, put(&accounts, 1)).unwrap();
 }
 
-fn transaction(shard: &Shard, writes: WriteSet) -> shard::Transaction {
-    shard::Transaction {
-        id: shard.begin(),
-        writes: writes.into_bytes(),
-        memory: None,
+#[test]
+fn a_transaction_with_locks_of_another_term_is_aborted() {
+    let disk = SimDisk::new(1);
+    let accounts = Accounts::new();
+    let shard = open(&disk);
+    commit(&shard, accounts.create()).unwrap();
+    let (ticket, lock_epoch) = (shard.begin(), shard.lock_epoch());
+    let with_locks_of = |shard: &Shard, lock_epoch| {
+        block_on(shard.propose(shard::Transaction {
+            id: ticket.id(),
+            lock_epoch,
+            writes: put(&accounts, 1).into_bytes(),
+            memory: None,
+        }))
+    };
+    drop(shard);
+    // It leads again, in another term: somebody else may have led in between.
+    let shard = open(&disk);
+    assert!(shard.lock_epoch() > lock_epoch);
+    for _ in 0..2 {
+        let lost = with_locks_of(&shard, lock_epoch);
+        assert!(
+            matches!(lost, Err(ProposeError::LocksLost | ProposeError::Aborted { .. })),
+            "{lost:?}"
+        );
+        assert_eq!(accounts.read(&shard), []);
+        assert_eq!(shard.outcome(ticket.id()), Outcome::Aborted);
     }
+    drop(shard);
+    assert_eq!(open(&disk).outcome(ticket.id()), Outcome::Aborted, "by every replay");
 }

@@ -34,10 +34,10 @@ fn fails_for_good(fault: Fault) {
     disk.inject(fault);
     let mut acknowledged = 0;
     let unknown = loop {
-        let id = shard.begin();
-        match commit_as(&shard, id, one_row(&accounts, acknowledged)) {
+        let ticket = shard.begin();
+        match commit_as(&shard, ticket.id(), one_row(&accounts, acknowledged)) {
             Ok(_) => acknowledged += 1,
-            Err(error) => break (id, error),
+            Err(error) => break (ticket.id(), error),
         }
     };
     let (id, ProposeError::Unknown { reason }) = unknown else {

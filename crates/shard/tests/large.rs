@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::large::{FIRST, all, balance};
 use crate::support::purse::{Purse, SESSIONS, opening};
-use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config};
+use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config, propose, propose_as};
 use env::{Env, SeededRandom, SimDisk};
 use shard::{Config, Outcome, ProposeError, Shard};
 use store::{MemoryUse, WriteSet};
@@ -40,11 +40,7 @@ fn others_commit_between_the_chunks_and_nobody_sees_a_part() {
         let mut between = 0;
         for round in 0..10 {
             let before = shard.status().newest_commit;
-            let large = shard.propose(shard::Transaction {
-                id: shard.begin(),
-                writes: all(&accounts, round).into_bytes(),
-                memory: None,
-            });
+            let large = propose(&shard, all(&accounts, round).into_bytes());
             let small = commit(&shard, one(&accounts, round, 1)).unwrap();
             let large = block_on(large).unwrap();
             assert!(small > before && large > before);
@@ -68,12 +64,9 @@ fn a_checkpoint_waits_for_the_end_of_a_large_transaction() {
     let mut shard = open(&disk);
     commit(&shard, accounts.create()).unwrap();
     for round in 0..8 {
-        let id = shard.begin();
-        let large = shard.propose(shard::Transaction {
-            id,
-            writes: all(&accounts, round).into_bytes(),
-            memory: None,
-        });
+        let ticket = shard.begin();
+        let id = ticket.id();
+        let large = propose_as(&shard, id, all(&accounts, round).into_bytes());
         if round % 2 == 0 {
             shard.checkpoint().unwrap();
         }
@@ -111,15 +104,16 @@ fn a_large_transaction_that_does_not_fit_is_aborted_whole() {
         writes.advance_auto_increment(TableId(77), 5);
         writes
     };
-    let mut ids = Vec::new();
+    let mut tickets = Vec::new();
     for writes in [bad_row(), bad_end()] {
-        let id = shard.begin();
-        let error = commit_as(&shard, id, writes).unwrap_err();
+        let ticket = shard.begin();
+        let error = commit_as(&shard, ticket.id(), writes).unwrap_err();
         assert!(matches!(error, ProposeError::Aborted { .. }), "{error}");
         // Its rows are free again.
         commit(&shard, one(&accounts, FIRST + 7, 1)).unwrap();
-        ids.push(id);
+        tickets.push(ticket);
     }
+    let ids: Vec<_> = tickets.iter().map(|ticket| ticket.id()).collect();
     let check = |shard: &Shard| {
         assert_eq!(balance(&accounts.read(shard), "after aborts"), Some(1));
         assert!(ids.iter().all(|&id| shard.outcome(id) == Outcome::Aborted));
@@ -148,14 +142,15 @@ fn a_disk_that_fills_up_under_a_large_transaction_takes_it_back() {
         }
         disk.set_capacity(Some(disk.used()));
         let mut generation = 1;
-        let id = loop {
-            let id = shard.begin();
-            match commit_as(&shard, id, all(&accounts, generation + 1)) {
+        let ticket = loop {
+            let ticket = shard.begin();
+            match commit_as(&shard, ticket.id(), all(&accounts, generation + 1)) {
                 Ok(_) => generation += 1,
-                Err(ProposeError::DiskFull) => break id,
+                Err(ProposeError::DiskFull) => break ticket,
                 Err(other) => panic!("{other}"),
             }
         };
+        let id = ticket.id();
         assert_eq!(shard.outcome(id), Outcome::NotCommitted);
         assert_eq!(balance(&accounts.read(&shard), "full"), Some(generation));
         disk.set_capacity(None);

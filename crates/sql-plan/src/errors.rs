@@ -132,6 +132,15 @@ pub fn commit_error(error: &ProposeError) -> SqlError {
         ProposeError::NotLeader => during_commit("this node does not lead the shard"),
         ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
         ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
+        ProposeError::LocksLost => {
+            let text = SqlError::from(ErrorKind::LockDeadlock);
+            let what = format!(
+                "{}; another node has led since the transaction took its locks",
+                text.message()
+            );
+            SqlError::with_message(ErrorKind::LockDeadlock, what)
+        }
+        ProposeError::Forgotten => during_commit("it was known whether the transaction committed, and is forgotten"),
         ProposeError::Unknown { reason } => {
             during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
         }

@@ -13,11 +13,15 @@ use store::{Reservation, Store, Timestamp};
 pub trait Participant: Send + Sync {
     fn store(&self) -> &Arc<Store>;
 
+    /// In which locks are good that are taken now. A transaction whose locks are of an earlier one does not commit.
+    fn lock_epoch(&self) -> u64;
+
     /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
     /// back as the store is charged for them.
     fn propose(
         &self,
         write_set: Vec<u8>,
+        lock_epoch: u64,
         memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
 }
@@ -27,19 +31,32 @@ impl Participant for Shard {
         Shard::store(self)
     }
 
+    fn lock_epoch(&self) -> u64 {
+        Shard::lock_epoch(self)
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
+        lock_epoch: u64,
         memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
-        Box::pin(Shard::propose(
+        let ticket = self.begin();
+        let proposal = Shard::propose(
             self,
             shard::Transaction {
-                id: self.begin(),
+                id: ticket.id(),
+                lock_epoch,
                 writes: write_set,
                 memory: Some(memory),
             },
-        ))
+        );
+        Box::pin(async move {
+            let answer = proposal.await;
+            // Nobody asks again: the session tells its client what it has been told.
+            drop(ticket);
+            answer
+        })
     }
 }
 
@@ -58,6 +75,7 @@ impl Transaction {
     ) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
         let Transaction {
             participant,
+            lock_epoch,
             overlay,
             prepared,
             locks,
@@ -67,7 +85,7 @@ impl Transaction {
         let propose = || {
             let writes = governor::given_away(|| overlay.encode());
             // It covers what the store is going to grow by; as it grows, it is charged itself.
-            governor::given_away(|| participant.propose(writes, memory.hand_over()))
+            governor::given_away(|| participant.propose(writes, lock_epoch, memory.hand_over()))
         };
         let proposal = (!overlay.is_empty()).then(propose);
         drop(overlay);

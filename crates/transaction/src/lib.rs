@@ -137,6 +137,8 @@ pub struct Savepoint(usize);
 /// A session's transaction on one shard.
 pub struct Transaction {
     participant: Arc<dyn Participant>,
+    /// In which its locks are taken.
+    lock_epoch: u64,
     options: Options,
     snapshot: RefCell<Option<Snapshot>>,
     /// Of the session's own tables, which nobody else changes.
@@ -160,9 +162,11 @@ impl Transaction {
     pub fn begin(participant: Arc<dyn Participant>, options: Options) -> Transaction {
         let store = participant.store();
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
+        let lock_epoch = participant.lock_epoch();
         let locks = store.locks().transaction();
         Transaction {
             participant,
+            lock_epoch,
             options,
             snapshot: RefCell::new(None),
             local_snapshot: RefCell::new(None),

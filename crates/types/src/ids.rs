@@ -27,7 +27,8 @@ id!(
     IndexId(u16)
 );
 id!(
-    /// A commit timestamp: the order of commits, not a wall clock. 0 is before everything.
+    /// A commit timestamp: the order of commits. It keeps near the wall clock of whoever leads, in milliseconds since 1970, of which
+    /// each has room for 2^16 commits; it never goes back when that clock does. 0 is before everything.
     Timestamp(u64)
 );
 id!(
@@ -57,8 +58,18 @@ impl Timestamp {
     pub const ZERO: Timestamp = Timestamp(0);
     pub const MAX: Timestamp = Timestamp(u64::MAX);
 
+    /// Bits that count within a millisecond.
+    const COUNTER_BITS: u32 = 16;
+    /// About the year 2500. A clock that is further ahead is no clock; beyond it timestamps would leave no room for other stamps.
+    const LATEST_WALL_MS: u64 = 1 << 44;
+
     pub fn next(self) -> Timestamp {
         Timestamp(self.0 + 1)
+    }
+
+    /// The first of a millisecond.
+    pub fn at_wall_ms(ms: u64) -> Timestamp {
+        Timestamp(ms.min(Timestamp::LATEST_WALL_MS) << Timestamp::COUNTER_BITS)
     }
 }
 

@@ -94,15 +94,36 @@ pub fn config(env: Env, dir: impl AsRef<Path>) -> Config {
 }
 
 pub fn commit(shard: &Shard, writes: WriteSet) -> Result<Timestamp, ProposeError> {
-    commit_as(shard, shard.begin(), writes)
+    block_on(propose(shard, writes.into_bytes()))
 }
 
+/// As the transaction `id`, whose ticket the caller holds.
 pub fn commit_as(shard: &Shard, id: TransactionId, writes: WriteSet) -> Result<Timestamp, ProposeError> {
-    block_on(shard.propose(Transaction {
+    block_on(propose_as(shard, id, writes.into_bytes()))
+}
+
+/// Puts a transaction of its own in line at once.
+pub fn propose(shard: &Shard, writes: Vec<u8>) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
+    let ticket = shard.begin();
+    let proposal = propose_as(shard, ticket.id(), writes);
+    async move {
+        let answer = proposal.await;
+        drop(ticket);
+        answer
+    }
+}
+
+pub fn propose_as(
+    shard: &Shard,
+    id: TransactionId,
+    writes: Vec<u8>,
+) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
+    shard.propose(Transaction {
         id,
-        writes: writes.into_bytes(),
+        lock_epoch: shard.lock_epoch(),
+        writes,
         memory: None,
-    }))
+    })
 }
 
 /// Runs a future to its end on this thread.

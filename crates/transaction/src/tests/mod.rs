@@ -34,9 +34,14 @@ impl Participant for Local {
         &self.store
     }
 
+    fn lock_epoch(&self) -> u64 {
+        1
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
+        _lock_epoch: u64,
         _memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let (writer, newest) = &mut *self.writer.lock();
@@ -87,7 +92,7 @@ impl Fixture {
         let mut set = WriteSet::new();
         set.create_table(&spec());
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
-        done(local.propose(set.into_bytes(), memory)).unwrap();
+        done(local.propose(set.into_bytes(), local.lock_epoch(), memory)).unwrap();
         let fixture = Fixture {
             table: store.table(TABLE).unwrap(),
             local,

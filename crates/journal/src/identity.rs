@@ -1,0 +1,207 @@
+//! Whose a data directory is: the file `identity` (drawn in `docs/formats/identity.md`).
+//!
+//! A node counts its starts. A transaction's id has that count in it, its incarnation, so that no id is given twice; and who has seen
+//! a node with a higher count knows that this directory is an old copy. So the count is on the disk before anybody hears of it.
+//!
+//! The file has two slots, written in turn: a power cut spoils the one that is being written, never both, and a full disk has room
+//! for what is there already.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use env::{Access, Env, File};
+
+use crate::bytes::{get_u32, get_u64, put_u32};
+use crate::{Damage, OpenError};
+
+const MAGIC: &[u8; 8] = b"LATSIDEN";
+const VERSION: u32 = 1;
+const BYTES: usize = 40;
+/// Each in a block of its own.
+const SLOTS: [u64; 2] = [0, 4096];
+
+/// Whose the directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Drawn when the cluster was founded.
+    pub cluster: u128,
+    /// Unique in the cluster, from 1 on.
+    pub node: u32,
+    /// How often the node has been started with this directory.
+    pub incarnation: u32,
+}
+
+impl Identity {
+    /// `None`: the directory is new, or of a version that had no identities, or was about to get its first one.
+    pub fn read(env: &Env, dir: &Path) -> Result<Option<Identity>, OpenError> {
+        let path = path(dir);
+        let file = match env.disk.open(&path, Access::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(OpenError::io(&path, error)),
+        };
+        let slot = |at| -> Result<Option<Identity>, OpenError> {
+            let mut bytes = [0; BYTES];
+            match file.read_at(&mut bytes, at) {
+                Ok(read) if read < BYTES || bytes == [0; BYTES] => Ok(None),
+                Ok(_) => Identity::decode(&bytes, &path, at).map(Some),
+                Err(error) => Err(OpenError::io(&path, error)),
+            }
+        };
+        match SLOTS.map(slot) {
+            [Ok(first), Ok(second)] => Ok(newer(first, second)),
+            [Ok(Some(sound)), Err(OpenError::Damaged(_))] | [Err(OpenError::Damaged(_)), Ok(Some(sound))] => {
+                Ok(Some(sound))
+            }
+            [Ok(None), Err(OpenError::Damaged(_))] | [Err(OpenError::Damaged(_)), Ok(None)] => Ok(None),
+            [Err(error), _] | [_, Err(error)] => Err(error),
+        }
+    }
+
+    /// Takes the place of the identity before the last one; after a power cut the last one is there, or this one.
+    pub fn write(&self, env: &Env, dir: &Path) -> Result<(), OpenError> {
+        let path = path(dir);
+        let write = || {
+            let file = match env.disk.open(&path, Access::Write) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => create(env, dir)?,
+                opened => opened?,
+            };
+            file.write_at(&self.encode(), SLOTS[self.incarnation as usize % 2])?;
+            file.sync_data()
+        };
+        write().map_err(|error| OpenError::io(&path, error))
+    }
+
+    fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        put_u32(&mut bytes, 8, VERSION);
+        bytes[16..32].copy_from_slice(&self.cluster.to_le_bytes());
+        put_u32(&mut bytes, 32, self.node);
+        put_u32(&mut bytes, 36, self.incarnation);
+        let crc = crc32fast::hash(&bytes[16..]);
+        put_u32(&mut bytes, 12, crc);
+        bytes
+    }
+
+    /// Of the slot at `offset`.
+    fn decode(bytes: &[u8; BYTES], file: &Path, offset: u64) -> Result<Identity, OpenError> {
+        let damaged = |at, what: &str| OpenError::from(Damage::new(file, offset + at, what));
+        if &bytes[..8] != MAGIC {
+            return Err(damaged(0, "not a node's identity"));
+        }
+        if get_u32(bytes, 8) != VERSION {
+            return Err(OpenError::Version {
+                file: file.to_owned(),
+                found: get_u32(bytes, 8),
+                known: VERSION,
+            });
+        }
+        if get_u32(bytes, 12) != crc32fast::hash(&bytes[16..]) {
+            return Err(damaged(12, "the identity's checksum is wrong"));
+        }
+        Ok(Identity {
+            cluster: u128::from(get_u64(bytes, 24)) << 64 | u128::from(get_u64(bytes, 16)),
+            node: get_u32(bytes, 32),
+            incarnation: get_u32(bytes, 36),
+        })
+    }
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("identity")
+}
+
+/// The file with two empty slots.
+fn create(env: &Env, dir: &Path) -> io::Result<Box<dyn File>> {
+    let file = env.disk.open(&path(dir), Access::Create)?;
+    file.allocate(SLOTS[1] + BYTES as u64)?;
+    file.sync_data()?;
+    env.disk.sync_dir(dir)?;
+    Ok(file)
+}
+
+fn newer(first: Option<Identity>, second: Option<Identity>) -> Option<Identity> {
+    let slots = first.into_iter().chain(second);
+    slots.max_by_key(|identity| identity.incarnation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::SimDisk;
+
+    fn sample(incarnation: u32) -> Identity {
+        Identity {
+            cluster: 0x0123_4567_89ab_cdef_0011_2233_4455_6677,
+            node: 3,
+            incarnation,
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let decode = |bytes: &[u8; BYTES]| Identity::decode(bytes, Path::new("x"), 0);
+        let mut bytes = sample(9).encode();
+        assert_eq!(decode(&bytes).unwrap(), sample(9));
+        for bit in 0..BYTES * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&bytes).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn a_power_cut_leaves_the_old_one_or_the_new_one() {
+        let dir = Path::new("data");
+        for before in 0..4 {
+            for operations in 0..12 {
+                let disk = SimDisk::new(operations + 100 * u64::from(before));
+                let env = Env::simulated(disk.clone(), 1);
+                env.disk.create_dir(dir).unwrap();
+                env.disk.sync_dir(Path::new("")).unwrap();
+                for incarnation in 1..=before {
+                    sample(incarnation).write(&env, dir).unwrap();
+                }
+                disk.cut_power_after(operations);
+                let written = sample(before + 1).write(&env, dir);
+                disk.restore_power();
+                let found = Identity::read(&env, dir).unwrap().map(|identity| identity.incarnation);
+                let (old, new) = ((before > 0).then_some(before), Some(before + 1));
+                match written {
+                    Ok(()) => assert_eq!(found, new),
+                    Err(_) => assert!(found == old || found == new, "{found:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_has_room_for_the_next_start() {
+        let dir = Path::new("data");
+        let disk = SimDisk::new(1);
+        let env = Env::simulated(disk.clone(), 1);
+        env.disk.create_dir(dir).unwrap();
+        sample(1).write(&env, dir).unwrap();
+        disk.set_capacity(Some(disk.used()));
+        for incarnation in 2..6 {
+            sample(incarnation).write(&env, dir).unwrap();
+            assert_eq!(Identity::read(&env, dir).unwrap(), Some(sample(incarnation)));
+        }
+    }
+
+    #[test]
+    fn damage_of_both_slots_is_no_new_directory() {
+        let dir = Path::new("data");
+        let disk = SimDisk::new(1);
+        let env = Env::simulated(disk.clone(), 1);
+        env.disk.create_dir(dir).unwrap();
+        sample(1).write(&env, dir).unwrap();
+        sample(2).write(&env, dir).unwrap();
+        let file = env.disk.open(&path(dir), Access::Write).unwrap();
+        file.write_at(b"x", SLOTS[0] + 33).unwrap();
+        assert_eq!(Identity::read(&env, dir).unwrap(), Some(sample(1)), "the other slot");
+        file.write_at(b"x", SLOTS[1] + 33).unwrap();
+        assert!(matches!(Identity::read(&env, dir), Err(OpenError::Damaged(_))));
+    }
+}
