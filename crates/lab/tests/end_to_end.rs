@@ -487,7 +487,7 @@ fn acknowledged_writes_survive_a_kill_and_the_gap_is_told() {
     let scratch = Scratch::new("kill");
     let server = Restartable::new(&program, &scratch);
     let plan = scratch.plan(&format!(
-        "{}{HERE}{WORKLOAD}[availability]\nwriters = 3\nworkload = \"rw\"\nthreads_per_server = 2\nmeasure = \"6s\"\n\
+        "{}{HERE}{WORKLOAD}[availability]\nwriters = 3\nworkload = \"rw\"\nthreads_per_server = 2\nmeasure = \"9s\"\n\
          [[availability.fault]]\nat = \"2s\"\nkill = {:?}\nrestore = \"sh {}\"\nrestore_after = \"1s\"\n",
         target("a", &server.address),
         server.pid_file.display().to_string(),

@@ -1,7 +1,9 @@
 //! What the layers above see of a shard.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use env::Env;
 use store::{MemoryBudget, Reservation, Store, WriteSetError};
@@ -12,6 +14,7 @@ use crate::consensus::Abort;
 use crate::ids::{Ticket, TransactionId};
 use crate::meters::Meters;
 use crate::observer::Observer;
+use crate::peers::{NoPeers, Peers};
 use crate::replica::Replica;
 
 /// A transaction ready to commit: all its row locks are held, all its writes are encoded.
@@ -24,6 +27,26 @@ pub struct Transaction {
     pub writes: Vec<u8>,
     /// What it has reserved for the rows to come. It is given back as they come: from then on the store is charged for them.
     pub memory: Option<Reservation>,
+}
+
+/// What a replica keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// The log and the rows.
+    #[default]
+    Data,
+    /// The log alone: it votes, and never leads for long.
+    Witness,
+}
+
+/// A replica of the shard, and where its node is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Member {
+    pub role: Role,
+    /// HOST:PORT for other nodes.
+    pub peer_addr: String,
+    /// HOST:PORT for clients.
+    pub sql_addr: String,
 }
 
 #[derive(Clone)]
@@ -47,6 +70,44 @@ pub struct Config {
     pub transaction_bytes: u64,
     /// Told of the changes of a table's rows.
     pub observer: Option<Arc<dyn Observer>>,
+    /// The way to the other replicas.
+    pub peers: Arc<dyn Peers>,
+    /// How the shard begins where the directory is new.
+    pub founding: Founding,
+    pub timing: Timing,
+}
+
+/// How a shard begins.
+#[derive(Debug, Clone)]
+pub enum Founding {
+    /// With this replica.
+    Alone,
+    /// With these, this one among them. Each of them may be told so; one is enough.
+    Together(BTreeMap<u32, Member>),
+    /// It exists elsewhere.
+    Joins,
+}
+
+/// How long replicas wait for each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// A leader is heard of at least this often.
+    pub heartbeat: Duration,
+    /// After so long without the leader a replica asks to be elected: between this and twice this.
+    pub election: Duration,
+    /// A commit that has not reached a majority by then is answered as unknown. A replica without others waits for its disk, however
+    /// long that takes.
+    pub commit: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing {
+            heartbeat: Duration::from_millis(40),
+            election: Duration::from_millis(150),
+            commit: Duration::from_secs(5),
+        }
+    }
 }
 
 impl Config {
@@ -62,6 +123,9 @@ impl Config {
             queue_bytes: 64 << 20,
             transaction_bytes: 1 << 30,
             observer: None,
+            peers: Arc::new(NoPeers),
+            founding: Founding::Alone,
+            timing: Timing::default(),
         }
     }
 }
@@ -164,6 +228,8 @@ pub struct CheckpointError {
 #[derive(Debug, Clone, Default)]
 pub struct Status {
     pub is_leader: bool,
+    /// Who leads, as far as this replica has heard.
+    pub leader: Option<u32>,
     pub term: u64,
     /// Log indexes; `None` while there is nothing.
     pub last_log_index: Option<u64>,
@@ -184,7 +250,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Recovers the rows from the newest checkpoint and the log, and returns when commits are taken. Blocks.
+    /// Recovers the rows from the newest checkpoint and the log. Blocks. A shard of one replica takes commits when this returns; of
+    /// several, whoever leads.
     pub fn open(config: Config) -> Result<Shard, OpenError> {
         Ok(Shard {
             replica: Replica::open(config)?,
@@ -201,7 +268,17 @@ impl Shard {
         self.replica.begin()
     }
 
-    /// The term in which this replica leads: locks taken here are good in it alone.
+    /// Answers a call of another replica, which came as [`Peers::call`] was given it. The answer goes back as it is.
+    pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
+        self.replica.receive(request)
+    }
+
+    /// Asks another replica to take the lead, which it does once it has the whole log.
+    pub fn move_leader(&self, to: u32) {
+        self.replica.move_leader(to);
+    }
+
+    /// The term in which this replica leads: locks taken here are good in it alone. While it does not lead, a term that never comes.
     pub fn lock_epoch(&self) -> u64 {
         self.replica.lock_epoch()
     }

@@ -20,7 +20,10 @@ use parking_lot::Mutex;
 use store::{Cursor, KeyRange, Snapshot, Table, TableLoader, TableSpec};
 use types::{IndexId, Timestamp};
 
-use crate::consensus::{LogId, SnapshotMeta, StoredMembership, decode_membership, encode_membership, entry_id, log_id};
+use crate::bytes::{Bytes, put_bytes, put_id, put_u64};
+use crate::consensus::{
+    LogId, SnapshotMeta, StoredMembership, decode_addresses, decode_membership, encode_membership, entry_id, log_id,
+};
 use crate::machine::Replicated;
 use crate::outcomes::{Fate, Outcomes};
 use crate::{Issuer, OpenError, TransactionId};
@@ -299,14 +302,15 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
 }
 
 /// The rows of a chunk with their keys; `None` where it does not end with a whole row.
-pub(crate) fn rows_of(mut chunk: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
+pub(crate) fn rows_of(chunk: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
+    let mut bytes = Bytes::new(chunk);
     std::iter::from_fn(move || {
-        if chunk.is_empty() {
+        if bytes.is_empty() {
             return None;
         }
-        let row = take_bytes(&mut chunk).and_then(|key| Some((key, take_bytes(&mut chunk)?)));
+        let row = bytes.bytes().and_then(|key| Some((key, bytes.bytes()?)));
         if row.is_none() {
-            chunk = &[];
+            bytes = Bytes::new(&[]);
         }
         Some(row)
     })
@@ -340,95 +344,50 @@ fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T,
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-pub(crate) fn decode_meta(mut bytes: &[u8]) -> Option<Meta> {
-    let bytes = &mut bytes;
-    let version = *bytes.split_off_first()?;
+pub(crate) fn decode_meta(bytes: &[u8]) -> Option<Meta> {
+    let bytes = &mut Bytes::new(bytes);
+    let version = bytes.u8()?;
     if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return None;
     }
-    let applied = take_id(bytes)??;
-    let membership_id = take_id(bytes)?.map(log_id);
-    let membership = StoredMembership::new(membership_id, decode_membership(take_bytes(bytes)?)?);
-    let newest = Timestamp(take_u64(bytes)?);
-    let marks = match version {
-        OLDEST_VERSION..=VERSION_ONE_MARK => one_mark(take_pair(bytes)?),
-        _ => take_marks(bytes)?,
+    let is_former = version <= VERSION_ONE_MARK;
+    let applied = bytes.id()??;
+    let membership_id = bytes.id()?.map(log_id);
+    let members = bytes.bytes()?;
+    let membership = match is_former {
+        true => decode_addresses(members)?,
+        false => decode_membership(members)?,
+    };
+    let newest = Timestamp(bytes.u64()?);
+    let marks = match is_former {
+        true => one_mark(bytes.id()?),
+        false => take_marks(bytes)?,
     };
     let mut tables = Vec::new();
-    for _ in 0..take_u64(bytes)? {
-        let spec = TableSpec::decode(take_bytes(bytes)?).ok()?;
+    for _ in 0..bytes.u64()? {
+        let spec = TableSpec::decode(bytes.bytes()?).ok()?;
         spec.check().ok()?;
-        tables.push((spec, take_u64(bytes)?));
+        tables.push((spec, bytes.u64()?));
     }
     bytes.is_empty().then_some(Meta {
         applied,
-        membership,
+        membership: StoredMembership::new(membership_id, membership),
         newest,
         marks,
         tables,
     })
 }
 
-fn put_u64(bytes: &mut Vec<u8>, number: u64) {
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
-fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u64::from_le_bytes(*number))
-}
-
-fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
-    to.extend_from_slice(
-        &u32::try_from(bytes.len())
-            .expect("a row is smaller than 4 GiB")
-            .to_le_bytes(),
-    );
-    to.extend_from_slice(bytes);
-}
-
-fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    bytes.split_off(..u32::from_le_bytes(*length) as usize)
-}
-
-fn put_id(to: &mut Vec<u8>, id: Option<EntryId>) {
-    put_pair(to, id.map(|id| (id.term, id.index)));
-}
-
-fn take_id(bytes: &mut &[u8]) -> Option<Option<EntryId>> {
-    Some(take_pair(bytes)?.map(|(term, index)| EntryId { term, index }))
-}
-
-fn take_marks(bytes: &mut &[u8]) -> Option<Vec<(Issuer, u64)>> {
+fn take_marks(bytes: &mut Bytes<'_>) -> Option<Vec<(Issuer, u64)>> {
     let mut marks = Vec::new();
-    for _ in 0..take_u64(bytes)? {
-        marks.push((Issuer::from_u64(take_u64(bytes)?), take_u64(bytes)?));
+    for _ in 0..bytes.u64()? {
+        marks.push((Issuer::from_u64(bytes.u64()?), bytes.u64()?));
     }
     Some(marks)
 }
 
-/// The greatest id that a former version had forgotten: its term stands for the issuer.
-fn one_mark(forgotten: Option<(u64, u64)>) -> Vec<(Issuer, u64)> {
-    let mark = |(term, sequence)| (Issuer::from_u64(term), sequence + 1);
+/// The greatest id that a former version had forgotten: its term stands for the issuer, its index for the sequence.
+fn one_mark(forgotten: Option<EntryId>) -> Vec<(Issuer, u64)> {
+    let mark = |id: EntryId| (Issuer::from_u64(id.term), id.index + 1);
     forgotten.map(mark).into_iter().collect()
-}
-
-fn put_pair(to: &mut Vec<u8>, pair: Option<(u64, u64)>) {
-    to.push(u8::from(pair.is_some()));
-    let (first, second) = pair.unwrap_or_default();
-    put_u64(to, first);
-    put_u64(to, second);
-}
-
-fn take_pair(bytes: &mut &[u8]) -> Option<Option<(u64, u64)>> {
-    let is_some = match bytes.split_off_first()? {
-        0 => false,
-        1 => true,
-        _ => return None,
-    };
-    let pair = (take_u64(bytes)?, take_u64(bytes)?);
-    Some(is_some.then_some(pair))
 }

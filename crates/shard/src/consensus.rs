@@ -7,10 +7,12 @@ use std::sync::Arc;
 use journal::EntryId;
 use openraft::raft::responder::Responder;
 use openraft::vote::leader_id_std::{CommittedLeaderId, LeaderId};
-use openraft::{BasicNode, EntryPayload, OptionalSend, RaftTypeConfig};
+use openraft::{EntryPayload, OptionalSend, RaftTypeConfig};
 use types::Timestamp;
 
+use crate::api::{Member, Role};
 use crate::batch::Batch;
+use crate::bytes::{Bytes, put_bytes, put_u32, put_u64};
 
 /// The library's types, chosen. (Its own macro cannot choose a responder.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +22,11 @@ impl RaftTypeConfig for Consensus {
     type D = Batch;
     type R = Applied;
     type NodeId = u64;
-    type Node = BasicNode;
+    type Node = Member;
     type Term = u64;
     type LeaderId = LeaderId<u64, u64>;
     type Vote = openraft::Vote<Self::LeaderId>;
-    type Payload = EntryPayload<Batch, u64, BasicNode>;
+    type Payload = EntryPayload<Batch, u64, Member>;
     type Entry = openraft::Entry<CommittedLeaderId<u64>, Self::Payload>;
     type AsyncRuntime = openraft::TokioRuntime;
     type Responder<T: OptionalSend + 'static> = Callback<T>;
@@ -36,7 +38,7 @@ pub(crate) type Raft = openraft::Raft<Consensus, crate::machine::Machine>;
 pub(crate) type RaftEntry = openraft::alias::EntryOf<Consensus>;
 pub(crate) type LogId = openraft::alias::LogIdOf<Consensus>;
 pub(crate) type Vote = openraft::alias::VoteOf<Consensus>;
-pub(crate) type Membership = openraft::Membership<u64, BasicNode>;
+pub(crate) type Membership = openraft::Membership<u64, Member>;
 pub(crate) type StoredMembership = openraft::alias::StoredMembershipOf<Consensus>;
 pub(crate) type SnapshotMeta = openraft::alias::SnapshotMetaOf<Consensus>;
 
@@ -109,7 +111,12 @@ pub(crate) fn from_journal_vote(vote: journal::Vote) -> Vote {
 // Tags of journal entries.
 const TAG_BLANK: u8 = 0;
 const TAG_BATCH: u8 = 1;
-const TAG_MEMBERSHIP: u8 = 2;
+/// A membership of former versions.
+const TAG_ADDRESSES: u8 = 2;
+const TAG_MEMBERSHIP: u8 = 3;
+
+const DATA: u8 = 0;
+const WITNESS: u8 = 1;
 
 pub(crate) fn to_journal_entry(entry: &RaftEntry) -> journal::Entry {
     let (tag, payload) = match &entry.payload {
@@ -128,9 +135,13 @@ pub(crate) fn from_journal_entry(entry: journal::Entry) -> io::Result<RaftEntry>
     let payload = match entry.tag {
         TAG_BLANK => EntryPayload::Blank,
         TAG_BATCH => EntryPayload::Normal(Batch::from_bytes(entry.payload)),
-        TAG_MEMBERSHIP => {
-            let membership = decode_membership(&entry.payload)
-                .ok_or_else(|| invalid(format!("log entry {} is not a membership", entry.id)))?;
+        tag @ (TAG_MEMBERSHIP | TAG_ADDRESSES) => {
+            let membership = match tag {
+                TAG_ADDRESSES => decode_addresses(&entry.payload),
+                _ => decode_membership(&entry.payload),
+            };
+            let membership =
+                membership.ok_or_else(|| invalid(format!("log entry {} is not a membership", entry.id)))?;
             EntryPayload::Membership(membership)
         }
         tag => return Err(invalid(format!("log entry {} has the unknown tag {tag}", entry.id))),
@@ -145,65 +156,78 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Number of voter sets, each a counted list of ids; then a counted list of nodes, each an id and an address.
+/// Number of voter sets, each a counted list of ids; then a counted list of members: id, role, address for peers, address for clients.
 pub(crate) fn encode_membership(membership: &Membership) -> Vec<u8> {
     let mut bytes = Vec::new();
     let configs = membership.get_joint_config();
-    put_count(&mut bytes, configs.len());
+    put_u32(&mut bytes, count(configs.len()));
     for config in configs {
-        put_count(&mut bytes, config.len());
-        for id in config {
-            bytes.extend_from_slice(&id.to_le_bytes());
+        put_u32(&mut bytes, count(config.len()));
+        for &id in config {
+            put_u64(&mut bytes, id);
         }
     }
     let nodes: Vec<_> = membership.nodes().collect();
-    put_count(&mut bytes, nodes.len());
-    for (id, node) in nodes {
-        bytes.extend_from_slice(&id.to_le_bytes());
-        put_count(&mut bytes, node.addr.len());
-        bytes.extend_from_slice(node.addr.as_bytes());
+    put_u32(&mut bytes, count(nodes.len()));
+    for (&id, member) in nodes {
+        put_u64(&mut bytes, id);
+        bytes.push(match member.role {
+            Role::Data => DATA,
+            Role::Witness => WITNESS,
+        });
+        put_bytes(&mut bytes, member.peer_addr.as_bytes());
+        put_bytes(&mut bytes, member.sql_addr.as_bytes());
     }
     bytes
 }
 
-pub(crate) fn decode_membership(mut bytes: &[u8]) -> Option<Membership> {
-    let bytes = &mut bytes;
+fn count(length: usize) -> u32 {
+    u32::try_from(length).expect("a cluster has few nodes")
+}
+
+pub(crate) fn decode_membership(bytes: &[u8]) -> Option<Membership> {
+    decode_members(bytes, |bytes| {
+        let role = match bytes.u8()? {
+            DATA => Role::Data,
+            WITNESS => Role::Witness,
+            _ => return None,
+        };
+        Some(Member {
+            role,
+            peer_addr: bytes.text()?.to_owned(),
+            sql_addr: bytes.text()?.to_owned(),
+        })
+    })
+}
+
+/// As former versions wrote it: a node had one address, and all had rows.
+pub(crate) fn decode_addresses(bytes: &[u8]) -> Option<Membership> {
+    decode_members(bytes, |bytes| {
+        Some(Member {
+            peer_addr: bytes.text()?.to_owned(),
+            ..Member::default()
+        })
+    })
+}
+
+fn decode_members(bytes: &[u8], member: impl Fn(&mut Bytes<'_>) -> Option<Member>) -> Option<Membership> {
+    let bytes = &mut Bytes::new(bytes);
     let mut configs = Vec::new();
-    for _ in 0..take_count(bytes)? {
+    for _ in 0..bytes.u32()? {
         let mut config = BTreeSet::new();
-        for _ in 0..take_count(bytes)? {
-            config.insert(take_u64(bytes)?);
+        for _ in 0..bytes.u32()? {
+            config.insert(bytes.u64()?);
         }
         configs.push(config);
     }
     let mut nodes = BTreeMap::new();
-    for _ in 0..take_count(bytes)? {
-        let id = take_u64(bytes)?;
-        let length = take_count(bytes)?;
-        let address = bytes.split_off(..length)?;
-        nodes.insert(id, BasicNode::new(std::str::from_utf8(address).ok()?));
+    for _ in 0..bytes.u32()? {
+        nodes.insert(bytes.u64()?, member(bytes)?);
     }
-    if bytes.is_empty() {
-        Membership::new(configs, nodes).ok()
-    } else {
-        None
+    match bytes.is_empty() {
+        true => Membership::new(configs, nodes).ok(),
+        false => None,
     }
-}
-
-fn put_count(bytes: &mut Vec<u8>, count: usize) {
-    bytes.extend_from_slice(&u32::try_from(count).expect("a cluster has few nodes").to_le_bytes());
-}
-
-fn take_count(bytes: &mut &[u8]) -> Option<usize> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u32::from_le_bytes(*count) as usize)
-}
-
-fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u64::from_le_bytes(*number))
 }
 
 #[cfg(test)]
@@ -211,10 +235,15 @@ mod tests {
     use super::*;
 
     fn membership() -> Membership {
+        let member = |role, peer: &str, sql: &str| Member {
+            role,
+            peer_addr: peer.into(),
+            sql_addr: sql.into(),
+        };
         let nodes = [
-            (1, BasicNode::new("a:1")),
-            (2, BasicNode::new("")),
-            (3, BasicNode::new("c:3")),
+            (1, member(Role::Data, "a:1", "a:2")),
+            (2, Member::default()),
+            (3, member(Role::Witness, "c:3", "")),
         ];
         Membership::new(
             vec![BTreeSet::from([1, 2]), BTreeSet::from([2, 3])],
@@ -230,6 +259,35 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(decode_membership(&bytes[..length]), None);
         }
+    }
+
+    #[test]
+    fn memberships_of_former_versions_are_read() {
+        let mut bytes = Vec::new();
+        for number in [1, 1] {
+            put_u32(&mut bytes, number);
+        }
+        put_u64(&mut bytes, 4);
+        put_u32(&mut bytes, 1);
+        put_u64(&mut bytes, 4);
+        put_bytes(&mut bytes, b"a:1");
+        let payload = Arc::new(bytes);
+        let entry = journal::Entry {
+            id: EntryId { term: 1, index: 0 },
+            tag: TAG_ADDRESSES,
+            payload,
+        };
+        let EntryPayload::Membership(read) = from_journal_entry(entry).unwrap().payload else {
+            panic!("another payload")
+        };
+        let peer_addr = "a:1".to_owned();
+        assert_eq!(
+            read.get_node(&4),
+            Some(&Member {
+                peer_addr,
+                ..Member::default()
+            })
+        );
     }
 
     #[test]

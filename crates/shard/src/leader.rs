@@ -1,24 +1,37 @@
-//! The shard's thread: from waiting transactions to answered ones, batch after batch.
+//! The shard's thread: it follows whoever leads, and while this replica leads it brings waiting transactions to their answers, batch after
+//! batch.
+//!
+//! ```text
+//!   follow ──elected, own first entry applied──▶ lead: gather, log, apply, answer
+//!     ▲                                            │
+//!     └──────────── another term ◀─────────────────┘   what waits was not committed; what is in flight is in doubt
+//! ```
+//!
+//! A batch in doubt is settled by the log: once an entry of a later term has been applied, what is not among the outcomes by then never
+//! will be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use journal::JournalError;
+use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
-use openraft::{BasicNode, ReadPolicy, ServerState, SnapshotPolicy};
+use openraft::{ReadPolicy, ServerState, SnapshotPolicy};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 use types::Timestamp;
 
+use crate::api::{Founding, Member, Timing};
 use crate::batch::{Batch, Moment, Piece};
 use crate::consensus::{Callback, Raft};
 use crate::log::Log;
 use crate::machine::Machine;
-use crate::network::NoPeers;
-use crate::queue::Departure;
-use crate::replica::Shared;
+use crate::peers::{Peers, Ways};
+use crate::queue::{Departure, Flight};
+use crate::replica::{NO_EPOCH, Shared};
 use crate::{OpenError, ProposeError};
 
 /// Write sets gathered into one log entry.
@@ -36,12 +49,21 @@ const COLLECT_BETWEEN_BATCHES: usize = 256;
 const COLLECT_AFTER_CHUNK: usize = 2048;
 const COLLECT_WHEN_IDLE: usize = 1024;
 
-type Started = Result<(Raft, Handle, u64), OpenError>;
+type Started = Result<(Raft, Handle), OpenError>;
 
-/// Runs until told to exit. Tells `ready` when commits are taken, and `drained` when there will be no more answers.
+/// Which replica this is, and how it meets the others.
+pub(crate) struct Settings {
+    pub node_id: u64,
+    pub peers: Arc<dyn Peers>,
+    pub founding: Founding,
+    pub timing: Timing,
+}
+
+/// Runs until told to exit. Tells `ready` when the rows are there and, where there is nobody else to lead, commits are taken; and `drained`
+/// when there will be no more answers.
 pub(crate) fn run(
     shared: Shared,
-    node_id: u64,
+    settings: Settings,
     ready: &mpsc::Sender<Started>,
     drained: &mpsc::Sender<()>,
     exit: oneshot::Receiver<()>,
@@ -57,9 +79,10 @@ pub(crate) fn run(
         }
     };
     runtime.block_on(async {
-        let raft = match start(&shared, node_id).await {
-            Ok((raft, term)) => {
-                let _ = ready.send(Ok((raft.clone(), Handle::current(), term)));
+        let timing = settings.timing;
+        let raft = match start(&shared, settings).await {
+            Ok(raft) => {
+                let _ = ready.send(Ok((raft.clone(), Handle::current())));
                 raft
             }
             Err(error) => {
@@ -67,11 +90,12 @@ pub(crate) fn run(
                 return;
             }
         };
-        if let Err(reason) = commit_batches(&shared, &raft).await {
+        if let Err(reason) = serve(&shared, &raft, timing).await {
             shared.failure.set(reason);
             let first = shared.failure.get().expect("it was just set");
             shared.queue.fail(first);
         }
+        shared.lock_epoch.store(NO_EPOCH, Release);
         let _ = drained.send(());
         // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
         let _ = exit.await;
@@ -85,8 +109,8 @@ pub(crate) fn run(
     });
 }
 
-/// Replays the log's tail, and takes the lead.
-async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> {
+/// Replays the log's tail. A replica without others takes the lead.
+async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     let replay_error = |error: &dyn std::fmt::Display| {
         let reason = shared
             .failure
@@ -94,58 +118,122 @@ async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> 
             .map_or_else(|| error.to_string(), |reason| reason.to_string());
         OpenError::Replay(reason)
     };
+    let Settings {
+        node_id,
+        peers,
+        founding,
+        timing,
+    } = settings;
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let config = openraft::Config {
         cluster_name: "shard".into(),
-        heartbeat_interval: 250,
-        election_timeout_min: 1000,
-        election_timeout_max: 2000,
+        heartbeat_interval: milliseconds(timing.heartbeat),
+        election_timeout_min: milliseconds(timing.election),
+        election_timeout_max: milliseconds(timing.election * 2),
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: 0,
-        // Each start leads in a term of its own: it makes transaction ids unique.
+        // Each start leads in a term of its own: locks of the start before are good in none.
         enable_leader_restore: Some(false),
+        // Who was cut off for a while does not depose a leader that the others hear.
+        enable_pre_vote: Some(true),
         ..openraft::Config::default()
     };
-    let config = Arc::new(config.validate().expect("the configuration is fixed, and valid"));
+    let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
     let log = Log::new(shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
-    let machine = Machine::new(shared.replicated.clone(), shared.failure.clone());
-    let raft = Raft::new(node_id, config, NoPeers, log, machine)
+    let machine = Machine::new(shared.replicated.clone(), shared.queue.clone(), shared.failure.clone());
+    let raft = Raft::new(node_id, config, Ways::new(peers), log, machine)
         .await
         .map_err(|error| replay_error(&error))?;
-    if raft.is_initialized().await.map_err(|error| replay_error(&error))? {
-        raft.trigger()
-            .elect(false)
+    let is_new = !raft.is_initialized().await.map_err(|error| replay_error(&error))?;
+    let founders = match founding {
+        Founding::Alone => BTreeMap::from([(node_id, Member::default())]),
+        Founding::Together(members) => members.into_iter().map(|(id, member)| (id.into(), member)).collect(),
+        Founding::Joins => BTreeMap::new(),
+    };
+    if is_new && !founders.is_empty() {
+        raft.initialize(founders).await.map_err(|error| replay_error(&error))?;
+    }
+    if is_alone(&raft) {
+        if !is_new {
+            raft.trigger()
+                .elect(false)
+                .await
+                .map_err(|error| replay_error(&error))?;
+        }
+        raft.wait(None)
+            .state(ServerState::Leader, "lead")
             .await
             .map_err(|error| replay_error(&error))?;
-    } else {
-        let members = BTreeMap::from([(node_id, BasicNode::default())]);
-        raft.initialize(members).await.map_err(|error| replay_error(&error))?;
+        take_lead(shared, &raft).await.map_err(|error| replay_error(&error))?;
     }
-    let leading = raft
-        .wait(None)
-        .state(ServerState::Leader, "lead")
-        .await
-        .map_err(|error| replay_error(&error))?;
-    raft.ensure_linearizable(ReadPolicy::ReadIndex)
-        .await
-        .map_err(|error| replay_error(&error))?;
-    Ok((raft, leading.current_term))
+    Ok(raft)
 }
 
-/// Commits what is proposed until the queue is closed and empty. An error says why nothing more can be committed.
-async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
+fn is_alone(raft: &Raft) -> bool {
+    raft.voter_ids().eq([*raft.node_id()])
+}
+
+/// In which term this replica leads, if it does.
+fn leading_term(raft: &Raft) -> Option<u64> {
+    let metrics = raft.server_metrics();
+    let metrics = metrics.borrow_watched();
+    metrics.state.is_leader().then_some(metrics.vote.leader_id.term)
+}
+
+/// A new leader opens its lock table once it has applied everything of the terms before, and its own first entry.
+async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
+    let term = leading_term(raft).ok_or("another replica leads")?;
+    raft.ensure_linearizable(ReadPolicy::ReadIndex)
+        .await
+        .map_err(|error| error.to_string())?;
+    if leading_term(raft) != Some(term) {
+        return Err("another replica leads".into());
+    }
+    shared.lock_epoch.store(term, Release);
+    shared.queue.lead();
+    Ok(term)
+}
+
+/// Follows and leads until the queue is closed. An error says why nothing more can be committed.
+async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<str>> {
     loop {
-        match tokio::time::timeout(IDLE, shared.queue.gather(BATCH_BYTES)).await {
-            Ok(Some(departure)) => {
-                let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
-                commit(shared, raft, departure).await?;
-                let most = match has_chunk {
-                    true => COLLECT_AFTER_CHUNK,
-                    false => COLLECT_BETWEEN_BATCHES,
-                };
-                shared.replicated.lock().writer.collect(most);
-            }
-            Ok(None) => return Ok(()),
-            Err(_idle) => tidy_up(shared).await?,
+        let Some(term) = follow(shared, raft).await? else {
+            return Ok(());
+        };
+        tracing::info!(term, "this replica leads the shard");
+        let closed = commit_batches(shared, raft, term, timing).await;
+        shared.lock_epoch.store(NO_EPOCH, Release);
+        if closed? {
+            return Ok(());
+        }
+        tracing::info!(term, "this replica leads the shard no more");
+        shared.queue.follow();
+    }
+}
+
+/// Until this replica leads, and in which term. `None`: the queue is closed.
+async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
+    // Where there is nobody else, it leads since it was opened.
+    let epoch = shared.lock_epoch.load(std::sync::atomic::Ordering::Acquire);
+    if leading_term(raft) == Some(epoch) {
+        return Ok(Some(epoch));
+    }
+    let mut changes = raft.server_metrics();
+    loop {
+        if shared.queue.is_closed() {
+            shared.queue.follow();
+            return Ok(None);
+        }
+        if leading_term(raft).is_some()
+            && let Ok(term) = take_lead(shared, raft).await
+        {
+            return Ok(Some(term));
+        }
+        // An error is that of the library's end, which the failure tells, too.
+        let changed = tokio::time::timeout(IDLE, changes.changed()).await;
+        shared.replicated.lock().writer.collect(COLLECT_BETWEEN_BATCHES);
+        if changed.is_err() {
+            tidy_up(shared).await?;
         }
         if let Some(reason) = shared.failure.get() {
             return Err(reason);
@@ -153,8 +241,41 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
     }
 }
 
-/// Puts one batch into the log, and returns when it has been answered.
-async fn commit(shared: &Shared, raft: &Raft, departure: Departure) -> Result<(), Arc<str>> {
+/// Commits what is proposed, until the queue is closed and empty (true) or the term is over (false). An error says why nothing more can be
+/// committed.
+async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing) -> Result<bool, Arc<str>> {
+    loop {
+        match tokio::time::timeout(IDLE, shared.queue.gather(BATCH_BYTES)).await {
+            Ok(Some((flight, departure))) => {
+                let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
+                commit(shared, raft, term, timing, flight, departure).await?;
+                let most = match has_chunk {
+                    true => COLLECT_AFTER_CHUNK,
+                    false => COLLECT_BETWEEN_BATCHES,
+                };
+                shared.replicated.lock().writer.collect(most);
+            }
+            Ok(None) => return Ok(true),
+            Err(_idle) => tidy_up(shared).await?,
+        }
+        if let Some(reason) = shared.failure.get() {
+            return Err(reason);
+        }
+        if leading_term(raft) != Some(term) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Puts one batch into the log, and returns when it has been answered, or is in doubt.
+async fn commit(
+    shared: &Shared,
+    raft: &Raft,
+    term: u64,
+    timing: Timing,
+    flight: Flight,
+    departure: Departure,
+) -> Result<(), Arc<str>> {
     let batch = Batch::encode(moment(shared), &departure);
     shared.meters.batch.observe(departure.len() as u64);
     let only_ends = departure.iter().all(|(_, piece)| matches!(piece, Piece::Abort));
@@ -164,32 +285,51 @@ async fn commit(shared: &Shared, raft: &Raft, departure: Departure) -> Result<()
     match reserved {
         Ok(()) => {}
         Err(JournalError::DiskFull { .. }) => {
-            shared.queue.reject(&ProposeError::DiskFull);
+            shared.queue.reject(flight, &ProposeError::DiskFull);
             return Ok(());
         }
         Err(JournalError::Poisoned(reason)) => return Err(reason),
     }
     let _ = env::failpoints::hit("shard.logging");
-    let (done, answered) = oneshot::channel();
-    let queue = shared.queue.clone();
-    let callback = Callback::new(move |result| {
-        match result {
-            Ok(openraft::raft::ClientWriteResponse { data, .. }) => {
-                let applied: crate::consensus::Applied = data;
-                queue.answer(&applied.verdicts);
+    let (done, mut answered) = oneshot::channel();
+    let (queue, replicated, clock) = (shared.queue.clone(), shared.replicated.clone(), shared.clock.clone());
+    let doubt_until = move || clock.monotonic() + timing.commit;
+    let callback = Callback::new({
+        let doubt_until = doubt_until.clone();
+        move |result| {
+            match result {
+                Ok(openraft::raft::ClientWriteResponse { data, .. }) => {
+                    let applied: crate::consensus::Applied = data;
+                    if !queue.answer(flight, &applied.verdicts) {
+                        queue.settle_doubts(term, &replicated.lock().outcomes);
+                    }
+                }
+                // Before it was appended.
+                Err(ClientWriteError::ForwardToLeader(_)) => queue.reject(flight, &ProposeError::NotLeader),
+                Err(_) => queue.doubt(flight, term, doubt_until()),
             }
-            Err(ClientWriteError::ForwardToLeader(_)) => queue.reject(&ProposeError::NotLeader),
-            Err(error) => queue.reject(&ProposeError::Unknown {
-                reason: error.to_string().into(),
-            }),
+            // The loop that waits for it may have ended with the shard.
+            let _ = done.send(());
         }
-        // The loop that waits for it may have ended with the shard.
-        let _ = done.send(());
     });
     raft.client_write_ff(batch, Some(callback))
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;
-    answered.await.map_err(|_| Arc::from("consensus has stopped"))
+    if is_alone(raft) {
+        return answered.await.map_err(|_| Arc::from("consensus has stopped"));
+    }
+    let late = doubt_until();
+    loop {
+        match tokio::time::timeout(IDLE, &mut answered).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => return Err("consensus has stopped".into()),
+            Err(_) if leading_term(raft) != Some(term) || shared.clock.monotonic() >= late => {
+                shared.queue.doubt(flight, term, late);
+                return Ok(());
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// Of a batch that is made now: timestamps keep to the wall clock as long as it goes forward.
@@ -210,6 +350,7 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
         .mark()
         .map_err(|error| Arc::from(error.to_string()))?;
     shared.queue.try_again();
+    shared.queue.give_up_doubts(shared.clock.monotonic());
     while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }

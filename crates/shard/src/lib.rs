@@ -12,14 +12,15 @@
 //!
 //! * [`Shard`], [`Config`]: the outside; [`Ticket`]: names of transactions;
 //! * `replica`: the threads and what they share; `queue`: where transactions wait; `leader`: the thread that commits;
-//! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`, `network`: its log and its
-//!   peers;
+//! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log; `peers`, `message`: its
+//!   other replicas and what is said to them;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `meters`: what all of this took.
 
 mod api;
 mod batch;
+mod bytes;
 mod checkpoint;
 mod consensus;
 mod failure;
@@ -30,16 +31,21 @@ mod ids;
 mod leader;
 mod log;
 mod machine;
+mod message;
 mod meters;
-mod network;
 mod observer;
 mod outcomes;
+mod peers;
 mod queue;
 mod replica;
 mod salvage;
 
-pub use api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Shard, Status, Transaction};
+pub use api::{
+    CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Role, Shard, Status, Timing,
+    Transaction,
+};
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
+pub use peers::{NoAnswer, Peers};
 pub use salvage::{Salvage, salvage};

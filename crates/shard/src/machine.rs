@@ -25,13 +25,15 @@ use parking_lot::Mutex;
 use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
 use types::{IndexId, TableId, Timestamp};
 
-use crate::TransactionId;
+use crate::api::Member;
 use crate::batch::{Batch, Origin, Piece};
 use crate::checkpoint::{Cut, Handle};
 use crate::consensus::{Abort, Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
+use crate::ids::TransactionId;
 use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Known, Outcomes};
+use crate::queue::Queue;
 
 /// Rows shown to the observer are read from the store in pieces of this size.
 const OBSERVED_ROWS: usize = 1024;
@@ -303,19 +305,21 @@ fn changes_of<'a>(observed: TableId, ops: WriteOps<'a>) -> Vec<Change<'a>> {
 /// The rows as the consensus library's state machine.
 pub(crate) struct Machine {
     replicated: Arc<Mutex<Replicated>>,
+    /// Where somebody may wait for what the log says of a transaction in doubt.
+    queue: Arc<Queue>,
     failure: Failure,
 }
 
 impl Machine {
-    pub fn new(replicated: Arc<Mutex<Replicated>>, failure: Failure) -> Machine {
-        Machine { replicated, failure }
+    pub fn new(replicated: Arc<Mutex<Replicated>>, queue: Arc<Queue>, failure: Failure) -> Machine {
+        Machine {
+            replicated,
+            queue,
+            failure,
+        }
     }
 
-    fn apply_entry(
-        &self,
-        log_id: LogId,
-        payload: EntryPayload<Batch, u64, openraft::BasicNode>,
-    ) -> io::Result<Applied> {
+    fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, Member>) -> io::Result<Applied> {
         let replicated = &mut *self.replicated.lock();
         replicated.enter_term(*log_id.leader_id);
         let applied = match payload {
@@ -332,6 +336,7 @@ impl Machine {
         };
         replicated.applied = Some(log_id);
         replicated.give_cut();
+        self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(applied)
     }
 }

@@ -8,12 +8,16 @@
 //!
 //! Any thread proposes; one thread gathers. While a batch is written and synced the next one collects here.
 //!
+//! While the replica does not lead, nothing is taken. What was in flight when its lead ended is in doubt: it may be in the log that the
+//! others go on with. The log's next term settles it.
+//!
 //! A large transaction leaves in chunks, one large transaction after the other; between two chunks goes what else has come
 //! meanwhile. So nobody waits for more than one chunk.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -25,6 +29,7 @@ use types::{TableId, Timestamp};
 use crate::batch::{Origin, Piece};
 use crate::consensus::Verdict;
 use crate::meters::Meters;
+use crate::outcomes::{Fate, Known, Outcomes};
 use crate::{ProposeError, Transaction, TransactionId};
 
 type Answer = Result<Timestamp, ProposeError>;
@@ -63,6 +68,10 @@ impl Entrant {
 /// What goes into the log together.
 pub(crate) type Departure = Vec<(Origin, Piece<Vec<u8>>)>;
 
+/// Numbers the departures, so that word of one that was given up is not taken for word of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Flight(u64);
+
 /// A transaction in line, and who waits for it.
 struct Proposal {
     transaction: Transaction,
@@ -76,10 +85,16 @@ pub(crate) struct Queue {
     /// Bytes that may wait, of large transactions and of others each.
     limit: usize,
     meters: Arc<Meters>,
+    /// How many are in doubt: looked at for every entry that is applied.
+    doubts: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
+    /// The replica leads: transactions are taken.
+    leads: bool,
+    flight: Flight,
+    doubts: Vec<Doubt>,
     waiting: Vec<Proposal>,
     waiting_bytes: usize,
     large: VecDeque<LargeProposal>,
@@ -111,6 +126,14 @@ struct LargeProposal {
     reserved: u64,
 }
 
+/// Somebody waits for the outcome of a transaction that may be in the log.
+struct Doubt {
+    one: InFlight,
+    /// In which it was proposed: what the log shows in a later one is all it will ever show of it.
+    term: u64,
+    until: Duration,
+}
+
 struct InFlight {
     id: TransactionId,
     answer: oneshot::Sender<Answer>,
@@ -125,7 +148,29 @@ impl Queue {
             state: Mutex::default(),
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             meters,
+            doubts: AtomicUsize::new(0),
         }
+    }
+
+    /// Takes transactions from now on.
+    pub fn lead(&self) {
+        self.state.lock().leads = true;
+    }
+
+    /// Takes none any more: another replica leads, or nobody does. Who waits was not committed.
+    pub fn follow(&self) {
+        let (waiting, blocked) = {
+            let state = &mut *self.state.lock();
+            state.leads = false;
+            // The next term takes back what is in the log of them.
+            state.given_up.clear();
+            state.could_not_end = false;
+            (state.take_waiting(), std::mem::take(&mut state.blocked))
+        };
+        for one in waiting {
+            let _ = one.answer.send(Err(ProposeError::NotLeader));
+        }
+        blocked.into_iter().for_each(Waker::wake);
     }
 
     /// Puts the transaction in line, now if there is room.
@@ -160,12 +205,13 @@ impl Queue {
     /// Waits until there is something to commit, and puts as much of it as fits into `most` bytes in flight. From here on
     /// its fate is the log's: [`answer`](Self::answer) or [`reject`](Self::reject) before the next call. `None`: the queue
     /// is closed, and empty.
-    pub async fn gather(&self, most: usize) -> Option<Departure> {
+    pub async fn gather(&self, most: usize) -> Option<(Flight, Departure)> {
         std::future::poll_fn(|context| {
             let state = &mut *self.state.lock();
             let departure = state.depart(most);
             if !departure.is_empty() {
-                return Poll::Ready(Some(departure));
+                state.flight.0 += 1;
+                return Poll::Ready(Some((state.flight, departure)));
             }
             if state.closed.is_some() {
                 return Poll::Ready(None);
@@ -176,10 +222,13 @@ impl Queue {
         .await
     }
 
-    /// What is in flight is in the log: answers the proposals that ended with it, in order.
-    pub fn answer(&self, verdicts: &[Verdict]) {
+    /// What is in flight is in the log: answers the proposals that ended with it, in order. False: that flight is in doubt, or over.
+    pub fn answer(&self, flight: Flight, verdicts: &[Verdict]) -> bool {
         let in_flight = {
             let state = &mut *self.state.lock();
+            if state.flight != flight {
+                return false;
+            }
             state.given_up.clear();
             if state.part_in_flight.take().is_some()
                 && state.in_flight.is_empty()
@@ -200,12 +249,76 @@ impl Queue {
             // A session that does not wait any more is told nothing.
             let _ = one.answer.send(verdict.clone().map_err(ProposeError::from));
         }
+        true
+    }
+
+    /// What is in flight may or may not be in the log that goes on. Who waits for it waits for the log, until then.
+    pub fn doubt(&self, flight: Flight, term: u64, until: Duration) {
+        let state = &mut *self.state.lock();
+        if state.flight != flight {
+            return;
+        }
+        state.flight.0 += 1;
+        let mut in_flight = std::mem::take(&mut state.in_flight);
+        // Its end is not on its way, and never will be.
+        if state.part_in_flight.take().is_some() && in_flight.is_empty() {
+            in_flight.extend(state.take_large().map(|large| large.proposal.depart().1));
+        }
+        let doubts = in_flight.into_iter().map(|one| Doubt { one, term, until });
+        state.doubts.extend(doubts);
+        self.doubts.store(state.doubts.len(), Ordering::Release);
+    }
+
+    /// Answers those in doubt of whom the log, applied up to an entry of this term, says what became of them.
+    pub fn settle_doubts(&self, term: u64, outcomes: &Outcomes) {
+        if self.doubts.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let verdict = |doubt: &Doubt| match outcomes.get(doubt.one.id) {
+            Known::Fate(Fate::Committed(timestamp)) => Some(Ok(timestamp)),
+            Known::Fate(Fate::Aborted) => Some(Err(ProposeError::LocksLost)),
+            Known::Forgotten => Some(Err(ProposeError::Forgotten)),
+            Known::Nothing => (doubt.term < term).then_some(Err(ProposeError::NotLeader)),
+        };
+        let settled: Vec<_> = {
+            let state = &mut *self.state.lock();
+            let settled = state.doubts.extract_if(.., |doubt| verdict(doubt).is_some());
+            settled.collect()
+        };
+        for doubt in &settled {
+            tracing::debug!(id = ?doubt.one.id, "the log says what became of a transaction in doubt");
+        }
+        self.end_doubts(settled, |doubt| verdict(doubt).expect("it was chosen for that"));
+    }
+
+    /// Answers those in doubt whose time is over.
+    pub fn give_up_doubts(&self, now: Duration) {
+        if self.doubts.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let late: Vec<_> = {
+            let state = &mut *self.state.lock();
+            state.doubts.extract_if(.., |doubt| doubt.until <= now).collect()
+        };
+        let reason: Arc<str> = "no majority of the replicas answers".into();
+        self.end_doubts(late, |_| Err(ProposeError::Unknown { reason: reason.clone() }));
+    }
+
+    fn end_doubts(&self, ended: Vec<Doubt>, answer: impl Fn(&Doubt) -> Answer) {
+        self.doubts.fetch_sub(ended.len(), Ordering::AcqRel);
+        for doubt in ended {
+            let answer = answer(&doubt);
+            let _ = doubt.one.answer.send(answer);
+        }
     }
 
     /// Answers the proposals in flight, which did not get into the log. A large transaction ends with its first part that does not.
-    pub fn reject(&self, error: &ProposeError) {
+    pub fn reject(&self, flight: Flight, error: &ProposeError) {
         let in_flight = {
             let state = &mut *self.state.lock();
+            if state.flight != flight {
+                return;
+            }
             let mut in_flight = std::mem::take(&mut state.in_flight);
             state.could_not_end = true;
             if let Some(part) = state.part_in_flight.take() {
@@ -242,11 +355,11 @@ impl Queue {
         self.close(reason.clone());
         let (waiting, in_flight) = {
             let state = &mut *self.state.lock();
-            state.waiting_bytes = 0;
-            state.large_bytes = 0;
-            let mut waiting = std::mem::take(&mut state.waiting);
-            waiting.extend(std::mem::take(&mut state.large).into_iter().map(|large| large.proposal));
-            (waiting, std::mem::take(&mut state.in_flight))
+            let doubts = state.doubts.drain(..).map(|doubt| doubt.one);
+            let mut in_flight: Vec<_> = doubts.collect();
+            self.doubts.store(0, Ordering::Release);
+            in_flight.append(&mut state.in_flight);
+            (state.take_waiting(), in_flight)
         };
         for one in waiting {
             let _ = one.answer.send(Err(ProposeError::Stopped { reason: reason.clone() }));
@@ -262,6 +375,11 @@ impl Queue {
         state.waiting.iter().any(|one| one.transaction.id == id)
             || state.large.iter().any(|one| one.proposal.transaction.id == id)
             || state.in_flight.iter().any(|one| one.id == id)
+            || state.doubts.iter().any(|doubt| doubt.one.id == id)
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed.is_some()
     }
 
     /// Whether nothing waits and nothing is in flight.
@@ -288,6 +406,9 @@ impl State {
         if let Some(reason) = &self.closed {
             let reason = reason.clone();
             return Err(Stage::Refused(ProposeError::Stopped { reason }));
+        }
+        if !self.leads {
+            return Err(Stage::Refused(ProposeError::NotLeader));
         }
         let bytes = proposal.transaction.writes.len();
         let line_bytes = match &cut {
@@ -360,6 +481,15 @@ impl State {
         };
         self.in_flight.push(large.proposal.depart().1);
         Some((origin, piece))
+    }
+
+    /// Everybody in line.
+    fn take_waiting(&mut self) -> Vec<Proposal> {
+        self.waiting_bytes = 0;
+        self.large_bytes = 0;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.extend(std::mem::take(&mut self.large).into_iter().map(|large| large.proposal));
+        waiting
     }
 
     fn take_large(&mut self) -> Option<LargeProposal> {
@@ -467,247 +597,4 @@ impl Future for Commit {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
-
-    use env::{Clock, ManualClock};
-    use store::{MemoryBudget, MemoryUse};
-
-    use super::*;
-    use crate::Issuer;
-    use crate::consensus::Abort;
-
-    struct Counter(AtomicUsize);
-
-    impl Wake for Counter {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    fn queue(limit: u64) -> Arc<Queue> {
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-        Arc::new(Queue::new(limit, Meters::new(clock)))
-    }
-
-    fn transaction(sequence: u64, bytes: usize) -> Entrant {
-        let writes = vec![0; bytes];
-        Entrant {
-            transaction: Transaction {
-                id: id(sequence),
-                lock_epoch: 0,
-                writes,
-                memory: None,
-            },
-            acknowledged: 0,
-            cut: None,
-        }
-    }
-
-    fn id(sequence: u64) -> TransactionId {
-        let issuer = Issuer {
-            node: 1,
-            incarnation: 1,
-        };
-        TransactionId { issuer, sequence }
-    }
-
-    /// One of `chunks` chunks of a byte each.
-    fn large(sequence: u64, chunks: usize) -> Entrant {
-        let cut = Cut {
-            chunks: (0..chunks).map(|at| at..at + 1).collect(),
-            rest: vec![9],
-        };
-        Entrant {
-            cut: Some(cut),
-            ..transaction(sequence, chunks)
-        }
-    }
-
-    fn poll<F: Future + Unpin>(future: &mut F, counter: &Arc<Counter>) -> Poll<F::Output> {
-        let waker = Waker::from(counter.clone());
-        Pin::new(future).poll(&mut Context::from_waker(&waker))
-    }
-
-    fn sequences(gathered: Poll<Option<Departure>>) -> Vec<u64> {
-        match gathered {
-            Poll::Ready(Some(departure)) => departure.iter().map(|(origin, _)| origin.id.sequence).collect(),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn proposals_gather_until_they_are_fetched_and_are_answered_in_order() {
-        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
-        let mut gather = Box::pin(queue.gather(25));
-        assert!(poll(&mut gather, &counter).is_pending());
-        let mut commits: Vec<_> = (0..4).map(|n| queue.propose(transaction(n, 10))).collect();
-        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "the gatherer is woken once");
-        assert_eq!(sequences(poll(&mut gather, &counter)), [0, 1], "a third would not fit");
-        assert!(queue.holds(id(0)) && queue.holds(id(3)));
-        queue.answer(&[Ok(Timestamp(7)), Ok(Timestamp(8))]);
-        assert!(matches!(poll(&mut commits[1], &counter), Poll::Ready(Ok(Timestamp(8)))));
-        assert!(poll(&mut commits[2], &counter).is_pending());
-        assert!(!queue.holds(id(0)) && !queue.is_empty());
-        assert_eq!(
-            sequences(poll(&mut Box::pin(queue.gather(1)), &counter)),
-            [2],
-            "one always fits"
-        );
-        queue.reject(&ProposeError::DiskFull);
-        assert!(matches!(
-            poll(&mut commits[2], &counter),
-            Poll::Ready(Err(ProposeError::DiskFull))
-        ));
-    }
-
-    #[test]
-    fn a_full_queue_makes_proposals_wait() {
-        let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
-        let mut large = queue.propose(transaction(0, 100));
-        let mut blocked = queue.propose(transaction(1, 10));
-        assert!(poll(&mut large, &counter).is_pending() && poll(&mut blocked, &counter).is_pending());
-        assert_eq!(
-            sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)),
-            [0],
-            "alone it is let in at any size"
-        );
-        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "there is room again");
-        queue.answer(&[Ok(Timestamp(1))]);
-        assert!(poll(&mut blocked, &counter).is_pending());
-        assert_eq!(sequences(poll(&mut Box::pin(queue.gather(1000)), &counter)), [1]);
-    }
-
-    /// What is gathered next, as text.
-    fn next(queue: &Arc<Queue>, counter: &Arc<Counter>) -> String {
-        let Poll::Ready(Some(departure)) = poll(&mut Box::pin(queue.gather(1000)), counter) else {
-            return "nothing".into();
-        };
-        let pieces = departure.iter().map(|(origin, piece)| {
-            let id = origin.id.sequence;
-            match piece {
-                Piece::Whole(_) => format!("{id}"),
-                Piece::Chunk { number, .. } => format!("{id} chunk {number}"),
-                Piece::Commit { chunks, .. } => format!("{id} commit of {chunks}"),
-                Piece::Abort => format!("{id} abort"),
-            }
-        });
-        pieces.collect::<Vec<_>>().join(", ")
-    }
-
-    #[test]
-    fn between_the_chunks_of_a_large_transaction_go_others() {
-        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
-        let mut commits = [
-            queue.propose(large(0, 2)),
-            queue.propose(large(1, 1)),
-            queue.propose(transaction(2, 1)),
-        ];
-        let step = |expected: &str, verdicts: &[Verdict]| {
-            assert_eq!(next(&queue, &counter), expected);
-            queue.answer(verdicts);
-        };
-        step("2", &[Ok(Timestamp(1))]);
-        step("0 chunk 0", &[]);
-        step("0 chunk 1", &[]);
-        let _third = queue.propose(transaction(3, 1));
-        let _fourth = queue.propose(transaction(4, 1));
-        step("3, 4", &[Ok(Timestamp(2)), Ok(Timestamp(3))]);
-        let _fifth = queue.propose(transaction(5, 1));
-        step("0 commit of 2", &[Ok(Timestamp(4))]);
-        step("5", &[Ok(Timestamp(5))]);
-        assert!(queue.holds(id(1)) && !queue.holds(id(0)));
-        step("1 chunk 0", &[]);
-        step("1 commit of 1", &[Err(Abort::Unfit("no".into()))]);
-        assert!(queue.is_empty());
-        let answers = commits.each_mut().map(|commit| poll(commit, &counter));
-        assert!(matches!(
-            answers,
-            [
-                Poll::Ready(Ok(Timestamp(4))),
-                Poll::Ready(Err(ProposeError::Aborted { .. })),
-                Poll::Ready(Ok(Timestamp(1)))
-            ]
-        ));
-    }
-
-    #[test]
-    fn a_large_transaction_ends_with_its_first_part_that_is_rejected() {
-        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
-        let full = ProposeError::DiskFull;
-        for at_its_end in [false, true] {
-            let mut commit = queue.propose(large(0, 2));
-            for part in ["0 chunk 0", "0 chunk 1"].into_iter().take(1 + usize::from(at_its_end)) {
-                assert_eq!(next(&queue, &counter), part);
-                queue.answer(&[]);
-            }
-            assert!(next(&queue, &counter).starts_with("0 c"));
-            queue.reject(&full);
-            assert!(matches!(
-                poll(&mut commit, &counter),
-                Poll::Ready(Err(ProposeError::DiskFull))
-            ));
-            assert!(queue.is_empty() && !queue.holds(id(0)));
-            // Its end comes before anything else, and is tried again in time.
-            assert_eq!(next(&queue, &counter), "0 abort");
-            queue.reject(&full);
-            assert_eq!(next(&queue, &counter), "nothing");
-            let _after = queue.propose(transaction(1, 1));
-            assert_eq!(next(&queue, &counter), "0 abort, 1");
-            queue.reject(&full);
-            queue.try_again();
-            assert_eq!(next(&queue, &counter), "0 abort");
-            queue.answer(&[]);
-            assert_eq!(next(&queue, &counter), "nothing");
-        }
-    }
-
-    #[test]
-    fn reserved_memory_is_given_back_as_the_rows_come() {
-        let (queue, counter) = (queue(1000), Arc::new(Counter(AtomicUsize::new(0))));
-        let budget = MemoryBudget::new(1 << 30);
-        let reserving = |mut entrant: Entrant| {
-            entrant.transaction.memory = Some(budget.reserve(MemoryUse::Transactions, 900).unwrap());
-            entrant
-        };
-        let used = || budget.used_by(MemoryUse::Transactions);
-        let mut large = large(0, 2);
-        large.transaction.writes = vec![0; 9];
-        let _large = queue.propose(reserving(large));
-        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 chunk 0", 900));
-        queue.answer(&[]);
-        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 chunk 1", 800));
-        queue.answer(&[]);
-        let _small = queue.propose(reserving(transaction(1, 1)));
-        assert_eq!((next(&queue, &counter).as_str(), used()), ("1", 1600));
-        queue.answer(&[Ok(Timestamp(1))]);
-        assert_eq!((next(&queue, &counter).as_str(), used()), ("0 commit of 2", 700));
-        queue.reject(&ProposeError::DiskFull);
-        assert_eq!(used(), 0);
-    }
-
-    #[test]
-    fn after_a_failure_who_waited_is_refused_and_who_was_in_flight_does_not_know() {
-        let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
-        let mut in_flight = queue.propose(transaction(0, 10));
-        sequences(poll(&mut Box::pin(queue.gather(10)), &counter));
-        let mut waiting = queue.propose(transaction(1, 20));
-        let mut blocked = queue.propose(transaction(2, 20));
-        assert!(poll(&mut blocked, &counter).is_pending());
-        queue.fail("the disk is gone".into());
-        let unknown = poll(&mut in_flight, &counter);
-        assert!(matches!(unknown, Poll::Ready(Err(ProposeError::Unknown { .. }))));
-        let mut late = queue.propose(transaction(3, 1));
-        for refused in [&mut waiting, &mut blocked, &mut late] {
-            assert!(matches!(
-                poll(refused, &counter),
-                Poll::Ready(Err(ProposeError::Stopped { .. }))
-            ));
-        }
-        assert!(matches!(
-            poll(&mut Box::pin(queue.gather(1)), &counter),
-            Poll::Ready(None)
-        ));
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -23,6 +23,7 @@ use journal::{Identity, Journal};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::Store;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
@@ -32,10 +33,14 @@ use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
 use crate::machine::Replicated;
+use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
 use crate::{checkpoint, leader};
+
+/// No entry is ever of this term.
+pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
 /// What the threads share.
 #[derive(Clone)]
@@ -46,6 +51,8 @@ pub(crate) struct Shared {
     pub failure: Failure,
     pub meters: Arc<Meters>,
     pub clock: Arc<dyn Clock>,
+    /// The term in which this replica leads and gives locks, or [`NO_EPOCH`].
+    pub lock_epoch: Arc<AtomicU64>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
 }
@@ -57,7 +64,8 @@ pub(crate) struct Replica {
     transaction_bytes: u64,
     /// The observer's table.
     observed: Option<TableId>,
-    term: u64,
+    /// Where `raft` lives.
+    runtime: Handle,
     issuing: Arc<Issuing>,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Option<Threads>>,
@@ -99,21 +107,28 @@ impl Replica {
             failure: Failure::default(),
             meters,
             clock: config.env.clock.clone(),
+            lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
             stopping: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();
         let (ready, opened) = mpsc::channel();
         let (drained_sender, drained) = mpsc::channel();
         let leader = {
-            let (shared, node_id) = (shared.clone(), u64::from(config.node_id));
+            let settings = leader::Settings {
+                node_id: config.node_id.into(),
+                peers: config.peers.clone(),
+                founding: config.founding.clone(),
+                timing: config.timing,
+            };
+            let shared = shared.clone();
             spawn("shard", &shared.clone(), move || {
-                leader::run(shared, node_id, &ready, &drained_sender, exits)
+                leader::run(shared, settings, &ready, &drained_sender, exits)
             })
         };
         let started = opened
             .recv()
             .unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into())));
-        let (raft, runtime, term) = match started {
+        let (raft, runtime) = match started {
             Ok(started) => started,
             Err(error) => {
                 // It has nothing left to do but to end.
@@ -138,7 +153,7 @@ impl Replica {
                 checkpoints,
                 spares,
                 raft: raft.clone(),
-                runtime,
+                runtime: runtime.clone(),
                 checkpoint_bytes: config.checkpoint_bytes,
                 bytes_per_second: config.checkpoint_bytes_per_second,
             };
@@ -150,7 +165,7 @@ impl Replica {
             raft,
             transaction_bytes: config.transaction_bytes,
             observed: config.observer.map(|observer| observer.table()),
-            term,
+            runtime,
             issuing: Issuing::new(issuer),
             orders,
             threads: Mutex::new(Some(Threads {
@@ -176,7 +191,26 @@ impl Replica {
     }
 
     pub fn lock_epoch(&self) -> u64 {
-        self.term
+        self.shared.lock_epoch.load(Ordering::Acquire)
+    }
+
+    pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
+        let (raft, request) = (self.raft.clone(), Request::decode(request));
+        async move {
+            let response = match request {
+                Ok(request) => answer(&raft, request).await,
+                Err(garbled) => Response::Refused(garbled.to_string()),
+            };
+            response.encode()
+        }
+    }
+
+    pub fn move_leader(&self, to: u32) {
+        let raft = self.raft.clone();
+        self.runtime.spawn(async move {
+            // A replica that is going away leads no more, either.
+            let _ = raft.trigger().transfer_leader(to.into()).await;
+        });
     }
 
     pub fn propose(
@@ -222,7 +256,8 @@ impl Replica {
             )
         };
         Status {
-            is_leader: stopped.is_none() && metrics.state.is_leader(),
+            is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
+            leader: metrics.current_leader.and_then(|leader| u32::try_from(leader).ok()),
             term: metrics.current_term,
             last_log_index: metrics.last_log_index,
             applied_index,
@@ -281,6 +316,29 @@ impl Drop for Replica {
         if let Some(threads) = self.threads.get_mut().take() {
             self.stop(threads);
         }
+    }
+}
+
+/// What this replica says to another one.
+async fn answer(raft: &Raft, request: Request) -> Response {
+    let refused = |error: &dyn std::fmt::Display| Response::Refused(error.to_string());
+    match request {
+        Request::Append(append) => match raft.append_entries(append).await {
+            Ok(appended) => Response::Append(appended),
+            Err(error) => refused(&error),
+        },
+        Request::Vote(ballot) => match raft.vote(ballot).await {
+            Ok(verdict) => Response::Vote(verdict),
+            Err(error) => refused(&error),
+        },
+        Request::PreVote(ballot) => match raft.pre_vote(ballot).await {
+            Ok(verdict) => Response::Vote(verdict),
+            Err(error) => refused(&error),
+        },
+        Request::Transfer(transfer) => match raft.handle_transfer_leader(transfer).await {
+            Ok(answer) => Response::Transfer(answer.is_ok()),
+            Err(error) => refused(&error),
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod cluster;
 pub mod large;
 pub mod purse;
 

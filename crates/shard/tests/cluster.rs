@@ -1,0 +1,205 @@
+//! Several replicas: what is acknowledged outlives the loss of a leader, who is cut off commits nothing, and nobody's fate is told wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::support::cluster::{Cluster, wait_for};
+use crate::support::{Accounts, block_on, commit, propose, propose_as};
+use shard::{Outcome, ProposeError, Shard};
+use store::WriteSet;
+
+fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
+    let mut writes = WriteSet::new();
+    accounts.put(&mut writes, id, balance, b"");
+    writes
+}
+
+/// Commits it, with whoever leads, until it is acknowledged.
+fn commit_somewhere(cluster: &Cluster, nodes: &[u32], writes: impl Fn() -> WriteSet) {
+    wait_for("a commit", || {
+        let leader = cluster.leader_of(nodes);
+        commit(cluster.shard(leader), writes()).ok()
+    });
+}
+
+fn agree(cluster: &Cluster, accounts: &Accounts, expected: &[(i64, i64)]) {
+    for (node, shard) in &cluster.shards {
+        let what = format!("node {node} to have {expected:?}");
+        wait_for(&what, || (accounts.read(shard) == expected).then_some(()));
+    }
+}
+
+#[test]
+fn a_commit_is_on_every_replica_and_outlives_the_leader() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 1);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        let leader = cluster.leader();
+        let follower = cluster.shards.keys().copied().find(|&node| node != leader).unwrap();
+        commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, round, round * 10));
+        expected.push((round, round * 10));
+        expected.sort_unstable();
+        let refused = commit(cluster.shard(follower), one(&accounts, 99, 0));
+        assert!(matches!(refused, Err(ProposeError::NotLeader)), "{refused:?}");
+        agree(&cluster, &accounts, &expected);
+        cluster.kill(leader);
+        let left: Vec<u32> = cluster.shards.keys().copied().collect();
+        commit_somewhere(&cluster, &left, || one(&accounts, 100 + round, 1));
+        expected.push((100 + round, 1));
+        expected.sort_unstable();
+        cluster.start(leader);
+        agree(&cluster, &accounts, &expected);
+    }
+    let newest: Vec<_> = cluster
+        .shards
+        .values()
+        .map(|shard| shard.status().newest_commit)
+        .collect();
+    assert!(newest.iter().all(|&timestamp| timestamp == newest[0]), "{newest:?}");
+}
+
+#[test]
+fn a_leader_that_is_cut_off_commits_nothing_and_says_so_in_time() {
+    let accounts = Accounts::new();
+    let cluster = Cluster::found(3, 2);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    for round in 0..3 {
+        let old = cluster.leader();
+        let others: Vec<u32> = cluster.shards.keys().copied().filter(|&node| node != old).collect();
+        let shard = cluster.shard(old);
+        let (ticket, epoch) = (shard.begin(), shard.lock_epoch());
+        cluster.net.cut_off(&[old]);
+        let lost = propose_as(shard, ticket.id(), one(&accounts, 7, round).into_bytes());
+        commit_somewhere(&cluster, &others, || one(&accounts, 1, round));
+        cluster.net.heal();
+        // Not applied, and known to be so as soon as the log of the others has come.
+        let answer = block_on(lost);
+        assert!(matches!(answer, Err(ProposeError::NotLeader)), "{answer:?}");
+        assert_eq!(shard.outcome(ticket.id()), Outcome::NotCommitted);
+        agree(&cluster, &accounts, &[(1, round)]);
+        // The old leader leads again: locks that it gave before are good no more.
+        wait_for("the old leader to lead again", || {
+            let leader = cluster.leader();
+            if leader == old {
+                return Some(());
+            }
+            cluster.shard(leader).move_leader(old);
+            std::thread::sleep(Duration::from_millis(300));
+            None
+        });
+        assert_ne!(shard.lock_epoch(), epoch);
+        let stale = block_on(shard.propose(shard::Transaction {
+            id: ticket.id(),
+            lock_epoch: epoch,
+            writes: one(&accounts, 1, 1000).into_bytes(),
+            memory: None,
+        }));
+        assert!(
+            matches!(stale, Err(ProposeError::LocksLost | ProposeError::NotLeader)),
+            "{stale:?}"
+        );
+        agree(&cluster, &accounts, &[(1, round)]);
+    }
+}
+
+#[test]
+fn without_a_majority_nobody_commits_and_everybody_is_answered() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 3);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let leader = cluster.leader();
+    let others: Vec<u32> = cluster.shards.keys().copied().filter(|&node| node != leader).collect();
+    for &node in &others {
+        cluster.kill(node);
+    }
+    let shard = cluster.shard(leader).clone();
+    let first = propose(&shard, one(&accounts, 1, 1).into_bytes());
+    let answer = block_on(first);
+    assert!(
+        matches!(answer, Err(ProposeError::Unknown { .. } | ProposeError::NotLeader)),
+        "{answer:?}"
+    );
+    drop(shard);
+    for &node in &others {
+        cluster.start(node);
+    }
+    commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, 2, 2));
+    let rows = accounts.read(cluster.shard(cluster.leader()));
+    assert!(rows == [(2, 2)] || rows == [(1, 1), (2, 2)], "{rows:?}");
+    agree(&cluster, &accounts, &rows);
+}
+
+/// Counters of several clients, each its own row; leaders are killed and cut off meanwhile. A client that was told of a commit finds it,
+/// one that was told of a refusal does not, and each goes on from there.
+#[test]
+fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
+    let accounts = Arc::new(Accounts::new());
+    let mut cluster = Cluster::found(3, 4);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let shards: Arc<parking_lot::Mutex<Vec<Arc<Shard>>>> = Arc::default();
+    let publish = |cluster: &Cluster| *shards.lock() = cluster.shards.values().cloned().collect();
+    publish(&cluster);
+    let clients: Vec<_> = (0..4_i64)
+        .map(|client| {
+            let (accounts, is_over, shards) = (accounts.clone(), is_over.clone(), shards.clone());
+            std::thread::spawn(move || {
+                let (mut certain, mut possible) = (0, Vec::new());
+                let mut next = 1;
+                while !is_over.load(Ordering::Relaxed) {
+                    let leader = shards.lock().iter().find(|shard| shard.status().is_leader).cloned();
+                    let Some(leader) = leader else {
+                        std::thread::sleep(Duration::from_millis(2));
+                        continue;
+                    };
+                    let answer = commit(&leader, one(&accounts, client, next));
+                    drop(leader);
+                    match answer {
+                        Ok(_) => (certain, possible) = (next, Vec::new()),
+                        Err(ProposeError::Unknown { .. }) => possible.push(next),
+                        // The process was killed: nobody tells.
+                        Err(ProposeError::Stopped { .. }) => possible.push(next),
+                        Err(ProposeError::NotLeader) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                    next += 1;
+                }
+                (certain, possible)
+            })
+        })
+        .collect();
+    for round in 0..6 {
+        std::thread::sleep(Duration::from_millis(400));
+        let leader = cluster.leader();
+        if round % 2 == 0 {
+            cluster.net.cut_off(&[leader]);
+            std::thread::sleep(Duration::from_millis(700));
+            cluster.net.heal();
+        } else {
+            shards.lock().clear();
+            cluster.kill(leader);
+            publish(&cluster);
+            std::thread::sleep(Duration::from_millis(700));
+            cluster.start(leader);
+            publish(&cluster);
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let told: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    shards.lock().clear();
+    // Whatever was under way has an end before this.
+    commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, 1000, 0));
+    let rows = accounts.read(cluster.shard(cluster.leader()));
+    for (client, (certain, possible)) in told.into_iter().enumerate() {
+        let found = rows.iter().find(|(id, _)| *id == client as i64).map_or(0, |row| row.1);
+        assert!(
+            found == certain || possible.contains(&found),
+            "client {client} finds {found}; {certain} was acknowledged, {possible:?} may be there"
+        );
+        assert!(certain > 5, "there was hardly any work");
+    }
+    agree(&cluster, &accounts, &rows);
+}

@@ -1,0 +1,163 @@
+//! Several replicas of a shard in one process, and the ways between them, which can be cut.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use env::{Env, SimDisk};
+use parking_lot::Mutex;
+use shard::{Config, Founding, Member, NoAnswer, Peers, Shard};
+
+use super::config;
+
+/// The ways between the replicas.
+#[derive(Default)]
+pub struct Net {
+    replicas: Mutex<BTreeMap<u32, Weak<Shard>>>,
+    /// From and to: nothing gets through.
+    cut: Mutex<BTreeSet<(u32, u32)>>,
+}
+
+impl Net {
+    /// Nothing gets to these nodes or from them, but among themselves.
+    pub fn cut_off(&self, nodes: &[u32]) {
+        let all: Vec<u32> = self.replicas.lock().keys().copied().collect();
+        let mut cut = self.cut.lock();
+        for &one in &all {
+            for &other in &all {
+                if nodes.contains(&one) != nodes.contains(&other) {
+                    cut.insert((one, other));
+                }
+            }
+        }
+    }
+
+    pub fn heal(&self) {
+        self.cut.lock().clear();
+    }
+
+    fn passes(&self, from: u32, to: u32) -> bool {
+        !self.cut.lock().contains(&(from, to))
+    }
+}
+
+/// The way from one replica to the others.
+struct Door {
+    net: Arc<Net>,
+    from: u32,
+}
+
+impl Peers for Door {
+    fn call(&self, to: u32, request: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>> {
+        let (net, from) = (self.net.clone(), self.from);
+        Box::pin(async move {
+            let there = net.replicas.lock().get(&to).and_then(Weak::upgrade);
+            let no_answer = |reason: &str| {
+                Err(NoAnswer {
+                    node: to,
+                    reason: reason.into(),
+                })
+            };
+            let Some(there) = there.filter(|_| net.passes(from, to)) else {
+                return no_answer("the request is lost");
+            };
+            let answer = there.receive(&request);
+            drop(there);
+            let answer = answer.await;
+            match net.passes(to, from) {
+                true => Ok(answer),
+                false => no_answer("the answer is lost"),
+            }
+        })
+    }
+}
+
+pub struct Cluster {
+    pub net: Arc<Net>,
+    disks: BTreeMap<u32, Arc<SimDisk>>,
+    pub shards: BTreeMap<u32, Arc<Shard>>,
+}
+
+impl Cluster {
+    pub fn found(nodes: u32, seed: u64) -> Cluster {
+        let disks = (1..=nodes).map(|node| (node, SimDisk::new(seed * 100 + u64::from(node))));
+        let mut cluster = Cluster {
+            net: Arc::default(),
+            disks: disks.collect(),
+            shards: BTreeMap::new(),
+        };
+        for node in 1..=nodes {
+            cluster.start(node);
+        }
+        cluster
+    }
+
+    pub fn start(&mut self, node: u32) {
+        let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
+        let simulated = Env::simulated(self.disks[&node].clone(), u64::from(node));
+        let shard = Shard::open(Config {
+            node_id: node,
+            peers: Arc::new(Door {
+                net: self.net.clone(),
+                from: node,
+            }),
+            founding: Founding::Together(members),
+            // Replicas wait for each other by the real one.
+            ..config(
+                Env {
+                    clock: Env::real().clock,
+                    ..simulated
+                },
+                "data",
+            )
+        });
+        let shard = Arc::new(shard.unwrap());
+        self.net.replicas.lock().insert(node, Arc::downgrade(&shard));
+        self.shards.insert(node, shard);
+    }
+
+    /// As `kill -9`: what was written is there, and nobody hears of it any more.
+    pub fn kill(&mut self, node: u32) {
+        self.net.replicas.lock().remove(&node);
+        let mut shard = self.shards.remove(&node).expect("it runs");
+        self.disks[&node].kill_process();
+        // Calls to it may be under way.
+        let mut tries = 0;
+        while let Err(shared) = Arc::try_unwrap(shard) {
+            shard = shared;
+            tries += 1;
+            assert!(tries < 10_000, "somebody holds the replica");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The one replica that leads, of these.
+    pub fn leader_of(&self, nodes: &[u32]) -> u32 {
+        wait_for("a leader", || {
+            let leads = |node: &&u32| self.shards.get(node).is_some_and(|shard| shard.status().is_leader);
+            nodes.iter().find(leads).copied()
+        })
+    }
+
+    pub fn leader(&self) -> u32 {
+        let nodes: Vec<u32> = self.shards.keys().copied().collect();
+        self.leader_of(&nodes)
+    }
+
+    pub fn shard(&self, node: u32) -> &Arc<Shard> {
+        &self.shards[&node]
+    }
+}
+
+/// Waits for a condition, for a while that only a defect exceeds.
+pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
