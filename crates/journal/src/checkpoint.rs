@@ -10,6 +10,8 @@
 //! lets all cores load chunks at once. A checkpoint gets its name only when all of it is on the disk: one that was
 //! being written at a crash never had a name, and is deleted when the directory is opened.
 
+mod incoming;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use env::{Access, Env, File};
 
 use crate::bytes::{get_u32, get_u64, put_u32, put_u64};
 use crate::{Damage, OpenError};
+
+pub use incoming::{Incoming, Received};
 
 const MAGIC: &[u8; 8] = b"LATSCKPT";
 const VERSION: u32 = 1;

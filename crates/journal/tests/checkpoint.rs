@@ -121,3 +121,58 @@ fn every_flipped_byte_and_every_cut_is_refused() {
         assert!(dir(&disk).newest().is_err(), "cut at {length}");
     }
 }
+
+/// The bytes of a checkpoint, as another replica has them.
+fn elsewhere() -> Vec<u8> {
+    let disk = SimDisk::new(7);
+    let dir = CheckpointDir::open(&Env::simulated(disk.clone(), 1), Path::new("checkpoint")).unwrap();
+    let mut writer = dir.create(40, b"theirs").unwrap();
+    writer.add(3, &[9; 5000]).unwrap();
+    writer.finish().unwrap();
+    let (file, length) = dir.file(40).unwrap();
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+#[test]
+fn a_checkpoint_from_elsewhere_counts_once_the_log_begins_after_it() {
+    let bytes = elsewhere();
+    for purged in [None, Some(39), Some(40)] {
+        for operations in 0..16 {
+            let disk = SimDisk::new(operations);
+            let env = Env::simulated(disk.clone(), 1);
+            let dir = CheckpointDir::open(&env, Path::new("checkpoint")).unwrap();
+            let mut writer = dir.create(4, b"ours").unwrap();
+            writer.add(1, b"row").unwrap();
+            writer.finish().unwrap();
+            disk.cut_power_after(operations);
+            let receive = || -> Option<()> {
+                let mut incoming = dir.receive(40, bytes.len() as u64).ok()?;
+                for (at, part) in bytes.chunks(1000).enumerate() {
+                    incoming.add(7, b"astray").ok()?;
+                    incoming.add(at as u64 * 1000, part).ok()?;
+                }
+                assert_eq!(incoming.missing_from(), bytes.len() as u64);
+                let received = incoming.finish().ok()?;
+                assert_eq!(received.checkpoint().meta(), b"theirs");
+                (purged == Some(40)).then(|| received.accept().ok())?
+            };
+            let is_accepted = receive().is_some();
+            disk.restore_power();
+            let dir = CheckpointDir::open(&env, Path::new("checkpoint")).unwrap();
+            dir.settle_incoming(purged).unwrap();
+            let newest = dir.newest().unwrap().unwrap();
+            match newest.meta() {
+                b"theirs" => assert_eq!(purged, Some(40)),
+                meta => assert!(meta == b"ours" && !is_accepted),
+            }
+            (0..newest.chunks()).for_each(|chunk| drop(newest.read(chunk).unwrap()));
+            let left = disk
+                .paths()
+                .into_iter()
+                .filter(|path| path.extension() != Some("checkpoint".as_ref()));
+            assert_eq!(left.count(), 0);
+        }
+    }
+}

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use env::Env;
-use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter};
+use env::{Env, File};
+use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received};
 use journal::{Damage, EntryId};
 use parking_lot::Mutex;
-use store::{Cursor, KeyRange, Snapshot, Table, TableLoader, TableSpec};
+use store::{ApplyError, Cursor, KeyRange, LoadedTable, Snapshot, Store, Table, TableLoader, TableSpec};
 use types::{IndexId, Timestamp};
 
 use crate::bytes::{Bytes, put_bytes, put_id, put_u64};
@@ -45,9 +45,23 @@ const VERSION_ONE_MARK: u8 = 2;
 /// Knew no aborted transactions, and differs from version 2 in nothing else.
 const OLDEST_VERSION: u8 = 1;
 
-/// A checkpoint, as it will be sent to other replicas.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Handle;
+/// A checkpoint on its way between replicas.
+pub(crate) enum Handle {
+    /// To be sent: this file, as it is.
+    Sent { file: Arc<dyn File>, length: u64 },
+    /// It came, and can be read.
+    Received(Box<Loaded>),
+    /// The newest of this replica, of which the consensus library is told.
+    Noted,
+}
+
+/// What a checkpoint from another replica holds, ready to take the place of everything.
+pub(crate) struct Loaded {
+    received: Received,
+    meta: Meta,
+    fates: Vec<(TransactionId, Fate)>,
+    tables: Vec<LoadedTable>,
+}
 
 /// The state of a shard at one log index, held fast while it is written.
 pub(crate) struct Cut {
@@ -197,13 +211,78 @@ pub(crate) struct Meta {
 
 /// Fills an empty replica from a checkpoint.
 pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Result<(), OpenError> {
-    let damaged = |what: &str| Damage {
+    let meta = read_meta(checkpoint)?;
+    let tables = load_tables(checkpoint, replicated.writer.store(), &meta)?;
+    let fates = read_fates(checkpoint)?;
+    install(replicated, meta, &fates, tables).map_err(|error| damage(checkpoint, error.to_string()).into())
+}
+
+impl Loaded {
+    /// Reads a checkpoint that came from another replica, all of it. Takes the memory that its rows will have.
+    pub fn read(received: Received, store: &Arc<Store>) -> Result<Loaded, OpenError> {
+        let checkpoint = received.checkpoint();
+        let meta = read_meta(checkpoint)?;
+        let fates = read_fates(checkpoint)?;
+        let tables = load_tables(checkpoint, store, &meta)?;
+        Ok(Loaded {
+            received,
+            meta,
+            fates,
+            tables,
+        })
+    }
+
+    pub fn applied(&self) -> EntryId {
+        self.meta.applied
+    }
+
+    pub fn snapshot_meta(&self) -> SnapshotMeta {
+        SnapshotMeta {
+            last_log_id: Some(log_id(self.meta.applied)),
+            last_membership: self.meta.membership.clone(),
+        }
+    }
+
+    /// Puts it in the place of everything. The log must begin after it already.
+    pub fn install(self, replicated: &mut Replicated) -> io::Result<()> {
+        self.received.accept()?;
+        install(replicated, self.meta, &self.fates, self.tables).map_err(io::Error::other)
+    }
+}
+
+fn install(
+    replicated: &mut Replicated,
+    meta: Meta,
+    fates: &[(TransactionId, Fate)],
+    tables: Vec<LoadedTable>,
+) -> Result<(), ApplyError> {
+    replicated.writer.replace(tables)?;
+    replicated.outcomes = Outcomes::default();
+    replicated.outcomes.restore(&meta.marks, fates);
+    replicated.applied = Some(log_id(meta.applied));
+    replicated.membership = meta.membership.clone();
+    replicated.newest = meta.newest;
+    replicated.checkpoint = Some(SnapshotMeta {
+        last_log_id: Some(log_id(meta.applied)),
+        last_membership: meta.membership,
+    });
+    Ok(())
+}
+
+fn damage(checkpoint: &Checkpoint, what: impl Into<String>) -> Damage {
+    Damage {
         file: checkpoint.path().to_owned(),
         offset: 0,
-        what: what.to_owned(),
-    };
-    let meta = decode_meta(checkpoint.meta()).ok_or_else(|| damaged("the header's contents are not sound"))?;
-    load_tables(checkpoint, replicated, &meta)?;
+        what: what.into(),
+    }
+}
+
+fn read_meta(checkpoint: &Checkpoint) -> Result<Meta, OpenError> {
+    let meta = decode_meta(checkpoint.meta());
+    meta.ok_or_else(|| damage(checkpoint, "the header's contents are not sound").into())
+}
+
+fn read_fates(checkpoint: &Checkpoint) -> Result<Vec<(TransactionId, Fate)>, OpenError> {
     let mut fates = Vec::new();
     for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) == OUTCOMES) {
         for outcome in checkpoint.read(chunk)?.chunks_exact(OUTCOME_BYTES) {
@@ -219,35 +298,16 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
             fates.push((id, fate));
         }
     }
-    replicated.outcomes.restore(&meta.marks, &fates);
-    replicated.applied = Some(log_id(meta.applied));
-    replicated.membership = meta.membership.clone();
-    replicated.newest = meta.newest;
-    replicated.writer.restore_timestamp(meta.newest);
-    replicated.checkpoint = Some(SnapshotMeta {
-        last_log_id: Some(log_id(meta.applied)),
-        last_membership: meta.membership,
-    });
-    Ok(())
+    Ok(fates)
 }
 
-fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta) -> Result<(), OpenError> {
-    let store = replicated.writer.store().clone();
-    let damaged = |what: String| Damage {
-        file: checkpoint.path().to_owned(),
-        offset: 0,
-        what,
-    };
+fn load_tables(checkpoint: &Checkpoint, store: &Arc<Store>, meta: &Meta) -> Result<Vec<LoadedTable>, OpenError> {
+    let damaged = |what: String| damage(checkpoint, what);
     let mut loaders = Vec::new();
     let mut chunks_of = BTreeMap::new();
     for (spec, next_auto_increment) in &meta.tables {
         chunks_of.insert(u64::from(spec.id.0), Vec::new());
-        loaders.push(TableLoader::new(
-            &store,
-            spec.clone(),
-            meta.newest,
-            *next_auto_increment,
-        ));
+        loaders.push(TableLoader::new(store, spec.clone(), meta.newest, *next_auto_increment));
     }
     for chunk in (0..checkpoint.chunks()).filter(|&chunk| checkpoint.stream(chunk) != OUTCOMES) {
         let stream = checkpoint.stream(chunk);
@@ -286,19 +346,12 @@ fn load_tables(checkpoint: &Checkpoint, replicated: &mut Replicated, meta: &Meta
         .zip(pieces_of)
         .map(|work| Mutex::new(Some(work)))
         .collect();
-    let tables = in_parallel(unfinished.len(), |number| {
+    in_parallel(unfinished.len(), |number| {
         let (loader, pieces) = unfinished[number].lock().take().expect("each table is finished once");
         loader
             .finish(pieces)
             .map_err(|error| OpenError::from(damaged(error.to_string())))
-    })?;
-    for table in tables {
-        replicated
-            .writer
-            .install(table)
-            .map_err(|error| damaged(error.to_string()))?;
-    }
-    Ok(())
+    })
 }
 
 /// The rows of a chunk with their keys; `None` where it does not end with a whole row.

@@ -43,6 +43,9 @@ const END_BYTES: usize = 1024;
 /// After this long without commits there is time for what nobody waits for.
 const IDLE: Duration = Duration::from_millis(50);
 
+/// How long a checkpoint may take to another replica. It goes on there with what has come already.
+const CHECKPOINT_SENDING: Duration = Duration::from_secs(600);
+
 /// Old versions that are looked at between two batches, and at a time when idle. Behind a chunk about as many as it makes, or they
 /// would pile up.
 const COLLECT_BETWEEN_BATCHES: usize = 256;
@@ -57,6 +60,8 @@ pub(crate) struct Settings {
     pub peers: Arc<dyn Peers>,
     pub founding: Founding,
     pub timing: Timing,
+    /// At which checkpoints are sent at most; 0: as fast as it goes.
+    pub bytes_per_second: u64,
 }
 
 /// Runs until told to exit. Tells `ready` when the rows are there and, where there is nobody else to lead, commits are taken; and `drained`
@@ -123,6 +128,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         peers,
         founding,
         timing,
+        bytes_per_second,
     } = settings;
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let config = openraft::Config {
@@ -132,6 +138,9 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         election_timeout_max: milliseconds(timing.election * 2),
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: 0,
+        // Who lacks entries that are in the log gets them, however many.
+        replication_lag_threshold: u64::MAX,
+        install_snapshot_timeout: milliseconds(CHECKPOINT_SENDING),
         // Each start leads in a term of its own: locks of the start before are good in none.
         enable_leader_restore: Some(false),
         // Who was cut off for a while does not depose a leader that the others hear.
@@ -140,8 +149,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
     let log = Log::new(shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
-    let machine = Machine::new(shared.replicated.clone(), shared.queue.clone(), shared.failure.clone());
-    let raft = Raft::new(node_id, config, Ways::new(peers), log, machine)
+    let machine = Machine::new(shared);
+    let raft = Raft::new(node_id, config, Ways::new(peers, bytes_per_second), log, machine)
         .await
         .map_err(|error| replay_error(&error))?;
     let is_new = !raft.is_initialized().await.map_err(|error| replay_error(&error))?;

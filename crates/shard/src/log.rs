@@ -138,7 +138,9 @@ impl RaftLogStorage<Consensus> for Log {
 impl Recent {
     fn extend(&mut self, entries: impl Iterator<Item = (RaftEntry, usize)>) {
         for (entry, bytes) in entries {
-            if self.bytes + bytes > RECENT_BYTES {
+            let follows = |last: &RaftEntry| last.log_id.index + 1 == entry.log_id.index;
+            // Behind a checkpoint of another replica the log begins anew.
+            if self.bytes + bytes > RECENT_BYTES || !self.entries.back().is_none_or(follows) {
                 self.entries.clear();
                 self.bytes = 0;
             }

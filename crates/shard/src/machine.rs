@@ -18,6 +18,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 
 use futures_util::{Stream, TryStreamExt};
+use journal::Journal;
+use journal::checkpoint::CheckpointDir;
 use openraft::alias::SnapshotOf;
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
@@ -27,13 +29,14 @@ use types::{IndexId, TableId, Timestamp};
 
 use crate::api::Member;
 use crate::batch::{Batch, Origin, Piece};
-use crate::checkpoint::{Cut, Handle};
+use crate::checkpoint::{Cut, Handle, Loaded};
 use crate::consensus::{Abort, Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
 use crate::ids::TransactionId;
 use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Known, Outcomes};
 use crate::queue::Queue;
+use crate::replica::Shared;
 
 /// Rows shown to the observer are read from the store in pieces of this size.
 const OBSERVED_ROWS: usize = 1024;
@@ -222,6 +225,13 @@ impl Replicated {
         }
     }
 
+    /// What was begun is not to be ended here.
+    fn abort_open(&mut self) {
+        for (_, open) in std::mem::take(&mut self.open) {
+            self.writer.abort(open.undecided);
+        }
+    }
+
     /// The leaders of earlier terms end nothing any more that they have begun.
     fn enter_term(&mut self, term: u64) {
         self.term = term;
@@ -305,18 +315,37 @@ fn changes_of<'a>(observed: TableId, ops: WriteOps<'a>) -> Vec<Change<'a>> {
 /// The rows as the consensus library's state machine.
 pub(crate) struct Machine {
     replicated: Arc<Mutex<Replicated>>,
+    journal: Arc<Mutex<Journal>>,
+    checkpoints: CheckpointDir,
     /// Where somebody may wait for what the log says of a transaction in doubt.
     queue: Arc<Queue>,
     failure: Failure,
 }
 
 impl Machine {
-    pub fn new(replicated: Arc<Mutex<Replicated>>, queue: Arc<Queue>, failure: Failure) -> Machine {
+    pub fn new(shared: &Shared) -> Machine {
         Machine {
-            replicated,
-            queue,
-            failure,
+            replicated: shared.replicated.clone(),
+            journal: shared.journal.clone(),
+            checkpoints: shared.checkpoints.clone(),
+            queue: shared.queue.clone(),
+            failure: shared.failure.clone(),
         }
+    }
+
+    /// A checkpoint of another replica takes the place of everything.
+    fn install(&self, loaded: Loaded) -> io::Result<()> {
+        let index = loaded.applied().index;
+        // Whoever dies from here on finds at the next start that the checkpoint counts.
+        self.journal.lock().purge(loaded.applied())?;
+        let replicated = &mut *self.replicated.lock();
+        replicated.abort_open();
+        loaded.install(replicated)?;
+        replicated.restore_observer().map_err(io::Error::other)?;
+        replicated.writer.restore_timestamp(replicated.newest);
+        tracing::info!(log_index = index, "took over another replica's checkpoint");
+        self.queue.settle_doubts(replicated.term, &replicated.outcomes);
+        Ok(())
     }
 
     fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, Member>) -> io::Result<Applied> {
@@ -374,16 +403,24 @@ impl RaftStateMachine<Consensus> for Machine {
         Builder { meta }
     }
 
-    async fn install_snapshot(&mut self, _meta: &SnapshotMeta, _snapshot: Handle) -> io::Result<()> {
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "a checkpoint from another replica",
-        ))
+    async fn install_snapshot(&mut self, _meta: &SnapshotMeta, snapshot: Handle) -> io::Result<()> {
+        let Handle::Received(loaded) = snapshot else {
+            return Err(io::Error::other("a checkpoint of this replica comes back to it"));
+        };
+        self.install(*loaded).inspect_err(|error| {
+            self.failure
+                .set(format!("a checkpoint of another replica cannot be taken over: {error}"));
+        })
     }
 
     async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Consensus, Handle>>> {
-        let meta = self.replicated.lock().checkpoint.clone();
-        Ok(meta.map(|meta| Snapshot { meta, snapshot: Handle }))
+        let Some(meta) = self.replicated.lock().checkpoint.clone() else {
+            return Ok(None);
+        };
+        let index = meta.last_log_id.map_or(0, |id| id.index);
+        let (file, length) = self.checkpoints.file(index)?;
+        let snapshot = Handle::Sent { file, length };
+        Ok(Some(Snapshot { meta, snapshot }))
     }
 }
 
@@ -398,7 +435,7 @@ impl RaftSnapshotBuilder<Consensus> for Builder {
     async fn build_snapshot(&mut self) -> io::Result<SnapshotOf<Consensus, Handle>> {
         Ok(Snapshot {
             meta: self.meta.clone(),
-            snapshot: Handle,
+            snapshot: Handle::Noted,
         })
     }
 }

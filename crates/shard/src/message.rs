@@ -26,6 +26,21 @@ pub(crate) enum Request {
     PreVote(Ballot),
     /// Tells a follower to take the lead.
     Transfer(Transfer),
+    /// A part of a checkpoint's file.
+    Part(Part),
+}
+
+/// A part of a checkpoint's file, on its way to a replica that lacks entries which are in no log any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The leader's.
+    pub vote: Vote,
+    /// The entry that the checkpoint covers.
+    pub applied: EntryId,
+    /// Of the whole file.
+    pub length: u64,
+    pub offset: u64,
+    pub bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -34,6 +49,8 @@ pub(crate) enum Response {
     Vote(Verdict),
     /// Whether the follower takes the lead.
     Transfer(bool),
+    /// The replica's vote, and from where on it lacks bytes of the checkpoint; the file's length: it has taken it over.
+    Part(Vote, u64),
     /// The replica cannot answer.
     Refused(String),
 }
@@ -48,6 +65,7 @@ const VOTE: u8 = 2;
 const PRE_VOTE: u8 = 3;
 const TRANSFER: u8 = 4;
 const REFUSED: u8 = 5;
+const PART: u8 = 6;
 
 // How an append ended.
 const SUCCESS: u8 = 0;
@@ -76,6 +94,14 @@ impl Request {
                 put_vote(&mut to, transfer.from_leader());
                 put_u64(&mut to, *transfer.to_node_id());
                 put_id(&mut to, transfer.last_log_id().map(entry_id));
+            }
+            Request::Part(part) => {
+                to.push(PART);
+                put_vote(&mut to, &part.vote);
+                for number in [part.applied.term, part.applied.index, part.length, part.offset] {
+                    put_u64(&mut to, number);
+                }
+                put_bytes(&mut to, &part.bytes);
             }
         }
         to
@@ -111,6 +137,16 @@ impl Request {
                 let to = bytes.u64()?;
                 Request::Transfer(Transfer::new(from, to, bytes.id()?.map(log_id)))
             }
+            PART => Request::Part(Part {
+                vote: take_vote(bytes)?,
+                applied: EntryId {
+                    term: bytes.u64()?,
+                    index: bytes.u64()?,
+                },
+                length: bytes.u64()?,
+                offset: bytes.u64()?,
+                bytes: bytes.bytes()?.to_vec(),
+            }),
             _ => return None,
         })
     }
@@ -142,6 +178,11 @@ impl Response {
                 put_id(&mut to, verdict.last_log_id.as_ref().map(entry_id));
             }
             Response::Transfer(takes) => to.extend([TRANSFER, u8::from(*takes)]),
+            Response::Part(vote, missing_from) => {
+                to.push(PART);
+                put_vote(&mut to, vote);
+                put_u64(&mut to, *missing_from);
+            }
             Response::Refused(reason) => {
                 to.push(REFUSED);
                 put_bytes(&mut to, reason.as_bytes());
@@ -171,6 +212,7 @@ impl Response {
                 Response::Vote(Verdict::new(vote, bytes.id()?.map(log_id), granted))
             }
             TRANSFER => Response::Transfer(bytes.flag()?),
+            PART => Response::Part(take_vote(bytes)?, bytes.u64()?),
             REFUSED => Response::Refused(String::from_utf8_lossy(bytes.bytes()?).into_owned()),
             _ => return None,
         })
@@ -262,6 +304,13 @@ mod tests {
                 entry(6, EntryPayload::Normal(batch)),
             ]),
             Request::Transfer(Transfer::new(Vote::new_committed(4, 1), 3, None)),
+            Request::Part(Part {
+                vote: Vote::new_committed(4, 1),
+                applied: EntryId { term: 4, index: 70 },
+                length: 1000,
+                offset: 10,
+                bytes: vec![8; 5],
+            }),
         ];
         votes.into_iter().chain(others).collect()
     }
@@ -276,6 +325,7 @@ mod tests {
         let others = [
             Response::Vote(Verdict::new(Vote::new(7, 2), Some(id(9)), true)),
             Response::Transfer(true),
+            Response::Part(Vote::new(7, 2), 15),
             Response::Refused("no".into()),
         ];
         appended.map(Response::Append).into_iter().chain(others).collect()

@@ -2,7 +2,9 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use openraft::error::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::RPCOption;
 use openraft::raft::{SnapshotResponse, TransferLeaderResponse};
@@ -11,8 +13,13 @@ use thiserror::Error;
 
 use crate::api::Member;
 use crate::checkpoint::Handle;
-use crate::consensus::{Consensus, Vote};
-use crate::message::{Append, Appended, Ballot, Request, Response, Transfer, Verdict};
+use crate::consensus::{Consensus, Vote, entry_id};
+use crate::message::{Append, Appended, Ballot, Part, Request, Response, Transfer, Verdict};
+
+/// Bytes of a checkpoint in a message.
+const PART_BYTES: u64 = 256 << 10;
+/// The last part is answered when all of the rows have been read.
+const PART_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Carries calls to replicas of the same shard on other nodes. It knows nothing of what is in them.
 pub trait Peers: Send + Sync + 'static {
@@ -43,11 +50,16 @@ impl Peers for NoPeers {
 /// What the consensus library asks for a way to a replica.
 pub(crate) struct Ways {
     peers: Arc<dyn Peers>,
+    /// At which checkpoints are sent at most; 0: as fast as it goes.
+    bytes_per_second: u64,
 }
 
 impl Ways {
-    pub fn new(peers: Arc<dyn Peers>) -> Ways {
-        Ways { peers }
+    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64) -> Ways {
+        Ways {
+            peers,
+            bytes_per_second,
+        }
     }
 }
 
@@ -55,6 +67,7 @@ impl Ways {
 pub(crate) struct Way {
     peers: Arc<dyn Peers>,
     to: u32,
+    bytes_per_second: u64,
 }
 
 impl RaftNetworkFactory<Consensus> for Ways {
@@ -64,6 +77,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
         Way {
             peers: self.peers.clone(),
             to: u32::try_from(target).expect("node ids have 32 bits"),
+            bytes_per_second: self.bytes_per_second,
         }
     }
 }
@@ -72,7 +86,11 @@ type CallError = RPCError<Consensus>;
 
 impl Way {
     async fn call(&self, request: Request, option: &RPCOption) -> Result<Response, CallError> {
-        let answer = tokio::time::timeout(option.hard_ttl(), self.peers.call(self.to, request.encode()));
+        self.call_within(request, option.hard_ttl()).await
+    }
+
+    async fn call_within(&self, request: Request, limit: Duration) -> Result<Response, CallError> {
+        let answer = tokio::time::timeout(limit, self.peers.call(self.to, request.encode()));
         let unreachable = |error: String| RPCError::Unreachable(Unreachable::new(&AnyError::error(error)));
         match answer.await {
             Ok(Ok(answer)) => match Response::decode(&answer) {
@@ -82,7 +100,7 @@ impl Way {
             },
             Ok(Err(no_answer)) => Err(unreachable(no_answer.to_string())),
             Err(_late) => {
-                let late = format!("no answer of node {} within {:?}", self.to, option.hard_ttl());
+                let late = format!("no answer of node {} within {limit:?}", self.to);
                 Err(RPCError::Network(NetworkError::new(&AnyError::error(late))))
             }
         }
@@ -131,12 +149,57 @@ impl RaftNetworkV2<Consensus> for Way {
 
     async fn full_snapshot(
         &mut self,
-        _vote: Vote,
-        _snapshot: openraft::alias::SnapshotOf<Consensus, Handle>,
-        _cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        vote: Vote,
+        snapshot: openraft::alias::SnapshotOf<Consensus, Handle>,
+        cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<Consensus>, StreamingError<Consensus>> {
-        let reason = AnyError::error("checkpoints are not sent to other replicas");
-        Err(StreamingError::Unreachable(Unreachable::new(&reason)))
+        let sending = std::pin::pin!(self.send(vote, snapshot));
+        match select(sending, std::pin::pin!(cancel)).await {
+            Either::Left((sent, _)) => Ok(SnapshotResponse::new(sent?)),
+            Either::Right((closed, _)) => Err(closed.into()),
+        }
+    }
+}
+
+impl Way {
+    /// Sends a checkpoint part by part, from where on the other replica lacks it. Returns that replica's vote when it has taken the
+    /// checkpoint over, or when it has heard of another leader.
+    async fn send(
+        &self,
+        vote: Vote,
+        snapshot: openraft::alias::SnapshotOf<Consensus, Handle>,
+    ) -> Result<Vote, StreamingError<Consensus>> {
+        let unreachable = |error: &dyn std::fmt::Display| {
+            let error = AnyError::error(error.to_string());
+            StreamingError::Unreachable(Unreachable::new(&error))
+        };
+        let (Handle::Sent { file, length }, Some(applied)) = (snapshot.snapshot, snapshot.meta.last_log_id) else {
+            return Err(unreachable(&"there is no checkpoint to send"));
+        };
+        let mut offset = 0;
+        loop {
+            let mut bytes = vec![0; PART_BYTES.min(length - offset) as usize];
+            file.read_exact_at(&mut bytes, offset)
+                .map_err(|error| unreachable(&error))?;
+            let sent = bytes.len() as u64;
+            let part = Request::Part(Part {
+                vote,
+                applied: entry_id(&applied),
+                length,
+                offset,
+                bytes,
+            });
+            let answer = self.call_within(part, PART_TIMEOUT).await;
+            match answer.map_err(|error| unreachable(&error))? {
+                Response::Part(theirs, _) if theirs > vote => return Ok(theirs),
+                Response::Part(theirs, missing_from) if missing_from >= length => return Ok(theirs),
+                Response::Part(_, missing_from) => offset = missing_from,
+                _ => return Err(unreachable(&"an answer to another question")),
+            }
+            if let Some(micros) = (sent * 1_000_000).checked_div(self.bytes_per_second) {
+                tokio::time::sleep(Duration::from_micros(micros)).await;
+            }
+        }
     }
 }

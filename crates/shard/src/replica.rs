@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction};
+use crate::arrivals::Arrivals;
 use crate::consensus::Raft;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub queue: Arc<Queue>,
     pub journal: Arc<Mutex<Journal>>,
     pub replicated: Arc<Mutex<Replicated>>,
+    pub checkpoints: CheckpointDir,
     pub failure: Failure,
     pub meters: Arc<Meters>,
     pub clock: Arc<dyn Clock>,
@@ -66,6 +68,7 @@ pub(crate) struct Replica {
     observed: Option<TableId>,
     /// Where `raft` lives.
     runtime: Handle,
+    arrivals: Arc<Arrivals>,
     issuing: Arc<Issuing>,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Option<Threads>>,
@@ -86,16 +89,18 @@ impl Replica {
         let lock = lock(&config)?;
         let identity = identity_of(&config)?;
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
+        let options = journal::Options {
+            segment_bytes: config.segment_bytes,
+        };
+        let journal = Journal::open(&config.env, &config.dir.join("log"), options)?;
+        checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
         let (store, writer) = Store::new(config.memory.clone());
         let mut replicated = Replicated::new(writer, config.observer.clone());
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
             replicated.restore_observer().map_err(OpenError::Replay)?;
+            replicated.writer.restore_timestamp(replicated.newest);
         }
-        let options = journal::Options {
-            segment_bytes: config.segment_bytes,
-        };
-        let journal = Journal::open(&config.env, &config.dir.join("log"), options)?;
         check_log_fits(&config.dir, &journal, &replicated)?;
 
         let spares = journal.spares();
@@ -104,6 +109,7 @@ impl Replica {
             queue: Arc::new(Queue::new(config.queue_bytes, meters.clone())),
             journal: Arc::new(Mutex::new(journal)),
             replicated: Arc::new(Mutex::new(replicated)),
+            checkpoints: checkpoints.clone(),
             failure: Failure::default(),
             meters,
             clock: config.env.clock.clone(),
@@ -119,6 +125,7 @@ impl Replica {
                 peers: config.peers.clone(),
                 founding: config.founding.clone(),
                 timing: config.timing,
+                bytes_per_second: config.checkpoint_bytes_per_second,
             };
             let shared = shared.clone();
             spawn("shard", &shared.clone(), move || {
@@ -145,6 +152,7 @@ impl Replica {
                 return Err(error.into());
             }
         };
+        let arrivals = Arrivals::new(checkpoints.clone());
         let (orders, received) = mpsc::channel();
         let housekeeper = {
             let keeper = housekeeper::Housekeeper {
@@ -166,6 +174,7 @@ impl Replica {
             transaction_bytes: config.transaction_bytes,
             observed: config.observer.map(|observer| observer.table()),
             runtime,
+            arrivals,
             issuing: Issuing::new(issuer),
             orders,
             threads: Mutex::new(Some(Threads {
@@ -196,8 +205,10 @@ impl Replica {
 
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
         let (raft, request) = (self.raft.clone(), Request::decode(request));
+        let (arrivals, store) = (self.arrivals.clone(), self.store.clone());
         async move {
             let response = match request {
+                Ok(Request::Part(part)) => arrivals.take(&raft, &store, part).await,
                 Ok(request) => answer(&raft, request).await,
                 Err(garbled) => Response::Refused(garbled.to_string()),
             };
@@ -339,6 +350,7 @@ async fn answer(raft: &Raft, request: Request) -> Response {
             Ok(answer) => Response::Transfer(answer.is_ok()),
             Err(error) => refused(&error),
         },
+        Request::Part(_) => refused(&"checkpoints are taken elsewhere"),
     }
 }
 

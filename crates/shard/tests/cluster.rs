@@ -203,3 +203,98 @@ fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
     }
     agree(&cluster, &accounts, &rows);
 }
+
+/// Changes all of these accounts, so that the log grows, and has the leader let go of it.
+fn churn(cluster: &Cluster, nodes: &[u32], accounts: &Accounts, balance: i64) {
+    for id in 0..30 {
+        commit_somewhere(cluster, nodes, || one(accounts, id, balance));
+    }
+    cluster.shard(cluster.leader_of(nodes)).checkpoint().unwrap();
+}
+
+fn all_with(balance: i64) -> Vec<(i64, i64)> {
+    (0..30).map(|id| (id, balance)).collect()
+}
+
+#[test]
+fn a_replica_that_was_away_for_long_gets_a_checkpoint() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 5);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    churn(&cluster, &[1, 2, 3], &accounts, 1);
+    agree(&cluster, &accounts, &all_with(1));
+    let away = cluster
+        .shards
+        .keys()
+        .copied()
+        .find(|&node| node != cluster.leader())
+        .unwrap();
+    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
+    for (balance, is_killed) in [(2, true), (3, false), (4, false)] {
+        let shard = cluster.shard(away).clone();
+        // Whoever reads while the rows are replaced finds the old ones or the new ones.
+        let is_over = Arc::new(AtomicBool::new(false));
+        let reader = (!is_killed).then(|| {
+            let (shard, is_over, accounts) = (shard.clone(), is_over.clone(), Accounts::new());
+            std::thread::spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let rows = accounts.read(&shard);
+                    assert_eq!(rows.len(), 30, "{rows:?}");
+                }
+            })
+        });
+        drop(shard);
+        match is_killed {
+            true => cluster.kill(away),
+            false => cluster.net.cut_off(&[away]),
+        }
+        churn(&cluster, &left, &accounts, balance);
+        churn(&cluster, &left, &accounts, balance + 10);
+        commit_somewhere(&cluster, &left, || one(&accounts, 7, 70));
+        match is_killed {
+            true => cluster.start(away),
+            false => cluster.net.heal(),
+        }
+        let mut expected = all_with(balance + 10);
+        expected[7] = (7, 70);
+        agree(&cluster, &accounts, &expected);
+        assert!(
+            cluster.shard(away).status().checkpoint_index.is_some(),
+            "it came as a checkpoint"
+        );
+        is_over.store(true, Ordering::Relaxed);
+        reader.into_iter().for_each(|reader| reader.join().unwrap());
+    }
+    // What it has taken over it has on its disk.
+    cluster.kill(away);
+    cluster.start(away);
+    let mut expected = all_with(14);
+    expected[7] = (7, 70);
+    agree(&cluster, &accounts, &expected);
+}
+
+/// Wherever the power goes while a checkpoint is taken over: the replica starts again, and catches up.
+#[test]
+fn a_power_cut_while_a_checkpoint_is_taken_over_loses_nothing() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 6);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    churn(&cluster, &[1, 2, 3], &accounts, 1);
+    for operations in 0..24 {
+        let away = cluster
+            .shards
+            .keys()
+            .copied()
+            .find(|&node| node != cluster.leader())
+            .unwrap();
+        let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
+        cluster.kill(away);
+        churn(&cluster, &left, &accounts, operations as i64 + 2);
+        cluster.start_until(away, operations);
+        std::thread::sleep(Duration::from_millis(150));
+        cluster.kill(away);
+        cluster.restore_power(away);
+        cluster.start(away);
+        agree(&cluster, &accounts, &all_with(operations as i64 + 2));
+    }
+}

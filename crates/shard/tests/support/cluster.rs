@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use env::{Env, SimDisk};
 use parking_lot::Mutex;
-use shard::{Config, Founding, Member, NoAnswer, Peers, Shard};
+use shard::{Config, Founding, Member, NoAnswer, OpenError, Peers, Shard};
 
 use super::config;
 
@@ -94,6 +94,20 @@ impl Cluster {
     }
 
     pub fn start(&mut self, node: u32) {
+        self.open(node).unwrap();
+    }
+
+    /// Starts a node whose power goes after so many operations of its disk, from when it is open.
+    pub fn start_until(&mut self, node: u32, operations: u64) {
+        self.start(node);
+        self.disks[&node].cut_power_after(operations);
+    }
+
+    pub fn restore_power(&self, node: u32) {
+        self.disks[&node].restore_power();
+    }
+
+    fn open(&mut self, node: u32) -> Result<(), OpenError> {
         let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
         let simulated = Env::simulated(self.disks[&node].clone(), u64::from(node));
         let shard = Shard::open(Config {
@@ -112,9 +126,10 @@ impl Cluster {
                 "data",
             )
         });
-        let shard = Arc::new(shard.unwrap());
+        let shard = Arc::new(shard?);
         self.net.replicas.lock().insert(node, Arc::downgrade(&shard));
         self.shards.insert(node, shard);
+        Ok(())
     }
 
     /// As `kill -9`: what was written is there, and nobody hears of it any more.

@@ -69,6 +69,10 @@ impl Accounts {
             return Vec::new();
         };
         let snapshot = shard.store().snapshot();
+        if !table.is_readable_at(IndexId::PRIMARY, snapshot.timestamp()) {
+            // It has just been replaced.
+            return self.read(shard);
+        }
         let mut found = Vec::new();
         let mut cursor = Cursor::forward(KeyRange::all());
         while !cursor.is_finished() {
