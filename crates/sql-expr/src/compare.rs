@@ -16,6 +16,7 @@ use super::collation;
 use super::context::EvalContext;
 use super::convert;
 use super::functions::json;
+use super::sql_mode::SqlMode;
 use super::{Expr, ExprKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +184,11 @@ impl Comparison {
             }
             Comparison::Text(collation) => match (left, right) {
                 (Value::Str(a), Value::Str(b)) => collation.compare(a.as_bytes(), b.as_bytes()),
-                _ => collation.compare(convert::to_text(left).as_bytes(), convert::to_text(right).as_bytes()),
+                _ => {
+                    let left = convert::to_comparable_text(left, *collation)?;
+                    let right = convert::to_comparable_text(right, *collation)?;
+                    collation.compare(left.as_bytes(), right.as_bytes())
+                }
             },
             Comparison::Bytes => convert::to_bytes(left).as_ref().cmp(convert::to_bytes(right).as_ref()),
             Comparison::DateTime => {
@@ -521,11 +526,22 @@ fn text_comparison(left: &Expr, right: &Expr, operation: &str, connection: Colla
 
 /// A literal beside a DATE, DATETIME or TIMESTAMP, as a date with time. 1525 for text that is none.
 fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> SqlResult<Expr> {
-    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
+    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.computed(ctx) else {
         return Ok(constant);
     };
-    if let Some(date) = readable_datetime(&constant, ctx) {
-        return Ok(date);
+    let is_partial = |date: &DateTime| {
+        let day = date.date;
+        let lacks_part = !day.is_zero() && (day.month == 0 || day.day == 0);
+        lacks_part && ctx.settings.sql_mode.has(SqlMode::NO_ZERO_IN_DATE)
+    };
+    if let Some(date) = convert::parse_datetime_quietly(&value, ctx).filter(|date| !is_partial(date)) {
+        let literal = || Expr::literal(Value::DateTime(date), SqlType::datetime(date.fsp).not_null());
+        // What the session's settings make of it they may make otherwise the next time.
+        return Ok(if constant.as_literal().is_some() {
+            literal()
+        } else {
+            constant
+        });
     }
     if ctx.statement.is_definition() {
         return Ok(constant);
@@ -535,11 +551,11 @@ fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> 
         TypeKind::Timestamp => ("TIMESTAMP", "datetime"),
         _ => ("DATETIME", "datetime"),
     };
-    let text = convert::to_text(value);
+    let text = convert::to_text(&value);
     // First the warning, which ends a strict change.
     ctx.warn(convert::truncated(warned, text.as_bytes()))?;
     // A date with something else behind it is that date.
-    if let Some(date) = convert::parse_datetime_start(value, ctx) {
+    if let Some(date) = convert::parse_datetime_start(&value, ctx).filter(|date| !is_partial(date)) {
         return Ok(Expr::literal(
             Value::DateTime(date),
             SqlType::datetime(date.fsp).not_null(),

@@ -323,11 +323,13 @@ fn is_text_of_dates(expr: &Expr, args: &[Expr]) -> bool {
     (ty.is_text() || ty.is_binary() || ty == TypeKind::Double) && args.iter().any(|arg| is_dated(arg.ty.kind))
 }
 
-/// Whether it is the text of the least or greatest date.
-pub fn is_extreme_date(expr: &Expr) -> bool {
+/// Whether it is the text of the least or greatest date, or of the least or greatest of times and texts.
+pub fn is_extreme_moment(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => {
-            matches!(call.function.name, "LEAST" | "GREATEST") && is_text_of_dates(expr, &call.args)
+            let is_time = |arg: &Expr| arg.ty.kind == TypeKind::Time;
+            matches!(call.function.name, "LEAST" | "GREATEST")
+                && (is_text_of_dates(expr, &call.args) || expr.ty.kind.is_text() && call.args.iter().any(is_time))
         }
         _ => false,
     }

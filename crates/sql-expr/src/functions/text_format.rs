@@ -6,6 +6,7 @@ use types::error::{ErrorKind, SqlError};
 use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
+use super::numeric::round_double;
 use super::{Function, at_least, between, exactly};
 use crate::collation::{self, Coercibility};
 use crate::convert;
@@ -232,7 +233,7 @@ fn quote(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) {
         return Ok(args.text_result("NULL".to_owned()));
     }
-    let text = args.converted_string(0)?;
+    let text = args.string(0)?;
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'\'');
     for byte in bulk::pieces(&text).flatten() {
@@ -317,7 +318,7 @@ fn format_number(args: &Args<'_>) -> SqlResult<Value> {
             number.round(decimals).unwrap_or(number).to_string()
         }
         _ => {
-            let number = args.double(0)?;
+            let number = round_double(args.double(0)?, i32::from(decimals), false);
             let decimal: Decimal = convert::double_to_decimal(number);
             match decimal.round(decimals) {
                 Ok(rounded) if number.abs() < 1e60 => rounded.to_string(),
@@ -447,11 +448,23 @@ fn infer_weight_string(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn weight_string(args: &Args<'_>) -> SqlResult<Value> {
-    if !collation::is_stringlike(args.arg_type(0)) {
+    let ty = args.arg_type(0);
+    // A whole number, or what a column keeps as one, weighs as that.
+    let is_number = match ty.kind {
+        TypeKind::Enum | TypeKind::Set | TypeKind::Bit => args.is_stored(0),
+        TypeKind::Year => true,
+        kind => kind.is_integer(),
+    };
+    if is_number {
+        let is_unsigned = ty.unsigned || matches!(ty.kind, TypeKind::Bit | TypeKind::Year);
+        let sign = if is_unsigned { 0 } else { 1 << 63 };
+        return Ok(Value::bytes(&(args.bits(0)? ^ sign).to_be_bytes()));
+    }
+    if !collation::is_stringlike(ty) {
         return Ok(Value::Null);
     }
     let collation = args.arg_type(0).collation;
     let mut out = Vec::new();
-    collation.weight_string(&args.string_under(0, collation), &mut out);
+    collation.weight_string(&args.string_under(0, collation)?, &mut out);
     Ok(Value::Bytes(out.into()))
 }
