@@ -388,6 +388,10 @@ impl Compare {
                 }
             }
             if found.is_decided() {
+                // Two constants that differ are known to before anything is computed.
+                if left.as_literal().is_some() && right.as_literal().is_some() {
+                    return Ok(());
+                }
                 return compute_constants(lefts[at + 1..].iter().chain(&rights[at + 1..]), row, ctx);
             }
         }

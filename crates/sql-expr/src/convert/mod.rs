@@ -17,6 +17,7 @@ use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value, cast};
 
 use super::collation::Coercibility;
 use super::context::EvalContext;
+use super::functions::temporal_math::is_moved_text;
 use super::functions::{control, printed_chars, string_type};
 use super::{Expr, ExprKind};
 
@@ -272,7 +273,7 @@ pub fn as_number(expr: Expr) -> Expr {
         // Of MAX, of a window and of a subquery the text is read as well.
         TypeKind::Enum | TypeKind::Set if !expr.is_stored() => as_text(expr),
         kind if kind.is_text() && chooses_number(&expr) => with_numbers(expr),
-        _ if control::is_extreme_moment(&expr) => Expr {
+        _ if control::is_extreme_moment(&expr) || is_moved_text(&expr) => Expr {
             ty: SqlType {
                 nullable: true,
                 ..SqlType::double()
@@ -297,7 +298,7 @@ fn as_text(expr: Expr) -> Expr {
 
 /// Whether it is a text that gives another number, or warns otherwise, than a literal of the same text.
 pub fn has_own_number(expr: &Expr) -> bool {
-    expr.ty.kind.is_text() && (is_read_quietly(expr) || chooses_number(expr))
+    expr.ty.kind.is_text() && (is_read_quietly(expr) || chooses_number(expr) || is_moved_text(expr))
 }
 
 /// Whether it is IF, CASE or NULLIF, of texts, with a branch whose number is not that of its text.

@@ -143,6 +143,7 @@ fn merge(a: &SqlType, b: &SqlType) -> SqlType {
             }
         }
         (Float, Float) => SqlType::float(),
+        (Float, x) | (x, Float) if x.is_integer() && x != Int || x == Year => SqlType::float(),
         (x, y) if (approximate(x) || exact(x)) && (approximate(y) || exact(y)) => double_type(NOT_FIXED_DECIMALS),
         (Time, Time) => SqlType::time(a.decimals.max(b.decimals)),
         (Date | DateTime | Timestamp | Time, Date | DateTime | Timestamp | Time) => {

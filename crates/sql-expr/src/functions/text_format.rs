@@ -9,7 +9,8 @@ use super::args::{Args, Inference, string_type};
 use super::numeric::round_double;
 use super::{Function, at_least, between, exactly};
 use crate::collation::{self, Coercibility};
-use crate::convert;
+use crate::context::EvalContext;
+use crate::{Expr, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("HEX", exactly(1), infer_hex, hex),
@@ -25,13 +26,14 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     Function::strict("ORD", exactly(1), infer_code, ord),
     Function::nullable("CHAR", at_least(2), infer_char, char_function),
-    Function::nullable("CHARSET", exactly(1), infer_name, |args| {
-        Ok(args.text_result(collated(args).collation.charset().name().to_owned()))
+    // What is asked of an expression alone does not compute it.
+    Function::lazy("CHARSET", exactly(1), infer_name, |_, args, _, ctx| {
+        Ok(Value::str(collated(&args[0], ctx).collation.charset().name()))
     }),
-    Function::nullable("COLLATION", exactly(1), infer_name, |args| {
-        Ok(args.text_result(collated(args).collation.name().to_owned()))
+    Function::lazy("COLLATION", exactly(1), infer_name, |_, args, _, ctx| {
+        Ok(Value::str(collated(&args[0], ctx).collation.name()))
     }),
-    Function::nullable(
+    Function::lazy(
         "COERCIBILITY",
         exactly(1),
         |_| {
@@ -41,12 +43,10 @@ pub const FUNCTIONS: &[Function] = &[
             }
             .not_null())
         },
-        |args| {
-            let expr = &args.exprs[0];
-            let standing = if expr.ty.kind == TypeKind::Null {
-                Coercibility::Ignorable
-            } else {
-                expr.coercibility
+        |_, args, _, _| {
+            let standing = match args[0].ty.kind {
+                TypeKind::Null => Coercibility::Ignorable,
+                _ => args[0].coercibility,
             };
             Ok(Value::Int(standing as i64))
         },
@@ -431,13 +431,12 @@ fn infer_name(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 /// Numbers and NULL are of the binary character set here.
-fn collated(args: &Args<'_>) -> collation::Collated {
-    let expr = &args.exprs[0];
+fn collated(expr: &Expr, ctx: &EvalContext<'_>) -> collation::Collated {
     let binary = expr.ty.kind == TypeKind::Null || !collation::is_stringlike(&expr.ty);
     let connection = if binary {
         CollationId::BINARY
     } else {
-        args.ctx.settings.collation
+        ctx.settings.collation
     };
     collation::Collated::of(expr, connection)
 }

@@ -28,7 +28,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::lazy("MAKE_SET", at_least(2), infer_make_set, make_set),
     Function::strict("EXPORT_SET", between(3, 5), infer_export_set, export_set),
     Function::strict("SOUNDEX", exactly(1), infer_soundex, |args| {
-        Ok(args.text_result(soundex(&args.text(0))))
+        Ok(args.text_result(soundex(&args.text(0), args.is_binary())))
     }),
 ];
 
@@ -341,8 +341,8 @@ fn infer_soundex(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(inference.nullable_as_args(string_type(inference.chars(0).max(4), collation)))
 }
 
-/// MySQL's: the first letter, then the codes of the others, at least four characters, of any length.
-fn soundex(text: &str) -> String {
+/// MySQL's: the first letter, then the codes of the others, at least four characters, of any length. Bytes have ASCII letters only.
+fn soundex(text: &str, is_binary: bool) -> String {
     // Vowels and H, W, Y have no code; other alphabets' letters count as vowels.
     fn code(letter: char) -> u8 {
         const CODES: &[u8; 26] = b"01230120022455012623010202";
@@ -351,9 +351,13 @@ fn soundex(text: &str) -> String {
             _ => b'0',
         }
     }
-    let mut letters = bulk::text_pieces(text)
-        .flat_map(str::chars)
-        .filter(|c| c.is_alphabetic());
+    let mut letters = bulk::text_pieces(text).flat_map(str::chars).filter(|c| {
+        if is_binary {
+            c.is_ascii_alphabetic()
+        } else {
+            c.is_alphabetic()
+        }
+    });
     let Some(first) = letters.next() else {
         return String::new();
     };
