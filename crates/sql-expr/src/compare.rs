@@ -13,9 +13,10 @@ use types::time::{Date, DateTime};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::collation;
-use super::context::EvalContext;
+use super::context::{Definition, EvalContext};
 use super::convert;
 use super::functions::json;
+use super::sql_mode::SqlMode;
 use super::{Expr, ExprKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl Comparison {
                 let mut key = Vec::new();
                 match value {
                     Value::Str(text) => collation.sort_key(text.as_bytes(), &mut key),
-                    other => collation.sort_key(convert::to_text(other).as_bytes(), &mut key),
+                    other => collation.sort_key(convert::to_comparable_text(other, *collation)?.as_bytes(), &mut key),
                 }
                 out.extend_from_slice(&(key.len() as u32).to_le_bytes());
                 out.extend_from_slice(&key);
@@ -183,7 +184,11 @@ impl Comparison {
             }
             Comparison::Text(collation) => match (left, right) {
                 (Value::Str(a), Value::Str(b)) => collation.compare(a.as_bytes(), b.as_bytes()),
-                _ => collation.compare(convert::to_text(left).as_bytes(), convert::to_text(right).as_bytes()),
+                _ => {
+                    let left = convert::to_comparable_text(left, *collation)?;
+                    let right = convert::to_comparable_text(right, *collation)?;
+                    collation.compare(left.as_bytes(), right.as_bytes())
+                }
             },
             Comparison::Bytes => convert::to_bytes(left).as_ref().cmp(convert::to_bytes(right).as_ref()),
             Comparison::DateTime => {
@@ -293,13 +298,13 @@ pub fn unify(
             how(comparison, left, right)
         }
         // A column beside a number that reads as a date or a time: 20240131, 101112.
-        (Class::DateTime | Class::Time, _) if left.as_column().is_some() && right.as_literal().is_some() => {
+        (Class::DateTime | Class::Time, _) if left.is_some_column() && right.as_literal().is_some() => {
             match number_as_temporal(&right, &left.ty) {
                 Some((comparison, constant)) => how(comparison, left, constant),
                 None => numbers(left, right),
             }
         }
-        (_, Class::DateTime | Class::Time) if right.as_column().is_some() && left.as_literal().is_some() => {
+        (_, Class::DateTime | Class::Time) if right.is_some_column() && left.as_literal().is_some() => {
             match number_as_temporal(&left, &right.ty) {
                 Some((comparison, constant)) => how(comparison, constant, right),
                 None => numbers(left, right),
@@ -318,6 +323,8 @@ fn is_fixed(expr: &Expr) -> bool {
 pub struct ListComparison {
     /// That of all items, where all are texts, dates and times.
     shared: Option<Comparison>,
+    /// Whether a table's definition may not have a constant that is no date.
+    refuses: bool,
 }
 
 impl ListComparison {
@@ -340,19 +347,24 @@ impl ListComparison {
             true if classes().any(|class| class == Class::Time) => Some(Comparison::Time),
             _ => None,
         };
-        ListComparison { shared }
+        let refuses = shared.is_some() && ctx.statement.definition() == Some(Definition::Table);
+        ListComparison { shared, refuses }
     }
 
     /// Of BETWEEN, with a date in some place.
     pub fn of_dates() -> ListComparison {
         ListComparison {
             shared: Some(Comparison::DateTime),
+            refuses: false,
         }
     }
 
     /// Of a CASE, where the operand alone decides.
     pub fn by_operand() -> ListComparison {
-        ListComparison { shared: None }
+        ListComparison {
+            shared: None,
+            refuses: false,
+        }
     }
 
     /// As [`unify`]; but a constant that is no date is a value that warns whenever it is compared.
@@ -396,8 +408,27 @@ impl ListComparison {
             Comparison::Time => constant_time(expr, ctx).unwrap_or_else(|_| Expr::null()),
             _ => expr,
         };
+        if self.refuses {
+            for text in [&operand, &item].into_iter().filter_map(Expr::as_literal) {
+                self.check_moment(text, ctx)?;
+            }
+        }
         let (operand, item) = (constant(operand), constant(item));
         Ok((how, operand, item))
+    }
+
+    fn check_moment(&self, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<()> {
+        let (Value::Str(_), Some(how)) = (value, &self.shared) else {
+            return Ok(());
+        };
+        let (kind, reads) = match how {
+            Comparison::Time => ("time", convert::parse_time_quietly(value, ctx).is_some()),
+            _ => ("date", convert::parse_datetime_quietly(value, ctx).is_some()),
+        };
+        match reads {
+            true => Ok(()),
+            false => Err(convert::truncated(kind, convert::to_text(value).as_bytes())),
+        }
     }
 }
 
@@ -406,7 +437,7 @@ fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
     let left = convert::as_number(left);
     let right = convert::as_number(right);
     // Beside the smallest or largest of a column of years a number is no year.
-    let is_column = |expr: &Expr| expr.as_column().is_some() && (expr.ty.kind != TypeKind::Year || expr.is_stored());
+    let is_column = |expr: &Expr| expr.is_some_column() && (expr.ty.kind != TypeKind::Year || expr.is_stored());
     if is_column(&left)
         && let Some(constant) = constant_like_column(&right, &left.ty)
     {
@@ -449,6 +480,14 @@ fn like_column(column: &SqlType) -> Comparison {
 fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
     let value = constant.as_literal()?;
     let converted = match (class(column), value) {
+        // A part of a year is rounded as it is stored.
+        (Class::Integer, Value::Str(text)) if column.kind == TypeKind::Year && text.contains('.') => {
+            year_of_number(Decimal::parse(text.trim())?.to_f64().round())?
+        }
+        (Class::Integer, Value::Decimal(number)) if column.kind == TypeKind::Year => {
+            year_of_number(number.to_f64().round())?
+        }
+        (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year => year_of_number(number.trunc())?,
         (Class::Integer, Value::Str(text)) => {
             let number = Decimal::parse(text.trim())?;
             match exact_integer(number)? {
@@ -457,10 +496,7 @@ fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
                 integer => two_digit_year(integer, column),
             }
         }
-        (Class::Integer, Value::Decimal(number)) => two_digit_year(exact_integer(*number)?, column),
-        (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year && number.fract() == 0.0 => {
-            two_digit_year(Value::Int(*number as i64), column)
-        }
+        (Class::Integer, Value::Decimal(number)) => exact_integer(*number)?,
         (
             Class::Integer,
             Value::Date(Date { year, .. })
@@ -499,6 +535,12 @@ fn exact_integer(number: Decimal) -> Option<Value> {
         .ok()
 }
 
+/// A whole number as the year that a column would store; none where there is no such year.
+fn year_of_number(number: f64) -> Option<Value> {
+    let is_year = (0.0..=99.0).contains(&number) || (1901.0..=2155.0).contains(&number);
+    is_year.then(|| two_digit_year(Value::Int(number as i64), &SqlType::year()))
+}
+
 /// YEAR columns read 0..=99 as 2000..=2069 and 1970..=1999.
 fn two_digit_year(value: Value, column: &SqlType) -> Value {
     if column.kind != TypeKind::Year {
@@ -521,25 +563,38 @@ fn text_comparison(left: &Expr, right: &Expr, operation: &str, connection: Colla
 
 /// A literal beside a DATE, DATETIME or TIMESTAMP, as a date with time. 1525 for text that is none.
 fn constant_datetime(constant: Expr, other: &SqlType, ctx: &EvalContext<'_>) -> SqlResult<Expr> {
-    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
+    let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.computed(ctx) else {
         return Ok(constant);
     };
-    if let Some(date) = readable_datetime(&constant, ctx) {
-        return Ok(date);
-    }
-    if ctx.statement.is_definition() {
-        return Ok(constant);
+    let is_partial = |date: &DateTime| {
+        let day = date.date;
+        let lacks_part = !day.is_zero() && (day.month == 0 || day.day == 0);
+        lacks_part && ctx.settings.sql_mode.has(SqlMode::NO_ZERO_IN_DATE)
+    };
+    if let Some(date) = convert::parse_datetime_quietly(&value, ctx).filter(|date| !is_partial(date)) {
+        let literal = || Expr::literal(Value::DateTime(date), SqlType::datetime(date.fsp).not_null());
+        // What the session's settings make of it they may make otherwise the next time.
+        return Ok(if constant.as_literal().is_some() {
+            literal()
+        } else {
+            constant
+        });
     }
     let (name, warned) = match other.kind {
         TypeKind::Date => ("DATE", "date"),
         TypeKind::Timestamp => ("TIMESTAMP", "datetime"),
         _ => ("DATETIME", "datetime"),
     };
-    let text = convert::to_text(value);
+    let text = convert::to_text(&value);
+    match ctx.statement.definition() {
+        Some(Definition::View) => return Ok(constant),
+        Some(Definition::Table) => return Err(convert::truncated(warned, text.as_bytes())),
+        None => {}
+    }
     // First the warning, which ends a strict change.
     ctx.warn(convert::truncated(warned, text.as_bytes()))?;
     // A date with something else behind it is that date.
-    if let Some(date) = convert::parse_datetime_start(value, ctx) {
+    if let Some(date) = convert::parse_datetime_start(&value, ctx).filter(|date| !is_partial(date)) {
         return Ok(Expr::literal(
             Value::DateTime(date),
             SqlType::datetime(date.fsp).not_null(),
@@ -565,10 +620,13 @@ fn constant_time(constant: Expr, ctx: &EvalContext<'_>) -> SqlResult<Expr> {
     let Some(value @ (Value::Str(_) | Value::Bytes(_))) = constant.as_literal() else {
         return Ok(constant);
     };
-    Ok(match convert::parse_time_quietly(value, ctx) {
-        Some(parsed) => Expr::literal(Value::Time(parsed), SqlType::time(parsed.fsp).not_null()),
-        None => constant,
-    })
+    match convert::parse_time_quietly(value, ctx) {
+        Some(parsed) => Ok(Expr::literal(Value::Time(parsed), SqlType::time(parsed.fsp).not_null())),
+        None if ctx.statement.definition() == Some(Definition::Table) => {
+            Err(convert::truncated("time", convert::to_text(value).as_bytes()))
+        }
+        None => Ok(constant),
+    }
 }
 
 fn number_as_temporal(constant: &Expr, column: &SqlType) -> Option<(Comparison, Expr)> {

@@ -201,6 +201,15 @@ pub enum Strictness {
     Fail,
 }
 
+/// Of what an expression is bound to be kept as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// Constants that do not fit are for its reader.
+    View,
+    /// Constants that do not fit are refused.
+    Table,
+}
+
 /// One statement's evaluation: lives from its start to its end.
 pub struct StatementContext<'a> {
     pub settings: &'a Settings,
@@ -213,8 +222,8 @@ pub struct StatementContext<'a> {
     /// None where an expression stands outside of statements.
     pub runner: Option<&'a dyn SubqueryRunner>,
     warnings: RefCell<Warnings>,
-    /// What is bound is kept as text, and not run: constants that do not fit are for its reader.
-    is_definition: Cell<bool>,
+    /// What is bound is kept as text, and not run.
+    definition: Cell<Option<Definition>>,
     /// 1-based row that messages name.
     row_number: Cell<u64>,
     /// The generators of `RAND(seed)`, by the address of the call.
@@ -235,7 +244,7 @@ impl<'a> StatementContext<'a> {
             strictness: Strictness::Warn,
             runner: None,
             warnings: RefCell::new(Warnings::with_limit(settings.max_error_count)),
-            is_definition: Cell::new(false),
+            definition: Cell::new(None),
             row_number: Cell::new(1),
             seeded: RefCell::default(),
             patterns: RefCell::default(),
@@ -258,12 +267,20 @@ impl<'a> StatementContext<'a> {
     }
 
     /// From here on the definition of a view is bound.
-    pub fn binds_definition(&self) {
-        self.is_definition.set(true);
+    pub fn binds_view(&self) {
+        self.definition.set(Some(Definition::View));
     }
 
-    pub(crate) fn is_definition(&self) -> bool {
-        self.is_definition.get()
+    /// Binds an expression of a table's definition.
+    pub fn binding_table<R>(&self, bind: impl FnOnce() -> R) -> R {
+        let before = self.definition.replace(Some(Definition::Table));
+        let bound = bind();
+        self.definition.set(before);
+        bound
+    }
+
+    pub(crate) fn definition(&self) -> Option<Definition> {
+        self.definition.get()
     }
 
     /// The context for evaluating expressions of the outermost query.

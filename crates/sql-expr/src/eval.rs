@@ -9,7 +9,8 @@ use types::error::{ErrorKind, SqlError};
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::compare::{CompareOp, Comparison};
-use super::context::{EvalContext, OuterRow, UserVariable};
+use super::context::{EvalContext, OuterRow, StatementContext, Strictness, UserVariable};
+use super::functions::Stability;
 use super::{
     Between, Bitwise, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind,
     arithmetic, convert, functions,
@@ -40,6 +41,23 @@ impl Expr {
             }
             value => Ok(value),
         }
+    }
+
+    /// The value of what is made of literals alone, as far as it can be computed before there is a row and without a warning.
+    pub fn computed(&self, ctx: &EvalContext<'_>) -> Option<Value> {
+        if let Some(value) = self.as_literal() {
+            return Some(value.clone());
+        }
+        let is_unknown = |part: &Expr| match &part.kind {
+            ExprKind::Call(call) => call.function.stability > Stability::Session,
+            kind => !kind.is_pure(),
+        };
+        if self.any(&mut |part| is_unknown(part)) {
+            return None;
+        }
+        let scratch = StatementContext::new(ctx.settings, ctx.services, ctx.now).with_strictness(Strictness::Fail);
+        let value = self.eval_exact(&[], &scratch.eval()).ok()?;
+        scratch.take_warnings().is_empty().then_some(value)
     }
 
     /// The truth of a condition: `None` is unknown.
@@ -370,6 +388,10 @@ impl Compare {
                 }
             }
             if found.is_decided() {
+                // Two constants that differ are known to before anything is computed.
+                if left.as_literal().is_some() && right.as_literal().is_some() {
+                    return Ok(());
+                }
                 return compute_constants(lefts[at + 1..].iter().chain(&rights[at + 1..]), row, ctx);
             }
         }
@@ -581,16 +603,8 @@ impl Like {
         if pattern.is_null() {
             return Ok(None);
         }
-        let binary = self.collation == types::CollationId::BINARY;
-        let bytes = |value, ty| {
-            if binary {
-                convert::to_encoded_bytes(value, ty)
-            } else {
-                convert::to_bytes_as(value, ty)
-            }
-        };
-        let text = bytes(operand.as_ref(), &self.operand.ty);
-        let pattern = bytes(pattern.as_ref(), &self.pattern.ty);
+        let text = self.bytes(&operand, &self.operand.ty)?;
+        let pattern = self.bytes(&pattern, &self.pattern.ty)?;
         let escape = match &self.escape {
             Escape::Char(escape) => *escape,
             Escape::Computed(constant) => Escape::of_value(constant.eval_ref(row, ctx)?.as_ref())?,
@@ -598,6 +612,18 @@ impl Like {
         let matches = self.collation.like(&pattern, &text, escape);
         governor::check()?;
         Ok(Some(matches != self.negated))
+    }
+
+    /// A side as the collation looks at it.
+    fn bytes<'v>(&self, value: &'v Value, ty: &SqlType) -> SqlResult<Cow<'v, [u8]>> {
+        match value {
+            _ if self.collation == types::CollationId::BINARY => Ok(convert::to_encoded_bytes(value, ty)),
+            Value::Bytes(_) | Value::Bit(_) => {
+                let text = convert::to_comparable_text(value, self.collation)?;
+                Ok(Cow::Owned(text.into_owned().into_bytes()))
+            }
+            _ => Ok(convert::to_bytes_as(value, ty)),
+        }
     }
 }
 
@@ -646,7 +672,10 @@ impl Expr {
 
     /// The value as one of `ty`, the common type of several expressions of which this is one.
     pub fn eval_into(&self, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-        let value = self.eval(row, ctx)?;
+        let mut value = self.eval(row, ctx)?;
+        if ty.kind == TypeKind::Double {
+            value = convert::as_operand_of_double(self, Cow::Owned(value)).into_owned();
+        }
         convert::to_common(value, &self.ty, ty, ctx)
     }
 }

@@ -378,6 +378,11 @@ impl Expr {
         }
     }
 
+    /// Whether it is a column of a row, of this query or of one around it; the result of an aggregate is one, too.
+    pub fn is_some_column(&self) -> bool {
+        matches!(self.kind, ExprKind::Column(_) | ExprKind::Outer { .. })
+    }
+
     /// The slot, where it is a plain column of the input row.
     pub fn as_column(&self) -> Option<usize> {
         match &self.kind {

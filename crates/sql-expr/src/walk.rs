@@ -299,6 +299,14 @@ impl Expr {
                 kind => out.push(Expr { kind, ..condition }),
             }
         }
+        // Where nothing can be true, nothing is computed of a row.
+        let is_never_true = |condition: &Expr| {
+            governor::pause();
+            matches!(condition.as_literal(), Some(Value::Int(0) | Value::Null))
+        };
+        if out.iter().any(is_never_true) {
+            out.retain(Expr::is_constant);
+        }
         out
     }
 

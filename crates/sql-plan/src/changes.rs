@@ -131,8 +131,27 @@ pub struct Target {
 pub struct WriteRules {
     /// Generated columns in an order in which each finds those it needs, with their expressions over the row.
     pub generated: Vec<(usize, Expr)>,
-    /// Enforced CHECK constraints: name and condition over the row.
-    pub checks: Vec<(String, Expr)>,
+    /// Enforced CHECK constraints.
+    pub checks: Vec<Check>,
+}
+
+/// An enforced CHECK constraint.
+#[derive(Debug, Clone)]
+pub struct Check {
+    pub name: String,
+    /// Over the row.
+    pub condition: Expr,
+    /// The columns that it depends on, by generated columns, too.
+    pub columns: Vec<usize>,
+}
+
+impl Check {
+    /// Whether a statement that assigns these may break it.
+    pub fn depends_on(&self, assignments: &[Assignment]) -> bool {
+        assignments
+            .iter()
+            .any(|assignment| self.columns.contains(&assignment.column))
+    }
 }
 
 impl InsertValue {

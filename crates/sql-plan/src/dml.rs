@@ -14,7 +14,7 @@ use super::scope::NewRow;
 use super::source_columns::SourceColumns;
 use super::{Planner, RowChange, TableScope, foreign_keys};
 use crate::changes::{
-    Assignment, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
+    Assignment, Check, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
 };
 use crate::columns::constant_default;
 use crate::table::Table;
@@ -304,12 +304,36 @@ pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<Write
         ));
     }
     for check in table.def.checks.iter().filter(|check| check.enforced) {
-        rules.checks.push((
-            check.name.clone(),
-            bind_text(planner, table, &check.expression, Clause::FieldList)?,
-        ));
+        let condition = bind_text(planner, table, &check.expression, Clause::FieldList)?;
+        let mut columns = columns_of(&condition);
+        // A generated column finds those it needs before it.
+        for (column, expr) in rules.generated.iter().rev() {
+            governor::pause();
+            if columns.contains(column) {
+                columns.extend(columns_of(expr));
+            }
+        }
+        // The statement sets these by itself.
+        let sets_itself = |column: &usize| table.def.columns[*column].on_update_now.is_some();
+        if columns.iter().any(sets_itself) {
+            columns.extend(0..table.def.columns.len());
+        }
+        rules.checks.push(Check {
+            name: check.name.clone(),
+            condition,
+            columns,
+        });
     }
     Ok(rules)
+}
+
+fn columns_of(expr: &Expr) -> Vec<usize> {
+    let mut columns = Vec::new();
+    expr.any(&mut |part| {
+        columns.extend(part.as_column());
+        false
+    });
+    columns
 }
 
 fn duplicate_assignments(

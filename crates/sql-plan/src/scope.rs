@@ -172,7 +172,6 @@ impl Scope for TableScope<'_> {
             (Some(column), _) => {
                 self.check_read(column)?;
                 if let Some(source) = &self.source
-                    && name.table.is_none()
                     && source.has(self.planner, name)?
                 {
                     return Err(ambiguous_column(name, self.clause));

@@ -95,16 +95,21 @@ impl<'a> Generator<'a> {
         let inner = self.correlated(&left.names);
         let alias = self.alias();
         let mut names = left.names.clone();
-        names.extend(columns(&alias, &inner.kinds));
+        let join = *self.rng.pick(&["JOIN", "LEFT JOIN", "CROSS JOIN"]);
+        let mut own = columns(&alias, &inner.kinds);
+        // A column of the tables before it is to MySQL that column, even where the outer join finds no row.
+        if join == "LEFT JOIN" {
+            own.drain(..own.len() - 1);
+        }
+        names.extend(own);
         let on = match self.rng.chance(50) {
             true => "TRUE".to_owned(),
             false => Scope::of(&names).condition(self.rng, 1),
         };
         let table = format!("LATERAL ({}) {alias}", inner.sql);
-        let sql = match self.rng.below(3) {
-            0 => format!("{} JOIN {table} ON {on}", left.sql),
-            1 => format!("{} LEFT JOIN {table} ON {on}", left.sql),
-            _ => format!("{} CROSS JOIN {table}", left.sql),
+        let sql = match join {
+            "CROSS JOIN" => format!("{} CROSS JOIN {table}", left.sql),
+            join => format!("{} {join} {table} ON {on}", left.sql),
         };
         From {
             sql,

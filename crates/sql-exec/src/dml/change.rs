@@ -2,7 +2,7 @@
 
 use catalog::IndexKind;
 use sql_expr::EvalContext;
-use sql_plan::changes::WriteRules;
+use sql_plan::changes::{Assignment, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
 use sql_plan::foreign_keys::ForeignKeys;
 use sql_plan::table::Table;
@@ -100,21 +100,24 @@ impl<'a> RowChanger<'a> {
         self.assign(column, value)
     }
 
-    /// Fills in generated columns and checks constraints. Returns whether the row may be written: under IGNORE, a row that
-    /// breaks a CHECK is left out.
-    pub fn complete(&self, values: &mut [Value]) -> SqlResult<bool> {
+    /// Fills in generated columns and checks constraints: of a row that UPDATE changes, those that depend on what is assigned.
+    /// Returns whether the row may be written: under IGNORE, a row that breaks a CHECK is left out.
+    pub fn complete(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<bool> {
         for (column, expr) in &self.rules.generated {
             let value = expr.eval(values, self.ctx)?;
             values[*column] = self.assign(*column, value)?;
         }
-        for (name, condition) in &self.rules.checks {
-            let is_met = match condition.eval_bool(values, self.ctx) {
+        for check in &self.rules.checks {
+            if assigned.is_some_and(|assignments| !check.depends_on(assignments)) {
+                continue;
+            }
+            let is_met = match check.condition.eval_bool(values, self.ctx) {
                 // A value that the condition cannot be computed of breaks it.
                 Err(error) if !self.ignore && error.sqlstate().starts_with(DATA_EXCEPTION) => Some(false),
                 computed => computed?,
             };
             if is_met == Some(false) {
-                let violated = SqlError::new(ErrorKind::CheckConstraintViolated, &[name]);
+                let violated = SqlError::new(ErrorKind::CheckConstraintViolated, &[&check.name]);
                 if !self.ignore {
                     return Err(violated);
                 }

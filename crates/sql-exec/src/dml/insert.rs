@@ -167,7 +167,7 @@ impl<'a> Inserter<'a> {
             let given = value_of(default, &self.values, self.ctx)?;
             self.put(*column, given)?;
         }
-        if !self.changer.complete(&mut self.values)? {
+        if !self.changer.complete(&mut self.values, None)? {
             return Ok(());
         }
         let Some(column) = plan.table.def.auto_increment() else {
@@ -422,7 +422,7 @@ impl<'a> Inserter<'a> {
             return Ok(Written::Nothing);
         }
         super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
-        if !self.changer.complete(&mut new)? {
+        if !self.changer.complete(&mut new, None)? {
             return Ok(Written::Nothing);
         }
         if let Err(error) = self.changer.update(key, &old, &new) {

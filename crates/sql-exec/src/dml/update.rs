@@ -56,7 +56,7 @@ pub fn write_changed(
         return Ok(false);
     }
     touch_timestamps(changer.table, &mut new, assignments, ctx);
-    if !changer.complete(&mut new)? {
+    if !changer.complete(&mut new, Some(assignments))? {
         return Ok(false);
     }
     match changer.update(key, old, &new) {

@@ -112,7 +112,7 @@ impl Accumulator {
             return Ok(());
         }
         if self.seen.is_none() && call.args.len() == 1 && !matches!(self.state, State::Concat(_) | State::Json(_)) {
-            let value = self.operand(&call.args[0], call.args[0].eval_ref(row, ctx)?);
+            let value = self.operand(&call.args[0], call.args[0].eval_ref(row, ctx)?, ctx)?;
             return if value.is_null() {
                 Ok(())
             } else {
@@ -137,18 +137,21 @@ impl Accumulator {
                 Ok(())
             }
             _ => {
-                let value = self.operand(&call.args[0], Cow::Borrowed(&values[0]));
+                let value = self.operand(&call.args[0], Cow::Borrowed(&values[0]), ctx)?;
                 self.take(call, &value, ctx)
             }
         }
     }
 
-    /// A sum of doubles reads a TEXT column without a warning.
-    fn operand<'v>(&self, arg: &Expr, value: Cow<'v, Value>) -> Cow<'v, Value> {
-        match self.state {
-            State::Approximate { .. } => convert::as_operand_of_double(arg, value),
+    /// What is computed of numbers reads a TEXT column without a warning.
+    fn operand<'v>(&self, arg: &Expr, value: Cow<'v, Value>, ctx: &EvalContext<'_>) -> SqlResult<Cow<'v, Value>> {
+        Ok(match self.state {
+            State::Approximate { .. } | State::Variance { .. } => convert::as_operand_of_double(arg, value),
+            State::Bits(_) if matches!(value.as_ref(), Value::Str(_)) => {
+                Cow::Owned(Value::UInt(convert::bits_of(arg, &value, ctx)?))
+            }
             _ => value,
-        }
+        })
     }
 
     /// Whether DISTINCT has not met the values before.

@@ -139,6 +139,8 @@ impl<'a> Binder<'a> {
         let stable = match &expr.kind {
             // What it chooses keeps its own digits, which a literal of this type would not.
             _ if expr.ty.kind == types::TypeKind::Decimal && expr.is_choice() => false,
+            // As a number it is not what a literal of its text is.
+            _ if crate::convert::has_own_number(expr) => false,
             // JSON makes other values of it than of a literal.
             _ if functions::json::is_told_by_kind(expr) => false,
             ExprKind::Call(call) => call.function.stability == Stability::Immutable,

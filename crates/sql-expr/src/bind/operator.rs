@@ -200,11 +200,15 @@ impl Binder<'_> {
     /// Every text is read as a date; one that is none warns whenever it is compared.
     fn between_dates(&self, operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
         // The texts must have a collation in common, whether or not one of them is read as a text.
-        collation::aggregate([&operand, &low, &high], self.connection(), "between", true)?;
+        let mixed = collation::aggregate([&operand, &low, &high], self.connection(), "between", true)?;
         // Between two equal texts is `=` with them, which they must be fit for.
-        if matches!((low.as_literal(), high.as_literal()), (Some(Value::Str(low)), Some(Value::Str(high))) if low == high)
-            && is_dated(&operand.ty)
-        {
+        let are_equal = match (low.as_literal(), high.as_literal()) {
+            (Some(Value::Str(low)), Some(Value::Str(high))) => {
+                mixed.collation.compare(low.as_bytes(), high.as_bytes()).is_eq()
+            }
+            _ => false,
+        };
+        if are_equal && is_dated(&operand.ty) {
             self.unify(operand.clone(), low.clone(), "between")?;
         }
         let list = ListComparison::of_dates();

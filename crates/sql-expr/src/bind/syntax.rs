@@ -44,10 +44,7 @@ impl Binder<'_> {
         let nullable = operand.ty.nullable
             || (ty.kind.is_temporal() && !operand.ty.kind.is_temporal())
             || matches!(ty.kind, TypeKind::Year | TypeKind::Json);
-        let coercibility = match operand.coercibility {
-            Coercibility::Ignorable => Coercibility::Ignorable,
-            _ => Coercibility::of_column(&ty),
-        };
+        let coercibility = Coercibility::of_column(&ty);
         let length = length.filter(|_| is_string);
         let kind = ExprKind::Cast(Box::new(Cast { operand, length }));
         Ok(Expr {

@@ -9,7 +9,7 @@ use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 use super::super::context::EvalContext;
 use super::{
     incorrect_datetime, to_bytes_as, to_date, to_datetime, to_decimal, to_encoded_bytes, to_f64, to_i128, to_text_as,
-    to_time, truncated,
+    to_text_under, to_time, truncated,
 };
 use crate::sql_mode::SqlMode;
 
@@ -188,7 +188,7 @@ pub fn to_common(value: Value, from: &SqlType, to: &SqlType, ctx: &EvalContext<'
         },
         kind if kind.is_text() => match value {
             Value::Str(_) => value,
-            other => Value::str(&to_text_as(&other, from)),
+            other => Value::str(&to_text_under(&other, from, to.collation)?),
         },
         _ => value,
     })

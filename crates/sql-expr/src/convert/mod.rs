@@ -13,10 +13,11 @@ use types::decimal::Decimal;
 use types::error::{ErrorKind, SqlError};
 use types::json::Json;
 use types::value::{lossy, utf8_string};
-use types::{CharsetId, SqlResult, SqlType, TypeKind, Value, cast};
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value, cast};
 
 use super::collation::Coercibility;
 use super::context::EvalContext;
+use super::functions::temporal_math::is_moved_text;
 use super::functions::{control, printed_chars, string_type};
 use super::{Expr, ExprKind};
 
@@ -145,7 +146,12 @@ pub fn is_read_quietly(expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Column(column) if column.is_cached => return true,
             ExprKind::Subquery(_) => return true,
-            ExprKind::Call(call) if call.function.name == "ANY_VALUE" => return true,
+            ExprKind::Call(call) => {
+                return matches!(
+                    call.function.name,
+                    "ANY_VALUE" | "IFNULL" | "COALESCE" | "LEAST" | "GREATEST"
+                );
+            }
             _ => {}
         }
     }
@@ -182,6 +188,39 @@ pub fn to_text_as<'v>(value: &'v Value, ty: &SqlType) -> Cow<'v, str> {
             Cow::Owned(bytes) => Cow::Owned(utf8_string(bytes).unwrap_or_else(|bytes| lossy(&bytes).into_owned())),
         },
     }
+}
+
+/// As text of the character set of `to`. 3854 where it has not all of it: foreign characters, bytes that are no text.
+#[inline]
+pub fn to_text_under<'v>(value: &'v Value, from: &SqlType, to: CollationId) -> SqlResult<Cow<'v, str>> {
+    match value {
+        Value::Str(text) if to.charset().first_foreign(text).is_some() => {
+            Err(foreign(&to_encoded_bytes(value, from), from.charset(), to))
+        }
+        Value::Bytes(_) | Value::Bit(_) => read_bytes(value, to),
+        _ => Ok(to_text_as(value, from)),
+    }
+}
+
+/// A string as text that a comparison under `to` can look at: bytes are read in its character set. 3854 where they are no text.
+pub fn to_comparable_text(value: &Value, to: CollationId) -> SqlResult<Cow<'_, str>> {
+    match value {
+        Value::Bytes(_) | Value::Bit(_) => read_bytes(value, to),
+        _ => Ok(to_text(value)),
+    }
+}
+
+fn read_bytes(value: &Value, to: CollationId) -> SqlResult<Cow<'_, str>> {
+    let bytes = to_bytes(value);
+    match to.charset().decode(&bytes) {
+        Ok(text) => Ok(Cow::Owned(text.into_owned())),
+        Err(_) => Err(foreign(&bytes, CharsetId::BINARY, to)),
+    }
+}
+
+fn foreign(bytes: &[u8], from: CharsetId, to: CollationId) -> SqlError {
+    let names: [&dyn std::fmt::Display; 3] = [&cast::shown_start(bytes), &from.name(), &to.charset().name()];
+    SqlError::new(ErrorKind::CannotConvertString, &names)
 }
 
 /// As the bytes that the value's text has inside.
@@ -228,13 +267,13 @@ pub fn hex_as_number(expr: Expr) -> Expr {
 }
 
 /// An operand where a number is wanted: a hex literal as one, and IF, CASE and NULLIF with the numbers of what they choose. That of an ENUM or
-/// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text, LEAST of dates the date's number.
+/// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text, LEAST of dates and times the number.
 pub fn as_number(expr: Expr) -> Expr {
     match expr.ty.kind {
         // Of MAX, of a window and of a subquery the text is read as well.
         TypeKind::Enum | TypeKind::Set if !expr.is_stored() => as_text(expr),
-        kind if kind.is_text() && chooses_index(&expr) => with_numbers(expr),
-        _ if control::is_extreme_date(&expr) => Expr {
+        kind if kind.is_text() && chooses_number(&expr) => with_numbers(expr),
+        _ if control::is_extreme_moment(&expr) || is_moved_text(&expr) => Expr {
             ty: SqlType {
                 nullable: true,
                 ..SqlType::double()
@@ -257,18 +296,25 @@ fn as_text(expr: Expr) -> Expr {
     }
 }
 
-/// Whether it is IF, CASE or NULLIF, of texts, with an ENUM or SET column among the branches.
-fn chooses_index(expr: &Expr) -> bool {
+/// Whether it is a text that gives another number, or warns otherwise, than a literal of the same text.
+pub fn has_own_number(expr: &Expr) -> bool {
+    expr.ty.kind.is_text() && (is_read_quietly(expr) || chooses_number(expr) || is_moved_text(expr))
+}
+
+/// Whether it is IF, CASE or NULLIF, of texts, with a branch whose number is not that of its text.
+fn chooses_number(expr: &Expr) -> bool {
     governor::pause();
-    let is_index = |branch: &Expr| {
-        branch.is_stored() && matches!(branch.ty.kind, TypeKind::Enum | TypeKind::Set) || chooses_index(branch)
+    let is_number = |branch: &Expr| match branch.ty.kind {
+        TypeKind::Enum | TypeKind::Set => branch.is_stored(),
+        TypeKind::Float => true,
+        kind => kind.is_temporal() || chooses_number(branch),
     };
-    expr.ty.kind.is_text() && expr.branches().any(is_index)
+    expr.ty.kind.is_text() && expr.branches().any(is_number)
 }
 
 fn with_numbers(mut expr: Expr) -> Expr {
     expr.for_each_branch_mut(&mut |branch| {
-        if chooses_index(branch) {
+        if chooses_number(branch) {
             *branch = with_numbers(std::mem::replace(branch, Expr::null()));
         }
     });

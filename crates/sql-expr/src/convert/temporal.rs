@@ -9,6 +9,7 @@ use types::{SqlResult, Value, cast};
 use super::super::context::EvalContext;
 use super::to_text;
 use crate::Expr;
+use crate::functions::temporal_math::is_moved_text;
 use crate::sql_mode::SqlMode;
 
 /// The value where a date or a time is wanted: a column's year is the first of January, and a number has a sign whatever its type.
@@ -19,6 +20,10 @@ pub fn dated<'v>(expr: &Expr, value: &'v Value) -> Cow<'v, Value> {
             month: 1,
             day: 1,
         }))),
+        Value::Str(text) if is_moved_text(expr) => match DateTime::parse(text, DateRules::RELAXED) {
+            Some(parsed) => Cow::Owned(Value::DateTime(parsed.value)),
+            None => Cow::Borrowed(value),
+        },
         Value::UInt(number) if i64::try_from(*number).is_err() => Cow::Owned(Value::Int(number.cast_signed())),
         other => Cow::Borrowed(other),
     }

@@ -153,6 +153,11 @@ impl<'a> Args<'a> {
         &self.values[i]
     }
 
+    /// Whether the argument is a column.
+    pub fn is_stored(&self, i: usize) -> bool {
+        self.exprs[i].is_stored()
+    }
+
     pub fn is_null(&self, i: usize) -> bool {
         self.values[i].is_null()
     }
@@ -213,49 +218,31 @@ impl<'a> Args<'a> {
         convert::to_encoded_bytes(&self.values[i], &self.exprs[i].ty)
     }
 
-    /// The argument as a string of the result's kind: bytes where the result is binary, UTF-8 otherwise.
-    pub fn string(&self, i: usize) -> Cow<'a, [u8]> {
+    /// The argument as a string of the result's kind: bytes where the result is binary, UTF-8 otherwise. 3854 where the result's
+    /// character set has not all of it.
+    pub fn string(&self, i: usize) -> SqlResult<Cow<'a, [u8]>> {
         self.string_under(i, self.ty.collation)
     }
 
-    /// The argument as [`string`](Self::string), where the result's character set has all of it: 3854 where it has not.
-    pub fn converted_string(&self, i: usize) -> SqlResult<Cow<'a, [u8]>> {
-        self.converted_under(i, self.ty.collation)
-    }
-
-    /// The argument as a string that `collation` can look at, where its character set has all of it: 3854 where it has not.
-    pub fn converted_under(&self, i: usize, collation: CollationId) -> SqlResult<Cow<'a, [u8]>> {
-        let charset = collation.charset();
-        let is_binary = collation == CollationId::BINARY;
-        let from = match &self.values[i] {
-            Value::Bytes(bytes) if !is_binary && std::str::from_utf8(bytes).is_err() => CollationId::BINARY,
-            Value::Str(text) if !is_binary && charset.first_foreign(text.as_str()).is_some() => {
-                self.exprs[i].ty.collation
-            }
-            _ => return Ok(self.string_under(i, collation)),
-        };
-        let shown = cast::shown_start(&self.string_under(i, from));
-        let names: [&dyn std::fmt::Display; 3] = [&shown, &from.charset().name(), &charset.name()];
-        Err(SqlError::new(ErrorKind::CannotConvertString, &names))
-    }
-
-    /// The argument as a string that `collation` can look at.
-    pub fn string_under(&self, i: usize, collation: CollationId) -> Cow<'a, [u8]> {
+    /// The argument as a string that `collation` can look at. 3854 where its character set has not all of it.
+    pub fn string_under(&self, i: usize, collation: CollationId) -> SqlResult<Cow<'a, [u8]>> {
         if collation == CollationId::BINARY {
-            return self.encoded(i);
+            return Ok(self.encoded(i));
         }
-        match self.text(i) {
-            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-        }
+        Ok(
+            match convert::to_text_under(&self.values[i], &self.exprs[i].ty, collation)? {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            },
+        )
     }
 
     /// The argument as [`string`](Self::string), as a result.
-    pub fn same_string(&self, i: usize) -> Value {
-        match (&self.values[i], self.is_binary()) {
+    pub fn same_string(&self, i: usize) -> SqlResult<Value> {
+        Ok(match (&self.values[i], self.is_binary()) {
             (value @ Value::Str(_), false) | (value @ Value::Bytes(_), true) => value.clone(),
-            _ => self.string_result(self.string(i).into_owned()),
-        }
+            _ => self.string_result(self.string(i)?.into_owned()),
+        })
     }
 
     /// Whether the result is a binary string.

@@ -143,6 +143,7 @@ fn merge(a: &SqlType, b: &SqlType) -> SqlType {
             }
         }
         (Float, Float) => SqlType::float(),
+        (Float, x) | (x, Float) if x.is_integer() && x != Int || x == Year => SqlType::float(),
         (x, y) if (approximate(x) || exact(x)) && (approximate(y) || exact(y)) => double_type(NOT_FIXED_DECIMALS),
         (Time, Time) => SqlType::time(a.decimals.max(b.decimals)),
         (Date | DateTime | Timestamp | Time, Date | DateTime | Timestamp | Time) => {
@@ -323,11 +324,13 @@ fn is_text_of_dates(expr: &Expr, args: &[Expr]) -> bool {
     (ty.is_text() || ty.is_binary() || ty == TypeKind::Double) && args.iter().any(|arg| is_dated(arg.ty.kind))
 }
 
-/// Whether it is the text of the least or greatest date.
-pub fn is_extreme_date(expr: &Expr) -> bool {
+/// Whether it is the text of the least or greatest date, or of the least or greatest of times and texts.
+pub fn is_extreme_moment(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => {
-            matches!(call.function.name, "LEAST" | "GREATEST") && is_text_of_dates(expr, &call.args)
+            let is_time = |arg: &Expr| arg.ty.kind == TypeKind::Time;
+            matches!(call.function.name, "LEAST" | "GREATEST")
+                && (is_text_of_dates(expr, &call.args) || expr.ty.kind.is_text() && call.args.iter().any(is_time))
         }
         _ => false,
     }

@@ -16,7 +16,7 @@ mod regexp;
 mod string;
 mod temporal;
 mod temporal_format;
-mod temporal_math;
+pub(crate) mod temporal_math;
 mod text_format;
 mod text_search;
 

@@ -301,7 +301,7 @@ fn round<const TRUNCATE: bool>(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// MySQL's `my_double_round`: halves go to the even neighbour.
-fn round_double(number: f64, digits: i32, truncate: bool) -> f64 {
+pub(super) fn round_double(number: f64, digits: i32, truncate: bool) -> f64 {
     let unit = 10f64.powi(digits.abs());
     let (scaled, back): (f64, fn(f64, f64) -> f64) = if digits < 0 {
         if unit.is_infinite() {

@@ -57,7 +57,7 @@ fn infer_concat(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn concat(args: &Args<'_>) -> SqlResult<Value> {
-    let parts: Vec<_> = (0..args.len()).map(|i| args.string(i)).collect();
+    let parts = (0..args.len()).map(|i| args.string(i)).collect::<SqlResult<Vec<_>>>()?;
     joined(args, &parts, b"", "concat")
 }
 
@@ -96,7 +96,12 @@ fn concat_ws(args: &Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     let parts = (1..args.len()).filter(|i| !args.is_null(*i)).map(|i| args.string(i));
-    joined(args, &parts.collect::<Vec<_>>(), &args.string(0), "concat_ws")
+    joined(
+        args,
+        &parts.collect::<SqlResult<Vec<_>>>()?,
+        &args.string(0)?,
+        "concat_ws",
+    )
 }
 
 /// A result that is no longer than the first argument, and of its collation.
@@ -120,13 +125,13 @@ fn offset_of(text: &[u8], index: usize, collation: CollationId) -> usize {
 
 fn left(args: &Args<'_>) -> SqlResult<Value> {
     let count = args.int(1)?.max(0) as usize;
-    let text = args.string(0);
+    let text = args.string(0)?;
     Ok(args.string_result(bulk::copy(args.ty.collation.prefix(&text, count))))
 }
 
 fn right(args: &Args<'_>) -> SqlResult<Value> {
     let count = args.int(1)?.max(0) as usize;
-    let text = args.string(0);
+    let text = args.string(0)?;
     let all = args.ty.collation.char_count(&text);
     let start = offset_of(&text, all.saturating_sub(count), args.ty.collation);
     Ok(args.string_result(bulk::copy(&text[start..])))
@@ -136,7 +141,7 @@ fn right(args: &Args<'_>) -> SqlResult<Value> {
 fn substring(args: &Args<'_>) -> SqlResult<Value> {
     let position = args.int(1)?;
     let count = if args.len() == 3 { args.int(2)? } else { i64::MAX };
-    let text = args.string(0);
+    let text = args.string(0)?;
     let collation = args.ty.collation;
     let start = match position {
         0 => return Ok(args.string_result(Vec::new())),
@@ -173,7 +178,7 @@ fn infer_repeat(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 fn repeat(args: &Args<'_>) -> SqlResult<Value> {
     let count = args.int(1)?.max(0) as u64;
-    let text = args.string(0);
+    let text = args.string(0)?;
     let bytes = count.saturating_mul(text.len() as u64);
     if bytes == 0 {
         return Ok(args.string_result(Vec::new()));
@@ -222,9 +227,9 @@ fn padding(args: &Args<'_>, name: &str) -> SqlResult<Option<(Vec<u8>, Vec<u8>)>>
     if length < 0 {
         return Ok(None);
     }
-    let text = args.string(0);
+    let text = args.string(0)?;
     let pad = if args.len() == 3 {
-        args.converted_string(2)?
+        args.string(2)?
     } else {
         b" ".as_slice().into()
     };
@@ -269,9 +274,9 @@ fn infer_trim(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// Whole copies of the second argument (a space) are taken off; it matches byte for byte.
 fn trim(args: &Args<'_>, leading: bool, trailing: bool) -> SqlResult<Value> {
-    let text = args.string(0);
+    let text = args.string(0)?;
     let remove = if args.len() == 2 {
-        args.converted_string(1)?
+        args.string(1)?
     } else {
         b" ".as_slice().into()
     };
@@ -291,14 +296,14 @@ fn trim(args: &Args<'_>, leading: bool, trailing: bool) -> SqlResult<Value> {
         }
     }
     match rest.len() == text.len() {
-        true => Ok(args.same_string(0)),
+        true => args.same_string(0),
         false => Ok(args.string_result(bulk::copy(rest))),
     }
 }
 
 fn reverse(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_binary() {
-        let bytes = args.string(0);
+        let bytes = args.string(0)?;
         let mut out = Vec::with_capacity(bytes.len());
         for piece in bytes.rchunks(bulk::PIECE) {
             governor::tick()?;
@@ -320,14 +325,14 @@ fn reverse(args: &Args<'_>) -> SqlResult<Value> {
 
 fn upper(args: &Args<'_>) -> SqlResult<Value> {
     match args.is_binary() {
-        true => Ok(args.same_string(0)),
+        true => args.same_string(0),
         false => Ok(args.text_result(args.ty.collation.to_upper(&args.text(0)))),
     }
 }
 
 fn lower(args: &Args<'_>) -> SqlResult<Value> {
     match args.is_binary() {
-        true => Ok(args.same_string(0)),
+        true => args.same_string(0),
         false => Ok(args.text_result(args.ty.collation.to_lower(&args.text(0)))),
     }
 }
@@ -341,11 +346,11 @@ fn infer_insert(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 /// A position outside of the string leaves it as it is; a length beyond its end, or negative, replaces all the rest.
 fn insert(args: &Args<'_>) -> SqlResult<Value> {
     let collation = args.ty.collation;
-    let (text, new) = (args.string(0), args.converted_string(3)?);
+    let (text, new) = (args.string(0)?, args.string(3)?);
     let (position, length) = (args.int(1)?, args.int(2)?);
     let all = collation.char_count(&text) as i64;
     if position < 1 || position > all {
-        return Ok(args.same_string(0));
+        return args.same_string(0);
     }
     let start = offset_of(&text, (position - 1) as usize, collation);
     let left = all - (position - 1);

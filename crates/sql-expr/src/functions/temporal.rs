@@ -302,8 +302,8 @@ pub(super) fn fraction_digits(inference: &Inference<'_>, arg: usize) -> u8 {
 }
 
 fn digits_of(inference: &Inference<'_>, arg: usize, of_text: impl Fn(&str) -> Option<u8>) -> u8 {
-    match inference.literal(arg) {
-        Some(value @ (Value::Str(_) | Value::Bytes(_))) => of_text(&convert::to_text(value)).unwrap_or(6),
+    match inference.args[arg].computed(inference.ctx) {
+        Some(value @ (Value::Str(_) | Value::Bytes(_))) => of_text(&convert::to_text(&value)).unwrap_or(6),
         _ => arithmetic::decimals_of(&inference.args[arg].ty).min(6),
     }
 }

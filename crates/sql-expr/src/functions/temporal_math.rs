@@ -11,7 +11,7 @@ use types::{SqlResult, SqlType, TypeKind, Value};
 use super::args::{Args, Inference};
 use super::temporal::{date, fraction_digits, out_of_range, reads_as_date, time_digits, unit};
 use super::{Function, between, exactly};
-use crate::{arithmetic, convert};
+use crate::{Expr, ExprKind, arithmetic, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("DATE_ADD", exactly(3), infer_date_add, |args| {
@@ -135,6 +135,17 @@ fn sum_type(inference: &mut Inference<'_>, unit: IntervalUnit) -> SqlResult<SqlT
     })
 }
 
+/// Whether it is a date that was a text before it was moved: a text, too, and where a number or a time is wanted that of the date.
+pub fn is_moved_text(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(call) => {
+            let moves = matches!(call.function.name, "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE");
+            moves && matches!(sum_of(&call.args[0].ty), Sum::Text)
+        }
+        _ => false,
+    }
+}
+
 /// Whether the unit counts days or more.
 fn has_days(unit: IntervalUnit) -> bool {
     use IntervalUnit::*;
@@ -224,12 +235,15 @@ fn add_interval(
         }),
         Sum::Text => {
             let date_only = !unit.has_time() && is_date_only(args.value(0));
-            let text = match (date_only, moved.micros) {
-                (true, _) => moved.date.to_string(),
-                (false, 0) => DateTime { fsp: 0, ..moved }.to_string(),
-                (false, _) => DateTime { fsp: 6, ..moved }.to_string(),
+            let value = match (date_only, moved.micros) {
+                (true, _) => Value::Date(moved.date),
+                (false, 0) => Value::DateTime(DateTime { fsp: 0, ..moved }),
+                (false, _) => Value::DateTime(DateTime { fsp: 6, ..moved }),
             };
-            args.text_result(text)
+            match args.ty.kind {
+                TypeKind::Double => Value::Double(convert::to_f64(&value, args.ctx)?),
+                _ => args.text_result(convert::to_text(&value).into_owned()),
+            }
         }
     })
 }
@@ -561,7 +575,8 @@ fn unix_timestamp(args: &Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Int(args.ctx.now.micros.div_euclid(MICROS)));
     }
     let at = match args.datetime(0)? {
-        None if args.value(0).is_null() => return Ok(Value::Null),
+        // What IF and CASE choose is no date, and not only a text that reads as none.
+        None if args.value(0).is_null() || args.exprs[0].is_choice() => return Ok(Value::Null),
         None => None,
         Some(local) => args.ctx.settings.time_zone.to_unix(local),
     };

@@ -6,9 +6,11 @@ use types::error::{ErrorKind, SqlError};
 use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
+use super::numeric::round_double;
 use super::{Function, at_least, between, exactly};
 use crate::collation::{self, Coercibility};
-use crate::convert;
+use crate::context::EvalContext;
+use crate::{Expr, convert};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("HEX", exactly(1), infer_hex, hex),
@@ -24,13 +26,14 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     Function::strict("ORD", exactly(1), infer_code, ord),
     Function::nullable("CHAR", at_least(2), infer_char, char_function),
-    Function::nullable("CHARSET", exactly(1), infer_name, |args| {
-        Ok(args.text_result(collated(args).collation.charset().name().to_owned()))
+    // What is asked of an expression alone does not compute it.
+    Function::lazy("CHARSET", exactly(1), infer_name, |_, args, _, ctx| {
+        Ok(Value::str(collated(&args[0], ctx).collation.charset().name()))
     }),
-    Function::nullable("COLLATION", exactly(1), infer_name, |args| {
-        Ok(args.text_result(collated(args).collation.name().to_owned()))
+    Function::lazy("COLLATION", exactly(1), infer_name, |_, args, _, ctx| {
+        Ok(Value::str(collated(&args[0], ctx).collation.name()))
     }),
-    Function::nullable(
+    Function::lazy(
         "COERCIBILITY",
         exactly(1),
         |_| {
@@ -40,12 +43,10 @@ pub const FUNCTIONS: &[Function] = &[
             }
             .not_null())
         },
-        |args| {
-            let expr = &args.exprs[0];
-            let standing = if expr.ty.kind == TypeKind::Null {
-                Coercibility::Ignorable
-            } else {
-                expr.coercibility
+        |_, args, _, _| {
+            let standing = match args[0].ty.kind {
+                TypeKind::Null => Coercibility::Ignorable,
+                _ => args[0].coercibility,
             };
             Ok(Value::Int(standing as i64))
         },
@@ -232,7 +233,7 @@ fn quote(args: &Args<'_>) -> SqlResult<Value> {
     if args.is_null(0) {
         return Ok(args.text_result("NULL".to_owned()));
     }
-    let text = args.converted_string(0)?;
+    let text = args.string(0)?;
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'\'');
     for byte in bulk::pieces(&text).flatten() {
@@ -317,7 +318,7 @@ fn format_number(args: &Args<'_>) -> SqlResult<Value> {
             number.round(decimals).unwrap_or(number).to_string()
         }
         _ => {
-            let number = args.double(0)?;
+            let number = round_double(args.double(0)?, i32::from(decimals), false);
             let decimal: Decimal = convert::double_to_decimal(number);
             match decimal.round(decimals) {
                 Ok(rounded) if number.abs() < 1e60 => rounded.to_string(),
@@ -430,13 +431,12 @@ fn infer_name(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 /// Numbers and NULL are of the binary character set here.
-fn collated(args: &Args<'_>) -> collation::Collated {
-    let expr = &args.exprs[0];
+fn collated(expr: &Expr, ctx: &EvalContext<'_>) -> collation::Collated {
     let binary = expr.ty.kind == TypeKind::Null || !collation::is_stringlike(&expr.ty);
     let connection = if binary {
         CollationId::BINARY
     } else {
-        args.ctx.settings.collation
+        ctx.settings.collation
     };
     collation::Collated::of(expr, connection)
 }
@@ -447,11 +447,23 @@ fn infer_weight_string(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 }
 
 fn weight_string(args: &Args<'_>) -> SqlResult<Value> {
-    if !collation::is_stringlike(args.arg_type(0)) {
+    let ty = args.arg_type(0);
+    // A whole number, or what a column keeps as one, weighs as that.
+    let is_number = match ty.kind {
+        TypeKind::Enum | TypeKind::Set | TypeKind::Bit => args.is_stored(0),
+        TypeKind::Year => true,
+        kind => kind.is_integer(),
+    };
+    if is_number {
+        let is_unsigned = ty.unsigned || matches!(ty.kind, TypeKind::Bit | TypeKind::Year);
+        let sign = if is_unsigned { 0 } else { 1 << 63 };
+        return Ok(Value::bytes(&(args.bits(0)? ^ sign).to_be_bytes()));
+    }
+    if !collation::is_stringlike(ty) {
         return Ok(Value::Null);
     }
     let collation = args.arg_type(0).collation;
     let mut out = Vec::new();
-    collation.weight_string(&args.string_under(0, collation), &mut out);
+    collation.weight_string(&args.string_under(0, collation)?, &mut out);
     Ok(Value::Bytes(out.into()))
 }

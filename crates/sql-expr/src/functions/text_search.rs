@@ -28,7 +28,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::lazy("MAKE_SET", at_least(2), infer_make_set, make_set),
     Function::strict("EXPORT_SET", between(3, 5), infer_export_set, export_set),
     Function::strict("SOUNDEX", exactly(1), infer_soundex, |args| {
-        Ok(args.text_result(soundex(&args.text(0))))
+        Ok(args.text_result(soundex(&args.text(0), args.is_binary())))
     }),
 ];
 
@@ -60,8 +60,8 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
         _ => search_collation(args),
     };
     let (text, pattern) = (
-        args.string_under(haystack, collation),
-        args.converted_under(needle, collation)?,
+        args.string_under(haystack, collation)?,
+        args.string_under(needle, collation)?,
     );
     if from < 1 {
         return Ok(Value::Int(0));
@@ -80,7 +80,7 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
 
 fn find_in_set(args: &Args<'_>) -> SqlResult<Value> {
     let collation = search_collation(args);
-    let (wanted, list) = (args.converted_under(0, collation)?, args.converted_under(1, collation)?);
+    let (wanted, list) = (args.string_under(0, collation)?, args.string_under(1, collation)?);
     if list.is_empty() || wanted.contains(&b',') {
         return Ok(Value::Int(0));
     }
@@ -181,9 +181,9 @@ fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// Byte for byte, whatever the collation.
 fn replace(args: &Args<'_>) -> SqlResult<Value> {
-    let (text, from, to) = (args.string(0), args.converted_string(1)?, args.converted_string(2)?);
+    let (text, from, to) = (args.string(0)?, args.string(1)?, args.string(2)?);
     if from.is_empty() {
-        return Ok(args.same_string(0));
+        return args.same_string(0);
     }
     let mut out = Vec::with_capacity(text.len());
     let finder = Finder::new(&from);
@@ -198,7 +198,7 @@ fn replace(args: &Args<'_>) -> SqlResult<Value> {
         done = at + from.len();
     }
     if done == 0 {
-        return Ok(args.same_string(0));
+        return args.same_string(0);
     }
     bulk::append(&mut out, &text[done..]);
     Ok(args.string_result(out))
@@ -211,7 +211,7 @@ fn infer_substring_index(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// What stands before the `count`th delimiter; after it, counted from the end, for a negative count.
 fn substring_index(args: &Args<'_>) -> SqlResult<Value> {
-    let (text, delimiter) = (args.string(0), args.converted_string(1)?);
+    let (text, delimiter) = (args.string(0)?, args.string(1)?);
     let count = args.int(2)?;
     if count == 0 || text.is_empty() || delimiter.is_empty() {
         return Ok(args.string_result(Vec::new()));
@@ -242,7 +242,7 @@ fn substring_index(args: &Args<'_>) -> SqlResult<Value> {
         }
     };
     match part.len() == text.len() {
-        true => Ok(args.same_string(0)),
+        true => args.same_string(0),
         false => Ok(args.string_result(bulk::copy(part))),
     }
 }
@@ -257,7 +257,7 @@ fn infer_strcmp(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 fn strcmp(args: &Args<'_>) -> SqlResult<Value> {
     let collation = search_collation(args);
-    let order = collation.compare(&args.string_under(0, collation), &args.string_under(1, collation));
+    let order = collation.compare(&args.string_under(0, collation)?, &args.string_under(1, collation)?);
     Ok(Value::Int(order as i64))
 }
 
@@ -313,9 +313,9 @@ fn infer_export_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 fn export_set(args: &Args<'_>) -> SqlResult<Value> {
     let bits = args.bits(0)?;
-    let (on, off) = (args.string(1), args.string(2));
+    let (on, off) = (args.string(1)?, args.string(2)?);
     let separator = if args.len() > 3 {
-        args.string(3)
+        args.string(3)?
     } else {
         b",".as_slice().into()
     };
@@ -341,8 +341,8 @@ fn infer_soundex(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     Ok(inference.nullable_as_args(string_type(inference.chars(0).max(4), collation)))
 }
 
-/// MySQL's: the first letter, then the codes of the others, at least four characters, of any length.
-fn soundex(text: &str) -> String {
+/// MySQL's: the first letter, then the codes of the others, at least four characters, of any length. Bytes have ASCII letters only.
+fn soundex(text: &str, is_binary: bool) -> String {
     // Vowels and H, W, Y have no code; other alphabets' letters count as vowels.
     fn code(letter: char) -> u8 {
         const CODES: &[u8; 26] = b"01230120022455012623010202";
@@ -351,13 +351,17 @@ fn soundex(text: &str) -> String {
             _ => b'0',
         }
     }
-    let mut letters = bulk::text_pieces(text)
-        .flat_map(str::chars)
-        .filter(|c| c.is_alphabetic());
+    let mut letters = bulk::text_pieces(text).flat_map(str::chars).filter(|c| {
+        if is_binary {
+            c.is_ascii_alphabetic()
+        } else {
+            c.is_alphabetic()
+        }
+    });
     let Some(first) = letters.next() else {
         return String::new();
     };
-    let mut out: String = first.to_uppercase().collect();
+    let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);
     for letter in letters {
         let code = code(letter);

@@ -3,11 +3,13 @@
 //! What nobody reads of a derived table, a common table or below EXISTS is not computed, and so warns of nothing and fails at
 //! nothing: MySQL merges such queries, and then only has the expressions that are named.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sql_expr::Expr;
 
+use super::join::{DerivedSource, Join};
 use super::{Body, QueryPlan, SelectPlan};
 
 /// Of a query's items; all, unless its readers have noted what they read.
@@ -15,6 +17,7 @@ use super::{Body, QueryPlan, SelectPlan};
 pub struct ReadItems {
     /// A common table has several readers, which are planned one after another.
     noted: OnceLock<Box<[AtomicBool]>>,
+    readers: AtomicUsize,
 }
 
 impl ReadItems {
@@ -23,6 +26,18 @@ impl ReadItems {
         let noted = self.noted.get_or_init(unread);
         for item in read {
             noted[item].store(true, Ordering::Relaxed);
+        }
+        self.readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The one reader reads these alone.
+    fn narrow(&self, read: &[usize]) {
+        if let Some(noted) = self.noted.get()
+            && self.readers.load(Ordering::Relaxed) == 1
+        {
+            for (item, flag) in noted.iter().enumerate() {
+                flag.store(read.contains(&item), Ordering::Relaxed);
+            }
         }
     }
 
@@ -40,6 +55,7 @@ impl QueryPlan {
             && self.offset.is_none()
         {
             select.read.note(select.items.len(), columns.iter().copied());
+            select.narrow_sources();
         }
     }
 
@@ -49,11 +65,24 @@ impl QueryPlan {
             && select.gives_row_for_row()
         {
             select.read.note(select.items.len(), std::iter::empty());
+            select.narrow_sources();
         }
     }
 }
 
 impl SelectPlan {
+    /// What only unread items read of the queries below is not read there either.
+    fn narrow_sources(&self) {
+        let Some(from) = &self.from else { return };
+        let mut used = self.used_beside.clone();
+        for (at, item) in self.items.iter().enumerate() {
+            if self.read.contains(at) {
+                used.extend(item.referenced_columns());
+            }
+        }
+        from.narrow(&used);
+    }
+
     /// Whether MySQL makes it a part of the query around it.
     fn is_mergeable(&self) -> bool {
         let is_computed_once = |item: &Expr| item.has_subquery() || item.is_volatile();
@@ -62,5 +91,27 @@ impl SelectPlan {
 
     fn gives_row_for_row(&self) -> bool {
         self.grouping.is_none() && self.having.is_none() && self.windows.is_empty() && !self.distinct
+    }
+}
+
+impl Join {
+    /// Of all columns of the tables the query reads these slots alone.
+    fn narrow(&self, used: &BTreeSet<usize>) {
+        governor::pause();
+        match self {
+            Join::Base(_) => {}
+            Join::Derived(access) => {
+                if let DerivedSource::Query(plan) = &access.source
+                    && let Body::Select(select) = &plan.body
+                {
+                    let slots = used.range(access.offset..access.offset + access.width);
+                    let read: Vec<usize> = slots.map(|slot| slot - access.offset).collect();
+                    select.read.narrow(&read);
+                    select.narrow_sources();
+                }
+            }
+            Join::Nested(sides) | Join::Left { sides, .. } => sides.iter().for_each(|side| side.narrow(used)),
+            Join::Filter { join, .. } => join.narrow(used),
+        }
     }
 }

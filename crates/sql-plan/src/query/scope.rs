@@ -1,5 +1,6 @@
 //! What names mean within a query.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -270,6 +271,15 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
     pub fn width(&self) -> usize {
         let mut tables = self.tables.iter().rev().filter(|table| table.has_rows());
         tables.next().map_or(0, |table| table.slots().end)
+    }
+
+    /// The slots that somebody asked for so far.
+    pub fn used_slots(&self) -> BTreeSet<usize> {
+        let tables = self.tables.iter().filter(|table| table.has_rows());
+        let used = tables.flat_map(|table| table.slots().zip(&table.used));
+        used.inspect(|_| governor::pause())
+            .filter_map(|(slot, used)| used.then_some(slot))
+            .collect()
     }
 
     /// The first slot for the columns of a view to be merged.

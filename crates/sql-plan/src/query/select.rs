@@ -1,5 +1,6 @@
 //! One SELECT: its clauses bound in the order in which names become known, then the joins.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use catalog::Privileges;
@@ -41,6 +42,8 @@ pub struct SelectPlan {
     pub items: Vec<Expr>,
     /// Which items are computed; the others are NULL.
     pub read: ReadItems,
+    /// The slots of tables that something else than an item reads.
+    pub used_beside: BTreeSet<usize>,
     pub distinct: bool,
     /// Empty where the first table's index gives the order.
     pub order: Vec<SortKey>,
@@ -124,6 +127,7 @@ fn plan_select(
     scope.aggregates = Some(Vec::new());
     scope.is_grouped = !select.group_by.is_empty();
     scope.windows = Some(Vec::new());
+    let mut used_beside = scope.used_slots();
     let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
     let mut conditions = conditions?;
     scope.check_on()?;
@@ -163,6 +167,7 @@ fn plan_select(
         let fixed: Vec<usize> = conditions.iter().filter_map(fixed_column).collect();
         check_full_group_by(scope, &keys, &fixed, &items, &order, !select.group_by.is_empty())?;
     }
+    used_beside.extend(order.iter().flat_map(|key| key.expr.referenced_columns()));
     // Constants do not order anything.
     order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
     if select.rollup && keys.len() > KEYS_OF_ROLLUP_MAX {
@@ -250,6 +255,7 @@ fn plan_select(
         windows,
         items,
         read: ReadItems::default(),
+        used_beside,
         distinct: select.options.distinct,
         order,
     };

@@ -71,7 +71,9 @@ fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> 
     let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
         .map_err(|error| crate::errors::parse_error(&error))?;
     let mut scope = DefinitionScope { def, place };
-    let bound = Binder::new(&mut scope, ctx, BindOptions::default()).bind(&tree)?;
+    let bound = ctx
+        .statement
+        .binding_table(|| Binder::new(&mut scope, ctx, BindOptions::default()).bind(&tree))?;
     let mut refused = None;
     bound.any(&mut |expr| {
         refused = scope.refusal_of(expr);

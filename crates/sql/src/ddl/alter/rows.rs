@@ -232,7 +232,7 @@ impl SchemaChange<'_> {
                     };
                     values[column] = self.converted(&changer, column, value, old, sources[column])?;
                 }
-                changer.complete(&mut values)?;
+                changer.complete(&mut values, None)?;
                 changer.insert(&values).map_err(|error| changer.error(error, &values))?;
                 if let Some(column) = new.def.auto_increment() {
                     note_given_id(&runtime, new, &values[column]);

@@ -107,7 +107,7 @@ impl Session {
         let catalog = self.engine.catalog();
         let collation = self.variables.settings.expressions.collation;
         let (query, plan) = self.with_context(host, &[], |session, ctx| {
-            ctx.binds_definition();
+            ctx.binds_view();
             let planner = Planner {
                 database: session.database.as_deref(),
                 table_locks: Some(&session.table_locks),
