@@ -28,8 +28,11 @@ use crate::transport::Transport;
 
 /// Bytes that one system call copies: some ten microseconds.
 const AT_ONCE: usize = 128 << 10;
-/// Bytes that a connection sends or takes in before others have their turn.
-const BYTES_PER_TURN: usize = 1 << 20;
+/// Bytes that a connection sends before others have their turn.
+const SENT_PER_TURN: usize = 1 << 20;
+/// Bytes that a connection takes in before others have their turn. Many connections may have as much waiting, each with memory that is
+/// touched for the first time: a quarter of a millisecond each.
+const RECEIVED_PER_TURN: usize = 256 << 10;
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -106,7 +109,7 @@ impl Socket {
     pub async fn read_packet(&self, input: &mut Input, sequence: u8, patience: Patience) -> Result<(), SocketEnd> {
         // The bytes that were there when the deadline was last set.
         let mut granted_at = None;
-        let mut turn_end = input.pending().len() + BYTES_PER_TURN;
+        let mut turn_end = input.pending().len() + RECEIVED_PER_TURN;
         loop {
             let held = input.pending().len();
             let missing =
@@ -137,7 +140,7 @@ impl Socket {
             };
             poll_fn(|context| self.poll_fill(context, input, read_max)).await?;
             if input.pending().len() >= turn_end {
-                turn_end += BYTES_PER_TURN;
+                turn_end += RECEIVED_PER_TURN;
                 self.give_way().await;
             }
         }
@@ -221,7 +224,7 @@ impl Socket {
     /// Sends as much as goes into a turn; whether that was all.
     async fn send_some(&self, sending: &mut Sending<'_>, timeout: Duration) -> Result<bool, SocketEnd> {
         let mut waiting = false;
-        let turn_end = sending.sent + BYTES_PER_TURN;
+        let turn_end = sending.sent + SENT_PER_TURN;
         poll_fn(|context| {
             loop {
                 let unsent = &sending.output.as_slice()[sending.sent..];
@@ -339,7 +342,7 @@ impl Socket {
         })
         .await;
         loop {
-            let turn_end = left.saturating_sub(BYTES_PER_TURN);
+            let turn_end = left.saturating_sub(RECEIVED_PER_TURN);
             let is_end = poll_fn(|context| {
                 while left > turn_end {
                     buffer.clear();
