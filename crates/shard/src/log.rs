@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use journal::{Journal, JournalError, Reader};
 use openraft::storage::{IOFlushed, RaftLogStorage};
-use openraft::{LogState, OptionalSend, RaftLogReader};
+use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 use parking_lot::Mutex;
 
 use crate::consensus::{
@@ -25,6 +25,11 @@ use crate::meters::Meters;
 
 /// Newest entries kept in memory, for applying and replicating them without reading them back.
 const RECENT_BYTES: usize = 8 << 20;
+
+/// Entries in one message are not many more bytes than this; one always fits.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// Read for a message at a time: batches have up to a megabyte.
+const ENTRIES_AT_ONCE: u64 = 16;
 
 pub(crate) struct Log {
     journal: Arc<Mutex<Journal>>,
@@ -135,6 +140,13 @@ impl RaftLogStorage<Consensus> for Log {
     }
 }
 
+fn payload_bytes(entry: &RaftEntry) -> usize {
+    match &entry.payload {
+        EntryPayload::Normal(batch) => batch.bytes().len(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+    }
+}
+
 impl Recent {
     fn extend(&mut self, entries: impl Iterator<Item = (RaftEntry, usize)>) {
         for (entry, bytes) in entries {
@@ -190,6 +202,27 @@ impl RaftLogReader<Consensus> for LogReader {
             .into_iter()
             .map(from_journal_entry)
             .collect()
+    }
+
+    /// For another replica: as much as goes into a message.
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<RaftEntry>> {
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        while bytes < MESSAGE_BYTES && start + (entries.len() as u64) < end {
+            let next = start + entries.len() as u64;
+            let some = self.try_get_log_entries(next..end.min(next + ENTRIES_AT_ONCE)).await?;
+            if some.is_empty() {
+                break;
+            }
+            for entry in some {
+                bytes += payload_bytes(&entry);
+                entries.push(entry);
+                if bytes >= MESSAGE_BYTES {
+                    break;
+                }
+            }
+        }
+        Ok(entries)
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<Vote>> {

@@ -204,6 +204,37 @@ fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
     agree(&cluster, &accounts, &rows);
 }
 
+#[test]
+fn a_replica_that_was_away_gets_the_log_in_messages_of_bounded_size() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 7);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let away = cluster
+        .shards
+        .keys()
+        .copied()
+        .find(|&node| node != cluster.leader())
+        .unwrap();
+    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
+    cluster.kill(away);
+    let large = |balance| {
+        let mut writes = WriteSet::new();
+        for id in 0..300 {
+            accounts.put(&mut writes, id, balance, &[1; 900]);
+        }
+        writes
+    };
+    for balance in 0..40 {
+        commit_somewhere(&cluster, &left, || large(balance));
+    }
+    cluster.net.forget_longest();
+    cluster.start(away);
+    let expected: Vec<_> = (0..300).map(|id| (id, 39)).collect();
+    agree(&cluster, &accounts, &expected);
+    let longest = cluster.net.longest();
+    assert!((1 << 20..2 << 20).contains(&longest), "{longest} bytes");
+}
+
 /// Changes all of these accounts, so that the log grows, and has the leader let go of it.
 fn churn(cluster: &Cluster, nodes: &[u32], accounts: &Accounts, balance: i64) {
     for id in 0..30 {

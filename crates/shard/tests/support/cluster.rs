@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub struct Net {
     replicas: Mutex<BTreeMap<u32, Weak<Shard>>>,
     /// From and to: nothing gets through.
     cut: Mutex<BTreeSet<(u32, u32)>>,
+    /// Bytes of the longest request.
+    longest: AtomicUsize,
 }
 
 impl Net {
@@ -37,6 +40,14 @@ impl Net {
         self.cut.lock().clear();
     }
 
+    pub fn forget_longest(&self) {
+        self.longest.store(0, Ordering::Relaxed);
+    }
+
+    pub fn longest(&self) -> usize {
+        self.longest.load(Ordering::Relaxed)
+    }
+
     fn passes(&self, from: u32, to: u32) -> bool {
         !self.cut.lock().contains(&(from, to))
     }
@@ -51,6 +62,7 @@ struct Door {
 impl Peers for Door {
     fn call(&self, to: u32, request: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>> {
         let (net, from) = (self.net.clone(), self.from);
+        net.longest.fetch_max(request.len(), Ordering::Relaxed);
         Box::pin(async move {
             let there = net.replicas.lock().get(&to).and_then(Weak::upgrade);
             let no_answer = |reason: &str| {
