@@ -198,6 +198,8 @@ async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
     if leading_term(raft) != Some(term) {
         return Err("another replica leads".into());
     }
+    // What was locked here while somebody else led was locked by nobody's leave.
+    shared.locks.begin_epoch();
     shared.lock_epoch.store(term, Release);
     shared.queue.lead();
     Ok(term)
@@ -216,6 +218,7 @@ async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<s
             return Ok(());
         }
         tracing::info!(term, "this replica leads the shard no more");
+        shared.locks.begin_epoch();
         shared.queue.follow();
     }
 }

@@ -22,7 +22,7 @@ use journal::checkpoint::CheckpointDir;
 use journal::{Identity, Journal};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
-use store::Store;
+use store::{LockTable, Store};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
@@ -55,6 +55,7 @@ pub(crate) struct Shared {
     pub clock: Arc<dyn Clock>,
     /// The term in which this replica leads and gives locks, or [`NO_EPOCH`].
     pub lock_epoch: Arc<AtomicU64>,
+    pub locks: Arc<LockTable>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
 }
@@ -114,6 +115,7 @@ impl Replica {
             meters,
             clock: config.env.clock.clone(),
             lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
+            locks: store.locks().clone(),
             stopping: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();

@@ -108,11 +108,21 @@ pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
             SqlError::with_message(ErrorKind::LockDeadlock, what)
         }
         TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
+        TransactionError::LocksLost => locks_lost(),
         TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
         TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
         TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
         TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
     }
+}
+
+fn locks_lost() -> SqlError {
+    let text = SqlError::from(ErrorKind::LockDeadlock);
+    let what = format!(
+        "{}; another node has led since the transaction took its locks",
+        text.message()
+    );
+    SqlError::with_message(ErrorKind::LockDeadlock, what)
 }
 
 /// MySQL's error for an interrupted statement.
@@ -132,14 +142,7 @@ pub fn commit_error(error: &ProposeError) -> SqlError {
         ProposeError::NotLeader => during_commit("this node does not lead the shard"),
         ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
         ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
-        ProposeError::LocksLost => {
-            let text = SqlError::from(ErrorKind::LockDeadlock);
-            let what = format!(
-                "{}; another node has led since the transaction took its locks",
-                text.message()
-            );
-            SqlError::with_message(ErrorKind::LockDeadlock, what)
-        }
+        ProposeError::LocksLost => locks_lost(),
         ProposeError::Forgotten => during_commit("it was known whether the transaction committed, and is forgotten"),
         ProposeError::Unknown { reason } => {
             during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))

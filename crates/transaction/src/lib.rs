@@ -109,6 +109,9 @@ pub enum TransactionError {
     /// 1213.
     #[error("deadlock")]
     Deadlock,
+    /// 1213, too: another node has led since the transaction took its locks.
+    #[error("the transaction's locks are lost")]
+    LocksLost,
     /// 3572.
     #[error("lock is not available at once")]
     LockNotAvailable,
@@ -126,7 +129,8 @@ pub enum TransactionError {
 impl TransactionError {
     /// Whether the transaction cannot go on: deadlock victims and write conflicts must start again from their snapshot.
     pub fn ends_transaction(&self) -> bool {
-        matches!(self, TransactionError::Deadlock | TransactionError::WriteConflict(_))
+        use TransactionError::{Deadlock, LocksLost, WriteConflict};
+        matches!(self, Deadlock | LocksLost | WriteConflict(_))
     }
 }
 

@@ -135,6 +135,9 @@ impl Transaction {
         if key.table().is_some_and(TableId::is_local) {
             return Ok(Progress::Done);
         }
+        if self.locks.are_lost() {
+            return Err(TransactionError::LocksLost);
+        }
         if self.locks.count() % LOCKS_PER_MEMORY_CHECK == LOCKS_PER_MEMORY_CHECK - 1 {
             self.check_memory()?;
         }

@@ -216,6 +216,12 @@ impl LockState {
         self.grant_next(woken);
     }
 
+    /// Nobody holds it any more, and whoever waits is to ask again.
+    pub(super) fn void(&mut self, woken: &mut Vec<Waker>) {
+        woken.extend(self.waiters().filter_map(|waiter| waiter.ticket.call()));
+        *self = LockState::default();
+    }
+
     /// Lets go of the lock, or of the place in its queue.
     pub(super) fn release(&mut self, owner: LockOwner, woken: &mut Vec<Waker>) {
         self.holders.remove(owner);

@@ -35,6 +35,8 @@ pub(super) struct Owner {
     locks: AtomicUsize,
     /// Keeps others away from a definition, or wants to.
     defines: AtomicBool,
+    /// See [`LockTable::begin_epoch`].
+    epoch: u64,
     /// Held without a lock in the table; see [`super::intent`].
     pub(super) notes: Mutex<Vec<Note>>,
 }
@@ -66,6 +68,7 @@ pub struct LockTable {
     /// Locked before a shard, never after one.
     graph: Mutex<WaitGraph>,
     next_owner: AtomicU64,
+    epoch: AtomicU64,
     waits: AtomicU64,
     deadlocks: AtomicU64,
     memory: Arc<MemoryBudget>,
@@ -256,6 +259,7 @@ impl LockTable {
             gates: Gates::default(),
             graph: Mutex::default(),
             next_owner: AtomicU64::new(1),
+            epoch: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
             memory,
@@ -271,6 +275,7 @@ impl LockTable {
                 id,
                 locks: AtomicUsize::new(0),
                 defines: AtomicBool::new(false),
+                epoch: self.epoch.load(Ordering::Acquire),
                 notes: Mutex::default(),
             }),
             places: Vec::new(),
@@ -279,6 +284,28 @@ impl LockTable {
             raised: Vec::new(),
             is_listed: false,
         }
+    }
+
+    /// From now on locks of rows, tables and names that were taken before are good no more, for another replica may have given the same
+    /// ones. They are free, whoever waits for one is woken, and the transactions that had them are told so when they ask for more
+    /// ([`TransactionLocks::are_lost`]). Locks of definitions stay: they are this node's own.
+    pub fn begin_epoch(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let mut woken = Vec::new();
+        for shard in &self.shards {
+            let shard = &mut *shard.0.lock();
+            let mut bytes = 0;
+            shard.locks.retain(|lock| {
+                if lock.index == DEFINITION {
+                    return true;
+                }
+                lock.state.void(&mut woken);
+                bytes += lock.bytes();
+                false
+            });
+            shard.account(-bytes, &self.memory);
+        }
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// All locks held and waited for, shard by shard; not a picture of one moment.
@@ -441,6 +468,12 @@ pub struct TransactionLocks {
 impl TransactionLocks {
     pub fn owner(&self) -> LockOwner {
         self.owner.id
+    }
+
+    /// Whether the locks are of an epoch that is over: what they kept others from may have happened.
+    #[inline]
+    pub fn are_lost(&self) -> bool {
+        self.owner.epoch != self.table.epoch.load(Ordering::Relaxed)
     }
 
     /// Asks for a lock, queueing if it is not free. Never blocks.

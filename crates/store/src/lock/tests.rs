@@ -396,3 +396,27 @@ fn nobody_uses_a_definition_that_another_thread_changes() {
     assert_eq!(table.inspect(), []);
     assert!(!table.is_definition_wanted(TableId(7)));
 }
+
+#[test]
+fn an_epoch_ends_all_locks_but_those_of_definitions() {
+    let table = table();
+    let definition = LockKey::Definition(TableId(7));
+    let [mut first, mut second, mut defining] = std::array::from_fn(|_| table.transaction());
+    granted(first.lock(row(b"r"), Exclusive));
+    granted(defining.lock(definition, Exclusive));
+    let mut wait = waits(second.lock(row(b"r"), Shared));
+    assert!(!first.are_lost() && !second.are_lost());
+    table.begin_epoch();
+    assert!(first.are_lost() && second.are_lost());
+    assert!(is_ready(&mut wait), "who waits is told");
+    let mut third = table.transaction();
+    assert!(!third.are_lost());
+    granted(third.lock(row(b"r"), Exclusive));
+    drop((wait, first, second));
+    assert_eq!(
+        table.statistics().held,
+        2,
+        "others give nothing back that is not theirs"
+    );
+    let _waits = waits(table.transaction().lock(definition, IntentionShared));
+}

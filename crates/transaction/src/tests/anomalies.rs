@@ -491,3 +491,26 @@ fn a_table_newer_than_the_snapshot_is_not_read() {
     );
     assert!(f.begin(SNAPSHOT).check_readable(&table, IndexId(5)).is_ok());
 }
+
+/// Another replica leads now, and knows nothing of the locks that this one has given.
+#[test]
+fn locks_of_an_earlier_leader_keep_nobody_out_and_nobody_goes_on_with_them() {
+    let f = Fixture::new(&[(1, 10, None), (2, 20, None)]);
+    let (mut holder, mut waiter) = (f.begin(Options::default()), f.begin(Options::default()));
+    f.update(&mut holder, 1, |(id, v, u)| (id, v + 1, u)).unwrap();
+    let key = f.key(1);
+    let Ok(Progress::Wait(wait)) = waiter.lock_for_write(&f.table, &key) else {
+        panic!("it is held")
+    };
+    f.local.store.locks().begin_epoch();
+    drop(wait);
+    for (lost, id) in [(&mut waiter, 1), (&mut holder, 2)] {
+        let refused = lost.lock_for_write(&f.table, &f.key(id)).map(drop);
+        assert_eq!(refused, Err(TransactionError::LocksLost));
+        assert!(TransactionError::LocksLost.ends_transaction());
+    }
+    let mut next = f.begin(Options::default());
+    f.update(&mut next, 1, |(id, v, u)| (id, v + 5, u)).unwrap();
+    drop((holder, waiter));
+    done(next.commit()).unwrap();
+}
