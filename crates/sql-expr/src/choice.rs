@@ -1,5 +1,6 @@
 //! IF, CASE and NULLIF: expressions that give one of their operands, their *branches*.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -68,13 +69,14 @@ impl Case {
     pub(super) fn chosen(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<&Expr>> {
         let operand = match &self.operand {
             None => None,
-            Some(operand) => Some(operand.eval_exact(row, ctx)?),
+            Some(operand) => Some((operand, operand.eval_exact(row, ctx)?)),
         };
         for when in &self.whens {
             let chosen = match (&operand, &when.how) {
-                (Some(operand), Some(how)) => {
-                    let condition = when.condition.eval_ref(row, ctx)?;
-                    how.compare(operand, &condition, ctx)? == Some(Ordering::Equal)
+                (Some((expr, value)), Some(how)) => {
+                    let operand = how.of_operand(expr, Cow::Borrowed(value));
+                    let condition = how.operand(&when.condition, row, ctx)?;
+                    how.compare(&operand, &condition, ctx)? == Some(Ordering::Equal)
                 }
                 _ => when.condition.eval_bool(row, ctx)? == Some(true),
             };

@@ -115,6 +115,10 @@ impl Collated {
     fn mix(self, other: Collated) -> Result<Collated, Collated> {
         let ascii = self.ascii && other.ascii;
         let keep = |winner: Collated| Ok(Collated { ascii, ..winner });
+        let are_explicit = (self.coercibility, other.coercibility) == (Coercibility::Explicit, Coercibility::Explicit);
+        if are_explicit && self.collation != other.collation {
+            return Err(self);
+        }
         if self.collation.charset() != other.collation.charset() {
             // A binary string wins over text of the same standing.
             if self.collation == CollationId::BINARY {
@@ -158,9 +162,6 @@ impl Collated {
         }
         if other.coercibility < self.coercibility {
             return keep(other);
-        }
-        if self.coercibility == Coercibility::Explicit {
-            return Err(self);
         }
         match (self.collation.is_binary(), other.collation.is_binary()) {
             (true, true) => return Err(self),
@@ -219,6 +220,7 @@ pub fn aggregate<'e>(
         if is_undecided {
             let decides = match other.coercibility {
                 Coercibility::Explicit => true,
+                Coercibility::Implicit if operation == "union" => true,
                 Coercibility::Implicit => !compares && other.collation != mixed.collation,
                 _ => false,
             };

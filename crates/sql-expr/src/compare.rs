@@ -4,6 +4,7 @@
 //! A constant beside a column is converted to the column's type when that loses nothing, so that evaluation compares like
 //! with like and an index can find the value.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use parser::ast::BinaryOp;
@@ -213,6 +214,26 @@ impl Comparison {
     }
 }
 
+impl Comparison {
+    /// The value of an operand: beside a number a TEXT column is read without a warning.
+    pub(super) fn operand<'v>(
+        &self,
+        expr: &'v Expr,
+        row: &'v [Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<Cow<'v, Value>> {
+        Ok(self.of_operand(expr, expr.eval_ref(row, ctx)?))
+    }
+
+    /// The same of a value that is known.
+    pub(super) fn of_operand<'v>(&self, expr: &Expr, value: Cow<'v, Value>) -> Cow<'v, Value> {
+        match self {
+            Comparison::Double => convert::as_operand_of_double(expr, value),
+            _ => value,
+        }
+    }
+}
+
 /// What the type of an operand means for comparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -301,17 +322,27 @@ pub fn unify(
         (Class::DateTime | Class::Time, _) if left.is_some_column() && right.as_literal().is_some() => {
             match number_as_temporal(&right, &left.ty) {
                 Some((comparison, constant)) => how(comparison, left, constant),
-                None => numbers(left, right),
+                None => refused_number(&right, &left.ty, ctx).map_or_else(|| numbers(left, right), Err),
             }
         }
         (_, Class::DateTime | Class::Time) if right.is_some_column() && left.as_literal().is_some() => {
             match number_as_temporal(&left, &right.ty) {
                 Some((comparison, constant)) => how(comparison, constant, right),
-                None => numbers(left, right),
+                None => refused_number(&left, &right.ty, ctx).map_or_else(|| numbers(left, right), Err),
             }
         }
         _ => numbers(left, right),
     }
+}
+
+/// Why a table's definition may not have this number beside a date or a time.
+fn refused_number(constant: &Expr, column: &SqlType, ctx: &EvalContext<'_>) -> Option<SqlError> {
+    let value = constant.as_literal().filter(|value| !value.is_null())?;
+    if column.kind == TypeKind::Time && matches!(value, Value::Double(_)) {
+        return None;
+    }
+    let is_refused = ctx.statement.definition() == Some(Definition::Table);
+    is_refused.then(|| convert::truncated("datetime", convert::to_text(value).as_bytes()))
 }
 
 /// Whether it is a constant of the statement, and not of an outer row only.
@@ -673,7 +704,15 @@ fn unify_rows(
     match (left.kind, right.kind) {
         (ExprKind::Row(left_columns), ExprKind::Row(right_columns)) => {
             let pairs = left_columns.into_iter().zip(right_columns);
-            unified_columns(pairs, |a, b| unify(a, b, operation, connection, ctx))
+            let list = ListComparison::by_operand();
+            unified_columns(pairs, |a, b| match operation {
+                "=" | "<>" | "<=>" => unify(a, b, operation, connection, ctx),
+                // Which of two is less is asked of numbers, and of no years of two digits.
+                _ if [&a, &b].iter().any(|side| side.ty.kind == TypeKind::Year) => {
+                    list.unify(a, b, operation, connection, ctx)
+                }
+                _ => unify(a, b, operation, connection, ctx),
+            })
         }
         // A row beside a subquery of several columns: its columns are known by type only.
         (left_kind, right_kind) => {

@@ -175,7 +175,12 @@ impl Expr {
             ExprKind::Row(_) => Err(SqlError::new(ErrorKind::OperandColumns, &[&1])),
             ExprKind::Arithmetic(node) => {
                 governor::descend()?;
-                let (mut left, mut right) = (node.left.eval_ref(row, ctx)?, node.right.eval_ref(row, ctx)?);
+                let mut left = node.left.eval_ref(row, ctx)?;
+                // Of decimals the right one is not computed behind a NULL.
+                if left.is_null() && node.domain == Domain::Decimal {
+                    return Ok(Value::Null);
+                }
+                let mut right = node.right.eval_ref(row, ctx)?;
                 if node.domain == Domain::Double {
                     left = convert::as_operand_of_double(&node.left, left);
                     right = convert::as_operand_of_double(&node.right, right);
@@ -389,7 +394,8 @@ impl Compare {
             }
             if found.is_decided() {
                 // Two constants that differ are known to before anything is computed.
-                if left.as_literal().is_some() && right.as_literal().is_some() {
+                let is_equality = matches!(self.op, CompareOp::Eq | CompareOp::NullSafeEq);
+                if is_equality && left.as_literal().is_some() && right.as_literal().is_some() {
                     return Ok(());
                 }
                 return compute_constants(lefts[at + 1..].iter().chain(&rights[at + 1..]), row, ctx);
@@ -483,9 +489,9 @@ impl Between {
             operand = convert::as_operand_of_double(&self.operand, operand);
             operand = Cow::Owned(Value::Double(convert::to_f64(&operand, ctx)?));
         }
-        let low = self.low.eval_ref(row, ctx)?;
+        let low = self.low_how.operand(&self.low, row, ctx)?;
         let above = self.low_how.compare(&operand, &low, ctx)?.map(Ordering::is_ge);
-        let high = self.high.eval_ref(row, ctx)?;
+        let high = self.high_how.operand(&self.high, row, ctx)?;
         let below = self.high_how.compare(&operand, &high, ctx)?.map(Ordering::is_le);
         let inside = match (above, below) {
             (Some(false), _) | (_, Some(false)) => Some(false),
@@ -533,7 +539,8 @@ impl In {
                         (Some(operand), ExprKind::Row(columns)) => {
                             let mut found = RowOrder::new(CompareOp::Eq);
                             for (at, ((how, value), column)) in hows.iter().zip(operand).zip(columns).enumerate() {
-                                found.add(how, value, &column.eval_exact(row, ctx)?, ctx)?;
+                                let item = how.of_operand(column, Cow::Owned(column.eval_exact(row, ctx)?));
+                                found.add(how, value, &item, ctx)?;
                                 if found.is_decided() {
                                     compute_constants(columns[at + 1..].iter(), row, ctx)?;
                                     break;

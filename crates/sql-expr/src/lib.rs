@@ -53,7 +53,7 @@ pub use collation::Coercibility;
 pub use compare::{CompareOp, Comparison};
 pub use context::{EvalContext, OuterRow, Services, Settings, StatementContext};
 pub use functions::Function;
-pub use functions::control::unified_type;
+pub use functions::control::{mixed_type, unified_type};
 pub use scope::{Clause, NoColumns, Resolved, Scope, Subquery, SubqueryRunner};
 
 /// A bound expression: what to compute, and the type of what comes out.

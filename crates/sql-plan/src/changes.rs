@@ -129,10 +129,19 @@ pub struct Target {
 /// A table's rules for rows, bound once per plan.
 #[derive(Debug, Clone, Default)]
 pub struct WriteRules {
-    /// Generated columns in an order in which each finds those it needs, with their expressions over the row.
-    pub generated: Vec<(usize, Expr)>,
+    /// In an order in which each finds those it needs.
+    pub generated: Vec<Generated>,
     /// Enforced CHECK constraints.
     pub checks: Vec<Check>,
+}
+
+/// A generated column.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    pub column: usize,
+    /// Over the row.
+    pub expr: Expr,
+    pub sources: Sources,
 }
 
 /// An enforced CHECK constraint.
@@ -141,16 +150,18 @@ pub struct Check {
     pub name: String,
     /// Over the row.
     pub condition: Expr,
-    /// The columns that it depends on, by generated columns, too.
-    pub columns: Vec<usize>,
+    pub sources: Sources,
 }
 
-impl Check {
-    /// Whether a statement that assigns these may break it.
-    pub fn depends_on(&self, assignments: &[Assignment]) -> bool {
-        assignments
-            .iter()
-            .any(|assignment| self.columns.contains(&assignment.column))
+/// The columns that something depends on, by generated columns, too.
+#[derive(Debug, Clone)]
+pub struct Sources(pub Vec<usize>);
+
+impl Sources {
+    /// Whether a statement that assigns these may change it.
+    pub fn have_any_of(&self, assignments: &[Assignment]) -> bool {
+        let mut assigned = assignments.iter().map(|assignment| assignment.column);
+        assigned.any(|column| self.0.contains(&column))
     }
 }
 

@@ -14,7 +14,8 @@ use super::scope::NewRow;
 use super::source_columns::SourceColumns;
 use super::{Planner, RowChange, TableScope, foreign_keys};
 use crate::changes::{
-    Assignment, Check, DeletePlan, InsertPlan, InsertValue, OnDuplicate, Source, Target, UpdatePlan, WriteRules,
+    Assignment, Check, DeletePlan, Generated, InsertPlan, InsertValue, OnDuplicate, Source, Sources, Target,
+    UpdatePlan, WriteRules,
 };
 use crate::columns::constant_default;
 use crate::table::Table;
@@ -296,35 +297,40 @@ fn bind_text(planner: &Planner<'_>, table: &Arc<Table>, text: &str, clause: Clau
 /// Generated columns and constraints of a table.
 pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<WriteRules> {
     let mut rules = WriteRules::default();
-    for (position, column) in table.def.columns.iter().enumerate() {
-        let Some(generated) = &column.generated else { continue };
-        rules.generated.push((
-            position,
-            bind_text(planner, table, &generated.expression, Clause::FieldList)?,
-        ));
+    for (column, definition) in table.def.columns.iter().enumerate() {
+        let Some(generated) = &definition.generated else {
+            continue;
+        };
+        let expr = bind_text(planner, table, &generated.expression, Clause::FieldList)?;
+        let sources = sources_of(&expr, table, &rules.generated);
+        rules.generated.push(Generated { column, expr, sources });
     }
     for check in table.def.checks.iter().filter(|check| check.enforced) {
         let condition = bind_text(planner, table, &check.expression, Clause::FieldList)?;
-        let mut columns = columns_of(&condition);
-        // A generated column finds those it needs before it.
-        for (column, expr) in rules.generated.iter().rev() {
-            governor::pause();
-            if columns.contains(column) {
-                columns.extend(columns_of(expr));
-            }
-        }
-        // The statement sets these by itself.
-        let sets_itself = |column: &usize| table.def.columns[*column].on_update_now.is_some();
-        if columns.iter().any(sets_itself) {
-            columns.extend(0..table.def.columns.len());
-        }
         rules.checks.push(Check {
             name: check.name.clone(),
+            sources: sources_of(&condition, table, &rules.generated),
             condition,
-            columns,
         });
     }
     Ok(rules)
+}
+
+/// What an expression depends on that may name these generated columns.
+fn sources_of(expr: &Expr, table: &Table, generated: &[Generated]) -> Sources {
+    let mut columns = columns_of(expr);
+    for below in generated {
+        governor::pause();
+        if columns.contains(&below.column) {
+            columns.extend(&below.sources.0);
+        }
+    }
+    // The statement sets these by itself, whatever it assigns.
+    let sets_itself = |column: &usize| table.def.columns[*column].on_update_now.is_some();
+    if columns.iter().any(sets_itself) {
+        columns.extend(0..table.def.columns.len());
+    }
+    Sources(columns)
 }
 
 fn columns_of(expr: &Expr) -> Vec<usize> {

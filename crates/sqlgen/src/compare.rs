@@ -219,8 +219,12 @@ fn cell(value: Option<&[u8]>, column: &Column, fold: Fold) -> String {
     }
 }
 
+/// Without the zeros at the end of a fraction, of a number or a time.
 fn without_scale(text: String) -> String {
     match text.parse::<f64>() {
+        Err(_) if text.contains(':') && text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
         Ok(_) if text.contains('.') && !text.contains(['e', 'E']) => {
             let short = text.trim_end_matches('0').trim_end_matches('.');
             if matches!(short, "-0" | "" | "-") {

@@ -2,7 +2,7 @@
 
 use catalog::IndexKind;
 use sql_expr::EvalContext;
-use sql_plan::changes::{Assignment, WriteRules};
+use sql_plan::changes::{Assignment, Sources, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
 use sql_plan::foreign_keys::ForeignKeys;
 use sql_plan::table::Table;
@@ -103,12 +103,16 @@ impl<'a> RowChanger<'a> {
     /// Fills in generated columns and checks constraints: of a row that UPDATE changes, those that depend on what is assigned.
     /// Returns whether the row may be written: under IGNORE, a row that breaks a CHECK is left out.
     pub fn complete(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<bool> {
-        for (column, expr) in &self.rules.generated {
-            let value = expr.eval(values, self.ctx)?;
-            values[*column] = self.assign(*column, value)?;
+        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
+        for generated in &self.rules.generated {
+            if is_same(&generated.sources) {
+                continue;
+            }
+            let value = generated.expr.eval(values, self.ctx)?;
+            values[generated.column] = self.assign(generated.column, value)?;
         }
         for check in &self.rules.checks {
-            if assigned.is_some_and(|assignments| !check.depends_on(assignments)) {
+            if is_same(&check.sources) {
                 continue;
             }
             let is_met = match check.condition.eval_bool(values, self.ctx) {

@@ -24,7 +24,7 @@ use sql_expr::sort::compare_keys;
 use sql_expr::{EvalContext, Expr, OuterRow, Services};
 use sql_plan::limit_value;
 use sql_plan::query::{Body, QueryPlan, SetPlan};
-use types::{SqlError, SqlResult, SqlType, Value};
+use types::{SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::runtime::Runtime;
 use crate::answer::Answer;
@@ -300,10 +300,10 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &QueryContext<'_>) -> SqlRes
         let mut memory = ctx.runtime.query_memory();
         let mut rows = Rows::default();
         query_rows(query, ctx, &mut |row| {
-            let same = columns
-                .iter()
-                .zip(types)
-                .all(|(column, ty)| column.ty.kind == ty.kind && column.ty.decimals == ty.decimals);
+            let same = columns.iter().zip(types).all(|(column, ty)| {
+                let is_as_long = ty.kind != TypeKind::Binary || column.ty.length == ty.length;
+                column.ty.kind == ty.kind && column.ty.decimals == ty.decimals && is_as_long
+            });
             let row = match same {
                 true => row.to_vec(),
                 false => columns

@@ -189,7 +189,8 @@ fn partition_values(
                     false => at.checked_add(by).filter(|target| *target < count),
                 };
                 values.push(match (target, default) {
-                    (Some(target), _) => value.eval(row(target), ctx)?,
+                    (Some(target), None) => value.eval(row(target), ctx)?,
+                    (Some(target), Some(_)) => value.eval_into(&window.ty, row(target), ctx)?,
                     (None, Some(default)) => default.eval_into(&window.ty, row(at), ctx)?,
                     (None, None) => Value::Null,
                 });

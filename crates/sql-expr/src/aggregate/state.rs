@@ -106,6 +106,8 @@ impl Accumulator {
         if let (State::Count(count), None) = (&mut self.state, &self.seen) {
             let counts = match call.args.first() {
                 None => true,
+                // A constant that is not NULL need not be known.
+                Some(arg) if !arg.ty.nullable && arg.is_constant() => true,
                 Some(arg) => !arg.eval_ref(row, ctx)?.is_null(),
             };
             *count += u64::from(counts);

@@ -254,7 +254,8 @@ impl Binder<'_> {
         // With one item it is `=`.
         let operation = if items.len() == 1 { "=" } else { " IN " };
         let shared = self.shared_collation(&all, operation)?;
-        let several = (items.len() > 1).then(|| ListComparison::of_list(&operand, &items, &self.ctx));
+        let several =
+            (items.len() > 1 || operand.width() > 1).then(|| ListComparison::of_list(&operand, &items, &self.ctx));
         for item in items {
             governor::tick()?;
             if let Some(collation) = shared {

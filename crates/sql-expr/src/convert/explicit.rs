@@ -183,8 +183,14 @@ pub fn to_common(value: Value, from: &SqlType, to: &SqlType, ctx: &EvalContext<'
             ctx.convert(|context| types::cast::cast(value, to, context))??
         }
         kind if kind.is_binary() || (kind.is_text() && to.collation == CollationId::BINARY) => match value {
-            Value::Bytes(_) => value,
-            other => Value::bytes(&to_encoded_bytes(&other, from)),
+            Value::Bytes(_) if kind != TypeKind::Binary => value,
+            other => {
+                let mut bytes = to_encoded_bytes(&other, from).into_owned();
+                if kind == TypeKind::Binary {
+                    bytes.resize(bytes.len().max(to.length as usize), 0);
+                }
+                Value::Bytes(bytes.into())
+            }
         },
         kind if kind.is_text() => match value {
             Value::Str(_) => value,

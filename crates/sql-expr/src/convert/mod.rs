@@ -147,10 +147,11 @@ pub fn is_read_quietly(expr: &Expr) -> bool {
             ExprKind::Column(column) if column.is_cached => return true,
             ExprKind::Subquery(_) => return true,
             ExprKind::Call(call) => {
-                return matches!(
-                    call.function.name,
-                    "ANY_VALUE" | "IFNULL" | "COALESCE" | "LEAST" | "GREATEST"
-                );
+                return match call.function.name {
+                    "ANY_VALUE" | "IFNULL" | "COALESCE" | "LEAST" | "GREATEST" => true,
+                    "NULLIF" => is_read_quietly(&call.args[0]),
+                    _ => false,
+                };
             }
             _ => {}
         }

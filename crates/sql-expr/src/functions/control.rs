@@ -1,9 +1,9 @@
 //! IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL, ISNULL: choices between their arguments.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use governor::stepwise::Stepwise;
-use types::sql_type::NOT_FIXED_DECIMALS;
 use types::{CollationId, Date, DateTime, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Inference, printed_chars, string_type};
@@ -90,8 +90,17 @@ fn large_type(bytes: u64, collation: CollationId) -> SqlType {
     }
 }
 
-/// The type that holds the values of all of these, with the collation that they mix to: the columns of a UNION.
+/// The type that holds the values of all of these, with the collation that they mix to: the columns of a UNION. 1271 where none of
+/// the collations wins, for equal rows could not be told.
 pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType> {
+    match mixed_type(exprs, ctx)? {
+        (_, Coercibility::None) => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&"UNION"])),
+        (ty, _) => Ok(ty),
+    }
+}
+
+/// As [`unified_type`], with the standing of the collation.
+pub fn mixed_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<(SqlType, Coercibility)> {
     let mut args: Stepwise<Vec<Expr>> = exprs.iter().copied().cloned().collect();
     let mut inference = Inference {
         name: "UNION",
@@ -100,12 +109,25 @@ pub fn unified_type(exprs: &[&Expr], ctx: &EvalContext<'_>) -> SqlResult<SqlType
         coercibility: None,
     };
     let mut ty = inference.common_type(0)?;
-    ty.zerofill = ty.kind == TypeKind::Year && exprs.iter().all(|expr| expr.ty.zerofill);
-    match inference.coercibility {
-        // Equal rows could not be told.
-        Some(Coercibility::None) => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&inference.name])),
-        _ => Ok(ty),
+    let is_fixed = |expr: &&Expr| matches!(expr.ty.kind, TypeKind::Char | TypeKind::Binary);
+    if ty.kind == TypeKind::VarBinary && exprs.iter().all(is_fixed) {
+        let bytes = exprs.iter().map(|expr| large_bytes(&expr.ty)).max();
+        ty.length = bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(ty.length);
+        ty.kind = TypeKind::Binary;
     }
+    ty.zerofill = ty.kind == TypeKind::Year && exprs.iter().all(|expr| expr.ty.zerofill);
+    let coercibility = inference.coercibility.unwrap_or_else(|| Coercibility::of_result(&ty));
+    // NULL decides for nothing.
+    let mut texts = exprs.iter().filter(|expr| expr.ty.kind != TypeKind::Null).peekable();
+    let are_undecided = texts.peek().is_some() && texts.all(|expr| expr.coercibility == Coercibility::None);
+    Ok((
+        ty,
+        if are_undecided {
+            Coercibility::None
+        } else {
+            coercibility
+        },
+    ))
 }
 
 /// The common type; `None` when all are NULL. For text the collation is the caller's to decide.
@@ -144,7 +166,10 @@ fn merge(a: &SqlType, b: &SqlType) -> SqlType {
         }
         (Float, Float) => SqlType::float(),
         (Float, x) | (x, Float) if x.is_integer() && x != Int || x == Year => SqlType::float(),
-        (x, y) if (approximate(x) || exact(x)) && (approximate(y) || exact(y)) => double_type(NOT_FIXED_DECIMALS),
+        // PI() beside a whole number keeps its six digits.
+        (x, y) if (approximate(x) || exact(x)) && (approximate(y) || exact(y)) => {
+            double_type(decimals_of(a).max(decimals_of(b)))
+        }
         (Time, Time) => SqlType::time(a.decimals.max(b.decimals)),
         (Date | DateTime | Timestamp | Time, Date | DateTime | Timestamp | Time) => {
             SqlType::datetime(a.decimals.max(b.decimals))
@@ -273,6 +298,8 @@ fn eval_nullif(expr: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>)
         return Ok(Value::Null);
     }
     let b = right.eval_exact(row, ctx)?;
+    let a = comparison.of_operand(&left, Cow::Owned(a));
+    let b = comparison.of_operand(&right, Cow::Owned(b));
     if comparison.compare(&a, &b, ctx)? == Some(Ordering::Equal) {
         return Ok(Value::Null);
     }
@@ -447,12 +474,12 @@ fn eval_interval(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) 
         .iter()
         .all(|arg| arg.ty.kind.is_integer() || matches!(arg.ty.kind, TypeKind::Decimal | TypeKind::Null));
     let comparison = if exact { Comparison::Decimal } else { Comparison::Double };
-    let number = args[0].eval(row, ctx)?;
+    let number = comparison.of_operand(&args[0], Cow::Owned(args[0].eval(row, ctx)?));
     if number.is_null() {
         return Ok(Value::Int(-1));
     }
     for (i, arg) in args[1..].iter().enumerate() {
-        let bound = arg.eval(row, ctx)?;
+        let bound = comparison.of_operand(arg, Cow::Owned(arg.eval(row, ctx)?));
         if comparison.compare(&bound, &number, ctx)? == Some(Ordering::Greater) {
             return Ok(Value::Int(i as i64));
         }

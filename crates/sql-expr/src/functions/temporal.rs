@@ -143,7 +143,7 @@ pub const FUNCTIONS: &[Function] = &[
         exactly(1),
         |i| name_type(i, i.ctx.settings.locale.widest_weekday()),
         |args| {
-            let name = real_date(args)?.and_then(|date| args.ctx.settings.locale.weekday(date.weekday()));
+            let name = real_date(args, 0)?.and_then(|date| args.ctx.settings.locale.weekday(date.weekday()));
             Ok(name.map_or(Value::Null, |name| args.text_result(name.to_owned())))
         },
     )
@@ -358,26 +358,27 @@ fn of_date(args: &Args<'_>, part: impl Fn(Date) -> Option<i64>) -> SqlResult<Val
 }
 
 /// The first argument as a date of the calendar with its time; others are NULL with warning 1292.
-fn real_datetime(args: &Args<'_>) -> SqlResult<Option<DateTime>> {
-    let Some(datetime) = args.datetime(0)? else {
+fn real_datetime(args: &Args<'_>, arg: usize) -> SqlResult<Option<DateTime>> {
+    let Some(datetime) = args.datetime(arg)? else {
         return Ok(None);
     };
     if datetime.date.is_real() {
         return Ok(Some(datetime));
     }
     // A date that is stored with zeros is nothing, and no mistake.
-    if !matches!(args.value(0), Value::Date(_) | Value::DateTime(_)) {
-        args.ctx.warn(convert::incorrect_datetime(args.value(0)))?;
+    if !matches!(args.value(arg), Value::Date(_) | Value::DateTime(_)) {
+        args.ctx.warn(convert::incorrect_datetime(args.value(arg)))?;
     }
     Ok(None)
 }
 
-fn real_date(args: &Args<'_>) -> SqlResult<Option<Date>> {
-    Ok(real_datetime(args)?.map(|datetime| datetime.date))
+/// The argument as a date of a calendar.
+pub(super) fn real_date(args: &Args<'_>, arg: usize) -> SqlResult<Option<Date>> {
+    Ok(real_datetime(args, arg)?.map(|datetime| datetime.date))
 }
 
 fn of_real_date(args: &Args<'_>, part: impl Fn(Date) -> i64) -> SqlResult<Value> {
-    Ok(Value::from(real_date(args)?.map(part)))
+    Ok(Value::from(real_date(args, 0)?.map(part)))
 }
 
 fn of_time(args: &Args<'_>, part: impl Fn(Time) -> i64) -> SqlResult<Value> {
@@ -385,7 +386,7 @@ fn of_time(args: &Args<'_>, part: impl Fn(Time) -> i64) -> SqlResult<Value> {
 }
 
 fn to_seconds(args: &Args<'_>) -> SqlResult<Value> {
-    let Some(datetime) = real_datetime(args)? else {
+    let Some(datetime) = real_datetime(args, 0)? else {
         return Ok(Value::Null);
     };
     let clock = i64::from(datetime.hour) * 3600 + i64::from(datetime.minute) * 60 + i64::from(datetime.second);

@@ -9,7 +9,7 @@ use types::time::{
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
-use super::temporal::{date, fraction_digits, out_of_range, reads_as_date, time_digits, unit};
+use super::temporal::{fraction_digits, out_of_range, reads_as_date, real_date, time_digits, unit};
 use super::{Function, between, exactly};
 use crate::{Expr, ExprKind, arithmetic, convert};
 
@@ -288,6 +288,15 @@ fn is_dated(args: &Args<'_>, arg: usize) -> bool {
     has_date(value) || matches!(value, Value::Str(_)) && reads_as_date(&convert::to_text(value), args.ctx)
 }
 
+/// NULL for what is behind the last date, with a warning, and for what is before the first.
+fn beyond_dates(args: &Args<'_>, start: DateTime) -> SqlResult<Value> {
+    const LAST_CENTURIES: u16 = 5000;
+    match start.date.year < LAST_CENTURIES {
+        true => Ok(Value::Null),
+        false => out_of_range(args, "DATETIME"),
+    }
+}
+
 fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
     // What is added is a time: a date with time gives nothing.
     if has_date(args.value(1)) {
@@ -311,7 +320,7 @@ fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
     let textual = matches!(sum_of(args.arg_type(0)), Sum::Text);
     match start {
         Start::DateTime(start) => match start.add_micros(micros) {
-            None => out_of_range(args, "DATETIME"),
+            None => beyond_dates(args, start),
             Some(moved) if textual => {
                 let fsp = if moved.micros == 0 { 0 } else { 6 };
                 Ok(args.text_result(DateTime { fsp, ..moved }.to_string()))
@@ -393,13 +402,13 @@ fn timestamp(args: &Args<'_>) -> SqlResult<Value> {
             fsp: args.ty.decimals,
             ..moved
         })),
-        None => out_of_range(args, "DATETIME"),
+        None => beyond_dates(args, start),
     }
 }
 
 fn datediff(args: &Args<'_>) -> SqlResult<Value> {
-    match (date(args, 0)?, date(args, 1)?) {
-        (Some(a), Some(b)) if !a.is_zero() && !b.is_zero() => Ok(Value::Int(a.to_days() - b.to_days())),
+    match (real_date(args, 0)?, real_date(args, 1)?) {
+        (Some(a), Some(b)) => Ok(Value::Int(a.to_days() - b.to_days())),
         _ => Ok(Value::Null),
     }
 }

@@ -1,5 +1,6 @@
 //! Finding, choosing and replacing strings.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use governor::bulk;
@@ -134,12 +135,13 @@ fn field_comparison(args: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Compariso
 /// Which of the later arguments equals the first; 0 for none, and for NULL.
 fn field(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
     let how = field_comparison(args, ctx)?;
-    let wanted = args[0].eval(row, ctx)?;
+    let wanted = how.of_operand(&args[0], Cow::Owned(args[0].eval(row, ctx)?));
     if wanted.is_null() {
         return Ok(Value::Int(0));
     }
     for (i, arg) in args[1..].iter().enumerate() {
-        if how.compare(&wanted, &arg.eval(row, ctx)?, ctx)? == Some(Ordering::Equal) {
+        let value = how.of_operand(arg, Cow::Owned(arg.eval(row, ctx)?));
+        if how.compare(&wanted, &value, ctx)? == Some(Ordering::Equal) {
             return Ok(Value::Int(i as i64 + 1));
         }
     }

@@ -80,6 +80,8 @@ pub enum Body {
 pub struct SetPlan {
     pub first: Arc<QueryPlan>,
     pub rest: Vec<(SetOp, bool, Arc<QueryPlan>)>,
+    /// The columns for whose collation none of the terms decides: a set operation around it may.
+    undecided: Vec<usize>,
 }
 
 impl QueryPlan {
@@ -99,11 +101,21 @@ impl QueryPlan {
                 let standings = rows.iter().map(|row| row[column].coercibility);
                 standings.min().unwrap_or(Coercibility::Ignorable)
             }
+            Body::Set(set) if set.undecided.contains(&column) => Coercibility::None,
             Body::Set(set) => {
                 let rest = set.rest.iter().map(|(_, _, term)| term.coercibility(column));
                 rest.fold(set.first.coercibility(column), Coercibility::min)
             }
             Body::Nested(query) => query.coercibility(column),
+        }
+    }
+
+    /// Whether it is a set operation in which no collation wins for some column.
+    fn is_undecided(&self) -> bool {
+        match &self.body {
+            Body::Set(set) => !set.undecided.is_empty(),
+            Body::Nested(query) => query.is_undecided(),
+            Body::Select(_) | Body::Values(_) => false,
         }
     }
 
@@ -200,6 +212,21 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
 
 /// Plans a query that may see common tables and the rows of an enclosing one.
 fn plan_in(
+    planner: &Planner<'_>,
+    query: &ast::Query,
+    common: &CommonTables,
+    outer: Option<&mut dyn Scope>,
+) -> SqlResult<QueryPlan> {
+    let plan = plan_term(planner, query, common, outer)?;
+    match plan.is_undecided() {
+        // Equal rows could not be told.
+        true => Err(SqlError::new(ErrorKind::CantAggregateNcollations, &[&"UNION"])),
+        false => Ok(plan),
+    }
+}
+
+/// As [`plan_in`], of a query that may be part of a set operation, which decides for collations.
+fn plan_term(
     planner: &Planner<'_>,
     query: &ast::Query,
     common: &CommonTables,
@@ -305,7 +332,7 @@ fn plan_body(
         QueryBody::Values(rows) => plan_values(planner, rows, outer),
         QueryBody::SetOperation(set) => plan_set(planner, set, common, outer),
         QueryBody::Query(query) => {
-            let plan = plan_in(planner, query, common, reborrow(outer))?;
+            let plan = plan_term(planner, query, common, reborrow(outer))?;
             let (shape, correlated) = (plan.shape.clone(), plan.correlated);
             Ok((Body::Nested(Arc::new(plan)), shape, correlated))
         }
@@ -370,7 +397,7 @@ fn plan_set(
             QueryBody::Query(query) => (**query).clone(),
             body => ast::Query::plain(body.clone()),
         };
-        Ok(Arc::new(plan_in(planner, &query, common, reborrow(outer))?))
+        Ok(Arc::new(plan_term(planner, &query, common, reborrow(outer))?))
     };
     let first = term(&set.first, outer)?;
     let mut rest = Vec::with_capacity(set.rest.len());
@@ -381,6 +408,7 @@ fn plan_set(
         }
         rest.push((next.op, next.all, plan));
     }
+    let mut undecided = Vec::new();
     let mut columns = Vec::with_capacity(first.shape.columns.len());
     for (at, column) in first.shape.columns.iter().enumerate() {
         let of = |plan: &QueryPlan| {
@@ -393,12 +421,15 @@ fn plan_set(
         let terms: Vec<Expr> = std::iter::once(of(&first))
             .chain(rest.iter().map(|(_, _, plan)| of(plan)))
             .collect();
-        let ty = unified(planner, &terms.iter().collect::<Vec<_>>())?;
+        let (ty, coercibility) = sql_expr::mixed_type(&terms.iter().collect::<Vec<_>>(), &planner.ctx)?;
+        if coercibility == Coercibility::None {
+            undecided.push(at);
+        }
         columns.push(ResultColumn::computed(column.name.clone(), ty));
     }
     let correlated = first.correlated || rest.iter().any(|(_, _, plan)| plan.correlated);
     Ok((
-        Body::Set(SetPlan { first, rest }),
+        Body::Set(SetPlan { first, rest, undecided }),
         ResultShape::new(columns),
         correlated,
     ))

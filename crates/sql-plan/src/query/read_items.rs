@@ -30,15 +30,17 @@ impl ReadItems {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The one reader reads these alone.
-    fn narrow(&self, read: &[usize]) {
+    /// The one reader reads these alone. Whether that is less than before; with several readers it is not.
+    fn narrow(&self, read: &[usize]) -> bool {
+        let mut is_less = false;
         if let Some(noted) = self.noted.get()
             && self.readers.load(Ordering::Relaxed) == 1
         {
             for (item, flag) in noted.iter().enumerate() {
-                flag.store(read.contains(&item), Ordering::Relaxed);
+                is_less |= flag.swap(read.contains(&item), Ordering::Relaxed) && !read.contains(&item);
             }
         }
+        is_less
     }
 
     pub fn contains(&self, item: usize) -> bool {
@@ -106,8 +108,9 @@ impl Join {
                 {
                     let slots = used.range(access.offset..access.offset + access.width);
                     let read: Vec<usize> = slots.map(|slot| slot - access.offset).collect();
-                    select.read.narrow(&read);
-                    select.narrow_sources();
+                    if select.read.narrow(&read) {
+                        select.narrow_sources();
+                    }
                 }
             }
             Join::Nested(sides) | Join::Left { sides, .. } => sides.iter().for_each(|side| side.narrow(used)),
