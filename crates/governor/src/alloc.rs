@@ -10,6 +10,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use crate::pages::{self, Side};
 use crate::{current, large};
 
 /// A thread tells the total after this many bytes.
@@ -30,6 +31,26 @@ pub(crate) fn counted() -> i64 {
 /// What all threads have allocated more than freed, up to a step of each, and what is not unmapped yet.
 pub(crate) fn total() -> i64 {
     TOTAL.load(Relaxed) + large::waiting()
+}
+
+/// Allocates on a side of the allocator, which is the usual one where there is no other; null where there is no memory. Freed like any
+/// other block.
+///
+/// # Safety
+/// The layout is not empty.
+pub unsafe fn allocate(side: Side, layout: Layout) -> *mut u8 {
+    if side == Side::Apart
+        && !large::is_large(layout)
+        && let Some(allocator) = pages::allocator()
+    {
+        let block = (allocator.allocate_apart)(layout);
+        if !block.is_null() {
+            count(size(layout));
+        }
+        return block;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::alloc::alloc(layout) }
 }
 
 /// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<LargeApart<MiMalloc>> = …`

@@ -35,6 +35,10 @@ const COLLECT_BETWEEN_BATCHES: usize = 256;
 const COLLECT_AFTER_CHUNK: usize = 2048;
 const COLLECT_WHEN_IDLE: usize = 1024;
 
+/// Records looked at to move them out of sparse pages, behind the others.
+const COMPACT_BETWEEN_BATCHES: usize = 256;
+const COMPACT_WHEN_IDLE: usize = 1024;
+
 type Started = Result<(Raft, Handle, u64), OpenError>;
 
 /// Runs until told to exit. Tells `ready` when commits are taken, and `drained` when there will be no more answers.
@@ -141,7 +145,9 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
                     true => COLLECT_AFTER_CHUNK,
                     false => COLLECT_BETWEEN_BATCHES,
                 };
-                shared.replicated.lock().writer.collect(most);
+                let writer = &mut shared.replicated.lock().writer;
+                writer.collect(most);
+                writer.compact(COMPACT_BETWEEN_BATCHES);
             }
             Ok(None) => return Ok(()),
             Err(_idle) => tidy_up(shared).await?,
@@ -199,8 +205,14 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
         .mark()
         .map_err(|error| Arc::from(error.to_string()))?;
     shared.queue.try_again();
-    while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
+    while shared.queue.is_empty() && clean_up(shared) {
         tokio::task::yield_now().await;
     }
     Ok(())
+}
+
+/// Whether there is more to do in the store.
+fn clean_up(shared: &Shared) -> bool {
+    let writer = &mut shared.replicated.lock().writer;
+    writer.collect(COLLECT_WHEN_IDLE) || writer.compact(COMPACT_WHEN_IDLE)
 }

@@ -16,11 +16,12 @@
 //!   peers;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
-//! * `checkpoint`, `housekeeper`: shortening the log; `meters`: what all of this took.
+//! * `checkpoint`, `housekeeper`: shortening the log; `compaction`: closing gaps in memory; `meters`: what all of this took.
 
 mod api;
 mod batch;
 mod checkpoint;
+mod compaction;
 mod consensus;
 mod failure;
 #[doc(hidden)]

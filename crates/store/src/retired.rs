@@ -86,4 +86,9 @@ impl Retired {
         }
         self.waiting.clear();
     }
+
+    /// Frees some of what was handed over and can be freed now.
+    pub(crate) fn sweep(&self) {
+        epoch::pin().flush();
+    }
 }

@@ -11,6 +11,8 @@ use super::node::{
 use super::{Tree, find};
 use crate::record::{Record, RecordPtr};
 use crate::retired::{Garbage, Retired};
+use governor::pages::{Side, Sparse};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Capacities are multiples of this.
@@ -22,6 +24,8 @@ pub(crate) struct TreeWriter {
     root: Option<NodePtr>,
     batch: u64,
     is_changed: bool,
+    /// Where new nodes are made.
+    side: Side,
     node_bytes: i64,
     /// What readers of an older root may still see.
     replaced: Vec<Garbage>,
@@ -81,6 +85,7 @@ impl TreeWriter {
             root,
             batch: 1,
             is_changed: false,
+            side: Side::Usual,
             node_bytes: 0,
             replaced: Vec::new(),
         }
@@ -169,6 +174,61 @@ impl TreeWriter {
         self.lower_root();
     }
 
+    /// Looks at the leaf where `key` belongs, from that key on, and makes anew what lies in sparse pages: nodes, and the records for which
+    /// `move_record` gives others, with the same keys. Returns where to go on, if not at the end, which is before the record for which it
+    /// breaks off.
+    pub(crate) fn move_leaf(
+        &mut self,
+        key: &[u8],
+        sparse: &Sparse,
+        mut move_record: impl FnMut(RecordPtr) -> ControlFlow<(), Option<RecordPtr>>,
+    ) -> Option<Vec<u8>> {
+        let mut node = self.root()?;
+        let mut is_sparse = sparse.has(node.address());
+        let mut high = None;
+        while !node.is_leaf() {
+            let at = node.route(key);
+            high = node.separators().get(at + 1).copied().flatten().or(high);
+            node = node.child(at);
+            is_sparse |= sparse.has(node.address());
+        }
+        // SAFETY: a separator of the working tree.
+        let mut next = high.map(|high| unsafe { high.key() }.to_vec());
+        let mut moved = Vec::new();
+        for at in node.find(key).0..node.entries() {
+            match move_record(node.records()[at]) {
+                ControlFlow::Continue(Some(record)) => moved.push((at, record)),
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Break(()) => {
+                    next = Some(node.record(at).key().to_vec());
+                    break;
+                }
+            }
+        }
+        if is_sparse || !moved.is_empty() {
+            self.side = sparse.to;
+            let mut leaf = self.copy_path(key);
+            moved.into_iter().for_each(|(at, record)| leaf.set_record(at, record));
+            self.side = Side::Usual;
+        }
+        next
+    }
+
+    /// Copies the nodes from the root to the leaf where `key` belongs.
+    fn copy_path(&mut self, key: &[u8]) -> FreshNode {
+        self.is_changed = true;
+        let mut node = self.freshen(self.root.expect("the tree has a leaf"), 0);
+        self.root = Some(node.ptr());
+        while !node.read().is_leaf() {
+            let at = node.read().route(key);
+            let below = node.read().counts()[at];
+            let child = self.freshen(node.read().children()[at], 0);
+            node.set_child(at, child.ptr(), below);
+            node = child;
+        }
+        node
+    }
+
     /// Copies the path to a key that will be removed; children that have become small are filled up from their neighbours.
     fn path_to_remove(&mut self, key: &[u8]) -> (FreshNode, usize) {
         self.is_changed = true;
@@ -194,7 +254,7 @@ impl TreeWriter {
     }
 
     fn new_node(&mut self, level: u8, skip: usize, capacity: usize) -> FreshNode {
-        let node = FreshNode::new(level, skip, capacity, self.batch);
+        let node = FreshNode::new_on(self.side, level, skip, capacity, self.batch);
         self.node_bytes += node.read().bytes() as i64;
         node
     }

@@ -14,7 +14,9 @@
 #![allow(unsafe_code)]
 
 use crate::record::{Record, RecordPtr, prefetch};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use governor::alloc::allocate;
+use governor::pages::Side;
+use std::alloc::{Layout, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
@@ -184,6 +186,11 @@ impl<'g> Node<'g> {
         NodePtr(self.header)
     }
 
+    /// Where it lies.
+    pub(super) fn address(self) -> *const u8 {
+        self.header.as_ptr().cast()
+    }
+
     pub(super) fn level(self) -> u8 {
         self.header().level
     }
@@ -331,11 +338,15 @@ pub(super) struct FreshNode(NonNull<Header>);
 
 impl FreshNode {
     pub(super) fn new(level: u8, skip: usize, capacity: usize, batch: u64) -> FreshNode {
+        FreshNode::new_on(Side::Usual, level, skip, capacity, batch)
+    }
+
+    pub(super) fn new_on(side: Side, level: u8, skip: usize, capacity: usize, batch: u64) -> FreshNode {
         debug_assert!(capacity <= 2 * FANOUT);
         let layout = layout(level, capacity);
         // SAFETY: the layout is not empty, and holds a header.
         unsafe {
-            let start = NonNull::new(alloc(layout))
+            let start = NonNull::new(allocate(side, layout))
                 .unwrap_or_else(|| handle_alloc_error(layout))
                 .cast::<Header>();
             let header = Header {
@@ -410,6 +421,13 @@ impl FreshNode {
             self.element(0, at).write(prefix);
             self.element(1, at).cast::<RecordPtr>().write(record);
         }
+    }
+
+    /// Puts another record in the place of one with the same key.
+    pub(super) fn set_record(&mut self, at: usize, record: RecordPtr) {
+        assert!(self.read().is_leaf() && at < self.read().entries());
+        // SAFETY: as asserted.
+        unsafe { self.element(1, at).cast::<RecordPtr>().write(record) };
     }
 
     /// Adds a child to an inner node; the first has no separator.
