@@ -43,16 +43,17 @@ class Node:
         return client
 
     def settled(self):
-        """The two figures once they do not move any more: pages are given back by and by."""
-        last = None
+        """The two figures once they do not move any more: pages are given back, and gaps are closed, by and by."""
         time.sleep(1.5)
-        for _ in range(40):
-            now = (charged(self.watcher), resident())
-            if last and abs(now[1] - last[1]) < 1 and abs(now[0] - last[0]) < 1:
+        seen = []
+        for _ in range(60):
+            seen.append((charged(self.watcher), resident()))
+            # A pass that closes gaps may take a second in which little is seen of it.
+            lately = seen[-4:]
+            if len(lately) == 4 and all(max(figures) - min(figures) <= 1 for figures in zip(*lately)):
                 break
-            last = now
             time.sleep(0.5)
-        return now
+        return seen[-1]
 
     def let_go(self):
         for client in self.kept:

@@ -33,24 +33,21 @@ pub(crate) fn total() -> i64 {
     TOTAL.load(Relaxed) + large::waiting()
 }
 
-/// Allocates on a side of the allocator, which is the usual one where there is no other; null where there is no memory. Freed like any
-/// other block.
+/// Allocates on a side, for the rows; null where there is no memory. Freed like any other block.
 ///
 /// # Safety
 /// The layout is not empty.
+#[inline]
 pub unsafe fn allocate(side: Side, layout: Layout) -> *mut u8 {
-    if side == Side::Apart
-        && !large::is_large(layout)
-        && let Some(allocator) = pages::allocator()
-    {
-        let block = (allocator.allocate_apart)(layout);
-        if !block.is_null() {
-            count(size(layout));
-        }
-        return block;
+    let Some(allocator) = pages::allocator().filter(|_| !large::is_large(layout)) else {
+        // SAFETY: the caller's promise.
+        return unsafe { std::alloc::alloc(layout) };
+    };
+    let block = (allocator.allocate)(side, layout);
+    if !block.is_null() {
+        count(size(layout));
     }
-    // SAFETY: the caller's promise.
-    unsafe { std::alloc::alloc(layout) }
+    block
 }
 
 /// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<LargeApart<MiMalloc>> = …`

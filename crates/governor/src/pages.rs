@@ -1,13 +1,14 @@
 //! Pages of the allocator that are used in part, and where to move what lies in them.
 //!
 //! The allocator of the small blocks cuts its memory into pages of equal blocks, and gives a page back once all its blocks are free. After
-//! deletes here and there most pages have a few blocks left, and the process stays as large as it was. Who can move its blocks asks
-//! for such pages ([`Sparse::find`]) and makes the blocks anew ([`alloc::allocate`](crate::alloc::allocate)) on the other one of two sides:
+//! deletes here and there most pages have a few blocks left, and the process stays as large as it was. So rows lie in pages of their own, on
+//! two sides. Who can move them asks for pages with gaps ([`Sparse::find`]) and makes what lies there anew
+//! ([`alloc::allocate`](crate::alloc::allocate)) on the other side:
 //!
 //! ```text
-//!   usual  [x x x x] [. x . .] [. . . x] [x . . .]          what everybody allocates
+//!   usual  [x x x x] [. x . .] [. . . x] [x . . .]          what is new
 //!                        └─────────┼─────────┘
-//!   apart  [x x x x] [x x x .]  ◀──┘                         what was moved; it goes back when there are gaps here
+//!   apart  [x x x x] [x x x .]  ◀──┘                         what was moved; it goes back when there are more gaps here
 //! ```
 //!
 //! So what is moved fills gaps of the other side, and never those that are about to be free.
@@ -19,7 +20,7 @@ use hashbrown::HashSet;
 
 use crate::{alloc, memory};
 
-/// Where a block is made.
+/// Where a row's block is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Usual,
@@ -35,7 +36,7 @@ impl Side {
     }
 }
 
-/// A page of the allocator.
+/// A page of the allocator with blocks of rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
     pub side: Side,
@@ -56,15 +57,15 @@ impl Page {
 
 /// What the allocator of the small blocks can do beside allocating.
 pub struct Allocator {
-    /// Shows all pages. Others allocate meanwhile, so that it may be out of date at once.
+    /// Allocates on a side; it is freed like any other block. Null where there is no memory.
+    pub allocate: fn(Side, Layout) -> *mut u8,
+    /// Shows the pages of both sides. Others allocate meanwhile, so that it may be out of date at once.
     pub show_pages: fn(&mut dyn FnMut(Page)),
-    /// Allocates on [`Side::Apart`]; it is freed like any other block.
-    pub allocate_apart: fn(Layout) -> *mut u8,
 }
 
 static ALLOCATOR: OnceLock<Allocator> = OnceLock::new();
 
-/// Without it there is only the usual side, and no page is found.
+/// Without it rows lie among all other blocks, and no page is found.
 pub fn set_allocator(allocator: Allocator) {
     // A second one would be the same.
     let _ = ALLOCATOR.set(allocator);

@@ -29,15 +29,21 @@ const PURGE_DELAY: mi_option_t = 15;
 /// Longer than any process lives.
 const NEVER_MS: c_int = c_int::MAX;
 
-/// The heap of mimalloc that is [`Side::Apart`].
-struct Heap(*mut mi_heap_t);
+/// How many pages of a size a thread takes back in which it frees something (`mi_option_page_max_reclaim` of mimalloc 3). What others free in a
+/// thread's pages is in use until the thread looks; in pages that are nobody's it is free at once.
+const PAGE_MAX_RECLAIM: mi_option_t = 41;
+const FEW_PAGES: c_int = 4;
+
+/// Two heaps of mimalloc.
+struct Heaps([*mut mi_heap_t; 2]);
 
 // SAFETY: in mimalloc 3 any thread may allocate in any heap.
-unsafe impl Send for Heap {}
+unsafe impl Send for Heaps {}
 // SAFETY: as above.
-unsafe impl Sync for Heap {}
+unsafe impl Sync for Heaps {}
 
-static APART: OnceLock<Heap> = OnceLock::new();
+/// Where the rows lie: for each side of [`Side`] a heap, which is never deleted.
+static HEAPS: OnceLock<Heaps> = OnceLock::new();
 
 /// What a statement touches first, or frees, does not hold its thread up: pages are small, as the system clears a large one in
 /// one go, and free ones are given back by a thread of their own, which takes as long as there are pages.
@@ -45,53 +51,62 @@ pub fn take_small_steps() -> io::Result<()> {
     // A system that cannot do this has no large pages to give either.
     let _ = disable_transparent_huge_pages(true);
     // SAFETY: options are read and set atomically, at any time.
-    unsafe { mi_option_set(PURGE_DELAY, NEVER_MS.into()) };
-    pages::set_allocator(pages::Allocator {
-        show_pages,
-        allocate_apart,
-    });
+    unsafe {
+        mi_option_set(PURGE_DELAY, NEVER_MS.into());
+        mi_option_set(PAGE_MAX_RECLAIM, FEW_PAGES.into());
+    };
+    pages::set_allocator(pages::Allocator { allocate, show_pages });
     start_reaper(|| {
         // SAFETY: may be called at any time; frees nothing that is in use.
         unsafe { mi_collect(true) }
     })
 }
 
-/// Null for mimalloc's main heap, where there is no memory for another.
-fn apart() -> *mut mi_heap_t {
-    // SAFETY: a new heap, which is never deleted.
-    APART.get_or_init(|| Heap(unsafe { mi_heap_new() })).0
+fn heaps() -> [(Side, *mut mi_heap_t); 2] {
+    // SAFETY: may be called at any time.
+    let Heaps([usual, apart]) = HEAPS.get_or_init(|| Heaps(unsafe { [mi_heap_new(), mi_heap_new()] }));
+    [(Side::Usual, *usual), (Side::Apart, *apart)]
 }
 
-fn allocate_apart(layout: Layout) -> *mut u8 {
+fn allocate(side: Side, layout: Layout) -> *mut u8 {
+    let (_, heap) = heaps()[side as usize];
+    if heap.is_null() {
+        return ptr::null_mut();
+    }
     // SAFETY: the heap lives as long as the process; any layout is allowed.
-    unsafe { mi_heap_malloc_aligned(apart(), layout.size(), layout.align()) }.cast()
+    unsafe { mi_heap_malloc_aligned(heap, layout.size(), layout.align()) }.cast()
 }
 
-fn show_pages(mut show: &mut dyn FnMut(Page)) {
+/// Whom to show areas of which heap.
+struct Shown<'s> {
+    show: &'s mut dyn FnMut(Page),
+    side: Side,
+}
+
+fn show_pages(show: &mut dyn FnMut(Page)) {
     /// # Safety
-    /// `to` is a [`Shown`] that nobody else uses.
+    /// `shown` is a [`Shown`] that nobody else uses.
     unsafe extern "C" fn show_area(
-        heap: *const mi_heap_t,
+        _: *const mi_heap_t,
         area: *const mi_heap_area_t,
         _: *mut c_void,
         _: usize,
-        to: *mut c_void,
+        shown: *mut c_void,
     ) -> bool {
         // SAFETY: mimalloc passes on what it was given, and an area that lives as long as the call.
-        let (show, area) = unsafe { (&mut *to.cast::<&mut dyn FnMut(Page)>(), &*area) };
-        let is_apart = APART.get().is_some_and(|apart| ptr::eq(apart.0, heap));
-        show(Page {
-            side: if is_apart { Side::Apart } else { Side::Usual },
+        let (shown, area) = unsafe { (&mut *shown.cast::<Shown<'_>>(), &*area) };
+        (shown.show)(Page {
+            side: shown.side,
             start: area.blocks.addr(),
             bytes: area.committed,
             used: area.used * area.full_block_size,
         });
         true
     }
-    let to: *mut &mut dyn FnMut(Page) = &mut show;
-    for heap in [ptr::null_mut(), apart()] {
+    for (side, heap) in heaps().into_iter().filter(|(_, heap)| !heap.is_null()) {
+        let mut shown = Shown { show: &mut *show, side };
         // SAFETY: only figures are read, from the pages' heads, which lie apart from the pages and stay mapped when those are given back. Who
         // allocates meanwhile may make a figure wrong by a few blocks.
-        unsafe { mi_heap_visit_blocks(heap, false, Some(show_area), to.cast()) };
+        unsafe { mi_heap_visit_blocks(heap, false, Some(show_area), (&raw mut shown).cast()) };
     }
 }

@@ -27,7 +27,7 @@
 
 use governor::alloc::allocate;
 use governor::pages::Side;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -191,7 +191,7 @@ impl RecordPtr {
         let layout = record_layout(key_bytes, row.is_some());
         // SAFETY: the layout has the row pointer, if any, the header and the key, and every write stays inside.
         unsafe {
-            let start = alloc(layout);
+            let start = allocate(Side::Usual, layout);
             if start.is_null() {
                 handle_alloc_error(layout);
             }
@@ -569,7 +569,7 @@ impl VersionPtr {
         let layout = version_layout(bytes);
         // SAFETY: the layout holds the header and the row behind it.
         unsafe {
-            let start = alloc(layout);
+            let start = allocate(Side::Usual, layout);
             let header = NonNull::new(start.cast::<VersionHeader>()).unwrap_or_else(|| handle_alloc_error(layout));
             let next = next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
             ptr::addr_of_mut!((*header.as_ptr()).begin).write(AtomicU64::new(begin.0));

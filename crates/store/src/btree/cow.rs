@@ -5,9 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::node::{
-    FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, Separator, SeparatorPtr, after, prefix_of,
-};
+use super::node::{FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, SeparatorPtr, after, prefix_of};
 use super::{Tree, find};
 use crate::record::{Record, RecordPtr};
 use crate::retired::{Garbage, Retired};
@@ -64,7 +62,13 @@ fn common_bytes(a: &[u8], b: &[u8]) -> usize {
 /// The shortest beginning of `high` that is above `low`.
 pub(super) fn separate(low: &[u8], high: &[u8]) -> SeparatorPtr {
     debug_assert!(low < high);
-    Separator::allocate(&high[..common_bytes(low, high) + 1])
+    SeparatorPtr::new(Side::Usual, &high[..common_bytes(low, high) + 1])
+}
+
+/// Of a separator that was just made, or is in the working tree.
+fn separator_bytes(separator: SeparatorPtr) -> i64 {
+    // SAFETY: the caller's.
+    SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64
 }
 
 /// As [`Fences::shared_bytes`], for the bulk loader.
@@ -189,6 +193,7 @@ impl TreeWriter {
         while !node.is_leaf() {
             let at = node.route(key);
             high = node.separators().get(at + 1).copied().flatten().or(high);
+            is_sparse |= node.separators()[at].is_some_and(|low| sparse.has(low.address()));
             node = node.child(at);
             is_sparse |= sparse.has(node.address());
         }
@@ -207,15 +212,15 @@ impl TreeWriter {
         }
         if is_sparse || !moved.is_empty() {
             self.side = sparse.to;
-            let mut leaf = self.copy_path(key);
+            let mut leaf = self.copy_path(key, sparse);
             moved.into_iter().for_each(|(at, record)| leaf.set_record(at, record));
             self.side = Side::Usual;
         }
         next
     }
 
-    /// Copies the nodes from the root to the leaf where `key` belongs.
-    fn copy_path(&mut self, key: &[u8]) -> FreshNode {
+    /// Copies the nodes from the root to the leaf where `key` belongs, and the sparse ones of the separators before them.
+    fn copy_path(&mut self, key: &[u8], sparse: &Sparse) -> FreshNode {
         self.is_changed = true;
         let mut node = self.freshen(self.root.expect("the tree has a leaf"), 0);
         self.root = Some(node.ptr());
@@ -224,6 +229,13 @@ impl TreeWriter {
             let below = node.read().counts()[at];
             let child = self.freshen(node.read().children()[at], 0);
             node.set_child(at, child.ptr(), below);
+            if let Some(low) = node.read().separators()[at].filter(|low| sparse.has(low.address())) {
+                // SAFETY: a separator of the working tree.
+                let copy = SeparatorPtr::new(self.side, unsafe { low.key() });
+                self.node_bytes += separator_bytes(copy);
+                node.set_separator(at, Some(copy));
+                self.discard_separator(low);
+            }
             node = child;
         }
         node
@@ -254,7 +266,7 @@ impl TreeWriter {
     }
 
     fn new_node(&mut self, level: u8, skip: usize, capacity: usize) -> FreshNode {
-        let node = FreshNode::new_on(self.side, level, skip, capacity, self.batch);
+        let node = FreshNode::new(self.side, level, skip, capacity, self.batch);
         self.node_bytes += node.read().bytes() as i64;
         node
     }
@@ -273,15 +285,13 @@ impl TreeWriter {
 
     fn new_separator(&mut self, low: &[u8], high: &[u8]) -> SeparatorPtr {
         let separator = separate(low, high);
-        // SAFETY: just made.
-        self.node_bytes += SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64;
+        self.node_bytes += separator_bytes(separator);
         separator
     }
 
     /// Separators do not know their batch: all go the slow way.
     fn discard_separator(&mut self, separator: SeparatorPtr) {
-        // SAFETY: was part of the working tree until now.
-        self.node_bytes -= SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64;
+        self.node_bytes -= separator_bytes(separator);
         self.replaced.push(Garbage::Separator(separator));
     }
 
