@@ -38,9 +38,9 @@ def fill(client, rows, length, first=0, name="filled"):
     return rows
 
 
-def in_parts(client, rows, sql):
-    for start in range(0, rows, 10 * STEP):
-        client.run(f"{sql} AND id >= {start} AND id < {start + 10 * STEP}")
+def in_parts(client, rows, sql, part=10 * STEP):
+    for start in range(0, rows, part):
+        client.run(f"{sql} AND id >= {start} AND id < {start + part}")
 
 
 def every_nth_kept(nth):
@@ -86,7 +86,8 @@ def two_sizes(client, rows):
     """To the limit with short rows, most of which go here and there; then to the limit with longer ones."""
     table(client, more=", KEY by_a (a)")
     short = fill(client, 100 * rows, 100)
-    in_parts(client, short, "DELETE FROM filled WHERE id % 5 <> 0")
+    # Where memory is used up, there is room for short statements only.
+    in_parts(client, short, "DELETE FROM filled WHERE id % 5 <> 0", part=STEP)
     time.sleep(3)
     longer = fill(client, 100 * rows, 300, first=100 * rows)
     print(f"       {short} short rows, then {longer} longer ones", flush=True)
@@ -96,9 +97,10 @@ def two_sizes_at_once(client, rows):
     """As above, without a pause."""
     table(client, more=", KEY by_a (a)")
     short = fill(client, 100 * rows, 100)
-    for start in range(0, short, 10 * STEP):
-        client.run(f"DELETE FROM filled WHERE id % 5 <> 0 AND id >= {start} AND id < {start + 10 * STEP}")
-        fill(client, 2 * STEP, 300, first=100 * rows + start)
+    for start in range(0, short, STEP):
+        client.run(f"DELETE FROM filled WHERE id % 5 <> 0 AND id >= {start} AND id < {start + STEP}")
+        if start % (5 * STEP) == 0:
+            fill(client, STEP, 300, first=100 * rows + start)
 
 
 PATTERNS = [

@@ -140,9 +140,13 @@ pub(crate) fn allocated(total: i64) {
 
 /// `total` bytes are allocated now: has the reaper give pages back where it was much more before.
 pub(crate) fn freed(total: i64) {
-    if lately_freed(total) < LITTLE || WANTED_BACK.load(Relaxed) {
-        return;
+    if lately_freed(total) >= LITTLE && !WANTED_BACK.load(Relaxed) {
+        want_back();
     }
+}
+
+/// Pages have become free, even where as much is allocated as before: has the reaper give them back.
+pub fn want_back() {
     if let Some(reaper) = REAPER.get() {
         WANTED_BACK.store(true, Relaxed);
         reaper.unpark();

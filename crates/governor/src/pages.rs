@@ -81,8 +81,8 @@ const SLICE_BITS: u32 = 16;
 /// A page that is used for more is left alone: it costs much and gives little.
 const FULL_PERCENT: usize = 80;
 /// Gaps are closed once they are so much, and this part of all that is allocated.
-const MUCH: u64 = 6 << 20;
-const MUCH_PART: u64 = 8;
+const MUCH: u64 = 3 << 20;
+const MUCH_PART: u64 = 16;
 /// At a time as much is moved as this part of the gaps: until all of it has been moved, its pages are there twice.
 const AT_A_TIME_PART: u64 = 4;
 /// Less than that is not worth looking at every row.

@@ -117,6 +117,7 @@ impl Writer {
             pass.sweeps -= 1;
         }
         if pass.sweeps == 0 {
+            governor::large::want_back();
             self.store.compactions.passes.fetch_add(1, Ordering::Relaxed);
             return false;
         }
