@@ -20,8 +20,8 @@ use crate::{alloc, large, turn};
 pub const SMALL: i64 = 1 << 20;
 /// Queries leave this part of the limit to writes, which would otherwise fail because of somebody's sort.
 pub const HEADROOM_PART: i64 = 16;
-/// So much of the limit the process may take beside what is allocated.
-const LOST_PART: i64 = 4;
+/// So much of the limit the process may take beside what is allocated. With what comes between two looks it stays below a quarter.
+const LOST_PART: i64 = 5;
 /// Of every system that this runs on.
 const PAGE_BYTES: i64 = 4096;
 /// What is unmapped in one go by who allocates: some hundred microseconds each.

@@ -14,6 +14,7 @@
 //! So what is moved fills gaps of the other side, and never those that are about to be free.
 
 use std::alloc::Layout;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use hashbrown::HashSet;
@@ -59,6 +60,8 @@ impl Page {
 pub struct Allocator {
     /// Allocates on a side; it is freed like any other block. Null where there is no memory.
     pub allocate: fn(Side, Layout) -> *mut u8,
+    /// Makes the thread known to both sides.
+    pub introduce_thread: fn(),
     /// Shows the pages of both sides. Others allocate meanwhile, so that it may be out of date at once.
     pub show_pages: fn(&mut dyn FnMut(Page)),
 }
@@ -73,6 +76,18 @@ pub fn set_allocator(allocator: Allocator) {
 
 pub(crate) fn allocator() -> Option<&'static Allocator> {
     ALLOCATOR.get()
+}
+
+/// Called before the thread frees blocks of rows: the allocator fills a page again only where somebody whom it knows has made room.
+pub fn introduce_thread() {
+    thread_local! {
+        static IS_KNOWN: Cell<bool> = const { Cell::new(false) };
+    }
+    if let Some(allocator) = allocator()
+        && !IS_KNOWN.replace(true)
+    {
+        (allocator.introduce_thread)();
+    }
 }
 
 /// No page is shared by two of these.

@@ -34,6 +34,11 @@ const NEVER_MS: c_int = c_int::MAX;
 const PAGE_MAX_RECLAIM: mi_option_t = 41;
 const FEW_PAGES: c_int = 4;
 
+unsafe extern "C" {
+    /// Of mimalloc 3: the thread's part of a heap, made where there is none.
+    fn mi_heap_theap(heap: *mut mi_heap_t) -> *mut c_void;
+}
+
 /// Two heaps of mimalloc.
 struct Heaps([*mut mi_heap_t; 2]);
 
@@ -75,6 +80,13 @@ fn allocate(side: Side, layout: Layout) -> *mut u8 {
     }
     // SAFETY: the heap lives as long as the process; any layout is allowed.
     unsafe { mi_heap_malloc_aligned(heap, layout.size(), layout.align()) }.cast()
+}
+
+fn introduce_thread() {
+    for (_, heap) in heaps().into_iter().filter(|(_, heap)| !heap.is_null()) {
+        // SAFETY: the heap lives as long as the process.
+        unsafe { mi_heap_theap(heap) };
+    }
 }
 
 /// Whom to show areas of which heap.

@@ -35,9 +35,11 @@ const COLLECT_BETWEEN_BATCHES: usize = 256;
 const COLLECT_AFTER_CHUNK: usize = 2048;
 const COLLECT_WHEN_IDLE: usize = 1024;
 
-/// Records looked at to move them out of sparse pages, behind the others.
-const COMPACT_BETWEEN_BATCHES: usize = 256;
-const COMPACT_WHEN_IDLE: usize = 1024;
+/// Records looked at in one go to move them out of sparse pages: some hundred microseconds.
+const COMPACT_AT_ONCE: usize = 2048;
+
+/// While there is something to move, that begins after as long without commits.
+const IDLE_TO_COMPACT: Duration = Duration::from_millis(1);
 
 type Started = Result<(Raft, Handle, u64), OpenError>;
 
@@ -136,8 +138,10 @@ async fn start(shared: &Shared, node_id: u64) -> Result<(Raft, u64), OpenError> 
 
 /// Commits what is proposed until the queue is closed and empty. An error says why nothing more can be committed.
 async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
+    let mut is_compacting = false;
     loop {
-        match tokio::time::timeout(IDLE, shared.queue.gather(BATCH_BYTES)).await {
+        let idle = if is_compacting { IDLE_TO_COMPACT } else { IDLE };
+        match tokio::time::timeout(idle, shared.queue.gather(BATCH_BYTES)).await {
             Ok(Some(departure)) => {
                 let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
                 commit(shared, raft, departure).await?;
@@ -147,9 +151,10 @@ async fn commit_batches(shared: &Shared, raft: &Raft) -> Result<(), Arc<str>> {
                 };
                 let writer = &mut shared.replicated.lock().writer;
                 writer.collect(most);
-                writer.compact(COMPACT_BETWEEN_BATCHES);
+                is_compacting = writer.compact(COMPACT_AT_ONCE);
             }
             Ok(None) => return Ok(()),
+            Err(_idle) if is_compacting => is_compacting = compact(shared).await,
             Err(_idle) => tidy_up(shared).await?,
         }
         if let Some(reason) = shared.failure.get() {
@@ -205,14 +210,26 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
         .mark()
         .map_err(|error| Arc::from(error.to_string()))?;
     shared.queue.try_again();
-    while shared.queue.is_empty() && clean_up(shared) {
+    while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }
+    compact(shared).await;
     Ok(())
 }
 
-/// Whether there is more to do in the store.
-fn clean_up(shared: &Shared) -> bool {
+/// Moves what lies in sparse pages until a commit comes. Returns whether there is more to move.
+async fn compact(shared: &Shared) -> bool {
+    while compact_some(shared) {
+        if !shared.queue.is_empty() {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+fn compact_some(shared: &Shared) -> bool {
     let writer = &mut shared.replicated.lock().writer;
-    writer.collect(COLLECT_WHEN_IDLE) || writer.compact(COMPACT_WHEN_IDLE)
+    writer.collect(COLLECT_WHEN_IDLE);
+    writer.compact(COMPACT_AT_ONCE)
 }
