@@ -60,7 +60,11 @@ pub fn take_small_steps() -> io::Result<()> {
         mi_option_set(PURGE_DELAY, NEVER_MS.into());
         mi_option_set(PAGE_MAX_RECLAIM, FEW_PAGES.into());
     };
-    pages::set_allocator(pages::Allocator { allocate, show_pages });
+    pages::set_allocator(pages::Allocator {
+        allocate,
+        introduce_thread,
+        show_pages,
+    });
     start_reaper(|| {
         // SAFETY: may be called at any time; frees nothing that is in use.
         unsafe { mi_collect(true) }
