@@ -5,8 +5,7 @@ Fills a node in one way after another: rows, indexes, variables, prepared statem
 idle connections; each time compares Memory_used with the resident size, less what an empty node takes. They may differ by --percent and,
 for what is small, by --mib.
 
-At the end stands what is left after deletes here and there: the allocator gives a page back once nothing in it is used, so the
-process stays larger than what it holds until the gaps are filled. That is shown and bounds nothing.
+At the end stands what is left after deletes here and there, once the node has closed the gaps in the allocator's pages; gaps.py has more of that.
 
 The server is the one of DB_HOST, DB_PORT, DB_USER, DB_PASSWORD and DB_PID, which nobody else uses.
 """
@@ -43,16 +42,17 @@ class Node:
         return client
 
     def settled(self):
-        """The two figures once they do not move any more: pages are given back by and by."""
-        last = None
+        """The two figures once they do not move any more: pages are given back, and gaps are closed, by and by."""
         time.sleep(1.5)
-        for _ in range(40):
-            now = (charged(self.watcher), resident())
-            if last and abs(now[1] - last[1]) < 1 and abs(now[0] - last[0]) < 1:
+        seen = []
+        for _ in range(60):
+            seen.append((charged(self.watcher), resident()))
+            # A pass that closes gaps may take a second in which little is seen of it.
+            lately = seen[-4:]
+            if len(lately) == 4 and all(max(figures) - min(figures) <= 1 for figures in zip(*lately)):
                 break
-            last = now
             time.sleep(0.5)
-        return now
+        return seen[-1]
 
     def let_go(self):
         for client in self.kept:
@@ -109,8 +109,6 @@ def connections(node):
         node.kept.append(Client(database=None))
 
 
-GAPS = "rows and indexes after deletes here and there"
-
 CASES = [
     ("rows", rows),
     ("indexes", indexes),
@@ -119,7 +117,7 @@ CASES = [
     ("sorted rows under way", running(b"SELECT SLEEP(5 * (n = 1)) FROM (SELECT ROW_NUMBER() OVER (ORDER BY s, a) n FROM filled) d WHERE n = 1")),
     ("an answer that nobody reads", running(b"SELECT REPEAT('x', 50000000)")),
     ("idle connections", connections),
-    (GAPS, deletes),
+    ("rows and indexes after deletes here and there", deletes),
 ]
 
 
@@ -139,15 +137,15 @@ def main():
         now = node.settled()
         held, size = now[0] - base[0], now[1] - base[1]
         good = abs(held - size) <= max(options.mib, size * options.percent / 100)
-        failed += not good and name != GAPS
-        print(f"{'      ' if name == GAPS else 'ok    ' if good else 'FAILED'} {name}: {held:.0f} MiB charged, {size} MiB resident", flush=True)
+        failed += not good
+        print(f"{'ok    ' if good else 'FAILED'} {name}: {held:.0f} MiB charged, {size} MiB resident", flush=True)
         lines.append(f"| {name} | {held:.0f} | {size} |")
         node.let_go()
         time.sleep(0.5)
     if options.table:
         with open(options.table, "w") as table:
             table.write("\n".join(lines) + "\n")
-    print(f"{len(CASES) - 1 - failed} passed, {failed} failed")
+    print(f"{len(CASES) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

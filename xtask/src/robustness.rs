@@ -1,5 +1,6 @@
 //! `cargo xtask robustness`: how long others wait while somebody runs the worst statements known, how long a KILL takes,
-//! and how much memory it costs; and whether the memory that the node charges is what it takes. Writes `docs/robustness.md`.
+//! and how much memory it costs; and whether the memory that the node charges is what it takes, also after deletes here and there. Writes
+//! `docs/robustness.md`.
 //!
 //! The servers are optimised and of the run's own. That of the statements has a small memory limit, and may not have more address
 //! space than [`ADDRESS_SPACE_KIB`], so that one that does not hold its limit dies, and not the machine.
@@ -12,6 +13,8 @@ use crate::test::{Context, Server, build_server, with_address};
 
 const ADDRESS_SPACE_KIB: &str = "12000000";
 const MEMORY_LIMIT_MIB: u32 = 512;
+/// Of the node that is filled to it.
+const GAPS_LIMIT_MIB: u32 = 256;
 /// Shorter turns are not worth a line of the log.
 const REPORTED_TURN_MS: &str = "2";
 
@@ -58,23 +61,28 @@ pub fn run(options: &Options) -> Result<()> {
     let is_within_bounds = status.success();
     let waits = std::fs::read_to_string(&table)?;
     if options.only.is_empty() {
-        let (memory, agrees) = charged_and_resident(&context)?;
+        let (memory, agrees) = charged_and_resident(&context, "resident", &["--memory-limit", "2GiB"], &[])?;
+        let limit_mib = GAPS_LIMIT_MIB.to_string();
+        let flags = ["--memory-limit", &format!("{limit_mib}MiB")];
+        let (gaps, are_closed) = charged_and_resident(&context, "gaps", &flags, &["--limit", &limit_mib])?;
         std::fs::write(
             context.root.join("docs/robustness.md"),
-            document(options, &limit, &waits, &memory),
+            document(options, &limit, &waits, &memory, &gaps),
         )?;
         ensure!(agrees, "what is charged is not what is resident");
+        ensure!(are_closed, "gaps in the allocator's pages stay");
     }
     ensure!(is_within_bounds, "not every statement is within its bounds");
     Ok(())
 }
 
-/// The table of what is charged beside what is resident, and whether they agree.
-fn charged_and_resident(context: &Context) -> Result<(String, bool)> {
-    let server = Server::start(context, "resident", &["--memory-limit", "2GiB"])?;
-    let table = context.target("resident.md");
+/// The table that a script makes of what is charged beside what is resident, and whether they agree.
+fn charged_and_resident(context: &Context, script: &str, flags: &[&str], args: &[&str]) -> Result<(String, bool)> {
+    let server = Server::start(context, script, flags)?;
+    let table = context.target(&format!("{script}.md"));
     let status = with_address(Command::new("python3"), server.address())
-        .arg(context.root.join("tests/robustness/resident.py"))
+        .arg(context.root.join("tests/robustness").join(script).with_extension("py"))
+        .args(args)
         .arg("--table")
         .arg(&table)
         .status()?;
@@ -82,7 +90,7 @@ fn charged_and_resident(context: &Context) -> Result<(String, bool)> {
     Ok((std::fs::read_to_string(&table)?, status.success()))
 }
 
-fn document(options: &Options, limit: &str, waits: &str, memory: &str) -> String {
+fn document(options: &Options, limit: &str, waits: &str, memory: &str, gaps: &str) -> String {
     format!(
         "# Robustness\n\nWritten by `cargo xtask robustness`.\n\n## What others notice\n\nSix connections look up single rows while attackers \
          run one statement each, for {} s. `memory_limit` is {limit}, the large table has {} rows. The wait counts from the sending of a \
@@ -90,7 +98,9 @@ fn document(options: &Options, limit: &str, waits: &str, memory: &str) -> String
          process that only sleeps woke up too late meanwhile. A turn is what a thread of the server computes without giving way, in its own \
          processor time; shorter ones than {REPORTED_TURN_MS} ms are 0. The statements are those of `tests/robustness/statements.py`.\n\n{waits}\n\
          ## What is charged, and what it takes\n\n`Memory_used` beside the resident size, both less what an empty node has \
-         (`tests/robustness/resident.py`). After deletes here and there, pages of the allocator are used in part, and so stay.\n\n{memory}",
+         (`tests/robustness/resident.py`).\n\n{memory}\n\
+         After rows were removed, or grew, here and there, with a `memory_limit` of {GAPS_LIMIT_MIB} MiB (`tests/robustness/gaps.py`); the peak is \
+         that of the whole process, without the pages of files.\n\n{gaps}",
         options.seconds, options.rows
     )
 }

@@ -106,6 +106,31 @@ impl Collector for Published {
             "The hard limit of accounted memory",
             f.memory_limit_bytes,
         )?;
+        page.gauge(
+            "memory_allocated_bytes",
+            "What the whole process has allocated",
+            f.memory_allocated_bytes,
+        )?;
+        page.gauge(
+            "memory_resident_bytes",
+            "What the process takes of the system's memory",
+            f.memory_resident_bytes,
+        )?;
+        page.counter(
+            "compaction_passes",
+            "Passes over all rows that moved some out of sparse pages",
+            f.compaction_passes,
+        )?;
+        page.counter(
+            "compaction_moved",
+            "Row versions and index entries moved out of sparse pages",
+            f.compaction_moved,
+        )?;
+        page.counter(
+            "compaction_moved_bytes",
+            "Bytes of row versions and index entries moved out of sparse pages",
+            f.compaction_moved_bytes,
+        )?;
         page.gauge("rows", "Rows in all tables", f.rows)?;
 
         page.gauge("locks_held", "Row and key locks held now", f.locks_held)?;

@@ -119,6 +119,12 @@ pub struct Figures {
     pub memory_limit_bytes: u64,
     /// What the allocator has given out to the whole process.
     pub memory_allocated_bytes: u64,
+    /// What the process takes of the system's memory.
+    pub memory_resident_bytes: u64,
+    /// Passes over all rows that have closed gaps in the allocator's pages, and what they have moved.
+    pub compaction_passes: u64,
+    pub compaction_moved: u64,
+    pub compaction_moved_bytes: u64,
     pub rows: u64,
     pub locks_held: u64,
     pub lock_waits: u64,

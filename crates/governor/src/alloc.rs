@@ -10,6 +10,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use crate::pages::{self, Side};
 use crate::{current, large};
 
 /// A thread tells the total after this many bytes.
@@ -30,6 +31,23 @@ pub(crate) fn counted() -> i64 {
 /// What all threads have allocated more than freed, up to a step of each, and what is not unmapped yet.
 pub(crate) fn total() -> i64 {
     TOTAL.load(Relaxed) + large::waiting()
+}
+
+/// Allocates on a side, for the rows; null where there is no memory. Freed like any other block.
+///
+/// # Safety
+/// The layout is not empty.
+#[inline]
+pub unsafe fn allocate(side: Side, layout: Layout) -> *mut u8 {
+    let Some(allocator) = pages::allocator().filter(|_| !large::is_large(layout)) else {
+        // SAFETY: the caller's promise.
+        return unsafe { std::alloc::alloc(layout) };
+    };
+    let block = (allocator.allocate)(side, layout);
+    if !block.is_null() {
+        count(size(layout));
+    }
+    block
 }
 
 /// Counts what goes through `A`: `#[global_allocator] static ALLOCATOR: Counting<LargeApart<MiMalloc>> = …`

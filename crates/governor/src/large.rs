@@ -12,7 +12,8 @@
 //! What stands in the list still counts as allocated, and who lacks memory unmaps it himself ([`unmap_piece`]).
 //!
 //! The allocator of the small blocks gives back to the system, too, and would do it inside of somebody's allocation: 25 to 60 ms
-//! behind a statement that held 128 MiB. So it is told to leave that to the reaper, who does it once much was freed ([`freed`]).
+//! behind a statement that held 128 MiB. So it is told to leave that to the reaper, who does it once much was freed ([`freed`]), and
+//! when the process takes more than it may ([`memory::lost`]).
 
 #![allow(unsafe_code)]
 
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 use rustix::process::setpriority_process;
 
-use crate::memory::Account;
+use crate::memory::{self, Account};
 use crate::{alloc, current, turn};
 
 /// Blocks from this length on are mappings of their own: copying less takes some hundred microseconds.
@@ -64,6 +65,9 @@ const BETWEEN_MUCH: Duration = Duration::from_millis(10);
 const LITTLE: i64 = 1 << 20;
 const BETWEEN_LITTLE: Duration = Duration::from_secs(1);
 
+/// How often the reaper looks how much memory the process takes.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
 /// The most that was allocated since pages were given back.
 static PEAK: AtomicI64 = AtomicI64::new(0);
 /// Pages are to be given back.
@@ -87,12 +91,21 @@ fn reap(give_back: fn()) {
     // Who waits for a processor comes first: memory that is lacking is unmapped by who lacks it. Linux means the calling thread alone.
     let _ = setpriority_process(None, NICENESS);
     let mut given_back = Instant::now();
+    let mut looked = Instant::now();
     loop {
+        if looked.elapsed() >= BETWEEN_LOOKS {
+            looked = Instant::now();
+            memory::look_at_resident();
+            if memory::lost() > 0 {
+                give_back();
+                memory::look_at_resident();
+            }
+        }
         // Pages are given back between any two of these, too: under load there is always something to drop.
         let is_busy = unmap_piece() || drop_one();
         if !WANTED_BACK.load(Relaxed) {
             if !is_busy {
-                thread::park();
+                thread::park_timeout(BETWEEN_LOOKS);
             }
             continue;
         }
@@ -127,9 +140,13 @@ pub(crate) fn allocated(total: i64) {
 
 /// `total` bytes are allocated now: has the reaper give pages back where it was much more before.
 pub(crate) fn freed(total: i64) {
-    if lately_freed(total) < LITTLE || WANTED_BACK.load(Relaxed) {
-        return;
+    if lately_freed(total) >= LITTLE && !WANTED_BACK.load(Relaxed) {
+        want_back();
     }
+}
+
+/// Pages have become free, even where as much is allocated as before: has the reaper give them back.
+pub fn want_back() {
     if let Some(reaper) = REAPER.get() {
         WANTED_BACK.store(true, Relaxed);
         reaper.unpark();

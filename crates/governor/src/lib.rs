@@ -17,6 +17,7 @@
 //! * [`turn`]: how a statement learns that its time is up;
 //! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
 //! * [`alloc`]: the allocator that counts, and [`large`]: large blocks, which grow without being copied and are unmapped aside;
+//!   [`pages`]: those that are used in part;
 //! * [`stack`]: how much of it is left;
 //! * [`bulk`]: long strings in pieces; [`stepwise`]: large collections in steps; [`sort`]: their order;
 //! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
@@ -28,6 +29,7 @@ pub mod bulk;
 pub mod current;
 pub mod large;
 pub mod memory;
+pub mod pages;
 pub mod probe;
 pub mod sort;
 pub mod stack;

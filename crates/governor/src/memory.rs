@@ -7,6 +7,9 @@
 //! * the node's (`memory_limit`), of which queries leave [a part](HEADROOM_PART) to writes;
 //! * once that is reached, a session's share: what the queries may have together, divided by the sessions that hold much.
 //!   Above the share a statement ends. Somebody is always above it, and who holds little is never disturbed.
+//!
+//! What the process takes beside what is allocated, such as gaps in the allocator's pages, may be [a part](LOST_PART) of the limit. What is
+//! beyond that, as the system tells at every [look](look_at_resident), counts as allocated: so the resident size has a limit, too.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -17,12 +20,18 @@ use crate::{alloc, large, turn};
 pub const SMALL: i64 = 1 << 20;
 /// Queries leave this part of the limit to writes, which would otherwise fail because of somebody's sort.
 pub const HEADROOM_PART: i64 = 16;
+/// So much of the limit the process may take beside what is allocated. With what comes between two looks it stays below a quarter.
+const LOST_PART: i64 = 5;
+/// Of every system that this runs on.
+const PAGE_BYTES: i64 = 4096;
 /// What is unmapped in one go by who allocates: some hundred microseconds each.
 const PIECES_AT_ONCE: u32 = 2;
 
 static NODE_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// The sum over all accounts.
 static HELD: AtomicI64 = AtomicI64::new(0);
+/// What the process took at the last look beside what was allocated.
+static UNUSED: AtomicI64 = AtomicI64::new(0);
 /// The accounts above [`SMALL`].
 static LARGE: AtomicI64 = AtomicI64::new(0);
 
@@ -99,6 +108,31 @@ pub fn allocated() -> u64 {
     alloc::total().max(0) as u64
 }
 
+/// What counts against the limit: what is allocated, and what is lost.
+pub fn counted() -> u64 {
+    (alloc::total() + lost()).max(0) as u64
+}
+
+/// What the process takes beside what is allocated, beyond the part of the limit that it may.
+pub(crate) fn lost() -> i64 {
+    (UNUSED.load(Relaxed) - NODE_LIMIT.load(Relaxed) / LOST_PART).max(0)
+}
+
+/// Asks the system what the process takes of its memory, in bytes; 0 where it does not tell.
+pub fn look_at_resident() -> u64 {
+    let resident = resident().unwrap_or(0);
+    UNUSED.store(resident - alloc::total(), Relaxed);
+    resident as u64
+}
+
+/// Without the pages of files.
+fn resident() -> Option<i64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = statm.split_ascii_whitespace().skip(1).map(str::parse::<i64>);
+    let (resident, of_files) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    Some((resident - of_files).max(0) * PAGE_BYTES)
+}
+
 /// Whether the node cannot hold `more` bytes.
 pub fn is_used_up(more: usize) -> bool {
     exceeds(ceiling(), i64::try_from(more).unwrap_or(i64::MAX))
@@ -110,7 +144,7 @@ pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
     if !exceeds(ceiling, more) {
         return None;
     }
-    let others = (alloc::total() - HELD.load(Relaxed)).max(0);
+    let others = (alloc::total() + lost() - HELD.load(Relaxed)).max(0);
     (held > share(ceiling - others, LARGE.load(Relaxed))).then_some(MemoryStop::Node {
         bytes: held.max(0) as u64,
         limit: NODE_LIMIT.load(Relaxed) as u64,
@@ -126,7 +160,8 @@ fn ceiling() -> i64 {
 /// What only waits to be unmapped is no reason to end anybody, as far as the headroom has room for it. Some of it is unmapped here, so
 /// that who allocates does not outrun the reaper.
 fn exceeds(ceiling: i64, more: i64) -> bool {
-    let is_above = |allocated: i64| allocated.saturating_add(more) > ceiling;
+    let lost = lost();
+    let is_above = |allocated: i64| allocated.saturating_add(lost).saturating_add(more) > ceiling;
     let mut pieces = PIECES_AT_ONCE;
     while is_above(alloc::total()) && pieces > 0 && large::unmap_piece() {
         turn::note_heavy();

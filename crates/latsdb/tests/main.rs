@@ -6,6 +6,7 @@
 
 mod admin;
 mod columns;
+mod compaction;
 mod indexes;
 mod limits;
 mod logins;

@@ -1,4 +1,4 @@
-//! Work that commits do not wait for: segments ahead of need, checkpoints.
+//! Work that commits do not wait for: segments ahead of need, checkpoints, gaps in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::CheckpointError;
 use crate::checkpoint::Cut;
+use crate::compaction::Compaction;
 use crate::consensus::{LogId, Raft};
 use crate::replica::Shared;
 
@@ -57,6 +58,7 @@ impl Housekeeper {
     pub fn run(self, orders: &Receiver<Order>) {
         let mut rounds_to_wait = 0;
         let mut disk_was_full = false;
+        let mut compaction = Compaction::new();
         loop {
             match orders.recv_timeout(ROUND) {
                 Ok(Order::Checkpoint(reply)) => {
@@ -67,6 +69,7 @@ impl Housekeeper {
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            compaction.look(&self.shared.replicated);
             let prepared = self.spares.prepare();
             if let (Err(error), false) = (&prepared, disk_was_full) {
                 tracing::warn!("cannot set space aside for the log: {error}");

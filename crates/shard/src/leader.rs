@@ -52,6 +52,12 @@ const COLLECT_BETWEEN_BATCHES: usize = 256;
 const COLLECT_AFTER_CHUNK: usize = 2048;
 const COLLECT_WHEN_IDLE: usize = 1024;
 
+/// Records looked at in one go to move them out of sparse pages: some hundred microseconds.
+const COMPACT_AT_ONCE: usize = 2048;
+
+/// While there is something to move, that begins after as long without commits.
+const IDLE_TO_COMPACT: Duration = Duration::from_millis(1);
+
 type Started = Result<(Raft, Handle), OpenError>;
 
 /// Which replica this is, and how it meets the others.
@@ -243,7 +249,11 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
         }
         // An error is that of the library's end, which the failure tells, too.
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;
-        shared.replicated.lock().writer.collect(COLLECT_BETWEEN_BATCHES);
+        {
+            let writer = &mut shared.replicated.lock().writer;
+            writer.collect(COLLECT_BETWEEN_BATCHES);
+            writer.compact(COMPACT_AT_ONCE);
+        }
         if changed.is_err() {
             tidy_up(shared).await?;
         }
@@ -256,8 +266,10 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
 /// Commits what is proposed, until the queue is closed and empty (true) or the term is over (false). An error says why nothing more can be
 /// committed.
 async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing) -> Result<bool, Arc<str>> {
+    let mut is_compacting = false;
     loop {
-        match tokio::time::timeout(IDLE, shared.queue.gather(BATCH_BYTES)).await {
+        let idle = if is_compacting { IDLE_TO_COMPACT } else { IDLE };
+        match tokio::time::timeout(idle, shared.queue.gather(BATCH_BYTES)).await {
             Ok(Some((flight, departure))) => {
                 let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
                 commit(shared, raft, term, timing, flight, departure).await?;
@@ -265,9 +277,12 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
                     true => COLLECT_AFTER_CHUNK,
                     false => COLLECT_BETWEEN_BATCHES,
                 };
-                shared.replicated.lock().writer.collect(most);
+                let writer = &mut shared.replicated.lock().writer;
+                writer.collect(most);
+                is_compacting = writer.compact(COMPACT_AT_ONCE);
             }
             Ok(None) => return Ok(true),
+            Err(_idle) if is_compacting => is_compacting = compact(shared).await,
             Err(_idle) => tidy_up(shared).await?,
         }
         if let Some(reason) = shared.failure.get() {
@@ -366,5 +381,23 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
     while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }
+    compact(shared).await;
     Ok(())
+}
+
+/// Moves what lies in sparse pages until a commit comes. Returns whether there is more to move.
+async fn compact(shared: &Shared) -> bool {
+    while compact_some(shared) {
+        if !shared.queue.is_empty() {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+fn compact_some(shared: &Shared) -> bool {
+    let writer = &mut shared.replicated.lock().writer;
+    writer.collect(COLLECT_WHEN_IDLE);
+    writer.compact(COMPACT_AT_ONCE)
 }

@@ -16,13 +16,15 @@
 //!   other replicas and what is said to them;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
-//! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `meters`: what all of this took.
+//! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
+//! * `meters`: what all of this took.
 
 mod api;
 mod arrivals;
 mod batch;
 mod bytes;
 mod checkpoint;
+mod compaction;
 mod consensus;
 mod failure;
 #[doc(hidden)]

@@ -9,7 +9,7 @@
 //!
 //! * [`spec`] – what the store knows of a table; [`write_set`] – the changes of a transaction as bytes.
 //! * [`store`] – the directory of tables; [`table`] – reading one: point reads, scans, estimates.
-//! * [`writer`] – applying, publishing, collecting old versions; [`prepared`] – indexes that are built before they are applied.
+//! * [`writer`] – applying, publishing, collecting old versions, closing gaps in memory; [`prepared`] – indexes that are built before they are applied.
 //! * [`range`] – key ranges and the cursors that walk them in chunks.
 //! * [`snapshot`] – which timestamps are still being read.
 //! * [`lock`] – row, key and table locks of running transactions, with deadlock detection.
@@ -47,5 +47,6 @@ pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
 pub use write_set::{ChunkSize, Cut, WriteOp, WriteOps, WriteSet, WriteSetError};
 pub use writer::{
-    ApplyError, CheckError, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece, Undecided, Writer,
+    ApplyError, CheckError, Compactions, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece,
+    Undecided, Writer,
 };

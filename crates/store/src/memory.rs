@@ -84,7 +84,7 @@ impl MemoryBudget {
     /// Bytes in use now: what is charged and reserved, or what the process has allocated, if that is more.
     pub fn used(&self) -> u64 {
         let charged = self.total.load(Ordering::Relaxed).max(0) as u64;
-        charged.max(governor::memory::allocated())
+        charged.max(governor::memory::counted())
     }
 
     pub fn used_by(&self, purpose: MemoryUse) -> u64 {
@@ -122,11 +122,11 @@ impl MemoryBudget {
         self.by_use[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn take(&self, purpose: MemoryUse, bytes: u64, limit: i64) -> Result<(), MemoryLimit> {
+    /// `others`: what the process has allocated. What nobody charges (packets, sessions, the process itself) counts as well.
+    fn take(&self, purpose: MemoryUse, bytes: u64, limit: i64, others: u64) -> Result<(), MemoryLimit> {
         let requested = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
         let before = self.total.fetch_add(requested, Ordering::Relaxed);
-        // What nobody charges (packets, sessions, the process itself) counts as well.
-        let used = before.max(i64::try_from(governor::memory::allocated()).unwrap_or(i64::MAX));
+        let used = before.max(i64::try_from(others).unwrap_or(i64::MAX));
         if used.saturating_add(requested) > limit {
             self.total.fetch_sub(requested, Ordering::Relaxed);
             return Err(MemoryLimit {
@@ -181,13 +181,17 @@ impl Reservation {
     }
 
     pub fn grow(&mut self, bytes: u64) -> Result<(), MemoryLimit> {
-        self.budget.take(self.purpose, bytes, self.budget.limit)?;
+        let others = governor::memory::counted();
+        self.budget.take(self.purpose, bytes, self.budget.limit, others)?;
         self.grown(bytes);
         Ok(())
     }
 
     pub fn grow_to_shrink(&mut self, bytes: u64) -> Result<(), MemoryLimit> {
-        self.budget.take(self.purpose, bytes, self.budget.limit_to_shrink())?;
+        // Gaps in the allocator's pages are no reason to keep rows.
+        let others = governor::memory::allocated();
+        self.budget
+            .take(self.purpose, bytes, self.budget.limit_to_shrink(), others)?;
         self.grown(bytes);
         Ok(())
     }

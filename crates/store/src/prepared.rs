@@ -22,7 +22,7 @@ use crate::record::{MAX_KEY_BYTES, Record, RecordPtr, Stamp, record_bytes};
 use crate::snapshot::Snapshot;
 use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
-use crate::table::{Table, walk};
+use crate::table::{Pinned, Table, walk};
 use crossbeam_epoch as epoch;
 use governor::{Stop, large};
 use std::ops::ControlFlow;
@@ -82,6 +82,8 @@ pub(crate) struct Prepared {
     pub(crate) tree: Arc<Tree>,
     /// What its entries and nodes take.
     memory: Reservation,
+    /// The entries refer to the rows.
+    _pinned: Pinned,
 }
 
 impl Store {
@@ -112,6 +114,7 @@ impl Store {
 
 impl Prepared {
     fn build(store: &Arc<Store>, table: &Table, index: &IndexSpec) -> Result<Prepared, PrepareError> {
+        let pinned = Pinned::new(table);
         let snapshot = store.snapshot();
         let layout = table.spec().index_layout(index);
         let mut entries = Entries {
@@ -148,6 +151,7 @@ impl Prepared {
             spec: table.spec().clone(),
             index: index.clone(),
             as_of: snapshot.timestamp(),
+            _pinned: pinned,
             tree: Arc::new(tree),
             memory,
         })

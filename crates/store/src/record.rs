@@ -25,7 +25,9 @@
 
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use governor::alloc::allocate;
+use governor::pages::Side;
+use std::alloc::{Layout, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -189,7 +191,7 @@ impl RecordPtr {
         let layout = record_layout(key_bytes, row.is_some());
         // SAFETY: the layout has the row pointer, if any, the header and the key, and every write stays inside.
         unsafe {
-            let start = alloc(layout);
+            let start = allocate(Side::Usual, layout);
             if start.is_null() {
                 handle_alloc_error(layout);
             }
@@ -229,6 +231,21 @@ impl RecordPtr {
         )
     }
 
+    /// The same record on a side of the allocator. What its word points to is that of both.
+    ///
+    /// # Safety
+    /// Only the writer may ask, of a record that it has in a tree; `is_entry` says what it was made as.
+    pub(crate) unsafe fn copy_to(self, side: Side, is_entry: bool) -> RecordPtr {
+        // SAFETY: the caller's: nobody writes to the record meanwhile, and it is as long as the layout says.
+        unsafe {
+            let key_bytes = usize::from((*self.0.as_ptr()).key_bytes);
+            let before = if is_entry { ROW_POINTER_BYTES } else { 0 };
+            let start = self.0.as_ptr().cast::<u8>().sub(before);
+            let copy = copy_block(start, record_layout(key_bytes, is_entry), side);
+            RecordPtr(copy.add(before).cast())
+        }
+    }
+
     /// Frees the record alone, not what its word points to.
     ///
     /// # Safety
@@ -247,6 +264,17 @@ impl RecordPtr {
     }
 }
 
+/// # Safety
+/// The block has this layout, and nobody writes to it.
+unsafe fn copy_block(block: *const u8, layout: Layout, side: Side) -> NonNull<u8> {
+    // SAFETY: the caller's; no layout here is empty, and the blocks are different.
+    unsafe {
+        let copy = NonNull::new(allocate(side, layout)).unwrap_or_else(|| handle_alloc_error(layout));
+        ptr::copy_nonoverlapping(block, copy.as_ptr(), layout.size());
+        copy
+    }
+}
+
 fn record_layout(key_bytes: usize, is_entry: bool) -> Layout {
     Layout::from_size_align(record_bytes(key_bytes, is_entry), align_of::<RecordHeader>()).expect("keys are short")
 }
@@ -258,6 +286,11 @@ pub(crate) fn record_bytes(key_bytes: usize, is_entry: bool) -> usize {
 }
 
 impl<'g> Record<'g> {
+    /// Where it lies.
+    pub(crate) fn address(self) -> *const u8 {
+        self.header.as_ptr().cast()
+    }
+
     pub(crate) fn ptr(self) -> RecordPtr {
         RecordPtr(self.header)
     }
@@ -536,7 +569,7 @@ impl VersionPtr {
         let layout = version_layout(bytes);
         // SAFETY: the layout holds the header and the row behind it.
         unsafe {
-            let start = alloc(layout);
+            let start = allocate(Side::Usual, layout);
             let header = NonNull::new(start.cast::<VersionHeader>()).unwrap_or_else(|| handle_alloc_error(layout));
             let next = next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
             ptr::addr_of_mut!((*header.as_ptr()).begin).write(AtomicU64::new(begin.0));
@@ -546,6 +579,18 @@ impl VersionPtr {
                 ptr::copy_nonoverlapping(row.as_ptr(), start.add(ROW_OFFSET), row.len());
             }
             VersionPtr(header)
+        }
+    }
+
+    /// The same version on a side of the allocator.
+    ///
+    /// # Safety
+    /// Only the writer may ask, of a version that it has in a tree.
+    pub(crate) unsafe fn copy_to(self, side: Side) -> VersionPtr {
+        // SAFETY: the caller's: nobody writes to the version meanwhile, and it is as long as the layout says.
+        unsafe {
+            let row_bytes = self.get().row().map_or(0, <[u8]>::len);
+            VersionPtr(copy_block(self.0.as_ptr().cast(), version_layout(row_bytes), side).cast())
         }
     }
 
@@ -580,6 +625,11 @@ pub(crate) fn version_bytes(row_bytes: usize) -> usize {
 }
 
 impl<'g> Version<'g> {
+    /// Where it lies.
+    pub(crate) fn address(self) -> *const u8 {
+        self.header.as_ptr().cast()
+    }
+
     pub(crate) fn ptr(self) -> VersionPtr {
         VersionPtr(self.header)
     }

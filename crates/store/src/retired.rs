@@ -51,6 +51,14 @@ impl Garbage {
     }
 }
 
+/// # Safety
+/// As for each of them.
+unsafe fn free(group: &[Garbage]) {
+    governor::pages::introduce_thread();
+    // SAFETY: the caller's.
+    group.iter().for_each(|garbage| unsafe { garbage.free() });
+}
+
 /// Garbage on its way to the epoch collector; handed over in groups, because one deferred call for each would cost more than
 /// the freeing.
 #[derive(Default)]
@@ -80,10 +88,15 @@ impl Retired {
             for group in garbage.by_ref().take(GROUPS_PER_GUARD) {
                 let group: Box<[Garbage]> = group.into();
                 // SAFETY: the caller's: unreachable after the grace period, and in this list once.
-                unsafe { guard.defer_unchecked(move || group.iter().for_each(|garbage| garbage.free())) };
+                unsafe { guard.defer_unchecked(move || free(&group)) };
             }
             guard.flush();
         }
         self.waiting.clear();
+    }
+
+    /// Frees some of what was handed over and can be freed now.
+    pub(crate) fn sweep(&self) {
+        epoch::pin().flush();
     }
 }

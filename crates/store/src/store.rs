@@ -5,7 +5,7 @@ use crate::memory::{MemoryBudget, MemoryUse};
 use crate::prepared::Prepared;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::table::Table;
-use crate::writer::Writer;
+use crate::writer::{Compactions, Writer};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub struct Store {
     locks: Arc<LockTable>,
     /// Indexes that wait for the entry of the log that adds them.
     pub(crate) prepared: Mutex<HashMap<(TableId, IndexId), Prepared>>,
+    pub(crate) compactions: Compactions,
 }
 
 impl Store {
@@ -33,6 +34,7 @@ impl Store {
             charges: (MemoryUse::Rows, MemoryUse::Indexes),
             memory,
             prepared: Mutex::default(),
+            compactions: Compactions::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -47,6 +49,7 @@ impl Store {
             charges: (MemoryUse::Temporary, MemoryUse::Temporary),
             memory: Arc::clone(&self.memory),
             prepared: Mutex::default(),
+            compactions: Compactions::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -86,6 +89,10 @@ impl Store {
 
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.memory
+    }
+
+    pub fn compactions(&self) -> &Compactions {
+        &self.compactions
     }
 
     /// The locks of running transactions; meaningful on the shard's leader only.

@@ -76,6 +76,24 @@ pub(crate) struct Counters {
     primary_statistics: Statistics,
     /// What stamps in the rows refer to that nobody will resolve any more.
     fates: Mutex<Vec<Arc<Fate>>>,
+    /// How many refer to primary records from outside of the trees. The writer holds it while it moves records.
+    pub(crate) pins: Mutex<u32>,
+}
+
+/// While it lives, the table's primary records stay where they are.
+pub(crate) struct Pinned(Arc<Counters>);
+
+impl Pinned {
+    pub(crate) fn new(table: &Table) -> Pinned {
+        *table.counters.pins.lock() += 1;
+        Pinned(Arc::clone(&table.counters))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        *self.0.pins.lock() -= 1;
+    }
 }
 
 impl Counters {
@@ -97,6 +115,7 @@ impl Counters {
             changed_at: AtomicU64::new(0),
             primary_statistics: Statistics::default(),
             fates: Mutex::default(),
+            pins: Mutex::default(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The store against the plainest model there is: a copy of all rows for every timestamp.
 //!
 //! Random batches of transactions, large ones among them that come in chunks and are committed or aborted later, are applied while
-//! snapshots are held and versions collected, and indexes come, some of them prepared before, and go; every held snapshot must go
+//! snapshots are held, versions collected and all of it moved about, and indexes come, some of them prepared before, and go; every held snapshot must go
 //! on seeing its own moment, by every index, in both directions, in chunks of any size.
 
+use governor::pages::{Side, Sparse};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -218,6 +219,14 @@ impl Tested {
         self.prepared.insert(id, prepared);
     }
 
+    /// Moves a part of all there is, as if every page were sparse.
+    fn compact(&mut self, most: usize) -> bool {
+        if !self.writer.is_compacting() {
+            self.writer.begin_compaction(Sparse::everything(Side::Apart));
+        }
+        self.writer.compact(most)
+    }
+
     /// The snapshot sees what the model says, by every way of asking.
     fn check(&self, snapshot: &Snapshot, range: &KeyRange, chunk: usize) {
         let table = self.table();
@@ -290,6 +299,7 @@ impl Tested {
         }
         self.writer.publish();
         while self.writer.collect(7) {}
+        while self.compact(300) {}
         let table = self.table();
         let rows = self.rows(self.newest).len() as u64;
         assert_eq!(table.estimated_rows(), rows);
@@ -409,6 +419,7 @@ enum Action {
     Release(prop::sample::Index),
     Refresh(prop::sample::Index),
     Collect(usize),
+    Compact(usize),
     ToggleIndex(u16),
     PrepareIndex(u16),
     Check(Vec<u8>, Option<Vec<u8>>, usize),
@@ -433,6 +444,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => any::<prop::sample::Index>().prop_map(Action::Release),
         1 => any::<prop::sample::Index>().prop_map(Action::Refresh),
         4 => (0usize..30).prop_map(Action::Collect),
+        4 => (1usize..200).prop_map(Action::Compact),
         2 => (1u16..4).prop_map(Action::ToggleIndex),
         2 => (1u16..4).prop_map(Action::PrepareIndex),
         2 => (bytes(), prop::option::of(bytes()), 1usize..20).prop_map(|(from, to, chunk)| Action::Check(from, to, chunk)),
@@ -468,6 +480,9 @@ proptest! {
                 }
                 Action::Collect(most) => {
                     tested.writer.collect(most);
+                }
+                Action::Compact(most) => {
+                    tested.compact(most);
                 }
                 Action::ToggleIndex(id) => tested.toggle_index(id),
                 Action::PrepareIndex(id) => tested.prepare_index(id),

@@ -1,9 +1,10 @@
-//! Readers on other threads while the writer applies, publishes, collects and frees.
+//! Readers on other threads while the writer applies, publishes, collects, moves and frees.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use governor::pages::{Side, Sparse};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, Snapshot, Store, Table,
     TableId, TableSpec, WriteOps, WriteSet,
@@ -160,6 +161,10 @@ fn snapshots_stay_whole_while_money_moves() {
             if below(3) > 0 {
                 writer.publish();
                 writer.collect(below(16) as usize);
+                if !writer.is_compacting() {
+                    writer.begin_compaction(Sparse::everything(Side::Apart));
+                }
+                writer.compact(below(64) as usize);
             }
         }
         done.store(true, Ordering::Relaxed);

@@ -45,6 +45,11 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         .chain([("sessions".to_owned(), governor::memory::held_by_sessions())])
         .collect();
     figures.memory_allocated_bytes = governor::memory::allocated();
+    figures.memory_resident_bytes = governor::memory::look_at_resident();
+    let compactions = store.compactions();
+    figures.compaction_passes = compactions.passes.load(Relaxed);
+    figures.compaction_moved = compactions.moved.load(Relaxed);
+    figures.compaction_moved_bytes = compactions.moved_bytes.load(Relaxed);
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();

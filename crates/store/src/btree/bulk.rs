@@ -6,6 +6,7 @@ use super::cow::{separate, shared_between};
 use super::node::{FANOUT, FreshNode, NodePtr, SeparatorPtr, after, prefix_of};
 use super::{Tree, TreeKind};
 use crate::record::RecordPtr;
+use governor::pages::Side;
 
 /// No writer's batch has this number: the nodes count as published.
 const BEFORE_ALL_BATCHES: u64 = 0;
@@ -105,7 +106,7 @@ fn build_leaves(
         }
         let high = (part.end < records.len()).then(|| new_separator(key(part.end - 1), key(part.end), bytes));
         let skip = shared_between(low, high);
-        let mut leaf = FreshNode::new(0, skip, part.len(), BEFORE_ALL_BATCHES);
+        let mut leaf = FreshNode::new(Side::Usual, 0, skip, part.len(), BEFORE_ALL_BATCHES);
         *bytes += leaf.read().bytes();
         for (at, position) in part.clone().enumerate() {
             leaf.insert_record(at, prefix_of(after(key(position), skip)), records[position]);
@@ -125,7 +126,7 @@ fn build_level(height: u8, children: &[Built], fill: usize, bytes: &mut usize) -
     let build = |part: &std::ops::Range<usize>| {
         let low = children[part.start].low;
         let skip = shared_between(low, children.get(part.end).and_then(|next| next.low));
-        let mut node = FreshNode::new(height, skip, part.len(), BEFORE_ALL_BATCHES);
+        let mut node = FreshNode::new(Side::Usual, height, skip, part.len(), BEFORE_ALL_BATCHES);
         *bytes += node.read().bytes();
         for (at, child) in children[part.clone()].iter().enumerate() {
             node.insert_child(at, child.node, child.low.filter(|_| at > 0), child.entries);

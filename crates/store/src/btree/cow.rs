@@ -5,12 +5,12 @@
 
 #![allow(unsafe_code)]
 
-use super::node::{
-    FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, Separator, SeparatorPtr, after, prefix_of,
-};
+use super::node::{FANOUT, FreshNode, JOINED_ENTRIES, MIN_ENTRIES, Node, NodePtr, SeparatorPtr, after, prefix_of};
 use super::{Tree, find};
 use crate::record::{Record, RecordPtr};
 use crate::retired::{Garbage, Retired};
+use governor::pages::{Side, Sparse};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Capacities are multiples of this.
@@ -22,6 +22,8 @@ pub(crate) struct TreeWriter {
     root: Option<NodePtr>,
     batch: u64,
     is_changed: bool,
+    /// Where new nodes are made.
+    side: Side,
     node_bytes: i64,
     /// What readers of an older root may still see.
     replaced: Vec<Garbage>,
@@ -60,7 +62,13 @@ fn common_bytes(a: &[u8], b: &[u8]) -> usize {
 /// The shortest beginning of `high` that is above `low`.
 pub(super) fn separate(low: &[u8], high: &[u8]) -> SeparatorPtr {
     debug_assert!(low < high);
-    Separator::allocate(&high[..common_bytes(low, high) + 1])
+    SeparatorPtr::new(Side::Usual, &high[..common_bytes(low, high) + 1])
+}
+
+/// Of a separator that was just made, or is in the working tree.
+fn separator_bytes(separator: SeparatorPtr) -> i64 {
+    // SAFETY: the caller's.
+    SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64
 }
 
 /// As [`Fences::shared_bytes`], for the bulk loader.
@@ -81,6 +89,7 @@ impl TreeWriter {
             root,
             batch: 1,
             is_changed: false,
+            side: Side::Usual,
             node_bytes: 0,
             replaced: Vec::new(),
         }
@@ -169,6 +178,69 @@ impl TreeWriter {
         self.lower_root();
     }
 
+    /// Looks at the leaf where `key` belongs, from that key on, and makes anew what lies in sparse pages: nodes, and the records for which
+    /// `move_record` gives others, with the same keys. Returns where to go on, if not at the end, which is before the record for which it
+    /// breaks off.
+    pub(crate) fn move_leaf(
+        &mut self,
+        key: &[u8],
+        sparse: &Sparse,
+        mut move_record: impl FnMut(RecordPtr) -> ControlFlow<(), Option<RecordPtr>>,
+    ) -> Option<Vec<u8>> {
+        let mut node = self.root()?;
+        let mut is_sparse = sparse.has(node.address());
+        let mut high = None;
+        while !node.is_leaf() {
+            let at = node.route(key);
+            high = node.separators().get(at + 1).copied().flatten().or(high);
+            is_sparse |= node.separators()[at].is_some_and(|low| sparse.has(low.address()));
+            node = node.child(at);
+            is_sparse |= sparse.has(node.address());
+        }
+        // SAFETY: a separator of the working tree.
+        let mut next = high.map(|high| unsafe { high.key() }.to_vec());
+        let mut moved = Vec::new();
+        for at in node.find(key).0..node.entries() {
+            match move_record(node.records()[at]) {
+                ControlFlow::Continue(Some(record)) => moved.push((at, record)),
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Break(()) => {
+                    next = Some(node.record(at).key().to_vec());
+                    break;
+                }
+            }
+        }
+        if is_sparse || !moved.is_empty() {
+            self.side = sparse.to;
+            let mut leaf = self.copy_path(key, sparse);
+            moved.into_iter().for_each(|(at, record)| leaf.set_record(at, record));
+            self.side = Side::Usual;
+        }
+        next
+    }
+
+    /// Copies the nodes from the root to the leaf where `key` belongs, and the sparse ones of the separators before them.
+    fn copy_path(&mut self, key: &[u8], sparse: &Sparse) -> FreshNode {
+        self.is_changed = true;
+        let mut node = self.freshen(self.root.expect("the tree has a leaf"), 0);
+        self.root = Some(node.ptr());
+        while !node.read().is_leaf() {
+            let at = node.read().route(key);
+            let below = node.read().counts()[at];
+            let child = self.freshen(node.read().children()[at], 0);
+            node.set_child(at, child.ptr(), below);
+            if let Some(low) = node.read().separators()[at].filter(|low| sparse.has(low.address())) {
+                // SAFETY: a separator of the working tree.
+                let copy = SeparatorPtr::new(self.side, unsafe { low.key() });
+                self.node_bytes += separator_bytes(copy);
+                node.set_separator(at, Some(copy));
+                self.discard_separator(low);
+            }
+            node = child;
+        }
+        node
+    }
+
     /// Copies the path to a key that will be removed; children that have become small are filled up from their neighbours.
     fn path_to_remove(&mut self, key: &[u8]) -> (FreshNode, usize) {
         self.is_changed = true;
@@ -194,7 +266,7 @@ impl TreeWriter {
     }
 
     fn new_node(&mut self, level: u8, skip: usize, capacity: usize) -> FreshNode {
-        let node = FreshNode::new(level, skip, capacity, self.batch);
+        let node = FreshNode::new(self.side, level, skip, capacity, self.batch);
         self.node_bytes += node.read().bytes() as i64;
         node
     }
@@ -213,15 +285,13 @@ impl TreeWriter {
 
     fn new_separator(&mut self, low: &[u8], high: &[u8]) -> SeparatorPtr {
         let separator = separate(low, high);
-        // SAFETY: just made.
-        self.node_bytes += SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64;
+        self.node_bytes += separator_bytes(separator);
         separator
     }
 
     /// Separators do not know their batch: all go the slow way.
     fn discard_separator(&mut self, separator: SeparatorPtr) {
-        // SAFETY: was part of the working tree until now.
-        self.node_bytes -= SeparatorPtr::bytes(unsafe { separator.key() }.len()) as i64;
+        self.node_bytes -= separator_bytes(separator);
         self.replaced.push(Garbage::Separator(separator));
     }
 

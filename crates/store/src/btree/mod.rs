@@ -175,6 +175,7 @@ struct Felled {
 
 impl Drop for Felled {
     fn drop(&mut self) {
+        governor::pages::introduce_thread();
         // SAFETY: nobody reads a tree that was dropped; each node, separator and record is reached once.
         unsafe { free_below(self.root, self.kind) };
     }

@@ -14,7 +14,9 @@
 #![allow(unsafe_code)]
 
 use crate::record::{Record, RecordPtr, prefetch};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use governor::alloc::allocate;
+use governor::pages::Side;
+use std::alloc::{Layout, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
@@ -45,14 +47,11 @@ struct Header {
     batch: u64,
 }
 
-/// A separator: a key, or the shortest beginning of one that tells two neighbours apart.
+/// The head of a separator: a key, or the shortest beginning of one that tells two neighbours apart. The bytes lie behind it.
+#[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Separator(Box<[u8]>);
-
-impl Separator {
-    pub(super) fn allocate(key: &[u8]) -> SeparatorPtr {
-        SeparatorPtr(NonNull::from(Box::leak(Box::new(Separator(key.into())))))
-    }
+pub(crate) struct Separator {
+    key_bytes: u16,
 }
 
 /// Owned by the tree; freed when the last node that has it is.
@@ -60,23 +59,52 @@ impl Separator {
 pub(crate) struct SeparatorPtr(NonNull<Separator>);
 
 impl SeparatorPtr {
+    pub(super) fn new(side: Side, key: &[u8]) -> SeparatorPtr {
+        let layout = separator_layout(key.len());
+        let key_bytes = u16::try_from(key.len()).expect("key lengths are checked before");
+        // SAFETY: the layout holds the head and the key behind it.
+        unsafe {
+            let start = NonNull::new(allocate(side, layout))
+                .unwrap_or_else(|| handle_alloc_error(layout))
+                .cast::<Separator>();
+            start.write(Separator { key_bytes });
+            ptr::copy_nonoverlapping(key.as_ptr(), start.as_ptr().add(1).cast(), key.len());
+            SeparatorPtr(start)
+        }
+    }
+
+    /// Where it lies.
+    pub(super) fn address(self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
     /// # Safety
     /// The separator must stay allocated for `'g`.
     pub(super) unsafe fn key<'g>(self) -> &'g [u8] {
-        // SAFETY: the caller's; separators never change.
-        unsafe { &(*self.0.as_ptr()).0 }
+        // SAFETY: the caller's; separators never change, and the key lies behind the head.
+        unsafe {
+            let key_bytes = usize::from((*self.0.as_ptr()).key_bytes);
+            std::slice::from_raw_parts(self.0.as_ptr().add(1).cast(), key_bytes)
+        }
     }
 
     /// # Safety
     /// No node that anybody can reach has it.
     pub(crate) unsafe fn free(self) {
-        // SAFETY: made by Box::leak, and the caller's.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        // SAFETY: the caller's; the layout is the one of its allocation.
+        unsafe {
+            let layout = separator_layout(self.key().len());
+            dealloc(self.0.as_ptr().cast(), layout);
+        }
     }
 
     pub(super) fn bytes(key_bytes: usize) -> usize {
-        size_of::<Separator>() + crate::memory::allocated(key_bytes)
+        crate::memory::allocated(separator_layout(key_bytes).size())
     }
+}
+
+fn separator_layout(key_bytes: usize) -> Layout {
+    Layout::from_size_align(size_of::<Separator>() + key_bytes, align_of::<Separator>()).expect("keys are short")
 }
 
 /// A node as the tree's links have it.
@@ -182,6 +210,11 @@ impl<'g> Node<'g> {
 
     pub(super) fn ptr(self) -> NodePtr {
         NodePtr(self.header)
+    }
+
+    /// Where it lies.
+    pub(super) fn address(self) -> *const u8 {
+        self.header.as_ptr().cast()
     }
 
     pub(super) fn level(self) -> u8 {
@@ -330,12 +363,12 @@ impl<'g> Node<'g> {
 pub(super) struct FreshNode(NonNull<Header>);
 
 impl FreshNode {
-    pub(super) fn new(level: u8, skip: usize, capacity: usize, batch: u64) -> FreshNode {
+    pub(super) fn new(side: Side, level: u8, skip: usize, capacity: usize, batch: u64) -> FreshNode {
         debug_assert!(capacity <= 2 * FANOUT);
         let layout = layout(level, capacity);
         // SAFETY: the layout is not empty, and holds a header.
         unsafe {
-            let start = NonNull::new(alloc(layout))
+            let start = NonNull::new(allocate(side, layout))
                 .unwrap_or_else(|| handle_alloc_error(layout))
                 .cast::<Header>();
             let header = Header {
@@ -410,6 +443,13 @@ impl FreshNode {
             self.element(0, at).write(prefix);
             self.element(1, at).cast::<RecordPtr>().write(record);
         }
+    }
+
+    /// Puts another record in the place of one with the same key.
+    pub(super) fn set_record(&mut self, at: usize, record: RecordPtr) {
+        assert!(self.read().is_leaf() && at < self.read().entries());
+        // SAFETY: as asserted.
+        unsafe { self.element(1, at).cast::<RecordPtr>().write(record) };
     }
 
     /// Adds a child to an inner node; the first has no separator.

@@ -1,5 +1,5 @@
-//! Changing the store: applying committed write sets, publishing them, collecting what nobody needs any more, loading
-//! checkpoints.
+//! Changing the store: applying committed write sets, publishing them, collecting what nobody needs any more, closing gaps in memory,
+//! loading checkpoints.
 //!
 //! One thread owns the [`Writer`]. A batch is any number of [`apply`](Writer::apply) calls and one
 //! [`publish`](Writer::publish): first the new index roots become visible, then the timestamp that makes readers look for what is
@@ -8,12 +8,14 @@
 #![allow(unsafe_code)]
 
 mod collect;
+mod compact;
 mod fit;
 mod load;
 mod local;
 mod pending;
 mod table;
 
+pub use compact::Compactions;
 pub use fit::{CheckError, Fitting};
 pub use load::{LoadError, LoadedTable, TableLoader, TablePiece};
 pub use local::LocalStore;
@@ -27,6 +29,7 @@ use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
 use crate::table::Table;
 use crate::write_set::{WriteOp, WriteOps};
+use compact::Pass;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,6 +77,8 @@ pub struct Writer {
     retired: Retired,
     /// Dropped tables that somebody may still have a handle of.
     dropped: Vec<Arc<Table>>,
+    /// What moves out of sparse pages.
+    pass: Option<Pass>,
 }
 
 impl Writer {
@@ -87,6 +92,7 @@ impl Writer {
             active: Active::none(),
             retired: Retired::default(),
             dropped: Vec::new(),
+            pass: None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::record::{
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
 use crate::store::Store;
-use crate::table::{Index, Table};
+use crate::table::{Index, Shape, Table};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ pub(super) struct TableWriter {
     pub(super) row_bytes: Account,
     /// Of the primary tree: nodes and records.
     pub(super) key_bytes: Account,
-    new_key: Vec<u8>,
+    pub(super) new_key: Vec<u8>,
     old_key: Vec<u8>,
 }
 
@@ -52,6 +52,13 @@ impl IndexWriter {
             index: Arc::clone(index),
             bytes: Account::default(),
         }
+    }
+
+    /// The key of a row's entry.
+    pub(super) fn key_of(&self, table: &Shape, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        self.index.layout.encode_row(&table.rows, row, out);
+        out.extend_from_slice(primary_key);
     }
 }
 
@@ -238,12 +245,7 @@ impl TableWriter {
 
     /// The key of a row's entry in the index at a position.
     fn entry_key(&self, at: usize, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
-        out.clear();
-        self.indexes[at]
-            .index
-            .layout
-            .encode_row(&self.table.shape.rows, row, out);
-        out.extend_from_slice(primary_key);
+        self.indexes[at].key_of(&self.table.shape, row, primary_key, out);
     }
 
     fn add_entries(&mut self, stamp: Stamp, record: RecordPtr, primary_key: &[u8], row: &[u8]) {
