@@ -159,6 +159,11 @@ def main():
     parser.add_argument("--table")
     options = parser.parse_args()
     node = Node()
+    # What threads keep for themselves is no pattern's.
+    client = node.client()
+    every_nth_kept(2)(client, options.rows)
+    client.run("DROP TABLE filled")
+    node.let_go()
     base = node.settled()
     print(f"empty: {base[0]:.0f} MiB charged, {base[1]} MiB resident", flush=True)
     patterns = [pattern for pattern in PATTERNS if options.only in pattern[0]]
@@ -177,7 +182,6 @@ def main():
         lines.append(f"| {name} | {held:.0f} | {size} | {peak} |")
         client.run("DROP TABLE IF EXISTS filled")
         node.let_go()
-        # What threads keep for themselves is not the next pattern's.
         base = node.settled()
     if options.table:
         with open(options.table, "w") as file:
