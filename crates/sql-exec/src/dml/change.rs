@@ -103,14 +103,11 @@ impl<'a> RowChanger<'a> {
     /// Fills in generated columns and checks constraints: of a row that UPDATE changes, those that depend on what is assigned.
     /// Returns whether the row may be written: under IGNORE, a row that breaks a CHECK is left out.
     pub fn complete(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<bool> {
-        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
         for generated in &self.rules.generated {
-            if is_same(&generated.sources) {
-                continue;
-            }
             let value = generated.expr.eval(values, self.ctx)?;
             values[generated.column] = self.assign(generated.column, value)?;
         }
+        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
         for check in &self.rules.checks {
             if is_same(&check.sources) {
                 continue;
