@@ -3,7 +3,7 @@
 //! The allocator of the small blocks cuts its memory into pages of equal blocks, and gives a page back once all its blocks are free. After
 //! deletes here and there most pages have a few blocks left, and the process stays as large as it was. So rows lie in pages of their own, on
 //! two sides. Who can move them asks for pages with gaps ([`Sparse::find`]) and makes what lies there anew
-//! ([`alloc::allocate`](crate::alloc::allocate)) on the other side:
+//! ([`crate::alloc::allocate`]) on the other side:
 //!
 //! ```text
 //!   usual  [x x x x] [. x . .] [. . . x] [x . . .]          what is new
