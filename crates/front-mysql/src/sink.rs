@@ -192,6 +192,15 @@ impl<'a> Sink<'a> {
     }
 }
 
+/// Of a value that may be long.
+fn string_bytes(value: &Value) -> usize {
+    match value.as_ref() {
+        ValueRef::Str(text) => text.len(),
+        ValueRef::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
 /// A client's file.
 impl Sink<'_> {
     /// The next packet of the file, which stays in `input`; none at its end.
@@ -259,10 +268,13 @@ impl ResultSink for Sink<'_> {
     }
 
     fn row(&mut self, values: &[Value]) -> Result<(), SqlError> {
+        // The client may be slow to take it, and so may many others.
+        governor::ensure(values.iter().map(string_bytes).sum())?;
         self.write_row(|i| values.get(i).map_or(ValueRef::Null, Value::as_ref))
     }
 
     fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
+        governor::ensure(row.len())?;
         self.write_row(|i| {
             projection
                 .get(i)

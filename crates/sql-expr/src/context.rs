@@ -126,11 +126,6 @@ pub trait Services {
 
     /// `IS_USED_LOCK`: the connection that holds it.
     fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>>;
-
-    /// An error when the statement should stop. Asked by what takes long.
-    fn check_interrupted(&self) -> SqlResult<()> {
-        Ok(())
-    }
 }
 
 /// A user variable with what its next use needs to know.

@@ -113,6 +113,19 @@ fn stretched(chosen: impl Fn(usize, usize) -> bool) -> Vec<String> {
     found
 }
 
+/// What repeats gives way between two turns, however little each of them does.
+#[test]
+fn repeating_gives_way() {
+    for repeated in ["1", "MD5('a')", "1 + 1", "@a", "NULL"] {
+        let call = |times: usize| format!("BENCHMARK({times}, {repeated})");
+        let (short, long) = (longest_stretch(&call(200_000)), longest_stretch(&call(800_000)));
+        assert!(
+            long < SHORT * 2 || long.as_secs_f64() < short.as_secs_f64() * MOST_RATIO,
+            "{repeated}: {short:?}, {long:?}"
+        );
+    }
+}
+
 /// The longest stretch of parsing, binding and evaluating a long list; what that leaves is dropped elsewhere, as plans are.
 fn list_stretch(text: &str) -> Duration {
     let settings = Settings {

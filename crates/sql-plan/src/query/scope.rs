@@ -180,7 +180,7 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub prefers_aliases: bool,
     /// The slots of GROUP BY's columns: to HAVING they come before aliases.
     pub group_columns: Vec<usize>,
-    inside_aggregate: bool,
+    pub(super) inside_aggregate: bool,
     /// The select list while it is bound: its subqueries see the items before them.
     pub beside: Beside,
     pub aggregates: Option<Vec<AggregateCall>>,

@@ -381,13 +381,14 @@ impl Session {
                 let catalog = self.engine.catalog();
                 let name = (user.clone(), host.clone());
                 let rights = self.engine.rights();
+                let active = self.roles_in_effect(&catalog, &name);
                 Access {
                     user: user.as_str().into(),
                     account_host: host.as_str().into(),
                     client_host: self.options.host.as_str().into(),
                     gave_password: self.options.gave_password,
-                    rights: rights.get(&catalog, &name, &self.active_roles, version.1),
-                    active_roles: self.active_roles.as_slice().into(),
+                    rights: rights.get(&catalog, &name, &active, version.1),
+                    active_roles: active.into(),
                     names: version.1,
                 }
             }

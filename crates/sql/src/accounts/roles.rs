@@ -197,7 +197,7 @@ impl Session {
             return Ok(());
         }
         let catalog = self.engine.catalog();
-        let mut holders = self.active_roles.clone();
+        let mut holders = self.access().active_roles().to_vec();
         holders.extend(self.own_account());
         let holders = all_roles(&catalog, &holders);
         let administers = |role: &AccountName| {
@@ -283,6 +283,16 @@ impl Session {
         roles.sort();
         roles.dedup();
         roles
+    }
+
+    /// The active roles that are the account's still. One that was revoked, or is another one of the same name, gives nothing.
+    pub(super) fn roles_in_effect(&self, catalog: &Catalog, name: &AccountName) -> Vec<AccountName> {
+        if self.active_roles.is_empty() {
+            return Vec::new();
+        }
+        let granted = self.granted_roles(catalog, name);
+        let active = self.active_roles.iter();
+        active.filter(|role| granted.contains(role)).cloned().collect()
     }
 
     pub(super) fn mandatory_roles(&self) -> Vec<AccountName> {

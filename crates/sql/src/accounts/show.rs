@@ -25,7 +25,7 @@ impl Session {
         let account_def = catalog.account(&name.0, &name.1).ok_or_else(missing)?;
         let is_current = matches!(account, None | Some(Account::CurrentUser));
         let active = match using.is_empty() {
-            true if is_current => self.active_roles.clone(),
+            true if is_current => self.access().active_roles().to_vec(),
             true => Vec::new(),
             false => {
                 let using = self.account_names(using)?;

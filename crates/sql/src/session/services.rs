@@ -227,12 +227,6 @@ impl Services for SessionServices<'_> {
     fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>> {
         Ok(self.engine.named_locks().holder(name).map(u64::from))
     }
-
-    fn check_interrupted(&self) -> SqlResult<()> {
-        self.host
-            .interrupted()
-            .map_or(Ok(()), |interrupt| Err(interrupted(interrupt)))
-    }
 }
 
 /// What the expressions of a table's definition may ask: the time, and nothing of a session (MySQL refuses such functions in
