@@ -11,6 +11,7 @@ use journal::EntryId;
 use journal::checkpoint::{CheckpointDir, Incoming};
 use openraft::Snapshot;
 use store::Store;
+use types::TableId;
 
 use crate::checkpoint::{Handle, Loaded};
 use crate::consensus::{Raft, Vote};
@@ -30,15 +31,22 @@ impl Arrivals {
         })
     }
 
-    pub async fn take(&self, raft: &Raft, store: &Arc<Store>, part: Part) -> Response {
-        match self.try_take(raft, store, part).await {
+    /// Of the table `observed` the rows are read once more, for the observer.
+    pub async fn take(&self, raft: &Raft, store: &Arc<Store>, observed: Option<TableId>, part: Part) -> Response {
+        match self.try_take(raft, store, observed, part).await {
             Ok((vote, missing_from)) => Response::Part(vote, missing_from),
             Err(reason) => Response::Refused(reason),
         }
     }
 
     /// This replica's vote, and from where on bytes are missing.
-    async fn try_take(&self, raft: &Raft, store: &Arc<Store>, part: Part) -> Result<(Vote, u64), String> {
+    async fn try_take(
+        &self,
+        raft: &Raft,
+        store: &Arc<Store>,
+        observed: Option<TableId>,
+        part: Part,
+    ) -> Result<(Vote, u64), String> {
         let ours = raft
             .with_raft_state(|state| *state.vote_ref())
             .await
@@ -66,7 +74,7 @@ impl Arrivals {
         }
         let (_, incoming) = coming.take().expect("there was one");
         let received = incoming.finish().map_err(|error| error.to_string())?;
-        let loaded = Loaded::read(received, store).map_err(|error| error.to_string())?;
+        let loaded = Loaded::read(received, store, observed).map_err(|error| error.to_string())?;
         if loaded.applied() != part.applied {
             return Err("the checkpoint is not of the entry that it was sent for".into());
         }

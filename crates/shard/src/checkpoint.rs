@@ -18,7 +18,7 @@ use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received}
 use journal::{Damage, EntryId};
 use parking_lot::Mutex;
 use store::{ApplyError, Cursor, KeyRange, LoadedTable, Snapshot, Store, Table, TableLoader, TableSpec};
-use types::{IndexId, Timestamp};
+use types::{IndexId, TableId, Timestamp};
 
 use crate::bytes::{Bytes, put_bytes, put_id, put_u64};
 use crate::consensus::{
@@ -61,6 +61,8 @@ pub(crate) struct Loaded {
     meta: Meta,
     fates: Vec<(TransactionId, Fate)>,
     tables: Vec<LoadedTable>,
+    /// Those of the observer's table, once more.
+    observed: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The state of a shard at one log index, held fast while it is written.
@@ -214,21 +216,28 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
     let meta = read_meta(checkpoint)?;
     let tables = load_tables(checkpoint, replicated.writer.store(), &meta)?;
     let fates = read_fates(checkpoint)?;
-    install(replicated, meta, &fates, tables).map_err(|error| damage(checkpoint, error.to_string()).into())
+    install(replicated, meta, &fates, tables).map_err(|error| damage(checkpoint, error.to_string()))?;
+    replicated.writer.restore_timestamp(replicated.newest);
+    Ok(())
 }
 
 impl Loaded {
     /// Reads a checkpoint that came from another replica, all of it. Takes the memory that its rows will have.
-    pub fn read(received: Received, store: &Arc<Store>) -> Result<Loaded, OpenError> {
+    pub fn read(received: Received, store: &Arc<Store>, observed: Option<TableId>) -> Result<Loaded, OpenError> {
         let checkpoint = received.checkpoint();
         let meta = read_meta(checkpoint)?;
         let fates = read_fates(checkpoint)?;
         let tables = load_tables(checkpoint, store, &meta)?;
+        let observed = match observed {
+            Some(table) => read_rows(checkpoint, table)?,
+            None => Vec::new(),
+        };
         Ok(Loaded {
             received,
             meta,
             fates,
             tables,
+            observed,
         })
     }
 
@@ -246,7 +255,14 @@ impl Loaded {
     /// Puts it in the place of everything. The log must begin after it already.
     pub fn install(self, replicated: &mut Replicated) -> io::Result<()> {
         self.received.accept()?;
-        install(replicated, self.meta, &self.fates, self.tables).map_err(io::Error::other)
+        let newest = self.meta.newest;
+        install(replicated, self.meta, &self.fates, self.tables).map_err(io::Error::other)?;
+        // In this order: who sees the rows finds what the observer made of them.
+        replicated
+            .observe_anew(&self.observed, newest)
+            .map_err(io::Error::other)?;
+        replicated.writer.restore_timestamp(newest);
+        Ok(())
     }
 }
 
@@ -280,6 +296,19 @@ fn damage(checkpoint: &Checkpoint, what: impl Into<String>) -> Damage {
 fn read_meta(checkpoint: &Checkpoint) -> Result<Meta, OpenError> {
     let meta = decode_meta(checkpoint.meta());
     meta.ok_or_else(|| damage(checkpoint, "the header's contents are not sound").into())
+}
+
+/// The rows of one table, in key order.
+fn read_rows(checkpoint: &Checkpoint, table: TableId) -> Result<Vec<(Vec<u8>, Vec<u8>)>, OpenError> {
+    let mut rows = Vec::new();
+    let of_table = |chunk: &usize| checkpoint.stream(*chunk) == u64::from(table.0);
+    for chunk in (0..checkpoint.chunks()).filter(of_table) {
+        for row in rows_of(&checkpoint.read(chunk)?) {
+            let (key, row) = row.ok_or_else(|| damage(checkpoint, format!("chunk {chunk} does not end with a row")))?;
+            rows.push((key.to_vec(), row.to_vec()));
+        }
+    }
+    Ok(rows)
 }
 
 fn read_fates(checkpoint: &Checkpoint) -> Result<Vec<(TransactionId, Fate)>, OpenError> {

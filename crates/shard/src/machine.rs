@@ -103,6 +103,14 @@ impl Replicated {
         observer.restore(&rows, self.newest)
     }
 
+    /// As [`restore_observer`](Self::restore_observer), of rows that nobody can see yet.
+    pub fn observe_anew(&self, rows: &[(Vec<u8>, Vec<u8>)], at: Timestamp) -> Result<(), String> {
+        match &self.observer {
+            Some(observer) => observer.restore(rows, at),
+            None => Ok(()),
+        }
+    }
+
     /// Applies what can be read of a batch of a damaged log, and fits what there is.
     pub fn salvage(&mut self, log_id: LogId, batch: &Batch, problems: &mut Vec<String>) {
         let entry = log_id.index;
@@ -341,8 +349,6 @@ impl Machine {
         let replicated = &mut *self.replicated.lock();
         replicated.abort_open();
         loaded.install(replicated)?;
-        replicated.restore_observer().map_err(io::Error::other)?;
-        replicated.writer.restore_timestamp(replicated.newest);
         tracing::info!(log_index = index, "took over another replica's checkpoint");
         self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(())

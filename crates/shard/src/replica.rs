@@ -100,7 +100,6 @@ impl Replica {
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
             replicated.restore_observer().map_err(OpenError::Replay)?;
-            replicated.writer.restore_timestamp(replicated.newest);
         }
         check_log_fits(&config.dir, &journal, &replicated)?;
 
@@ -207,10 +206,10 @@ impl Replica {
 
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
         let (raft, request) = (self.raft.clone(), Request::decode(request));
-        let (arrivals, store) = (self.arrivals.clone(), self.store.clone());
+        let (arrivals, store, observed) = (self.arrivals.clone(), self.store.clone(), self.observed);
         async move {
             let response = match request {
-                Ok(Request::Part(part)) => arrivals.take(&raft, &store, part).await,
+                Ok(Request::Part(part)) => arrivals.take(&raft, &store, observed, part).await,
                 Ok(request) => answer(&raft, request).await,
                 Err(garbled) => Response::Refused(garbled.to_string()),
             };

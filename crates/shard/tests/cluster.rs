@@ -27,6 +27,11 @@ fn agree(cluster: &Cluster, accounts: &Accounts, expected: &[(i64, i64)]) {
     for (node, shard) in &cluster.shards {
         let what = format!("node {node} to have {expected:?}");
         wait_for(&what, || (accounts.read(shard) == expected).then_some(()));
+        assert_eq!(
+            cluster.observed(*node),
+            expected.len(),
+            "as the observer of node {node} knows them"
+        );
     }
 }
 

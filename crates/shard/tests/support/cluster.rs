@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use env::{Env, SimDisk};
 use parking_lot::Mutex;
-use shard::{Config, Founding, Member, NoAnswer, OpenError, Peers, Shard};
+use shard::{Change, Config, Founding, Member, NoAnswer, Observer, OpenError, Peers, Shard};
+use types::{TableId, Timestamp};
 
-use super::config;
+use super::{ACCOUNTS, config};
 
 /// The ways between the replicas.
 #[derive(Default)]
@@ -85,7 +86,43 @@ impl Peers for Door {
     }
 }
 
+/// What an observer of the accounts has been told.
+#[derive(Default)]
+pub struct Watcher {
+    seen: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    applied: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl Observer for Watcher {
+    fn table(&self) -> TableId {
+        ACCOUNTS
+    }
+
+    fn restore(&self, rows: &[(Vec<u8>, Vec<u8>)], _at: Timestamp) -> Result<(), String> {
+        *self.applied.lock() = rows.iter().cloned().collect();
+        self.publish();
+        Ok(())
+    }
+
+    fn apply(&self, _at: Timestamp, changes: &[Change<'_>]) -> Result<(), String> {
+        let mut applied = self.applied.lock();
+        for (key, row) in changes {
+            match row {
+                Some(row) => drop(applied.insert(key.to_vec(), row.to_vec())),
+                None => drop(applied.remove(*key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn publish(&self) {
+        self.seen.lock().clone_from(&self.applied.lock());
+    }
+}
+
 pub struct Cluster {
+    /// Of each node since its last start.
+    pub watchers: BTreeMap<u32, Arc<Watcher>>,
     pub net: Arc<Net>,
     disks: BTreeMap<u32, Arc<SimDisk>>,
     pub shards: BTreeMap<u32, Arc<Shard>>,
@@ -95,6 +132,7 @@ impl Cluster {
     pub fn found(nodes: u32, seed: u64) -> Cluster {
         let disks = (1..=nodes).map(|node| (node, SimDisk::new(seed * 100 + u64::from(node))));
         let mut cluster = Cluster {
+            watchers: BTreeMap::new(),
             net: Arc::default(),
             disks: disks.collect(),
             shards: BTreeMap::new(),
@@ -121,6 +159,8 @@ impl Cluster {
 
     fn open(&mut self, node: u32) -> Result<(), OpenError> {
         let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
+        let watcher = Arc::new(Watcher::default());
+        self.watchers.insert(node, watcher.clone());
         let simulated = Env::simulated(self.disks[&node].clone(), u64::from(node));
         let shard = Shard::open(Config {
             node_id: node,
@@ -129,6 +169,7 @@ impl Cluster {
                 from: node,
             }),
             founding: Founding::Together(members),
+            observer: Some(watcher),
             // Replicas wait for each other by the real one.
             ..config(
                 Env {
@@ -170,6 +211,11 @@ impl Cluster {
     pub fn leader(&self) -> u32 {
         let nodes: Vec<u32> = self.shards.keys().copied().collect();
         self.leader_of(&nodes)
+    }
+
+    /// How many rows the observer of a node knows.
+    pub fn observed(&self, node: u32) -> usize {
+        self.watchers[&node].seen.lock().len()
     }
 
     pub fn shard(&self, node: u32) -> &Arc<Shard> {

@@ -80,7 +80,11 @@ pub enum FrameEdge {
 /// Binds a call with OVER and keeps it in the scope; a placeholder stands for its value until the slots are known.
 pub fn bind_window(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<Expr> {
     // What an aggregate takes together is there before the first window.
-    let allowed = if scope.inside_aggregate { None } else { scope.windows.take() };
+    let allowed = if scope.inside_aggregate {
+        None
+    } else {
+        scope.windows.take()
+    };
     let Some(mut windows) = allowed else {
         return Err(SqlError::new(
             ErrorKind::WindowInvalidUse,
