@@ -7,6 +7,8 @@ use crate::support::{Running, directory, rows, verify};
 
 const ROWS: u32 = 100_000;
 const STEP: u32 = 10_000;
+/// Without compaction nearly 40 MiB of gaps stay. Threads keep about 10 MiB of pages for themselves.
+const LEFT: i64 = 22 << 20;
 
 fn metric(node: &Running, name: &str) -> i64 {
     let metrics = node.get("/metrics");
@@ -61,14 +63,14 @@ fn gaps_are_closed_beside_readers() {
             );
         }
         let start = Instant::now();
-        while unused(&node) > before + (14 << 20) && start.elapsed() < Duration::from_secs(60) {
+        while unused(&node) > before + LEFT && start.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(50));
         }
         stop.store(true, Ordering::Relaxed);
         reader.join().unwrap();
     });
     let left = unused(&node) - before;
-    assert!(left <= 14 << 20, "{left} bytes are held beside the rows");
+    assert!(left <= LEFT, "{left} bytes are held beside the rows");
     assert!(metric(&node, "latsdb_compaction_moved_bytes_total") > 0);
     assert_eq!(sums.map(|sum| rows(&mut client, sum)), expected);
     // Rows that were moved change like others.
