@@ -30,8 +30,9 @@ const PIECES_AT_ONCE: u32 = 2;
 static NODE_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// The sum over all accounts.
 static HELD: AtomicI64 = AtomicI64::new(0);
-/// What the process took at the last look beside what was allocated.
+/// What the process took beside what was allocated, at the last look and at the one before: the lesser of both.
 static UNUSED: AtomicI64 = AtomicI64::new(0);
+static UNUSED_AT_LAST_LOOK: AtomicI64 = AtomicI64::new(0);
 /// The accounts above [`SMALL`].
 static LARGE: AtomicI64 = AtomicI64::new(0);
 
@@ -121,7 +122,10 @@ pub(crate) fn lost() -> i64 {
 /// Asks the system what the process takes of its memory, in bytes; 0 where it does not tell.
 pub fn look_at_resident() -> u64 {
     let resident = resident().unwrap_or(0);
-    UNUSED.store(resident - alloc::total(), Relaxed);
+    let unused = resident - alloc::total();
+    // What was freed a moment ago is on its way back: only what two looks find is lost.
+    let before = UNUSED_AT_LAST_LOOK.swap(unused, Relaxed);
+    UNUSED.store(unused.min(before), Relaxed);
     resident as u64
 }
 
