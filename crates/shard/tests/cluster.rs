@@ -214,12 +214,7 @@ fn a_replica_that_was_away_gets_the_log_in_messages_of_bounded_size() {
     let accounts = Accounts::new();
     let mut cluster = Cluster::found(3, 7);
     commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
-    let away = cluster
-        .shards
-        .keys()
-        .copied()
-        .find(|&node| node != cluster.leader())
-        .unwrap();
+    let away = cluster.follower();
     let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
     cluster.kill(away);
     let large = |balance| {
@@ -259,12 +254,7 @@ fn a_replica_that_was_away_for_long_gets_a_checkpoint() {
     commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
     churn(&cluster, &[1, 2, 3], &accounts, 1);
     agree(&cluster, &accounts, &all_with(1));
-    let away = cluster
-        .shards
-        .keys()
-        .copied()
-        .find(|&node| node != cluster.leader())
-        .unwrap();
+    let away = cluster.follower();
     let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
     for (balance, is_killed) in [(2, true), (3, false), (4, false)] {
         let shard = cluster.shard(away).clone();
@@ -317,12 +307,7 @@ fn a_power_cut_while_a_checkpoint_is_taken_over_loses_nothing() {
     commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
     churn(&cluster, &[1, 2, 3], &accounts, 1);
     for operations in 0..24 {
-        let away = cluster
-            .shards
-            .keys()
-            .copied()
-            .find(|&node| node != cluster.leader())
-            .unwrap();
+        let away = cluster.follower();
         let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
         cluster.kill(away);
         churn(&cluster, &left, &accounts, operations as i64 + 2);

@@ -213,6 +213,13 @@ impl Cluster {
         self.leader_of(&nodes)
     }
 
+    /// A replica that does not lead.
+    pub fn follower(&self) -> u32 {
+        let leader = self.leader();
+        let mut nodes = self.shards.keys().copied();
+        nodes.find(|&node| node != leader).expect("there are several")
+    }
+
     /// How many rows the observer of a node knows.
     pub fn observed(&self, node: u32) -> usize {
         self.watchers[&node].seen.lock().len()
