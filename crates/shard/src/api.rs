@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::Env;
-use store::{MemoryBudget, Reservation, Store, WriteSetError};
+use journal::Identity;
+use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
 use crate::consensus::Abort;
-use crate::ids::{Ticket, TransactionId};
+use crate::calls::{Freshness, Guest};
+use crate::ids::{Issuer, Ticket, TransactionId};
 use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::peers::{NoPeers, Peers};
@@ -172,7 +174,10 @@ pub enum ProposeError {
     /// Nothing was applied now: the issuer has said that it knows the outcome, and it is not known here any more.
     #[error("the transaction's outcome was known to its issuer, and is forgotten")]
     Forgotten,
-    /// The log failed while this transaction was on its way. Whether it committed shows after a restart, by
+    /// Nothing was written: the node that leads has no memory for the rows.
+    #[error(transparent)]
+    Memory(#[from] MemoryLimit),
+    /// The log failed, or the way to the leader, while this transaction was on its way. Whether it committed shows later, by
     /// [`Shard::outcome`].
     #[error("it is not known whether the transaction committed: {reason}")]
     Unknown { reason: Arc<str> },
@@ -238,6 +243,10 @@ pub struct Status {
     pub newest_commit: Timestamp,
     /// Log that is not covered by a checkpoint.
     pub log_bytes: u64,
+    /// Transactions of other nodes that hold locks here.
+    pub guests: usize,
+    /// Calls that this node's sessions have made to whoever leads.
+    pub calls: u64,
     /// Why the shard takes no commits any more.
     pub stopped: Option<Arc<str>>,
 }
@@ -266,6 +275,29 @@ impl Shard {
     /// A new transaction's id.
     pub fn begin(&self) -> Ticket {
         self.replica.begin()
+    }
+
+    /// Whose the directory is, in this life.
+    pub fn identity(&self) -> Identity {
+        self.replica.identity()
+    }
+
+    /// Answers a call of another node's sessions ([`Lane::Storage`](crate::Lane::Storage)), made by this life of that node. What needs no
+    /// wait happens at once, in the order of the calls.
+    pub fn serve(&self, from: Issuer, call: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
+        self.replica.serve(from, call)
+    }
+
+    /// What a read has to wait for, so that it sees every commit that anybody was told of before; `None`: nothing. While this replica
+    /// leads it is one look at the clock.
+    #[inline]
+    pub fn freshness(&self) -> Option<Freshness> {
+        self.replica.freshness()
+    }
+
+    /// While another replica leads: a transaction that takes its locks there. `None`: they are taken here.
+    pub fn guest(&self) -> Option<Guest> {
+        self.replica.guest()
     }
 
     /// Answers a call of another replica, which came as [`Peers::call`] was given it. The answer goes back as it is.

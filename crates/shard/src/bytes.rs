@@ -54,6 +54,12 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    pub fn u16(&mut self) -> Option<u16> {
+        let (number, left) = self.left.split_first_chunk()?;
+        self.left = left;
+        Some(u16::from_le_bytes(*number))
+    }
+
     pub fn u32(&mut self) -> Option<u32> {
         let (number, left) = self.left.split_first_chunk()?;
         self.left = left;
@@ -69,6 +75,11 @@ impl<'a> Bytes<'a> {
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.left.split_off(..length as usize)
+    }
+
+    /// Everything up to the end.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.left)
     }
 
     pub fn text(&mut self) -> Option<&'a str> {

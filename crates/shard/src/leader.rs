@@ -206,6 +206,9 @@ async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
     }
     // What was locked here while somebody else led was locked by nobody's leave.
     shared.locks.begin_epoch();
+    for table in shared.replicated.lock().writer.store().tables() {
+        table.forget_row_ids();
+    }
     shared.lock_epoch.store(term, Release);
     shared.queue.lead();
     Ok(term)
@@ -220,6 +223,7 @@ async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<s
         tracing::info!(term, "this replica leads the shard");
         let closed = commit_batches(shared, raft, term, timing).await;
         shared.lock_epoch.store(NO_EPOCH, Release);
+        shared.lease.end();
         if closed? {
             return Ok(());
         }

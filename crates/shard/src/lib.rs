@@ -14,6 +14,8 @@
 //! * `replica`: the threads and what they share; `queue`: where transactions wait; `leader`: the thread that commits;
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log; `peers`, `message`: its
 //!   other replicas and what is said to them;
+//! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `visible`: waiting
+//!   for what it has committed;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
@@ -23,6 +25,7 @@ mod api;
 mod arrivals;
 mod batch;
 mod bytes;
+mod calls;
 mod checkpoint;
 mod compaction;
 mod consensus;
@@ -32,6 +35,7 @@ pub mod fuzz;
 mod housekeeper;
 mod ids;
 mod leader;
+mod lease;
 mod log;
 mod machine;
 mod message;
@@ -42,13 +46,15 @@ mod peers;
 mod queue;
 mod replica;
 mod salvage;
+mod visible;
 
 pub use api::{
     CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Role, Shard, Status, Timing,
     Transaction,
 };
+pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind};
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
-pub use peers::{NoAnswer, Peers};
+pub use peers::{Answered, Lane, NoAnswer, Peers};
 pub use salvage::{Salvage, salvage};

@@ -37,6 +37,7 @@ use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Known, Outcomes};
 use crate::queue::Queue;
 use crate::replica::Shared;
+use crate::visible::Visible;
 
 /// Rows shown to the observer are read from the store in pieces of this size.
 const OBSERVED_ROWS: usize = 1024;
@@ -327,6 +328,7 @@ pub(crate) struct Machine {
     checkpoints: CheckpointDir,
     /// Where somebody may wait for what the log says of a transaction in doubt.
     queue: Arc<Queue>,
+    visible: Arc<Visible>,
     failure: Failure,
 }
 
@@ -337,6 +339,7 @@ impl Machine {
             journal: shared.journal.clone(),
             checkpoints: shared.checkpoints.clone(),
             queue: shared.queue.clone(),
+            visible: shared.visible.clone(),
             failure: shared.failure.clone(),
         }
     }
@@ -350,6 +353,7 @@ impl Machine {
         replicated.abort_open();
         loaded.install(replicated)?;
         tracing::info!(log_index = index, "took over another replica's checkpoint");
+        self.visible.published(replicated.newest);
         self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(())
     }
@@ -370,6 +374,7 @@ impl Machine {
             }
         };
         replicated.applied = Some(log_id);
+        self.visible.published(replicated.newest);
         replicated.give_cut();
         self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(applied)

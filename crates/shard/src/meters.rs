@@ -53,6 +53,8 @@ pub struct Meters {
     /// Writing and syncing a log entry, in microseconds.
     pub sync: Histogram,
     pub log_bytes: AtomicU64,
+    /// Calls to whoever leads, for sessions of this node.
+    pub calls: AtomicU64,
 }
 
 impl Meters {
@@ -63,6 +65,7 @@ impl Meters {
             batch: Histogram::default(),
             sync: Histogram::default(),
             log_bytes: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
         })
     }
 

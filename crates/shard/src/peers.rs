@@ -21,11 +21,23 @@ const PART_BYTES: u64 = 256 << 10;
 /// The last part is answered when all of the rows have been read.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// What a call is about. Those of one kind do not wait for those of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Votes, the log, checkpoints: [`Shard::receive`](crate::Shard::receive) answers.
+    Consensus,
+    /// Locks, commits, timestamps for sessions: [`Shard::serve`](crate::Shard::serve) answers.
+    Storage,
+}
+
+/// The answer to a call, or none.
+pub type Answered = Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>>;
+
 /// Carries calls to replicas of the same shard on other nodes. It knows nothing of what is in them.
 pub trait Peers: Send + Sync + 'static {
-    /// Has [`Shard::receive`](crate::Shard::receive) called there, and brings its answer. Dropping the future gives the call up; it may have
+    /// Has the call answered there, and brings the answer within this time. Dropping the future gives the call up; it may have
     /// arrived all the same, and so may one that ended with [`NoAnswer`].
-    fn call(&self, to: u32, request: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>>;
+    fn call(&self, to: u32, lane: Lane, request: Vec<u8>, within: Duration) -> Answered;
 }
 
 /// No answer came from a peer: it is down, or far, or the way to it is broken.
@@ -41,7 +53,7 @@ pub struct NoAnswer {
 pub(crate) struct NoPeers;
 
 impl Peers for NoPeers {
-    fn call(&self, node: u32, _request: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>> {
+    fn call(&self, node: u32, _lane: Lane, _request: Vec<u8>, _within: Duration) -> Answered {
         let reason = "this node knows no way to others".into();
         Box::pin(std::future::ready(Err(NoAnswer { node, reason })))
     }
@@ -90,7 +102,8 @@ impl Way {
     }
 
     async fn call_within(&self, request: Request, limit: Duration) -> Result<Response, CallError> {
-        let answer = tokio::time::timeout(limit, self.peers.call(self.to, request.encode()));
+        let call = self.peers.call(self.to, Lane::Consensus, request.encode(), limit);
+        let answer = tokio::time::timeout(limit, call);
         let unreachable = |error: String| RPCError::Unreachable(Unreachable::new(&AnyError::error(error)));
         match answer.await {
             Ok(Ok(answer)) => match Response::decode(&answer) {

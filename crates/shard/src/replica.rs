@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The shard thread runs everything a commit waits for, one batch after the other, so a commit costs two hand-overs:
-//! to the shard thread, and back to the session.
+//! to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
+//! it never waits for a disk.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -29,15 +30,18 @@ use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
+use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
+use crate::lease::Lease;
 use crate::machine::Replicated;
 use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
+use crate::visible::Visible;
 use crate::{checkpoint, leader};
 
 /// No entry is ever of this term.
@@ -58,6 +62,8 @@ pub(crate) struct Shared {
     pub locks: Arc<LockTable>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
+    pub lease: Arc<Lease>,
+    pub visible: Arc<Visible>,
 }
 
 pub(crate) struct Replica {
@@ -71,6 +77,9 @@ pub(crate) struct Replica {
     runtime: Handle,
     arrivals: Arc<Arrivals>,
     issuing: Arc<Issuing>,
+    home: Arc<Home>,
+    remote: Arc<Remote>,
+    identity: Identity,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Option<Threads>>,
 }
@@ -81,6 +90,7 @@ struct Threads {
     drained: mpsc::Receiver<()>,
     exit: oneshot::Sender<()>,
     housekeeper: JoinHandle<()>,
+    calls: CallsThread,
     /// Let go when the threads are gone.
     lock: DirLock,
 }
@@ -116,6 +126,8 @@ impl Replica {
             lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
             locks: store.locks().clone(),
             stopping: Arc::default(),
+            lease: Arc::new(Lease::new(config.timing.election)),
+            visible: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();
         let (ready, opened) = mpsc::channel();
@@ -144,8 +156,8 @@ impl Replica {
                 return Err(error);
             }
         };
-        let issuer = match start_life(&config, identity, &shared) {
-            Ok(issuer) => issuer,
+        let identity = match start_life(&config, identity, &shared) {
+            Ok(identity) => identity,
             Err(error) => {
                 shared.queue.close("the shard was not opened".into());
                 let _ = exit.send(());
@@ -153,7 +165,34 @@ impl Replica {
                 return Err(error.into());
             }
         };
+        let issuer = Issuer {
+            node: identity.node,
+            incarnation: identity.incarnation,
+        };
         let arrivals = Arrivals::new(checkpoints.clone());
+        let observed = config.observer.as_ref().map(|observer| observer.table());
+        let calls = CallsThread::start(&shared);
+        let home = Home::new(
+            shared.clone(),
+            store.clone(),
+            raft.clone(),
+            calls.runtime.clone(),
+            observed,
+            config.transaction_bytes,
+        );
+        let issuing = Issuing::new(issuer);
+        let remote = Remote::new(
+            issuer,
+            shared.clone(),
+            store.clone(),
+            raft.clone(),
+            config.peers.clone(),
+            home.clone(),
+            calls.runtime.clone(),
+            issuing.clone(),
+            config.timing.commit,
+        );
+        calls.runtime.spawn(remote.clone().keep_alive());
         let (orders, received) = mpsc::channel();
         let housekeeper = {
             let keeper = housekeeper::Housekeeper {
@@ -173,16 +212,20 @@ impl Replica {
             store,
             raft,
             transaction_bytes: config.transaction_bytes,
-            observed: config.observer.map(|observer| observer.table()),
+            observed,
             runtime,
             arrivals,
-            issuing: Issuing::new(issuer),
+            issuing,
+            home,
+            remote,
+            identity,
             orders,
             threads: Mutex::new(Some(Threads {
                 leader,
                 drained,
                 exit,
                 housekeeper,
+                calls,
                 lock,
             })),
         })
@@ -204,11 +247,32 @@ impl Replica {
         self.shared.lock_epoch.load(Ordering::Acquire)
     }
 
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub fn serve(&self, from: Issuer, call: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
+        self.home.answer(from, call)
+    }
+
+    #[inline]
+    pub fn freshness(&self) -> Option<Freshness> {
+        self.remote.freshness()
+    }
+
+    pub fn guest(&self) -> Option<Guest> {
+        (self.lock_epoch() == NO_EPOCH).then(|| self.remote.guest())
+    }
+
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
         let (raft, request) = (self.raft.clone(), Request::decode(request));
         let (arrivals, store, observed) = (self.arrivals.clone(), self.store.clone(), self.observed);
+        let may_vote = self.shared.lease.may_vote();
         async move {
             let response = match request {
+                Ok(Request::Vote(_)) if !may_vote => {
+                    Response::Refused("this replica has just started, and gives no votes yet".into())
+                }
                 Ok(Request::Part(part)) => arrivals.take(&raft, &store, observed, part).await,
                 Ok(request) => answer(&raft, request).await,
                 Err(garbled) => Response::Refused(garbled.to_string()),
@@ -218,6 +282,8 @@ impl Replica {
     }
 
     pub fn move_leader(&self, to: u32) {
+        // From here on it answers nothing without asking the others.
+        self.shared.lease.offer(self.lock_epoch());
         let raft = self.raft.clone();
         self.runtime.spawn(async move {
             // A replica that is going away leads no more, either.
@@ -276,6 +342,8 @@ impl Replica {
             checkpoint_index,
             newest_commit,
             log_bytes: housekeeper::bytes_since_checkpoint(&self.shared),
+            guests: self.home.guests(),
+            calls: self.shared.meters.calls.load(Ordering::Relaxed),
             stopped,
         }
     }
@@ -310,6 +378,7 @@ impl Replica {
             drained: _,
             exit,
             housekeeper,
+            calls,
             lock,
         } = threads;
         self.shared.queue.close("the shard is shutting down".into());
@@ -319,6 +388,7 @@ impl Replica {
         let _ = housekeeper.join();
         let _ = exit.send(());
         let _ = leader.join();
+        calls.stop();
         drop(lock);
     }
 }
@@ -400,7 +470,11 @@ fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
 
 /// Counts the start, on the disk, before anybody gets an id of it. The log is replayed: where it knows of a later life than the
 /// directory does, the directory's word is lost.
-fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> Result<Issuer, journal::OpenError> {
+fn start_life(
+    config: &Config,
+    identity: Option<Identity>,
+    shared: &Shared,
+) -> Result<Identity, journal::OpenError> {
     let random = &config.env.random;
     let founded = || u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
     let node = config.node_id;
@@ -412,10 +486,37 @@ fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> R
         incarnation: before.unwrap_or(0) + 1,
     };
     identity.write(&config.env, &config.dir)?;
-    Ok(Issuer {
-        node,
-        incarnation: identity.incarnation,
-    })
+    Ok(identity)
+}
+
+/// The thread on which calls of this node's sessions, and of others', wait.
+struct CallsThread {
+    runtime: Handle,
+    exit: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl CallsThread {
+    fn start(shared: &Shared) -> CallsThread {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.expect("a runtime without a network needs nothing of the system");
+        let handle = runtime.handle().clone();
+        let (exit, exits) = oneshot::channel();
+        let thread = spawn("calls", shared, move || {
+            // Whoever is gone means the same.
+            let _ = runtime.block_on(exits);
+        });
+        CallsThread {
+            runtime: handle,
+            exit,
+            thread,
+        }
+    }
+
+    fn stop(self) {
+        let _ = self.exit.send(());
+        let _ = self.thread.join();
+    }
 }
 
 /// The log must begin where the checkpoint ends, and must not end before: what lies between would be lost in silence.

@@ -109,11 +109,18 @@ pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
         }
         TransactionError::Deadlock => ErrorKind::LockDeadlock.into(),
         TransactionError::LocksLost => locks_lost(),
+        TransactionError::Unavailable => no_majority(),
         TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
         TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
         TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
         TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
     }
+}
+
+/// Galera's error for the same condition, of SQLSTATE 08S01: drivers that know several hosts go to another one.
+pub fn no_majority() -> SqlError {
+    let what = "This node does not reach a majority of its cluster".to_owned();
+    SqlError::with_message(ErrorKind::UnknownCom, what)
 }
 
 fn locks_lost() -> SqlError {
@@ -139,13 +146,14 @@ pub fn commit_error(error: &ProposeError) -> SqlError {
             "transaction of {bytes} bytes is larger than the limit of {limit}"
         )),
         ProposeError::Malformed(error) => during_commit(&error.to_string()),
-        ProposeError::NotLeader => during_commit("this node does not lead the shard"),
+        ProposeError::NotLeader => locks_lost(),
+        ProposeError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&"the rows"]),
         ProposeError::Stopped { reason } => during_commit(&format!("no commits are taken any more: {reason}")),
         ProposeError::Aborted { reason } => during_commit(&format!("the transaction does not fit the rows: {reason}")),
         ProposeError::LocksLost => locks_lost(),
         ProposeError::Forgotten => during_commit("it was known whether the transaction committed, and is forgotten"),
         ProposeError::Unknown { reason } => {
-            during_commit(&format!("the outcome is unknown until the node restarts: {reason}"))
+            during_commit(&format!("it is not known whether the transaction committed: {reason}"))
         }
     }
 }

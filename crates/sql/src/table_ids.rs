@@ -11,7 +11,7 @@ use std::sync::Arc;
 use catalog::{CatalogEdit, CopyJob, LAST_SYSTEM_TABLE, SYSTEM_TABLE};
 use parking_lot::Mutex;
 use store::{LockKey, LockMode, Table};
-use transaction::{Options, Progress, Transaction};
+use transaction::{Options, Transaction};
 use types::{SqlError, SqlResult, TableId};
 
 use crate::engine::Engine;
@@ -149,7 +149,7 @@ impl Engine {
     }
 }
 
-/// Writes the rows of an edit; nobody else may be writing the same ones.
+/// Writes the rows of an edit. The locks of who makes it keep everybody else from writing the same ones.
 pub(crate) fn write_rows(transaction: &mut Transaction, edit: &CatalogEdit) -> SqlResult<()> {
     let table = transaction.store().table(SYSTEM_TABLE);
     let table = table.ok_or_else(|| SqlError::internal("the system table is missing"))?;
@@ -158,23 +158,9 @@ pub(crate) fn write_rows(transaction: &mut Transaction, edit: &CatalogEdit) -> S
             catalog::check_row(name, document).map_err(SqlError::internal)?;
         }
         let (key, row) = system_row(name, document);
-        let exists = transaction.get_current(&table, &key, |_| ()).is_some();
-        let contended = || SqlError::internal("a row of the catalog has two writers");
-        if exists {
-            let locked = transaction.lock_for_write(&table, &key).map_err(SqlError::internal)?;
-            if !matches!(locked, Progress::Done) {
-                return Err(contended());
-            }
-        }
-        let done = match (row, exists) {
-            (Some(row), true) => transaction.update(&table, &key, &key, &row),
-            (Some(row), false) => transaction.insert(&table, &key, &row),
-            (None, true) => transaction.delete(&table, &key),
-            (None, false) => Ok(Progress::Done),
-        };
-        if !matches!(done.map_err(SqlError::internal)?, Progress::Done) {
-            return Err(contended());
-        }
+        transaction
+            .put_unlocked(&table, &key, row.as_deref())
+            .map_err(SqlError::internal)?;
     }
     Ok(())
 }

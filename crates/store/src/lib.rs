@@ -33,7 +33,7 @@ pub mod write_set;
 pub mod writer;
 
 pub use lock::{
-    LockInfo, LockKey, LockMode, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget, LockWait,
+    LockInfo, LockKey, LockMode, LockModes, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget, LockWait,
     TransactionLocks,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};

@@ -418,6 +418,11 @@ impl Table {
 
     /// A hidden row id that no row has.
     pub fn take_row_id(&self) -> u64 {
+        self.take_row_ids(1)
+    }
+
+    /// Hidden row ids that no row has, in a row. Returns the first.
+    pub fn take_row_ids(&self, count: u64) -> u64 {
         let next = &self.counters.next_row_id;
         if next.load(Ordering::Acquire) == 0 {
             let last = self
@@ -427,7 +432,12 @@ impl Table {
             // Whoever is first wins; ids are only taken from a counter that was set.
             let _ = next.compare_exchange(0, last + 1, Ordering::AcqRel, Ordering::Acquire);
         }
-        next.fetch_add(1, Ordering::Relaxed)
+        next.fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// Others have given ids meanwhile: what is next follows from the rows. Nobody may have one that is not among them.
+    pub fn forget_row_ids(&self) {
+        self.counters.next_row_id.store(0, Ordering::Release);
     }
 
     // --- estimates ---

@@ -3,11 +3,13 @@
 use env::failpoints;
 
 use super::Transaction;
-use shard::{ProposeError, Shard};
+use shard::{Freshness, Guest, ProposeError, Shard};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use store::{Reservation, Store, Timestamp};
+
+type Committing = Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
 
 /// The shard as a transaction sees it.
 pub trait Participant: Send + Sync {
@@ -15,6 +17,12 @@ pub trait Participant: Send + Sync {
 
     /// In which locks are good that are taken now. A transaction whose locks are of an earlier one does not commit.
     fn lock_epoch(&self) -> u64;
+
+    /// While another node leads: where a transaction that begins to lock now takes its locks, and commits.
+    fn guest(&self) -> Option<Guest>;
+
+    /// What the first read at a new snapshot has to wait for, so that it sees every commit that anybody was told of.
+    fn freshness(&self) -> Option<Freshness>;
 
     /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
     /// back as the store is charged for them.
@@ -33,6 +41,15 @@ impl Participant for Shard {
 
     fn lock_epoch(&self) -> u64 {
         Shard::lock_epoch(self)
+    }
+
+    fn guest(&self) -> Option<Guest> {
+        Shard::guest(self)
+    }
+
+    #[inline]
+    fn freshness(&self) -> Option<Freshness> {
+        Shard::freshness(self)
     }
 
     fn propose(
@@ -79,18 +96,23 @@ impl Transaction {
             overlay,
             prepared,
             locks,
+            mut guest,
             memory,
             ..
         } = self;
         let propose = || {
             let writes = governor::given_away(|| overlay.encode());
             // It covers what the store is going to grow by; as it grows, it is charged itself.
-            governor::given_away(|| participant.propose(writes, lock_epoch, memory.hand_over()))
+            let memory = memory.hand_over();
+            match guest.take() {
+                Some(guest) => governor::given_away(|| Box::pin(guest.commit(writes, memory)) as _),
+                None => governor::given_away(|| participant.propose(writes, lock_epoch, memory)),
+            }
         };
-        let proposal = (!overlay.is_empty()).then(propose);
+        let proposal: Option<Committing> = (!overlay.is_empty()).then(propose);
         drop(overlay);
         async move {
-            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), prepared);
+            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), guest, prepared);
             let Some(proposal) = proposal else { return Ok(None) };
             let committed = proposal.await?;
             then(committed);

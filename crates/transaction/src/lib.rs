@@ -38,8 +38,12 @@ pub use settle::{Missed, Settled, StatementScope};
 use env::failpoints;
 use overlay::Overlay;
 use settle::Settling;
+use shard::{Freshness, Guest, GuestWait};
 use std::cell::{Cell, Ref, RefCell};
+use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use store::{
     IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, PreparedIndex, Reservation, Snapshot, Store, Table, TableId,
     Timestamp, TransactionLocks,
@@ -87,9 +91,28 @@ pub enum LockPolicy {
 pub enum Progress {
     Done,
     /// Somebody holds a lock. Nothing has changed: wait, then call again.
-    Wait(LockWait),
+    Wait(Wait),
     /// Locked by somebody else, under [`LockPolicy::SkipLocked`].
     Skipped,
+}
+
+/// Somebody else holds a lock, or the node that gives locks has not answered yet.
+#[derive(Debug)]
+#[must_use]
+pub enum Wait {
+    Here(LockWait),
+    AtLeader(GuestWait),
+}
+
+impl Future for Wait {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match self.get_mut() {
+            Wait::Here(wait) => Pin::new(wait).poll(context),
+            Wait::AtLeader(wait) => Pin::new(wait).poll(context),
+        }
+    }
 }
 
 /// Why an operation of a transaction failed. The statement is to be rolled back; the whole transaction if
@@ -112,6 +135,9 @@ pub enum TransactionError {
     /// 1213, too: another node has led since the transaction took its locks.
     #[error("the transaction's locks are lost")]
     LocksLost,
+    /// 1213, too: no node leads, or none that leads can be reached.
+    #[error("no node gives locks")]
+    Unavailable,
     /// 3572.
     #[error("lock is not available at once")]
     LockNotAvailable,
@@ -129,8 +155,8 @@ pub enum TransactionError {
 impl TransactionError {
     /// Whether the transaction cannot go on: deadlock victims and write conflicts must start again from their snapshot.
     pub fn ends_transaction(&self) -> bool {
-        use TransactionError::{Deadlock, LocksLost, WriteConflict};
-        matches!(self, Deadlock | LocksLost | WriteConflict(_))
+        use TransactionError::{Deadlock, LocksLost, Unavailable, WriteConflict};
+        matches!(self, Deadlock | LocksLost | Unavailable | WriteConflict(_))
     }
 }
 
@@ -143,6 +169,8 @@ pub struct Transaction {
     participant: Arc<dyn Participant>,
     /// In which its locks are taken.
     lock_epoch: u64,
+    /// Where they are taken while another node leads.
+    guest: Option<Guest>,
     options: Options,
     snapshot: RefCell<Option<Snapshot>>,
     /// Of the session's own tables, which nobody else changes.
@@ -159,6 +187,9 @@ pub struct Transaction {
     /// Indexes that the commit adds.
     prepared: Vec<PreparedIndex>,
     locks: TransactionLocks,
+    /// Ids that are the next to be taken.
+    reserved_ids: Option<Range<u64>>,
+    has_asked_for_ids: bool,
     memory: Reservation,
 }
 
@@ -167,10 +198,12 @@ impl Transaction {
         let store = participant.store();
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
         let lock_epoch = participant.lock_epoch();
+        let guest = participant.guest();
         let locks = store.locks().transaction();
         Transaction {
             participant,
             lock_epoch,
+            guest,
             options,
             snapshot: RefCell::new(None),
             local_snapshot: RefCell::new(None),
@@ -181,6 +214,8 @@ impl Transaction {
             savepoints: Vec::new(),
             prepared: Vec::new(),
             locks,
+            reserved_ids: None,
+            has_asked_for_ids: false,
             memory,
         }
     }
@@ -200,7 +235,17 @@ impl Transaction {
 
     /// How many locks it holds, or waits for.
     pub fn lock_count(&self) -> usize {
-        self.locks.count()
+        self.locks.count() + self.guest.as_ref().map_or(0, Guest::count)
+    }
+
+    /// What the next read has to wait for where it takes a new snapshot, so that it sees every commit that anybody was told of. `None`:
+    /// nothing.
+    #[inline]
+    pub fn freshness(&self) -> Option<Freshness> {
+        match self.is_snapshot_old.get() || self.snapshot.borrow().is_none() {
+            true => self.participant.freshness(),
+            false => None,
+        }
     }
 
     /// Whether a commit would change anything; of local tables see [`has_local_changes`](Self::has_local_changes).

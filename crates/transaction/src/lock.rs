@@ -2,11 +2,26 @@
 
 use env::failpoints;
 
-use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, WriteRule};
+use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
+use shard::{GuestLock, GuestWait};
 use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Table, TableId};
 
 /// The memory limit is looked at again after this many locks.
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
+
+/// How far a lock is that another node gives.
+enum AtLeader {
+    /// Locks are given here.
+    NotAsked,
+    Held,
+    /// From now on, and from the leader's newest commit on, which can be seen here.
+    Granted {
+        /// Somebody else had it.
+        waited: bool,
+    },
+    Asked(GuestWait),
+    NotFree,
+}
 
 impl Transaction {
     /// Locks the rows of a table. Who changes some of them takes [`LockMode::IntentionExclusive`] before, so that others can keep them as
@@ -25,9 +40,41 @@ impl Transaction {
     /// transaction ends. It is taken before the statement looks at a row, and says nothing of rows: no snapshot gets too old by it.
     pub fn lock_definition(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Progress, TransactionError> {
         match self.locks.lock(key, mode) {
-            LockOutcome::Granted => Ok(Progress::Done),
-            LockOutcome::Wait(wait) => Ok(Progress::Wait(wait)),
-            LockOutcome::Deadlock => Err(TransactionError::Deadlock),
+            LockOutcome::Granted => {}
+            LockOutcome::Wait(wait) => return Ok(Progress::Wait(Wait::Here(wait))),
+            LockOutcome::Deadlock => return Err(TransactionError::Deadlock),
+        }
+        // Who only reads keeps away those of this node: of the others it is told by its snapshot.
+        match mode {
+            LockMode::IntentionShared => Ok(Progress::Done),
+            _ => Ok(match self.ask_leader(key, mode, LockPolicy::Wait)? {
+                AtLeader::Asked(wait) => Progress::Wait(Wait::AtLeader(wait)),
+                AtLeader::NotAsked | AtLeader::Held | AtLeader::Granted { .. } => Progress::Done,
+                AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+            }),
+        }
+    }
+
+    /// While another node leads: what it says of a lock.
+    fn ask_leader(
+        &mut self,
+        key: LockKey<'_>,
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<AtLeader, TransactionError> {
+        let Some(guest) = &mut self.guest else {
+            return Ok(AtLeader::NotAsked);
+        };
+        if guest.covers(key, mode) {
+            return Ok(AtLeader::Held);
+        }
+        match guest.take_answer(key, mode) {
+            None => Ok(AtLeader::Asked(guest.ask(key, mode, policy == LockPolicy::Wait))),
+            Some(GuestLock::Granted { waited, .. }) => Ok(AtLeader::Granted { waited }),
+            Some(GuestLock::NotFree) => Ok(AtLeader::NotFree),
+            Some(GuestLock::Deadlock) => Err(TransactionError::Deadlock),
+            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
+            Some(GuestLock::Unavailable) => Err(TransactionError::Unavailable),
         }
     }
 
@@ -148,13 +195,27 @@ impl Transaction {
         if matches!(key, LockKey::Key(..)) && failpoints::goes_wrong("lock") {
             return Ok(Progress::Done);
         }
+        match self.ask_leader(key, mode, policy)? {
+            AtLeader::NotAsked => {}
+            AtLeader::Held => return Ok(Progress::Done),
+            AtLeader::Granted { waited } => {
+                if waited {
+                    self.note_wait(key);
+                }
+                self.note_lock(key);
+                return Ok(Progress::Done);
+            }
+            AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
+            AtLeader::NotFree if policy == LockPolicy::SkipLocked => return Ok(Progress::Skipped),
+            AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+        }
         let held = self.locks.count();
         let outcome = match policy {
             LockPolicy::Wait => match self.locks.lock(key, mode) {
                 LockOutcome::Granted => Ok(Progress::Done),
                 LockOutcome::Wait(wait) => {
                     self.note_wait(key);
-                    return Ok(Progress::Wait(wait));
+                    return Ok(Progress::Wait(Wait::Here(wait)));
                 }
                 LockOutcome::Deadlock => Err(TransactionError::Deadlock),
             },

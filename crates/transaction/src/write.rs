@@ -1,7 +1,8 @@
 //! Writing: into the overlay, with the locks that keep others from writing the same.
 
 use super::overlay::{Overlay, entries_in};
-use super::{LockPolicy, Progress, Transaction, TransactionError};
+use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
+use shard::{Guest, GuestWait, IdKind};
 use env::failpoints;
 use std::ops::{ControlFlow, Range};
 use store::{
@@ -82,19 +83,77 @@ impl Transaction {
         Ok(Progress::Done)
     }
 
+    /// Puts a row, or removes it (`None`), without a lock: another one keeps all other writers of it away.
+    pub fn put_unlocked(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Result<(), TransactionError> {
+        self.check_length(table, key, row.unwrap_or_default())?;
+        self.set(table, key, row)
+    }
+
     // --- automatic ids ---
+
+    /// Makes sure that the next automatic ids can be taken: while another node leads, it gives them.
+    pub fn reserve_auto_increments(
+        &mut self,
+        table: &Table,
+        count: u64,
+        step: u64,
+        offset: u64,
+    ) -> Result<Progress, TransactionError> {
+        let at_least = table.next_auto_increment();
+        let ids = count.saturating_mul(step.max(1));
+        self.reserve_ids(table, IdKind::AutoIncrement, ids, at_least, |guest| {
+            guest.ask_for_ids(table.id(), IdKind::AutoIncrement, count, (step, offset), at_least)
+        })
+    }
+
+    /// As [`reserve_auto_increments`](Self::reserve_auto_increments), of one hidden row id.
+    pub fn reserve_row_id(&mut self, table: &Table) -> Result<Progress, TransactionError> {
+        self.reserve_ids(table, IdKind::HiddenRow, 1, 0, |guest| {
+            guest.ask_for_ids(table.id(), IdKind::HiddenRow, 1, (1, 1), 0)
+        })
+    }
+
+    fn reserve_ids(
+        &mut self,
+        table: &Table,
+        kind: IdKind,
+        count: u64,
+        at_least: u64,
+        ask: impl FnOnce(&mut Guest) -> GuestWait,
+    ) -> Result<Progress, TransactionError> {
+        let Some(guest) = self.guest.as_mut().filter(|_| !table.id().is_local()) else {
+            return Ok(Progress::Done);
+        };
+        if let Some(ids) = guest.take_ids(table.id(), kind, count, at_least) {
+            self.reserved_ids = Some(ids);
+            self.has_asked_for_ids = false;
+            return Ok(Progress::Done);
+        }
+        if std::mem::replace(&mut self.has_asked_for_ids, true) {
+            // It has answered, and gave none: it does not lead any more.
+            self.has_asked_for_ids = false;
+            return Err(TransactionError::LocksLost);
+        }
+        Ok(Progress::Wait(Wait::AtLeader(ask(guest))))
+    }
 
     /// Takes the next automatic id. Never given to anybody else, even if this transaction rolls back.
     pub fn next_auto_increment(&mut self, table: &Table) -> u64 {
         self.take_auto_increments(table, 1, 1, 1).start
     }
 
-    /// Takes the next `count` automatic ids of the sequence `offset`, `offset + step`… Returns the first and what comes behind
+    /// Takes the next `count` automatic ids, [reserved](Self::reserve_auto_increments) before, of the sequence `offset`, `offset + step`… Returns the first and what comes behind
     /// the last.
     pub fn take_auto_increments(&mut self, table: &Table, count: u64, step: u64, offset: u64) -> Range<u64> {
-        let (first, end) = table.take_auto_increments(count, step, offset);
-        self.note_taken(table, end);
-        first..end
+        let ids = match self.reserved_ids.take() {
+            Some(ids) => ids,
+            None => {
+                let (first, end) = table.take_auto_increments(count, step, offset);
+                first..end
+            }
+        };
+        self.note_taken(table, ids.end);
+        ids
     }
 
     /// An INSERT or UPDATE gave this id itself: automatic ones go on behind it.
@@ -125,7 +184,11 @@ impl Transaction {
 
     /// The key of a new row in a table with hidden row ids.
     pub fn next_row_id(&mut self, table: &Table) -> [u8; 8] {
-        table.take_row_id().to_be_bytes()
+        let id = match self.reserved_ids.take() {
+            Some(ids) => ids.start,
+            None => table.take_row_id(),
+        };
+        id.to_be_bytes()
     }
 
     // --- definitions; the caller holds the table's exclusive lock ---

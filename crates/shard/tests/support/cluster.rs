@@ -1,14 +1,16 @@
 //! Several replicas of a shard in one process, and the ways between them, which can be cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use env::{Env, SimDisk};
+use futures_util::future::Either;
 use parking_lot::Mutex;
-use shard::{Change, Config, Founding, Member, NoAnswer, Observer, OpenError, Peers, Shard};
+use shard::{
+    Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Shard,
+};
 use types::{TableId, Timestamp};
 
 use super::{ACCOUNTS, config};
@@ -61,7 +63,7 @@ struct Door {
 }
 
 impl Peers for Door {
-    fn call(&self, to: u32, request: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, NoAnswer>> + Send>> {
+    fn call(&self, to: u32, lane: Lane, request: Vec<u8>, _within: Duration) -> Answered {
         let (net, from) = (self.net.clone(), self.from);
         net.longest.fetch_max(request.len(), Ordering::Relaxed);
         Box::pin(async move {
@@ -75,7 +77,20 @@ impl Peers for Door {
             let Some(there) = there.filter(|_| net.passes(from, to)) else {
                 return no_answer("the request is lost");
             };
-            let answer = there.receive(&request);
+            let answer = match lane {
+                Lane::Consensus => Either::Left(there.receive(&request)),
+                Lane::Storage => {
+                    let caller = net.replicas.lock().get(&from).and_then(Weak::upgrade);
+                    let Some(identity) = caller.map(|caller| caller.identity()) else {
+                        return no_answer("the caller is gone");
+                    };
+                    let from = Issuer {
+                        node: identity.node,
+                        incarnation: identity.incarnation,
+                    };
+                    Either::Right(there.serve(from, &request))
+                }
+            };
             drop(there);
             let answer = answer.await;
             match net.passes(to, from) {

@@ -202,6 +202,8 @@ impl<'a> RowChanger<'a> {
     fn add(&mut self, values: &[Value]) -> Result<(), StatementError> {
         self.encode(values);
         if self.table.def.primary().is_none() {
+            self.runtime
+                .with_locks(|transaction| transaction.reserve_row_id(&self.table.rows))?;
             let id = self.runtime.transaction_mut().next_row_id(&self.table.rows);
             self.key.extend_from_slice(&id);
         }

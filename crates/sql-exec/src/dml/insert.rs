@@ -27,7 +27,12 @@ pub fn added_value(
 ) -> SqlResult<Value> {
     Ok(match value_of(value, row, ctx)? {
         Given::Value(value) | Given::Default(value) => value,
-        Given::AutoIncrement => Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows)),
+        Given::AutoIncrement => {
+            runtime
+                .with_locks(|transaction| transaction.reserve_auto_increments(&table.rows, 1, 1, 1))
+                .map_err(|error| error.into_sql(table))?;
+            Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows))
+        }
         Given::NoDefault | Given::Generated => Value::Null,
     })
 }
@@ -267,7 +272,7 @@ impl<'a> Inserter<'a> {
 
     /// Gives the row the next automatic id.
     fn set_automatic_id(&mut self, column: usize) -> SqlResult<u64> {
-        let (next, greatest) = (self.next_id(), greatest_id(&self.plan.table.def.columns[column].ty));
+        let (next, greatest) = (self.next_id()?, greatest_id(&self.plan.table.def.columns[column].ty));
         // The greatest number of 64 bits is no id, and after an id of this statement none is given twice.
         if next == u64::MAX || next > greatest && self.runtime.first_automatic_id.get().is_some() {
             return Err(ErrorKind::AutoincReadFailed.into());
@@ -280,17 +285,20 @@ impl<'a> Inserter<'a> {
     }
 
     /// The next automatic id: with `auto_increment_increment` n and `auto_increment_offset` o, the next of o, o+n, o+2n…
-    fn next_id(&mut self) -> u64 {
+    fn next_id(&mut self) -> SqlResult<u64> {
         let table = &self.plan.table.rows;
         let (step, offset) = self.runtime.settings.auto_increment;
         if let Some(id) = self.runtime.insert_id.take() {
             self.runtime.transaction_mut().note_auto_increment(table, id);
             self.automatic_ids.expected -= 1;
-            return id;
+            return Ok(id);
         }
         let ids = &mut self.automatic_ids;
         if ids.unused.is_empty() {
             let count = ids.wanted();
+            self.runtime
+                .with_locks(|transaction| transaction.reserve_auto_increments(table, count, step, offset))
+                .map_err(|error| error.into_sql(&self.plan.table))?;
             ids.unused = self
                 .runtime
                 .transaction_mut()
@@ -299,7 +307,7 @@ impl<'a> Inserter<'a> {
         }
         let id = ids.unused.start;
         ids.unused.start = id.saturating_add(step.max(1));
-        id
+        Ok(id)
     }
 
     /// A row has an id of its own: automatic ones go on behind it.

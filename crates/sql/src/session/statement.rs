@@ -11,16 +11,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use catalog::{DynamicPrivilege, Privileges};
+use shard::Freshness;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
 use super::run_plan::Failure;
 use super::transaction::End;
+use crate::errors::{interrupted, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
-use crate::host::Host;
+use crate::host::{Host, WaitEnd};
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
 use crate::processes::Kill;
@@ -75,6 +77,10 @@ impl Session {
         let class = class_of(statement);
         self.prepare_to_run(class, host)?;
         self.check_statement(statement)?;
+        match class.runner {
+            Runner::Plan | Runner::Transaction | Runner::Session | Runner::Nobody => {}
+            Runner::Show | Runner::Schema | Runner::Accounts | Runner::Maintenance => self.catch_up(host)?,
+        }
         let status = self.status().with(more);
         match class.runner {
             Runner::Plan => self.query_or_change(statement, None, parameters, more, host, sink),
@@ -110,6 +116,15 @@ impl Session {
                 Err(SqlError::new(ErrorKind::TableNotLocked, &[&"user"]))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Waits until the rows and the catalog of this node are as new as anybody has been told, where the statement reads them anew.
+    #[inline]
+    fn catch_up(&self, host: &dyn Host) -> SqlResult<()> {
+        match self.transaction.freshness(&self.engine) {
+            None => Ok(()),
+            Some(freshness) => wait_for_freshness(freshness, host),
         }
     }
 
@@ -271,14 +286,29 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        // A change learns of newer commits by its first lock.
+        let mut is_fresh = !(is_change(statement) && self.transaction.has_no_locks());
+        if is_fresh {
+            self.catch_up(host)?;
+        }
         loop {
             let catalog_version = self.engine.catalog_version();
             let (plan, bytes) = governor::measured(|| self.plan_for(statement, text, parameters, host));
             let plan = match plan {
                 // Of a schema that has gone meanwhile, its tables may be gone, too.
                 Err(_) if self.engine.catalog_version() != catalog_version => continue,
+                // The tables may have been made just now, on another node.
+                Err(_) if !is_fresh => {
+                    is_fresh = true;
+                    self.catch_up(host)?;
+                    continue;
+                }
                 plan => plan?,
             };
+            if !is_fresh && plan.changed_tables().iter().all(|table| table.id().is_local()) {
+                is_fresh = true;
+                self.catch_up(host)?;
+            }
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;
             if plan.is_change() {
@@ -335,6 +365,29 @@ impl Session {
             WriteBarrier::SuperReadOnly => "--super-read-only",
         };
         Err(SqlError::new(ErrorKind::OptionPreventsStatement, &[&option]))
+    }
+}
+
+fn is_change(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+    )
+}
+
+#[cold]
+fn wait_for_freshness(freshness: Freshness, host: &dyn Host) -> SqlResult<()> {
+    let mut answer = None;
+    host.show_state("Waiting for the newest commits");
+    let end = {
+        let waiting = std::pin::pin!(async { answer = Some(freshness.await) });
+        host.wait_interruptible(waiting, None)
+    };
+    host.show_state("");
+    match (end, answer) {
+        (WaitEnd::Interrupted(interrupt), _) => Err(interrupted(interrupt)),
+        (_, Some(Ok(()))) => Ok(()),
+        _ => Err(no_majority()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use parser::ast::{self, AccessMode, EndTransaction};
-use shard::ProposeError;
+use shard::{Freshness, ProposeError};
 use store::LocalStore;
 use transaction::{self, Options, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult};
@@ -85,6 +85,22 @@ impl SessionTransaction {
             self.begin(engine, settings, !settings.autocommit, None);
         }
         &self.open.as_ref().expect("begun above").transaction
+    }
+
+    /// What the next statement has to wait for, so that it sees every commit that anybody was told of: where it takes a new snapshot.
+    /// `None`: nothing.
+    #[inline]
+    pub fn freshness(&self, engine: &Engine) -> Option<Freshness> {
+        match &self.open {
+            Some(open) => open.transaction.borrow().freshness(),
+            None => engine.participant().freshness(),
+        }
+    }
+
+    /// Whether the open transaction, if there is one, has locked nothing.
+    pub fn has_no_locks(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_none_or(|open| open.transaction.borrow().lock_count() == 0)
     }
 
     /// The open transaction, if there is one.
@@ -224,7 +240,7 @@ impl SessionTransaction {
 
     /// After a failed statement, whose own changes are undone already: ends the transaction if nothing can follow.
     pub fn statement_failed(&mut self, error: &SqlError) {
-        let ends = error.kind() == ErrorKind::LockDeadlock;
+        let ends = matches!(error.kind(), ErrorKind::LockDeadlock | ErrorKind::UnknownCom);
         if ends || !self.in_transaction() {
             self.rollback();
         }

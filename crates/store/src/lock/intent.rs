@@ -14,7 +14,7 @@
 //! Who raises a gate does so before it looks through the notes, and who makes a note looks at the gate while its notes are
 //! locked: one of the two sees the other. The idea is PostgreSQL's ("fast-path locking" in its `lmgr/README`).
 
-use super::mode::{LockMode, Modes};
+use super::mode::{LockMode, LockModes};
 use super::table::{LockOwner, LockTable, Owner, Place};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ const LISTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Note {
     table: TableId,
-    modes: Modes,
+    modes: LockModes,
     /// Where it is in the lock table, once somebody has moved it there.
     moved: Option<Place>,
 }
@@ -41,7 +41,7 @@ impl Note {
             Some(note) => note.modes.add(mode),
             None => notes.push(Note {
                 table,
-                modes: Modes::of(mode),
+                modes: LockModes::of(mode),
                 moved: None,
             }),
         }
@@ -120,7 +120,7 @@ impl Gates {
     }
 
     /// What is noted, and not in the lock table.
-    pub(super) fn for_each_note(&self, mut act: impl FnMut(&Owner, TableId, Modes)) {
+    pub(super) fn for_each_note(&self, mut act: impl FnMut(&Owner, TableId, LockModes)) {
         self.for_each_owner(|owner| {
             let notes = owner.notes.lock();
             let own = notes.iter().filter(|note| note.moved.is_none());

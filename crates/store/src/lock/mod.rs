@@ -26,7 +26,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use mode::LockMode;
+pub use mode::{LockMode, LockModes};
 pub use queue::LockWait;
 pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, LockTarget, TransactionLocks};
 

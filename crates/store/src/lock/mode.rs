@@ -43,18 +43,18 @@ impl LockMode {
 
 /// The modes in which one transaction holds one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Modes(u8);
+pub struct LockModes(u8);
 
-impl Modes {
-    pub(super) fn of(mode: LockMode) -> Modes {
-        Modes(mode as u8)
+impl LockModes {
+    pub(super) fn of(mode: LockMode) -> LockModes {
+        LockModes(mode as u8)
     }
 
-    pub(super) fn add(&mut self, mode: LockMode) {
+    pub fn add(&mut self, mode: LockMode) {
         self.0 |= mode as u8;
     }
 
-    pub(super) fn add_all(&mut self, modes: Modes) {
+    pub(super) fn add_all(&mut self, modes: LockModes) {
         self.0 |= modes.0;
     }
 
@@ -62,7 +62,8 @@ impl Modes {
         self.0 & mode.conflicting() != 0
     }
 
-    pub(super) fn cover(self, mode: LockMode) -> bool {
+    /// Whether everything that the mode says is held.
+    pub fn cover(self, mode: LockMode) -> bool {
         self.0 & mode.covering() != 0
     }
 
@@ -82,7 +83,7 @@ mod tests {
         let modes = [IntentionShared, IntentionExclusive, Shared, Exclusive];
         let table: Vec<_> = modes
             .iter()
-            .map(|&a| modes.map(|b| Modes::of(a).conflict_with(b)))
+            .map(|&a| modes.map(|b| LockModes::of(a).conflict_with(b)))
             .collect();
         assert_eq!(
             table,
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn shared_and_intention_exclusive_together_are_not_exclusive() {
-        let mut held = Modes::of(Shared);
+        let mut held = LockModes::of(Shared);
         held.add(IntentionExclusive);
         assert!(held.cover(Shared) && held.cover(IntentionExclusive) && held.cover(IntentionShared));
         assert!(!held.cover(Exclusive));

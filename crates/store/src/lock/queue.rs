@@ -1,6 +1,6 @@
 //! One lock: who holds it, who waits for it.
 
-use super::mode::{LockMode, Modes};
+use super::mode::{LockMode, LockModes};
 use super::table::{LockOwner, LockTable, Owner, Place};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 #[derive(Debug)]
 pub(super) struct Holder {
     pub(super) owner: Arc<Owner>,
-    pub(super) modes: Modes,
+    pub(super) modes: LockModes,
 }
 
 /// A request in the queue.
@@ -151,14 +151,14 @@ impl LockState {
             Some(mine) => self.holders.as_mut_slice()[mine].modes.add(mode),
             None => self.holders.push(Holder {
                 owner: Arc::clone(owner),
-                modes: Modes::of(mode),
+                modes: LockModes::of(mode),
             }),
         }
         Grant::Now
     }
 
     /// Held without asking: the owner has held it before, elsewhere.
-    pub(super) fn hold(&mut self, owner: &Arc<Owner>, modes: Modes) {
+    pub(super) fn hold(&mut self, owner: &Arc<Owner>, modes: LockModes) {
         let mut holders = self.holders.as_mut_slice().iter_mut();
         match holders.find(|holder| holder.owner.id == owner.id) {
             Some(holder) => holder.modes.add_all(modes),
@@ -248,7 +248,7 @@ impl LockState {
                 Some(holder) => holder.modes.add(first.mode),
                 None => self.holders.push(Holder {
                     owner: first.owner,
-                    modes: Modes::of(first.mode),
+                    modes: LockModes::of(first.mode),
                 }),
             }
             woken.extend(first.ticket.call());

@@ -2,7 +2,7 @@
 
 use super::deadlock::{WaitGraph, victim};
 use super::intent::{Gates, Note};
-use super::mode::{LockMode, Modes};
+use super::mode::{LockMode, LockModes};
 use super::queue::{Grant, LockState, LockWait};
 use super::{LockKey, LockOutcome};
 use crate::memory::{MemoryBudget, MemoryUse};
@@ -416,7 +416,7 @@ impl LockTable {
     }
 
     /// Moves a note into the table. Nobody holds the lock in a mode that excludes it: who wants one has to move all notes first.
-    pub(super) fn hold_noted(&self, owner: &Arc<Owner>, table: TableId, modes: Modes) -> Place {
+    pub(super) fn hold_noted(&self, owner: &Arc<Owner>, table: TableId, modes: LockModes) -> Place {
         let key = LockKey::Definition(table);
         let place = self.place(key);
         let mut shard = self.shard(place);
@@ -457,8 +457,8 @@ pub struct TransactionLocks {
     /// Where there are locks, or requests, of this transaction; some perhaps twice.
     places: Vec<Place>,
     /// Table locks are asked for by every statement.
-    tables: Vec<(TableId, Modes)>,
-    definitions: Vec<(TableId, Modes)>,
+    tables: Vec<(TableId, LockModes)>,
+    definitions: Vec<(TableId, LockModes)>,
     /// The definitions whose gates are up because of this transaction.
     raised: Vec<TableId>,
     /// Whether the gates know of this transaction.
@@ -613,10 +613,10 @@ impl TransactionLocks {
     }
 }
 
-fn add_mode(held: &mut Vec<(TableId, Modes)>, table: TableId, mode: LockMode) {
+fn add_mode(held: &mut Vec<(TableId, LockModes)>, table: TableId, mode: LockMode) {
     match held.iter_mut().find(|(held, _)| *held == table) {
         Some((_, modes)) => modes.add(mode),
-        None => held.push((table, Modes::of(mode))),
+        None => held.push((table, LockModes::of(mode))),
     }
 }
 

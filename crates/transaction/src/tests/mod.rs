@@ -38,6 +38,14 @@ impl Participant for Local {
         1
     }
 
+    fn guest(&self) -> Option<shard::Guest> {
+        None
+    }
+
+    fn freshness(&self) -> Option<shard::Freshness> {
+        None
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,

@@ -1,0 +1,570 @@
+//! The other side: a node that follows, on behalf of its sessions.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use openraft::async_runtime::WatchReceiver;
+use parking_lot::Mutex;
+use store::{LockKey, LockMode, LockModes, Reservation, Store};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use types::{TableId, Timestamp};
+
+use super::home::Home;
+use super::ids::{Leased, RANGE};
+use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
+use crate::ProposeError;
+use crate::consensus::Raft;
+use crate::ids::{Issuer, Issuing};
+use crate::lease::Lease;
+use crate::peers::{Lane, Peers};
+use crate::replica::{NO_EPOCH, Shared};
+
+/// A call is answered within this, or is lost.
+const CALL: Duration = Duration::from_secs(1);
+
+/// Between two tries to reach whoever leads.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The leader hears of a node with locks at least this often.
+const ALIVE: Duration = Duration::from_millis(300);
+
+/// A longer write set is sent in parts.
+const PART: usize = 1 << 20;
+
+/// The name of a lock that is in nobody's way: to be known as a guest.
+const NOBODYS: LockKey<'static> = LockKey::Name(b"");
+
+/// The way from this node's sessions to whoever leads.
+pub(crate) struct Remote {
+    me: Issuer,
+    shared: Shared,
+    store: Arc<Store>,
+    raft: Raft,
+    peers: Arc<dyn Peers>,
+    home: Arc<Home>,
+    runtime: Handle,
+    issuing: Arc<Issuing>,
+    /// A commit, or a read, that has no answer by then ends.
+    patience: Duration,
+    /// Numbers of guests, from 1 on.
+    next: AtomicU64,
+    live: Mutex<BTreeSet<u64>>,
+    reads: Mutex<Reads>,
+    leased: Leased,
+}
+
+/// Sessions that wait for the newest timestamp: one call is under way, everybody else joins the next.
+#[derive(Default)]
+struct Reads {
+    is_asking: bool,
+    next: Vec<oneshot::Sender<Result<(), ProposeError>>>,
+}
+
+/// Why nobody answered.
+enum Unanswered {
+    /// It was not done.
+    NotDone,
+    /// It may have been done.
+    Lost,
+}
+
+impl Remote {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one replica")]
+    pub fn new(
+        me: Issuer,
+        shared: Shared,
+        store: Arc<Store>,
+        raft: Raft,
+        peers: Arc<dyn Peers>,
+        home: Arc<Home>,
+        runtime: Handle,
+        issuing: Arc<Issuing>,
+        patience: Duration,
+    ) -> Arc<Remote> {
+        Arc::new(Remote {
+            me,
+            shared,
+            store,
+            raft,
+            peers,
+            home,
+            runtime,
+            issuing,
+            patience,
+            next: AtomicU64::new(1),
+            live: Mutex::default(),
+            reads: Mutex::default(),
+            leased: Leased::default(),
+        })
+    }
+
+    /// Tells the leader that this node's transactions live, and frees the locks of nodes that do not.
+    pub async fn keep_alive(self: Arc<Remote>) {
+        loop {
+            tokio::time::sleep(ALIVE).await;
+            self.home.expire();
+            let oldest = self.live.lock().first().copied();
+            if let Some(oldest) = oldest
+                && !self.leads()
+            {
+                let call = Call::Alive { oldest }.encode();
+                let _ = self.ask(call, ALIVE).await;
+            }
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.shared.lock_epoch.load(Ordering::Acquire) != NO_EPOCH
+    }
+
+    fn leader(&self) -> Option<u32> {
+        let metrics = self.raft.server_metrics();
+        let leader = metrics.borrow_watched().current_leader;
+        leader.and_then(|leader| u32::try_from(leader).ok())
+    }
+
+    async fn ask(&self, call: Vec<u8>, within: Duration) -> Result<Answer, Unanswered> {
+        self.shared.meters.calls.fetch_add(1, Ordering::Relaxed);
+        let answer = match self.leader() {
+            None => return Err(Unanswered::NotDone),
+            Some(leader) if leader == self.me.node => self.home.answer(self.me, &call).await,
+            Some(leader) => {
+                let answer = self.peers.call(leader, Lane::Storage, call, within).await;
+                answer.map_err(|_| Unanswered::Lost)?
+            }
+        };
+        match Answer::decode(&answer) {
+            Ok(Answer::NotLeader) => Err(Unanswered::NotDone),
+            Ok(Answer::Refused(reason)) => {
+                tracing::warn!(%reason, "the leader has refused a call");
+                Err(Unanswered::NotDone)
+            }
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Unanswered::Lost),
+        }
+    }
+
+    /// Asks until somebody answers, or patience is over. For calls that can be made twice.
+    async fn ask_again(&self, call: &Call) -> Result<Answer, ProposeError> {
+        let deadline = Instant::now() + self.patience;
+        let bytes = call.encode();
+        loop {
+            if let Ok(answer) = self.ask(bytes.clone(), CALL).await {
+                return Ok(answer);
+            }
+            if let Some(reason) = self.shared.failure.get() {
+                return Err(ProposeError::Stopped { reason });
+            }
+            if Instant::now() >= deadline {
+                return Err(ProposeError::NotLeader);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    // --- reads ---
+
+    /// What a read has to wait for, so that it sees every commit that anybody was told of before. `None`: nothing.
+    #[inline]
+    pub fn freshness(self: &Arc<Remote>) -> Option<Freshness> {
+        let epoch = self.shared.lock_epoch.load(Ordering::Acquire);
+        if epoch != NO_EPOCH && (self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)) {
+            return None;
+        }
+        Some(self.freshness_of_others(epoch))
+    }
+
+    #[cold]
+    fn freshness_of_others(self: &Arc<Remote>, epoch: u64) -> Freshness {
+        let remote = self.clone();
+        let joined = move |remote: &Arc<Remote>| {
+            let (answer, answered) = oneshot::channel();
+            let reads = &mut *remote.reads.lock();
+            reads.next.push(answer);
+            if !std::mem::replace(&mut reads.is_asking, true) {
+                remote.runtime.spawn(remote.clone().ask_for_reads());
+            }
+            answered
+        };
+        if epoch != NO_EPOCH {
+            return Freshness(Box::pin(async move {
+                let raft = remote.raft.clone();
+                let confirmed = remote.runtime.spawn(async move { Lease::confirm(&raft).await });
+                match confirmed.await {
+                    Ok(true) => Ok(()),
+                    _ => joined(&remote).await.unwrap_or(Err(ProposeError::NotLeader)),
+                }
+            }));
+        }
+        let answered = joined(&remote);
+        Freshness(Box::pin(async move { answered.await.unwrap_or(Err(ProposeError::NotLeader)) }))
+    }
+
+    async fn ask_for_reads(self: Arc<Remote>) {
+        loop {
+            let waiting = {
+                let reads = &mut *self.reads.lock();
+                if reads.next.is_empty() {
+                    reads.is_asking = false;
+                    return;
+                }
+                std::mem::take(&mut reads.next)
+            };
+            let answer = self.read_at().await;
+            for one in waiting {
+                let _ = one.send(answer.clone());
+            }
+        }
+    }
+
+    async fn read_at(&self) -> Result<(), ProposeError> {
+        match self.ask_again(&Call::ReadAt).await? {
+            Answer::At(timestamp) => self.apply_up_to(timestamp).await,
+            _ => Err(ProposeError::NotLeader),
+        }
+    }
+
+    /// Waits until a commit of the leader's can be seen here.
+    async fn apply_up_to(&self, timestamp: Timestamp) -> Result<(), ProposeError> {
+        let visible = self.shared.visible.wait(&self.store, timestamp);
+        match tokio::time::timeout(self.patience, visible).await {
+            Ok(()) => Ok(()),
+            Err(_late) => Err(ProposeError::NotLeader),
+        }
+    }
+
+    // --- guests ---
+
+    /// A transaction that takes its locks at the leader.
+    pub fn guest(self: &Arc<Remote>) -> Guest {
+        Guest {
+            remote: self.clone(),
+            number: 0,
+            epoch: 0,
+            held: HashMap::new(),
+            answer: Arc::default(),
+        }
+    }
+
+    /// A task for whatever a session does not wait for.
+    fn tell(self: &Arc<Remote>, call: Call) {
+        let remote = self.clone();
+        self.runtime.spawn(async move {
+            let _ = remote.ask(call.encode(), CALL).await;
+        });
+    }
+
+    async fn lock(&self, lock: Lock) -> GuestLock {
+        let mut has_waited = false;
+        let call = Call::Lock(lock);
+        loop {
+            match self.ask_again(&call).await {
+                Ok(Answer::Locked {
+                    epoch,
+                    as_of,
+                    waited,
+                    with_rows,
+                }) => {
+                    if self.apply_up_to(as_of).await.is_err() {
+                        return GuestLock::Unavailable;
+                    }
+                    return GuestLock::Granted {
+                        epoch,
+                        waited: waited || has_waited,
+                        with_rows,
+                    };
+                }
+                Ok(Answer::Waits) => has_waited = true,
+                Ok(Answer::Deadlock) => return GuestLock::Deadlock,
+                Ok(Answer::NotFree) => return GuestLock::NotFree,
+                Ok(Answer::LocksLost) => return GuestLock::Lost,
+                Ok(_) | Err(_) => return GuestLock::Unavailable,
+            }
+        }
+    }
+
+    async fn commit(&self, number: u64, lock_epoch: u64, writes: Vec<u8>) -> Result<Timestamp, ProposeError> {
+        // The outcome may be asked for as long as this is held.
+        let ticket = self.issuing.issue();
+        let sequence = ticket.id().sequence;
+        let mut sent = 0;
+        while writes.len() - sent > 2 * PART {
+            let part = Call::Writes {
+                number,
+                offset: sent as u64,
+                bytes: writes[sent..sent + PART].to_vec(),
+            };
+            match self.ask_again(&part).await? {
+                Answer::Done => sent += PART,
+                Answer::Failed(error) => return Err(error),
+                _ => return Err(ProposeError::LocksLost),
+            }
+        }
+        let writes = match sent {
+            0 => writes,
+            sent => writes[sent..].to_vec(),
+        };
+        let call = Call::Commit(message::Commit {
+            number,
+            sequence,
+            acknowledged: self.issuing.acknowledged(),
+            lock_epoch,
+            writes,
+        });
+        let committed = match self.ask(call.encode(), self.patience).await {
+            Ok(Answer::Committed(timestamp)) => Ok(timestamp),
+            Ok(Answer::Failed(ProposeError::Unknown { .. })) | Err(Unanswered::Lost) => {
+                self.outcome(number, sequence, lock_epoch).await
+            }
+            Ok(Answer::Failed(error)) => Err(error),
+            Ok(_) | Err(Unanswered::NotDone) => Err(ProposeError::LocksLost),
+        }?;
+        // Committed it is, also where this replica lags behind.
+        let _ = self.apply_up_to(committed).await;
+        Ok(committed)
+    }
+
+    /// Asks whoever leads what became of a commit whose answer was lost.
+    async fn outcome(&self, number: u64, sequence: u64, lock_epoch: u64) -> Result<Timestamp, ProposeError> {
+        let deadline = Instant::now() + self.patience;
+        let call = Call::Outcome {
+            number,
+            sequence,
+            lock_epoch,
+        }
+        .encode();
+        loop {
+            match self.ask(call.clone(), CALL).await {
+                Ok(Answer::Committed(timestamp)) => return Ok(timestamp),
+                Ok(Answer::NotCommitted) => return Err(ProposeError::LocksLost),
+                Ok(Answer::Failed(error)) => return Err(error),
+                Ok(_) | Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+                Ok(_) | Err(_) => {
+                    let reason = "the leader does not answer".into();
+                    return Err(ProposeError::Unknown { reason });
+                }
+            }
+        }
+    }
+}
+
+/// Ready when a read sees every commit that anybody was told of before.
+#[must_use]
+pub struct Freshness(Pin<Box<dyn Future<Output = Result<(), ProposeError>> + Send>>);
+
+impl Future for Freshness {
+    type Output = Result<(), ProposeError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+/// What became of a guest's request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestLock {
+    Granted {
+        epoch: u64,
+        /// Somebody else had it.
+        waited: bool,
+        /// Of a definition, its rows as well.
+        with_rows: bool,
+    },
+    NotFree,
+    Deadlock,
+    Lost,
+    /// Nobody leads, or cannot be reached.
+    Unavailable,
+}
+
+type Asked = (Vec<u8>, LockMode, GuestLock);
+
+/// A transaction of this node's with locks at the leader; they are given back when it is dropped.
+pub struct Guest {
+    remote: Arc<Remote>,
+    /// 0: it has asked for nothing yet.
+    number: u64,
+    /// Where its locks are good; 0: it has none.
+    epoch: u64,
+    held: HashMap<Vec<u8>, LockModes>,
+    /// To the request that was made last.
+    answer: Arc<Mutex<Option<Asked>>>,
+}
+
+impl Guest {
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many locks it holds.
+    pub fn count(&self) -> usize {
+        self.held.len()
+    }
+
+    pub fn covers(&self, key: LockKey<'_>, mode: LockMode) -> bool {
+        let held = self.held.get(&encode_key(key));
+        held.is_some_and(|held| held.cover(mode))
+    }
+
+    /// The answer to a request for this lock, if it has come. The lock is held from now on, if it is granted.
+    pub fn take_answer(&mut self, key: LockKey<'_>, mode: LockMode) -> Option<GuestLock> {
+        let (asked, of, answer) = self.answer.lock().take()?;
+        if (&asked, of) != (&encode_key(key), mode) {
+            return None;
+        }
+        if let GuestLock::Granted { epoch, with_rows, .. } = answer {
+            self.epoch = epoch;
+            self.held.entry(asked).or_default().add(mode);
+            if let (true, Some(table)) = (with_rows, key.table()) {
+                let rows = encode_key(LockKey::Table(table));
+                self.held.entry(rows).or_default().add(mode);
+            }
+        }
+        Some(answer)
+    }
+
+    /// Asks for a lock. When it is ready, [`take_answer`](Self::take_answer) has the answer; dropping it withdraws the request.
+    pub fn ask(&mut self, key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
+        if self.number == 0 {
+            self.number = self.remote.next.fetch_add(1, Ordering::Relaxed);
+            self.remote.live.lock().insert(self.number);
+        }
+        let lock = Lock {
+            number: self.number,
+            epoch: self.epoch,
+            waits,
+            with_rows: mode == LockMode::IntentionExclusive && matches!(key, LockKey::Definition(_)),
+            mode,
+            key: encode_key(key),
+        };
+        let (remote, answer) = (self.remote.clone(), self.answer.clone());
+        let asking = async move {
+            let (key, mode) = (lock.key.clone(), lock.mode);
+            let granted = remote.lock(lock).await;
+            *answer.lock() = Some((key, mode, granted));
+        };
+        GuestWait {
+            remote: self.remote.clone(),
+            number: self.number,
+            asking: Box::pin(asking),
+            is_over: false,
+        }
+    }
+
+    /// Takes `count` ids in a row that nobody else gets, if this node has as many; none of those that are known to be given.
+    pub fn take_ids(&self, table: TableId, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
+        self.remote.leased.take(self.epoch, table, kind, count, at_least)
+    }
+
+    /// Asks the leader for such ids: at least `count`, of the sequence `offset`, `offset + step`…
+    pub fn ask_for_ids(&mut self, table: TableId, kind: IdKind, count: u64, sequence: (u64, u64), at_least: u64) -> GuestWait {
+        let (step, offset) = sequence;
+        let ids = Ids {
+            epoch: self.epoch,
+            table,
+            kind,
+            count: if step <= 1 { count.max(RANGE) } else { count },
+            step,
+            offset,
+            at_least,
+        };
+        let remote = self.remote.clone();
+        let asking = async move {
+            if let Ok(Answer::Ids { epoch, first, end }) = remote.ask_again(&Call::Ids(ids)).await {
+                remote.leased.put(epoch, table, kind, first..end);
+            }
+        };
+        GuestWait {
+            remote: self.remote.clone(),
+            number: 0,
+            asking: Box::pin(asking),
+            is_over: false,
+        }
+    }
+
+    /// Commits a write set under the guest's locks. Drive it to its end: the locks are free when it is over.
+    pub async fn commit(mut self, writes: Vec<u8>, memory: Reservation) -> Result<Timestamp, ProposeError> {
+        if self.epoch == 0 {
+            self.ask(NOBODYS, LockMode::IntentionShared, true).await;
+            match self.take_answer(NOBODYS, LockMode::IntentionShared) {
+                Some(GuestLock::Granted { .. }) => {}
+                _ => return Err(ProposeError::NotLeader),
+            }
+        }
+        // On a thread of its own: what the caller's host can drive knows no time.
+        let (remote, number, epoch) = (self.remote.clone(), self.number, self.epoch);
+        let committing = self.remote.runtime.spawn(async move { remote.commit(number, epoch, writes).await });
+        let committed = committing.await;
+        drop(memory);
+        if matches!(committed, Ok(Ok(_))) {
+            self.forget();
+        }
+        committed.unwrap_or_else(|_| {
+            let reason = "the node is stopping".into();
+            Err(ProposeError::Unknown { reason })
+        })
+    }
+}
+
+impl Guest {
+    /// Nothing of it is left at the leader.
+    fn forget(&mut self) -> Option<u64> {
+        let number = std::mem::take(&mut self.number);
+        (number != 0).then(|| {
+            self.remote.live.lock().remove(&number);
+            number
+        })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(number) = self.forget() {
+            self.remote.tell(Call::Release { number });
+        }
+    }
+}
+
+/// A request on its way to the leader.
+#[must_use]
+pub struct GuestWait {
+    remote: Arc<Remote>,
+    /// Of the guest that waits for a lock.
+    number: u64,
+    asking: Pin<Box<dyn Future<Output = ()> + Send>>,
+    is_over: bool,
+}
+
+impl Future for GuestWait {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Its timers are those of the thread for calls.
+        let runtime = self.remote.runtime.clone();
+        let _entered = runtime.enter();
+        let over = self.asking.as_mut().poll(context);
+        self.is_over = over.is_ready();
+        over
+    }
+}
+
+impl Drop for GuestWait {
+    fn drop(&mut self) {
+        if !self.is_over && self.number != 0 {
+            self.remote.tell(Call::Withdraw { number: self.number });
+        }
+    }
+}
+
+impl std::fmt::Debug for GuestWait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GuestWait({})", self.number)
+    }
+}

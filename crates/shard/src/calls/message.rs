@@ -1,0 +1,565 @@
+//! The calls as bytes (drawn in `docs/formats/calls.md`).
+//!
+//! Whatever comes from another node is read with bounds: an error, never a panic, and nothing is set aside for a length before the bytes
+//! are there.
+
+use std::sync::Arc;
+
+use store::{LockKey, LockMode};
+use types::{IndexId, TableId, Timestamp};
+
+use crate::ProposeError;
+use crate::bytes::{Bytes, put_bytes, put_u32, put_u64};
+use crate::message::Garbled;
+
+/// What a node asks of the one that leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// The newest commit that anybody may have been told of.
+    ReadAt,
+    /// Locks for a transaction of the caller's.
+    Lock(Lock),
+    /// Whoever waited for a lock does not any more.
+    Withdraw { number: u64 },
+    /// The transaction is over: its locks are free.
+    Release { number: u64 },
+    /// A part of a write set that is longer than a message, from this byte on. Its end comes with the commit.
+    Writes { number: u64, offset: u64, bytes: Vec<u8> },
+    Commit(Commit),
+    /// What became of a commit whose answer was lost. One that has not arrived by now never commits.
+    Outcome {
+        number: u64,
+        sequence: u64,
+        lock_epoch: u64,
+    },
+    Ids(Ids),
+    /// The caller is there; its transactions below a number are over.
+    Alive { oldest: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lock {
+    /// Names the transaction among those of the caller's.
+    pub number: u64,
+    /// Where its locks are good; 0: it has none yet.
+    pub epoch: u64,
+    /// Without it, a lock that is not free is refused.
+    pub waits: bool,
+    /// Of a definition: its rows, too, where they are free in the same mode.
+    pub with_rows: bool,
+    pub mode: LockMode,
+    /// Encoded by [`encode_key`].
+    pub key: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commit {
+    /// The transaction whose locks it relies on.
+    pub number: u64,
+    pub sequence: u64,
+    pub acknowledged: u64,
+    pub lock_epoch: u64,
+    pub writes: Vec<u8>,
+}
+
+/// Which ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    AutoIncrement,
+    HiddenRow,
+}
+
+/// Asks for a range of ids that nobody else gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ids {
+    pub epoch: u64,
+    pub table: TableId,
+    pub kind: IdKind,
+    pub count: u64,
+    pub step: u64,
+    pub offset: u64,
+    /// None below: ids that the caller has seen given.
+    pub at_least: u64,
+}
+
+/// What the leader says.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    At(Timestamp),
+    Locked {
+        epoch: u64,
+        /// The caller must have applied so far before it looks at what it has locked.
+        as_of: Timestamp,
+        /// Somebody else had it.
+        waited: bool,
+        /// The rows of a definition, too.
+        with_rows: bool,
+    },
+    /// Not yet; ask again.
+    Waits,
+    Deadlock,
+    NotFree,
+    /// Locks of another leader, or of a node that was not heard of for long.
+    LocksLost,
+    Done,
+    Committed(Timestamp),
+    NotCommitted,
+    /// It is on its way.
+    Pending,
+    Failed(ProposeError),
+    Ids { epoch: u64, first: u64, end: u64 },
+    /// Another node leads, or nobody does. Nothing was done.
+    NotLeader,
+    Refused(String),
+}
+
+const READ_AT: u8 = 1;
+const LOCK: u8 = 2;
+const WITHDRAW: u8 = 3;
+const RELEASE: u8 = 4;
+const COMMIT: u8 = 5;
+const OUTCOME: u8 = 6;
+const IDS: u8 = 7;
+const ALIVE: u8 = 8;
+const WRITES: u8 = 9;
+
+const AT: u8 = 1;
+const LOCKED: u8 = 2;
+const WAITS: u8 = 3;
+const DEADLOCK: u8 = 4;
+const NOT_FREE: u8 = 5;
+const LOCKS_LOST: u8 = 6;
+const DONE: u8 = 7;
+const COMMITTED: u8 = 8;
+const NOT_COMMITTED: u8 = 9;
+const PENDING: u8 = 10;
+const FAILED: u8 = 11;
+const RANGE: u8 = 12;
+const NOT_LEADER: u8 = 13;
+const REFUSED: u8 = 14;
+
+impl Call {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        match self {
+            Call::ReadAt => to.push(READ_AT),
+            Call::Lock(lock) => {
+                to.push(LOCK);
+                put_u64(&mut to, lock.number);
+                put_u64(&mut to, lock.epoch);
+                to.extend([u8::from(lock.waits), u8::from(lock.with_rows), lock.mode as u8]);
+                put_bytes(&mut to, &lock.key);
+            }
+            Call::Withdraw { number } => put_number(&mut to, WITHDRAW, *number),
+            Call::Release { number } => put_number(&mut to, RELEASE, *number),
+            Call::Writes { number, offset, bytes } => {
+                to.reserve(bytes.len() + 32);
+                put_number(&mut to, WRITES, *number);
+                put_u64(&mut to, *offset);
+                put_bytes(&mut to, bytes);
+            }
+            Call::Commit(commit) => {
+                to.reserve(commit.writes.len() + 64);
+                put_number(&mut to, COMMIT, commit.number);
+                for number in [commit.sequence, commit.acknowledged, commit.lock_epoch] {
+                    put_u64(&mut to, number);
+                }
+                put_bytes(&mut to, &commit.writes);
+            }
+            Call::Outcome {
+                number,
+                sequence,
+                lock_epoch,
+            } => {
+                put_number(&mut to, OUTCOME, *number);
+                put_u64(&mut to, *sequence);
+                put_u64(&mut to, *lock_epoch);
+            }
+            Call::Ids(ids) => {
+                put_number(&mut to, IDS, ids.epoch);
+                put_u32(&mut to, ids.table.0);
+                to.push(ids.kind as u8);
+                for number in [ids.count, ids.step, ids.offset, ids.at_least] {
+                    put_u64(&mut to, number);
+                }
+            }
+            Call::Alive { oldest } => put_number(&mut to, ALIVE, *oldest),
+        }
+        to
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Call, Garbled> {
+        let bytes = &mut Bytes::new(bytes);
+        let call = Call::take(bytes).ok_or(Garbled)?;
+        bytes.is_empty().then_some(call).ok_or(Garbled)
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Call> {
+        Some(match bytes.u8()? {
+            READ_AT => Call::ReadAt,
+            LOCK => Call::Lock(Lock {
+                number: bytes.u64()?,
+                epoch: bytes.u64()?,
+                waits: bytes.flag()?,
+                with_rows: bytes.flag()?,
+                mode: take_mode(bytes)?,
+                key: bytes.bytes()?.to_vec(),
+            }),
+            WITHDRAW => Call::Withdraw { number: bytes.u64()? },
+            RELEASE => Call::Release { number: bytes.u64()? },
+            WRITES => Call::Writes {
+                number: bytes.u64()?,
+                offset: bytes.u64()?,
+                bytes: bytes.bytes()?.to_vec(),
+            },
+            COMMIT => Call::Commit(Commit {
+                number: bytes.u64()?,
+                sequence: bytes.u64()?,
+                acknowledged: bytes.u64()?,
+                lock_epoch: bytes.u64()?,
+                writes: bytes.bytes()?.to_vec(),
+            }),
+            OUTCOME => Call::Outcome {
+                number: bytes.u64()?,
+                sequence: bytes.u64()?,
+                lock_epoch: bytes.u64()?,
+            },
+            IDS => Call::Ids(Ids {
+                epoch: bytes.u64()?,
+                table: TableId(bytes.u32()?),
+                kind: match bytes.flag()? {
+                    false => IdKind::AutoIncrement,
+                    true => IdKind::HiddenRow,
+                },
+                count: bytes.u64()?,
+                step: bytes.u64()?,
+                offset: bytes.u64()?,
+                at_least: bytes.u64()?,
+            }),
+            ALIVE => Call::Alive { oldest: bytes.u64()? },
+            _ => return None,
+        })
+    }
+}
+
+impl Answer {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        match self {
+            Answer::At(timestamp) => put_number(&mut to, AT, timestamp.0),
+            Answer::Locked {
+                epoch,
+                as_of,
+                waited,
+                with_rows,
+            } => {
+                put_number(&mut to, LOCKED, *epoch);
+                put_u64(&mut to, as_of.0);
+                to.extend([u8::from(*waited), u8::from(*with_rows)]);
+            }
+            Answer::Waits => to.push(WAITS),
+            Answer::Deadlock => to.push(DEADLOCK),
+            Answer::NotFree => to.push(NOT_FREE),
+            Answer::LocksLost => to.push(LOCKS_LOST),
+            Answer::Done => to.push(DONE),
+            Answer::Committed(timestamp) => put_number(&mut to, COMMITTED, timestamp.0),
+            Answer::NotCommitted => to.push(NOT_COMMITTED),
+            Answer::Pending => to.push(PENDING),
+            Answer::Failed(error) => {
+                to.push(FAILED);
+                put_error(&mut to, error);
+            }
+            Answer::Ids { epoch, first, end } => {
+                put_number(&mut to, RANGE, *epoch);
+                put_u64(&mut to, *first);
+                put_u64(&mut to, *end);
+            }
+            Answer::NotLeader => to.push(NOT_LEADER),
+            Answer::Refused(reason) => {
+                to.push(REFUSED);
+                put_bytes(&mut to, reason.as_bytes());
+            }
+        }
+        to
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Answer, Garbled> {
+        let bytes = &mut Bytes::new(bytes);
+        let answer = Answer::take(bytes).ok_or(Garbled)?;
+        bytes.is_empty().then_some(answer).ok_or(Garbled)
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Answer> {
+        Some(match bytes.u8()? {
+            AT => Answer::At(Timestamp(bytes.u64()?)),
+            LOCKED => Answer::Locked {
+                epoch: bytes.u64()?,
+                as_of: Timestamp(bytes.u64()?),
+                waited: bytes.flag()?,
+                with_rows: bytes.flag()?,
+            },
+            WAITS => Answer::Waits,
+            DEADLOCK => Answer::Deadlock,
+            NOT_FREE => Answer::NotFree,
+            LOCKS_LOST => Answer::LocksLost,
+            DONE => Answer::Done,
+            COMMITTED => Answer::Committed(Timestamp(bytes.u64()?)),
+            NOT_COMMITTED => Answer::NotCommitted,
+            PENDING => Answer::Pending,
+            FAILED => Answer::Failed(take_error(bytes)?),
+            RANGE => Answer::Ids {
+                epoch: bytes.u64()?,
+                first: bytes.u64()?,
+                end: bytes.u64()?,
+            },
+            NOT_LEADER => Answer::NotLeader,
+            REFUSED => Answer::Refused(bytes.text()?.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+fn put_number(to: &mut Vec<u8>, kind: u8, number: u64) {
+    to.push(kind);
+    put_u64(to, number);
+}
+
+fn take_mode(bytes: &mut Bytes<'_>) -> Option<LockMode> {
+    let modes = [
+        LockMode::IntentionShared,
+        LockMode::IntentionExclusive,
+        LockMode::Shared,
+        LockMode::Exclusive,
+    ];
+    let mode = bytes.u8()?;
+    modes.into_iter().find(|&known| known as u8 == mode)
+}
+
+// What is locked.
+const TABLE: u8 = 1;
+const KEY: u8 = 2;
+const DEFINITION: u8 = 3;
+const NAME: u8 = 4;
+
+/// A lock's key: a kind, then its parts, the last one up to the end.
+pub(crate) fn encode_key(key: LockKey<'_>) -> Vec<u8> {
+    let mut to = Vec::new();
+    match key {
+        LockKey::Table(table) => {
+            to.push(TABLE);
+            put_u32(&mut to, table.0);
+        }
+        LockKey::Key(table, index, key) => {
+            to.push(KEY);
+            put_u32(&mut to, table.0);
+            to.extend(index.0.to_le_bytes());
+            to.extend_from_slice(key);
+        }
+        LockKey::Definition(table) => {
+            to.push(DEFINITION);
+            put_u32(&mut to, table.0);
+        }
+        LockKey::Name(name) => {
+            to.push(NAME);
+            to.extend_from_slice(name);
+        }
+    }
+    to
+}
+
+pub(crate) fn decode_key(bytes: &[u8]) -> Option<LockKey<'_>> {
+    let bytes = &mut Bytes::new(bytes);
+    let key = match bytes.u8()? {
+        TABLE => LockKey::Table(TableId(bytes.u32()?)),
+        KEY => LockKey::Key(TableId(bytes.u32()?), IndexId(bytes.u16()?), bytes.rest()),
+        DEFINITION => LockKey::Definition(TableId(bytes.u32()?)),
+        NAME => LockKey::Name(bytes.rest()),
+        _ => return None,
+    };
+    bytes.is_empty().then_some(key)
+}
+
+// Why a commit failed.
+const DISK_FULL: u8 = 1;
+const TOO_LARGE: u8 = 2;
+const STOPPED: u8 = 3;
+const ABORTED: u8 = 4;
+const LOST: u8 = 5;
+const FORGOTTEN: u8 = 6;
+const UNKNOWN: u8 = 7;
+const LED_ELSEWHERE: u8 = 8;
+const MEMORY: u8 = 9;
+
+fn put_error(to: &mut Vec<u8>, error: &ProposeError) {
+    let (kind, numbers, reason) = match error {
+        ProposeError::DiskFull => (DISK_FULL, [0; 3], ""),
+        ProposeError::TooLarge { bytes, limit } => (TOO_LARGE, [*bytes, *limit, 0], ""),
+        ProposeError::Malformed(_) => (STOPPED, [0; 3], "the write set cannot be read"),
+        ProposeError::NotLeader => (LED_ELSEWHERE, [0; 3], ""),
+        ProposeError::Stopped { reason } => (STOPPED, [0; 3], &**reason),
+        ProposeError::Aborted { reason } => (ABORTED, [0; 3], &**reason),
+        ProposeError::LocksLost => (LOST, [0; 3], ""),
+        ProposeError::Forgotten => (FORGOTTEN, [0; 3], ""),
+        ProposeError::Memory(limit) => (MEMORY, [limit.requested, limit.used, limit.limit], ""),
+        ProposeError::Unknown { reason } => (UNKNOWN, [0; 3], &**reason),
+    };
+    to.push(kind);
+    for number in numbers {
+        put_u64(to, number);
+    }
+    put_bytes(to, reason.as_bytes());
+}
+
+fn take_error(bytes: &mut Bytes<'_>) -> Option<ProposeError> {
+    let kind = bytes.u8()?;
+    let [first, second, third] = [bytes.u64()?, bytes.u64()?, bytes.u64()?];
+    let reason = Arc::from(bytes.text()?);
+    Some(match kind {
+        DISK_FULL => ProposeError::DiskFull,
+        TOO_LARGE => ProposeError::TooLarge {
+            bytes: first,
+            limit: second,
+        },
+        STOPPED => ProposeError::Stopped { reason },
+        ABORTED => ProposeError::Aborted { reason },
+        LOST => ProposeError::LocksLost,
+        FORGOTTEN => ProposeError::Forgotten,
+        UNKNOWN => ProposeError::Unknown { reason },
+        LED_ELSEWHERE => ProposeError::NotLeader,
+        MEMORY => ProposeError::Memory(store::MemoryLimit {
+            requested: first,
+            used: second,
+            limit: third,
+        }),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls() -> Vec<Call> {
+        let lock = |waits, mode| {
+            Call::Lock(Lock {
+                number: 7,
+                epoch: 3,
+                waits,
+                with_rows: !waits,
+                mode,
+                key: encode_key(LockKey::Key(TableId(5), IndexId(2), b"key")),
+            })
+        };
+        vec![
+            Call::ReadAt,
+            lock(true, LockMode::Exclusive),
+            lock(false, LockMode::IntentionShared),
+            Call::Withdraw { number: 1 },
+            Call::Release { number: 2 },
+            Call::Writes {
+                number: 9,
+                offset: 1 << 40,
+                bytes: vec![1; 9],
+            },
+            Call::Commit(Commit {
+                number: 9,
+                sequence: 8,
+                acknowledged: 7,
+                lock_epoch: 6,
+                writes: vec![1, 2, 3],
+            }),
+            Call::Outcome {
+                number: 1,
+                sequence: 2,
+                lock_epoch: 3,
+            },
+            Call::Ids(Ids {
+                epoch: 1,
+                table: TableId(2),
+                kind: IdKind::HiddenRow,
+                count: 3,
+                step: 4,
+                offset: 5,
+                at_least: 6,
+            }),
+            Call::Alive { oldest: 4 },
+        ]
+    }
+
+    fn answers() -> Vec<Answer> {
+        let reason: Arc<str> = "because".into();
+        let errors = [
+            ProposeError::DiskFull,
+            ProposeError::TooLarge { bytes: 1, limit: 2 },
+            ProposeError::NotLeader,
+            ProposeError::Stopped { reason: reason.clone() },
+            ProposeError::Aborted { reason: reason.clone() },
+            ProposeError::LocksLost,
+            ProposeError::Forgotten,
+            ProposeError::Unknown { reason },
+        ];
+        let others = [
+            Answer::At(Timestamp(4)),
+            Answer::Locked {
+                epoch: 1,
+                as_of: Timestamp(2),
+                waited: true,
+                with_rows: false,
+            },
+            Answer::Waits,
+            Answer::Deadlock,
+            Answer::NotFree,
+            Answer::LocksLost,
+            Answer::Done,
+            Answer::Committed(Timestamp(9)),
+            Answer::NotCommitted,
+            Answer::Pending,
+            Answer::Ids {
+                epoch: 1,
+                first: 2,
+                end: 3,
+            },
+            Answer::NotLeader,
+            Answer::Refused("no".into()),
+        ];
+        errors.map(Answer::Failed).into_iter().chain(others).collect()
+    }
+
+    #[test]
+    fn calls_come_back_and_every_cut_is_an_error() {
+        for call in calls() {
+            let bytes = call.encode();
+            assert_eq!(Call::decode(&bytes).unwrap(), call);
+            for length in 0..bytes.len() {
+                assert_eq!(Call::decode(&bytes[..length]).err(), Some(Garbled));
+            }
+        }
+        for answer in answers() {
+            let bytes = answer.encode();
+            assert_eq!(
+                format!("{:?}", Answer::decode(&bytes).unwrap()),
+                format!("{answer:?}")
+            );
+            for length in 0..bytes.len() {
+                assert_eq!(Answer::decode(&bytes[..length]).err(), Some(Garbled));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_come_back() {
+        let keys = [
+            LockKey::Table(TableId(1)),
+            LockKey::Key(TableId(1), IndexId(0), b""),
+            LockKey::Key(TableId(1), IndexId(3), b"abc"),
+            LockKey::Definition(TableId(9)),
+            LockKey::Name(b"everything"),
+        ];
+        for key in keys {
+            assert_eq!(decode_key(&encode_key(key)), Some(key));
+        }
+        for garbled in [&b""[..], &[9, 1], &[1, 1], &[1, 1, 0, 0, 0, 0], &[2, 1, 0, 0, 0, 1]] {
+            assert_eq!(decode_key(garbled), None, "{garbled:?}");
+        }
+    }
+}

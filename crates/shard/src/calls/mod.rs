@@ -1,0 +1,26 @@
+//! What a node whose sessions change rows, or read the newest ones, asks of the node that leads.
+//!
+//! ```text
+//!   a follower's session                                the leader
+//!     statement begins ──▶ newest timestamp? ─────────▶ under its lease
+//!     a row to change  ──▶ lock ──────────────────────▶ the lock table, in the name of a guest
+//!     commit           ──▶ write set, locks' epoch ───▶ the queue; the guest's locks go when it is applied
+//! ```
+//!
+//! Rows are read at the follower, from its own replica: each answer says how far it must have applied before it looks. A *guest* is a
+//! transaction of another node's that holds locks here; it goes with its commit, with its release, or with its node.
+//!
+//! Every call is answered within a second: who waits for a lock asks again, and keeps its place in the queue. A call whose answer was lost
+//! can be made again, but for a commit: its outcome is asked for, which makes sure that the commit does not arrive later.
+//!
+//! * `message`: calls and answers as bytes; `home`: the leader's side; `guest`: the other one; `ids`: ranges of ids.
+
+mod guest;
+mod home;
+mod ids;
+mod message;
+
+pub use guest::{Freshness, Guest, GuestLock, GuestWait};
+pub(crate) use guest::Remote;
+pub(crate) use home::Home;
+pub use message::IdKind;
