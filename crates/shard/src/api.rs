@@ -14,6 +14,7 @@ use types::Timestamp;
 use crate::consensus::Abort;
 use crate::calls::{Freshness, Guest};
 use crate::ids::{Issuer, Ticket, TransactionId};
+use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::peers::{NoPeers, Peers};
@@ -303,6 +304,25 @@ impl Shard {
     /// Answers a call of another replica, which came as [`Peers::call`] was given it. The answer goes back as it is.
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
         self.replica.receive(request)
+    }
+
+    /// Who belongs to the shard, as far as this replica has applied the log.
+    pub fn replicas(&self) -> Vec<membership::Replica> {
+        self.replica.replicas()
+    }
+
+    /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.
+    pub fn admit(
+        &self,
+        node: u32,
+        member: Member,
+    ) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
+        self.replica.admit(node, member)
+    }
+
+    /// Lets a replica go. For whoever leads.
+    pub fn dismiss(&self, node: u32) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
+        self.replica.dismiss(node)
     }
 
     /// Asks another replica to take the lead, which it does once it has the whole log.

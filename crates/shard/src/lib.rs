@@ -16,6 +16,7 @@
 //!   other replicas and what is said to them;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `visible`: waiting
 //!   for what it has committed;
+//! * `membership`: who belongs to the shard;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
@@ -38,6 +39,7 @@ mod leader;
 mod lease;
 mod log;
 mod machine;
+mod membership;
 mod message;
 mod meters;
 mod observer;
@@ -54,6 +56,7 @@ pub use api::{
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind};
 pub use ids::{Issuer, Ticket, TransactionId};
+pub use membership::{MembershipError, Replica};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
 pub use peers::{Answered, Lane, NoAnswer, Peers};

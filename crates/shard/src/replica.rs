@@ -12,9 +12,11 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
 use env::{Clock, DirLock, LockError};
@@ -28,7 +30,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
-use crate::api::{CheckpointError, Config, OpenError, Outcome, ProposeError, Status, Transaction};
+use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
 use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
@@ -42,7 +44,7 @@ use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
 use crate::visible::Visible;
-use crate::{checkpoint, leader};
+use crate::{MembershipError, checkpoint, leader, membership};
 
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
@@ -281,6 +283,22 @@ impl Replica {
         }
     }
 
+    pub fn replicas(&self) -> Vec<membership::Replica> {
+        membership::replicas(&self.shared.replicated.lock())
+    }
+
+    pub fn admit(&self, node: u32, member: Member) -> Changing {
+        let (raft, known) = (self.raft.clone(), self.replicas());
+        let changing = self.runtime.spawn(async move { membership::admit(&raft, &known, node, member).await });
+        Changing(changing)
+    }
+
+    pub fn dismiss(&self, node: u32) -> Changing {
+        let (raft, known) = (self.raft.clone(), self.replicas());
+        let changing = self.runtime.spawn(async move { membership::dismiss(&raft, &known, node).await });
+        Changing(changing)
+    }
+
     pub fn move_leader(&self, to: u32) {
         // From here on it answers nothing without asking the others.
         self.shared.lease.offer(self.lock_epoch());
@@ -398,6 +416,18 @@ impl Drop for Replica {
         if let Some(threads) = self.threads.get_mut().take() {
             self.stop(threads);
         }
+    }
+}
+
+/// A change of the membership on its way; it goes on when this is dropped.
+pub(crate) struct Changing(tokio::task::JoinHandle<Result<(), MembershipError>>);
+
+impl Future for Changing {
+    type Output = Result<(), MembershipError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let stopping = |_| Err(MembershipError::Failed("the node is stopping".into()));
+        Pin::new(&mut self.0).poll(context).map(|done| done.unwrap_or_else(stopping))
     }
 }
 

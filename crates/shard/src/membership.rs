@@ -1,0 +1,99 @@
+//! Who belongs to the shard, and changing that while it runs.
+//!
+//! A new replica first only listens: it gets a checkpoint and the log. It votes once it has caught up. One change at a time; each is an
+//! entry of the log, made by whoever leads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use openraft::ChangeMembers;
+use thiserror::Error;
+
+use crate::api::Member;
+use crate::consensus::Raft;
+use crate::machine::Replicated;
+
+/// A replica of the shard, as the newest membership in the log has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replica {
+    pub node: u32,
+    pub member: Member,
+    /// Otherwise it only listens.
+    pub votes: bool,
+}
+
+/// Why the membership is as it was.
+#[derive(Debug, Clone, Error)]
+pub enum MembershipError {
+    #[error("another node leads the shard")]
+    NotLeader,
+    #[error("node {0} is none of the cluster's")]
+    Unknown(u32),
+    #[error("without node {0} nobody would be left")]
+    Last(u32),
+    #[error("{0}")]
+    Failed(Arc<str>),
+}
+
+/// The newest membership that this replica has applied.
+pub(crate) fn replicas(replicated: &Replicated) -> Vec<Replica> {
+    let membership = replicated.membership.membership();
+    let voters: BTreeSet<u64> = membership.voter_ids().collect();
+    let replica = |(&node, member): (&u64, &Member)| {
+        Some(Replica {
+            node: u32::try_from(node).ok()?,
+            member: member.clone(),
+            votes: voters.contains(&node),
+        })
+    };
+    membership.nodes().filter_map(replica).collect()
+}
+
+/// Takes a replica in, or notes that it is reached elsewhere. Done when it votes.
+pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Member) -> Result<(), MembershipError> {
+    let id = u64::from(node);
+    match known.iter().find(|replica| replica.node == node) {
+        Some(replica) if replica.member == member => {}
+        Some(_) => {
+            let nodes = BTreeMap::from([(id, member)]);
+            let changed = raft.change_membership(ChangeMembers::SetNodes(nodes), true).await;
+            changed.map_err(|error| failed(&error))?;
+        }
+        None => {
+            let added = raft.add_learner(id, member, true).await;
+            added.map_err(|error| failed(&error))?;
+        }
+    }
+    if known.iter().any(|replica| replica.node == node && replica.votes) {
+        return Ok(());
+    }
+    let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
+    let changed = raft.change_membership(voters, true).await;
+    changed.map(|_| ()).map_err(|error| failed(&error))
+}
+
+/// Lets a replica go: it votes no more, and is sent nothing.
+pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result<(), MembershipError> {
+    let Some(replica) = known.iter().find(|replica| replica.node == node) else {
+        return Err(MembershipError::Unknown(node));
+    };
+    let ids = BTreeSet::from([u64::from(node)]);
+    if replica.votes {
+        if known.iter().filter(|replica| replica.votes).count() == 1 {
+            return Err(MembershipError::Last(node));
+        }
+        let changed = raft.change_membership(ChangeMembers::RemoveVoters(ids.clone()), true).await;
+        changed.map_err(|error| failed(&error))?;
+    }
+    let changed = raft.change_membership(ChangeMembers::RemoveNodes(ids), true).await;
+    changed.map(|_| ()).map_err(|error| failed(&error))
+}
+
+type ChangeError = openraft::error::RaftError<crate::consensus::Consensus, openraft::error::ClientWriteError<crate::consensus::Consensus>>;
+
+fn failed(error: &ChangeError) -> MembershipError {
+    match error.forward_to_leader() {
+        Some(_) => MembershipError::NotLeader,
+        None => MembershipError::Failed(error.to_string().into()),
+    }
+}
