@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["governor"],
     &["types", "env", "lab-results"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire"],
-    &["shard", "mysql-client", "lab-driver", "lab-host", "lab-report"],
+    &["shard", "net", "mysql-client", "lab-driver", "lab-host", "lab-report"],
     &["catalog", "transaction", "sql-api", "lab"],
     &["sql-expr"],
     &["sql-plan"],

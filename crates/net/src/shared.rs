@@ -1,0 +1,119 @@
+//! What all connections of a node share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+
+use crate::Lane;
+use crate::config::{Config, Limits};
+use crate::dial::Peer;
+use crate::hello::{Hello, Identity, Refusal, Refused, VERSION, Verdict, judge};
+use crate::roster::{Coming, Roster};
+use crate::service::Service;
+use crate::tls::Tls;
+
+/// Refusals that are remembered, so that each is logged once.
+const REMEMBERED: usize = 256;
+
+pub struct Shared {
+    node: u32,
+    incarnation: u32,
+    instance: u64,
+    pub cluster: watch::Sender<Option<u128>>,
+    pub limits: Limits,
+    pub tls: Option<Tls>,
+    pub service: Arc<dyn Service>,
+    pub roster: Mutex<Roster>,
+    pub peers: RwLock<BTreeMap<u32, Arc<Peer>>>,
+    /// Connections that were accepted and refused, or ended before they said who they are.
+    pub turned_away: AtomicU64,
+    logged: Mutex<HashMap<String, String>>,
+}
+
+impl Shared {
+    pub fn new(config: Config, instance: u64, service: Arc<dyn Service>) -> Shared {
+        Shared {
+            node: config.node,
+            incarnation: config.incarnation,
+            instance,
+            cluster: watch::Sender::new(config.cluster),
+            roster: Mutex::new(Roster::new(&config.known_incarnations, config.limits.nodes)),
+            limits: config.limits,
+            tls: config.tls,
+            service,
+            peers: RwLock::default(),
+            turned_away: AtomicU64::new(0),
+            logged: Mutex::default(),
+        }
+    }
+
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    pub fn identity(&self) -> Identity {
+        Identity {
+            cluster: *self.cluster.borrow(),
+            node: self.node,
+            incarnation: self.incarnation,
+            instance: self.instance,
+        }
+    }
+
+    /// What this node says first.
+    pub fn hello(&self, lane: Lane, expected: u32) -> Hello {
+        Hello {
+            version: VERSION,
+            lane,
+            who: self.identity(),
+            expected,
+            verdict: Verdict::Welcome,
+        }
+    }
+
+    /// Judges what the other side has said. Returns whether it is a member of this node's cluster.
+    pub fn meet(&self, expected: u32, theirs: &Hello) -> Result<bool, Refused> {
+        let own = self.identity();
+        judge(&own, expected, theirs)?;
+        let is_member = own.cluster.is_some() && theirs.who.cluster == own.cluster;
+        if is_member {
+            let coming = self.roster.lock().meet(&theirs.who)?;
+            if coming == Coming::Renewed {
+                // Connections to the process before it are dead, whether or not they know.
+                if let Some(peer) = self.peers.read().get(&theirs.who.node) {
+                    peer.leave_older(theirs.who.incarnation);
+                }
+                self.service.renewed(theirs.who.node, theirs.who.incarnation);
+            }
+        }
+        Ok(is_member)
+    }
+
+    pub fn not_member(&self) -> Refused {
+        Refused {
+            refusal: Refusal::NotMember,
+            reason: format!("node {} is no member of a cluster yet: let it join first", self.node),
+        }
+    }
+
+    /// True when something else, or nothing, was logged about `subject` before.
+    pub fn is_news(&self, subject: &str, what: &str) -> bool {
+        let mut logged = self.logged.lock();
+        if logged.get(subject).is_some_and(|before| before == what) {
+            return false;
+        }
+        if logged.len() >= REMEMBERED {
+            logged.clear();
+        }
+        logged.insert(subject.to_owned(), what.to_owned());
+        true
+    }
+
+    /// True when something was logged about `subject`. It is forgotten.
+    pub fn is_over(&self, subject: &str) -> bool {
+        self.logged.lock().remove(subject).is_some()
+    }
+}

@@ -1,0 +1,6 @@
+//! Nodes that talk over real sockets, and strangers who try to.
+
+#![allow(clippy::unwrap_used)]
+
+mod calls;
+mod support;
