@@ -60,6 +60,14 @@ pub struct NodeStatus {
     pub roles: Vec<String>,
     pub mysql_addr: String,
     pub http_addr: String,
+    /// For other nodes; empty: the node is alone.
+    #[serde(default)]
+    pub peer_addr: String,
+    #[serde(default)]
+    pub applied_index: u64,
+    /// Entries that some node has written and this one has not applied.
+    #[serde(default)]
+    pub lag_entries: u64,
     /// `up`, `down` or `draining`.
     pub state: String,
 }

@@ -84,14 +84,27 @@ pub const SETTINGS: &[Setting] = &[
     optional(
         "peer_addr",
         "HOST:PORT",
-        "Address for other nodes of the cluster (not in this version)",
+        "Address for other nodes of the cluster; without it the node stays alone",
     ),
-    setting("node_id", "N", "1", "This node's number in the cluster"),
+    setting("node_id", "N", "1", "This node's number in the cluster, from 1 on"),
     optional(
         "join",
         "HOST:PORT,...",
-        "Nodes of a cluster to join (not in this version)",
+        "Peer addresses of nodes of the cluster to join, at the first start",
     ),
+    optional(
+        "peer_tls_ca",
+        "FILE",
+        "Certificate (PEM) by which other nodes prove who they are; with the next two, TLS between nodes",
+    ),
+    optional("peer_tls_cert", "FILE", "This node's certificate chain (PEM) for other nodes"),
+    optional("peer_tls_key", "FILE", "Its private key (PEM)"),
+    Setting {
+        key: "peer_plaintext",
+        value: None,
+        default: None,
+        help: "Listen for other nodes beyond this machine without TLS: for networks that nobody else is on",
+    },
     setting(
         "roles",
         "LIST",
@@ -139,11 +152,33 @@ pub struct Config {
     /// None: in the data directory.
     pub socket: Option<PathBuf>,
     pub http_addr: SocketAddr,
+    pub node_id: u32,
+    /// None: the node stays alone.
+    pub peer: Option<PeerConfig>,
     pub memory_limit_bytes: u64,
     pub durability: Durability,
     pub log_level: tracing::Level,
     pub log_format: LogFormat,
     pub report_turns: Option<Duration>,
+}
+
+/// How the node meets others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerConfig {
+    pub addr: SocketAddr,
+    /// Nodes of the cluster to join.
+    pub join: Vec<String>,
+    pub tls: Option<PeerTls>,
+    /// Also beyond this machine without TLS.
+    pub plaintext: bool,
+}
+
+/// Files of PEM texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerTls {
+    pub ca: PathBuf,
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 /// What an acknowledged commit has survived. This version has the default only.
@@ -177,6 +212,8 @@ pub enum ConfigError {
     },
     #[error("{origin}: {part} is not in this version of LatsDB ({})", env!("CARGO_PKG_VERSION"))]
     NotInThisVersion { origin: String, part: String },
+    #[error("{origin} needs {needed}")]
+    Needs { origin: String, needed: &'static str },
     #[error("{origin}: there is no such setting{}", near(.nearest))]
     Unknown {
         origin: String,
@@ -204,6 +241,10 @@ impl Config {
             mysql_addr: given.read("mysql_addr", ADDRESS, parse_address)?,
             socket: given.find("socket").map(|(path, _)| PathBuf::from(path)),
             http_addr: given.read("http_addr", ADDRESS, parse_address)?,
+            node_id: given.read("node_id", "a number from 1 to 4294967295", |text| {
+                text.parse().ok().filter(|id| *id > 0)
+            })?,
+            peer: given.peer()?,
             memory_limit_bytes: given.read(
                 "memory_limit",
                 "a size of at least 64MiB, such as 512MiB or 4GiB",
@@ -266,51 +307,85 @@ impl Given<'_> {
         })
     }
 
+    fn peer(&self) -> Result<Option<PeerConfig>, ConfigError> {
+        let needs = |key: &'static str, needed: &'static str| match self.find(key) {
+            Some((_, origin)) => Err(ConfigError::Needs { origin, needed }),
+            None => Ok(None),
+        };
+        let Some((value, origin)) = self.find("peer_addr") else {
+            let keys = ["join", "peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
+            return keys.into_iter().try_fold(None, |_, key| needs(key, "--peer-addr"));
+        };
+        let addr = parse_address(value).ok_or_else(|| ConfigError::BadValue {
+            origin,
+            value: value.to_owned(),
+            expected: ADDRESS,
+        })?;
+        let join: Vec<String> = match self.find("join") {
+            Some((list, _)) => list.split(',').map(|addr| addr.trim().to_owned()).collect(),
+            None => Vec::new(),
+        };
+        if let Some((list, origin)) = self.find("join") {
+            if join.iter().any(|addr| !addr.contains(':')) {
+                return Err(ConfigError::BadValue {
+                    origin,
+                    value: list.to_owned(),
+                    expected: "a list of addresses such as 10.0.0.1:7306,10.0.0.2:7306",
+                });
+            }
+            if self.find("node_id").is_none() {
+                let needed = "--node-id, a number that no other node of the cluster has";
+                return Err(ConfigError::Needs { origin, needed });
+            }
+        }
+        let file = |key| self.find(key).map(|(path, _)| PathBuf::from(path));
+        let tls = match (file("peer_tls_ca"), file("peer_tls_cert"), file("peer_tls_key")) {
+            (Some(ca), Some(cert), Some(key)) => Some(PeerTls { ca, cert, key }),
+            (None, None, None) => None,
+            _ => {
+                let given = ["peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
+                let origin = given.into_iter().find_map(|key| self.find(key)).map(|(_, origin)| origin);
+                return Err(ConfigError::Needs {
+                    origin: origin.expect("one of them is given"),
+                    needed: "the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key",
+                });
+            }
+        };
+        Ok(Some(PeerConfig {
+            addr,
+            join,
+            tls,
+            plaintext: self.switch("peer_plaintext")?,
+        }))
+    }
+
+    fn switch(&self, key: &'static str) -> Result<bool, ConfigError> {
+        match self.find(key) {
+            None | Some(("false", _)) => Ok(false),
+            Some(("true", _)) => Ok(true),
+            Some((value, origin)) => Err(ConfigError::BadValue {
+                origin,
+                value: value.to_owned(),
+                expected: "true or false",
+            }),
+        }
+    }
+
     /// Refuses by name what belongs to the cluster and to the other protocols.
     fn refuse_what_is_missing(&self) -> Result<(), ConfigError> {
         let refuse = |origin: String, part: String| Err(ConfigError::NotInThisVersion { origin, part });
         let missing = [
             ("redis_addr", "the Redis protocol"),
-            ("peer_addr", "a cluster of several nodes"),
-            ("join", "joining a cluster"),
         ];
         for (key, part) in missing {
             if let Some((_, origin)) = self.find(key) {
                 return refuse(origin, part.to_owned());
             }
         }
-        if let Some((value, origin)) = self.find("witness") {
-            match value {
-                "true" => return refuse(origin, "a witness".to_owned()),
-                "false" => {}
-                _ => {
-                    let value = value.to_owned();
-                    return Err(ConfigError::BadValue {
-                        origin,
-                        value,
-                        expected: "true or false",
-                    });
-                }
-            }
-        }
-        if let Some((value, origin)) = self.find("node_id") {
-            match value.parse::<u64>() {
-                Ok(1) => {}
-                Ok(_) => {
-                    return refuse(
-                        origin,
-                        "a node with another number than 1 (a cluster of several nodes)".to_owned(),
-                    );
-                }
-                Err(_) => {
-                    let value = value.to_owned();
-                    return Err(ConfigError::BadValue {
-                        origin,
-                        value,
-                        expected: "a number from 1",
-                    });
-                }
-            }
+        if self.switch("witness")?
+            && let Some((_, origin)) = self.find("witness")
+        {
+            return refuse(origin, "a witness".to_owned());
         }
         if let Some((value, origin)) = self.find("roles") {
             let mut roles: Vec<&str> = value.split(',').map(str::trim).collect();
@@ -381,10 +456,6 @@ mod tests {
     #[test]
     fn what_is_not_in_this_version_is_refused_by_name() {
         assert_eq!(
-            error(&[("join", "10.0.0.1:7306")]),
-            "--join: joining a cluster is not in this version of LatsDB (0.1.0)"
-        );
-        assert_eq!(
             error(&[("redis_addr", "127.0.0.1:6379")]),
             "--redis-addr: the Redis protocol is not in this version of LatsDB (0.1.0)"
         );
@@ -400,8 +471,30 @@ mod tests {
             error(&[("durability", "local_disk")]),
             "--durability: the durability level local_disk is not in this version of LatsDB (0.1.0)"
         );
-        assert!(error(&[("peer_addr", "127.0.0.1:7306")]).starts_with("--peer-addr: "));
-        assert!(error(&[("node_id", "2")]).starts_with("--node-id: "));
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_has_a_number_and_an_address() {
+        assert_eq!(error(&[("join", "10.0.0.1:7306")]), "--join needs --peer-addr");
+        assert_eq!(
+            error(&[("join", "10.0.0.1:7306"), ("peer_addr", "127.0.0.1:7306")]),
+            "--join needs --node-id, a number that no other node of the cluster has"
+        );
+        assert_eq!(
+            error(&[("peer_addr", "127.0.0.1:7306"), ("peer_tls_key", "k")]),
+            "--peer-tls-key needs the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key"
+        );
+        assert!(error(&[("node_id", "0")]).starts_with("--node-id: \"0\" is not a number"));
+        let config = Config::from_layers(&[flags(&[
+            ("join", "10.0.0.1:7306, b:1"),
+            ("peer_addr", "127.0.0.1:7306"),
+            ("node_id", "3"),
+        ])])
+        .unwrap();
+        assert_eq!(config.node_id, 3);
+        let peer = config.peer.unwrap();
+        assert_eq!(peer.join, ["10.0.0.1:7306", "b:1"]);
+        assert_eq!((peer.tls, peer.plaintext), (None, false));
     }
 
     #[test]

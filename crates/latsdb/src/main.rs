@@ -6,6 +6,7 @@
 mod admin;
 mod allocator;
 mod cli;
+mod cluster;
 mod config;
 mod data_dir;
 mod logging;

@@ -17,7 +17,7 @@ use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStat
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
-use shard::Shard;
+use shard::{Founding, NoPeers, Shard};
 use sql::engine::Engine;
 use sql::schema::Schema;
 use sql_api::session::SessionOptions;
@@ -25,10 +25,10 @@ use store::MemoryBudget;
 use types::{ErrorKind, SqlResult};
 
 use crate::allocator;
+use crate::cluster::{self, Cluster, Presence};
 use crate::config::{Config, ROLES};
 use crate::data_dir;
 
-pub const NODE_ID: u32 = 1;
 const SHARD_ID: u64 = 1;
 
 /// A node from its start to its stop. Before the rows are recovered it has a phase and little else.
@@ -54,24 +54,41 @@ enum Phase {
 pub struct Parts {
     pub shard: Arc<Shard>,
     pub engine: Arc<Engine>,
+    pub cluster: Option<Arc<Cluster>>,
 }
 
 impl Parts {
-    /// Recovers the rows and reads the catalog. Blocks for as long as that takes.
-    pub fn open(config: &Config, registry: &Arc<Registry>) -> Result<Self> {
+    /// Recovers the rows and reads the catalog. Blocks for as long as that takes; of a cluster, until there is somebody to get them from.
+    pub fn open(config: &Config, registry: &Arc<Registry>, cluster: Option<Arc<Cluster>>) -> Result<Self> {
         data_dir::prepare(&config.data_dir)?;
         let env = Env::real();
+        let joins = config.peer.as_ref().filter(|peer| !peer.join.is_empty());
+        if let Some(peer) = joins {
+            cluster::join(config, peer, &env)?;
+        }
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         governor::memory::set_node_limit(config.memory_limit_bytes);
         allocator::take_small_steps()?;
         let schema = Schema::new();
         let shard = Arc::new(Shard::open(shard::Config {
+            node_id: config.node_id,
             observer: Some(schema.clone()),
+            peers: match &cluster {
+                Some(cluster) => cluster.clone(),
+                None => Arc::new(NoPeers),
+            },
+            founding: match joins {
+                Some(_) => Founding::Joins,
+                None => Founding::Alone,
+            },
             ..shard::Config::new(env.clone(), &config.data_dir, memory)
         })?);
+        if let Some(cluster) = &cluster {
+            cluster.start(shard.clone())?;
+        }
         let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
-        Ok(Self { shard, engine })
+        Ok(Self { shard, engine, cluster })
     }
 }
 
@@ -133,6 +150,36 @@ impl Node {
             Err(denied) if denied.kind() == ErrorKind::ConCount => Admission::Later,
             Err(_) => Admission::Login,
         }
+    }
+
+    /// This node and those that it knows of.
+    fn nodes(&self) -> Vec<NodeStatus> {
+        let cluster = self.parts().and_then(|parts| parts.cluster);
+        let mut known = match &cluster {
+            Some(cluster) => cluster.others(),
+            None => Vec::new(),
+        };
+        let this = cluster.map(|cluster| cluster.presence());
+        known.push(Presence {
+            node: self.config.node_id,
+            mysql_addr: self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
+            http_addr: self.config.http_addr.to_string(),
+            state: "up".to_owned(),
+            ..this.unwrap_or_default()
+        });
+        known.sort_by_key(|presence| presence.node);
+        let newest = known.iter().map(|presence| presence.last_log_index).max().unwrap_or(0);
+        let node = |presence: Presence| NodeStatus {
+            id: u64::from(presence.node),
+            roles: ROLES.map(str::to_owned).to_vec(),
+            mysql_addr: presence.mysql_addr,
+            http_addr: presence.http_addr,
+            peer_addr: presence.peer_addr,
+            applied_index: presence.applied_index,
+            lag_entries: newest.saturating_sub(presence.applied_index),
+            state: presence.state,
+        };
+        known.into_iter().map(node).collect()
     }
 
     fn parts(&self) -> Option<Parts> {
@@ -233,7 +280,7 @@ impl front_http::Node for Node {
                     tracing::debug!(%reason, "not serving");
                     not_serving("no commits are taken")
                 }
-                shard::Status { is_leader: false, .. } => not_serving("no leader"),
+                shard::Status { leader: None, .. } => not_serving("no leader"),
                 _ => Health::Serving,
             },
         }
@@ -256,13 +303,7 @@ impl front_http::Node for Node {
             state,
             durability: self.config.durability.name().to_owned(),
             data_dir: self.config.data_dir.display().to_string(),
-            nodes: vec![NodeStatus {
-                id: u64::from(NODE_ID),
-                roles: ROLES.map(str::to_owned).to_vec(),
-                mysql_addr: self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
-                http_addr: self.config.http_addr.to_string(),
-                state: "up".to_owned(),
-            }],
+            nodes: Vec::new(),
             shards: Vec::new(),
             memory: MemoryStatus {
                 used_bytes: 0,
@@ -274,17 +315,20 @@ impl front_http::Node for Node {
             let shard = parts.shard.status();
             let (last, applied) = (shard.last_log_index.unwrap_or(0), shard.applied_index.unwrap_or(0));
             status.memory.used_bytes = parts.shard.store().memory().used();
+            let replicas = parts.shard.replicas();
+            let voters = replicas.iter().filter(|replica| replica.votes);
             status.shards.push(ShardStatus {
                 id: SHARD_ID,
-                leader: shard.is_leader.then_some(u64::from(NODE_ID)),
+                leader: shard.leader.map(u64::from),
                 term: shard.term,
-                voters: vec![u64::from(NODE_ID)],
+                voters: voters.map(|replica| u64::from(replica.node)).collect(),
                 last_log_index: last,
                 applied_index: applied,
                 checkpoint_index: shard.checkpoint_index.unwrap_or(0),
                 lag_entries: last.saturating_sub(applied),
             });
         }
+        status.nodes = self.nodes();
         status
     }
 

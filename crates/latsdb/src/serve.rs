@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::cluster::{Cluster, keep_up};
 use crate::config::{Config, format_bytes};
 use crate::data_dir;
 use crate::node::{Node, Parts, Sessions};
@@ -64,10 +65,13 @@ async fn serve(mut config: Config) -> Result<()> {
     }
 
     let registry = node.registry().clone();
+    let cluster = config.peer.as_ref().map(|peer| Cluster::new(&config, peer));
+    if let Some(cluster) = &cluster {
+        tokio::spawn(keep_up(cluster.clone()));
+    }
     let opened = {
-        let config = config.clone();
-        let registry = registry.clone();
-        tokio::task::spawn_blocking(move || Parts::open(&config, &registry))
+        let (config, registry, cluster) = (config.clone(), registry.clone(), cluster.clone());
+        tokio::task::spawn_blocking(move || Parts::open(&config, &registry, cluster))
     };
     let parts = tokio::select! {
         opened = opened => opened.context("recovery panicked")??,
@@ -91,6 +95,9 @@ async fn serve(mut config: Config) -> Result<()> {
     let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
+    if let Some(cluster) = &cluster {
+        cluster.serves(mysql.addr());
+    }
     node.serves(parts.clone(), mysql.addr(), logins);
     // Whoever started the node may have closed its output; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "{}", banner(&config, socket.as_deref()));
@@ -109,6 +116,9 @@ async fn serve(mut config: Config) -> Result<()> {
             warn!("stopped at once; the log has every commit");
             process::exit(1);
         }
+    }
+    if let Some(cluster) = &cluster {
+        cluster.stop();
     }
     stop_http.send_replace(true);
     http_stopped.mark_unchanged();

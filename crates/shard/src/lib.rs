@@ -55,9 +55,10 @@ pub use api::{
     Transaction,
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind};
+pub use journal::Identity;
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use membership::{MembershipError, Replica};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
-pub use peers::{Answered, Lane, NoAnswer, Peers};
+pub use peers::{Answered, Lane, NoAnswer, NoPeers, Peers};
 pub use salvage::{Salvage, salvage};

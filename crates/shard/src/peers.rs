@@ -46,16 +46,22 @@ pub trait Peers: Send + Sync + 'static {
 pub struct NoAnswer {
     pub node: u32,
     pub reason: String,
+    /// Otherwise nobody there has heard of the call, and nobody will.
+    pub may_have_arrived: bool,
 }
 
 /// Of a shard with one replica.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoPeers;
+pub struct NoPeers;
 
 impl Peers for NoPeers {
     fn call(&self, node: u32, _lane: Lane, _request: Vec<u8>, _within: Duration) -> Answered {
         let reason = "this node knows no way to others".into();
-        Box::pin(std::future::ready(Err(NoAnswer { node, reason })))
+        Box::pin(std::future::ready(Err(NoAnswer {
+            node,
+            reason,
+            may_have_arrived: false,
+        })))
     }
 }
 

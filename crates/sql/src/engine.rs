@@ -30,6 +30,9 @@ use crate::table_ids::{TableIds, write_rows};
 use crate::variables;
 use crate::variables::Globals;
 
+/// Between two looks at whether the cluster has a catalog.
+const CATALOG_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+
 /// The SQL side of a node.
 pub struct Engine {
     env: Env,
@@ -63,16 +66,23 @@ pub enum StartError {
 }
 
 impl Engine {
-    /// `schema` has followed the shard's log from its start. A node that starts for the first time gets a catalog with the account
-    /// `root` without password for loopback and the databases `test` and `sbtest`. Blocks.
+    /// `schema` has followed the shard's log from its start. A cluster that starts for the first time gets a catalog with the account
+    /// `root` without password for loopback and the databases `test` and `sbtest`: from whoever leads it. Blocks until it is there.
     pub fn open(env: Env, participant: Arc<dyn Participant>, schema: Arc<Schema>) -> Result<Arc<Engine>, StartError> {
         schema.begin_reading();
         // The first start may have been cut short after it had made the table.
-        if schema.catalogs().current().accounts().next().is_none() && schema.catalogs().current().is_of_older_format() {
-            bootstrap(&participant).map_err(StartError::Bootstrap)?;
+        let is_empty = || {
+            let catalog = schema.catalogs().current();
+            catalog.accounts().next().is_none() && catalog.is_of_older_format()
+        };
+        while is_empty() {
+            match participant.guest() {
+                None => bootstrap(&participant).map_err(StartError::Bootstrap)?,
+                Some(_) => std::thread::sleep(CATALOG_PAUSE),
+            }
         }
         let started_at_micros = env.clock.wall().as_micros() as i64;
-        let incarnation = env.random.next_u64();
+        let incarnation = participant.incarnation();
         let engine = Engine {
             env,
             schema,
@@ -265,12 +275,17 @@ impl Engine {
         self.next_uuid_short.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Before anybody is served: brings the catalog up to this version, and drops what earlier starts have left without an owner.
+    /// Before anybody is served: brings the catalog up to this version, and drops what earlier starts have left without an owner. While
+    /// another node leads, that is left to the first statement.
     fn clean_up(&self) -> Result<(), StartError> {
         let unclean = |error: &dyn std::fmt::Display| StartError::CleanUp(error.to_string());
         let ids = self.ownerless_tables();
         if !ids.is_empty() {
             tracing::info!(?ids, "dropping tables without an owner");
+        }
+        if self.participant.guest().is_some() {
+            self.abandon_tables(ids);
+            return Ok(());
         }
         if let Some(removal) = self.removal(&ids).map_err(|error| unclean(&error))? {
             block_on(removal.commit()).map_err(|error| unclean(&error))?;

@@ -121,7 +121,15 @@ impl Engine {
     pub(crate) fn ownerless_tables(&self) -> Vec<TableId> {
         let catalog = self.catalog();
         let stored = self.participant().store().tables();
-        let mut ids: Vec<TableId> = catalog.copies().map(|job| job.table).collect();
+        let nodes = self.participant().nodes();
+        let this = self.incarnation();
+        // Other nodes see to their own as long as there are such nodes; no start but this one is running on this node.
+        let is_left = |owner: u64| match (owner >> 32) as u32 {
+            node if node == (this >> 32) as u32 => owner != this,
+            node => !nodes.contains(&node),
+        };
+        let left = catalog.copies().filter(|job| is_left(job.owner));
+        let mut ids: Vec<TableId> = left.map(|job| job.table).collect();
         let in_store = stored.iter().map(|table| table.id());
         match catalog.is_of_older_format() {
             // Nothing says what copies there were: they are what nothing names.

@@ -18,6 +18,12 @@ pub trait Participant: Send + Sync {
     /// In which locks are good that are taken now. A transaction whose locks are of an earlier one does not commit.
     fn lock_epoch(&self) -> u64;
 
+    /// This start of the node, among all of all nodes: the node in the upper half, the start in the lower one.
+    fn incarnation(&self) -> u64;
+
+    /// The nodes that there are.
+    fn nodes(&self) -> Vec<u32>;
+
     /// While another node leads: where a transaction that begins to lock now takes its locks, and commits.
     fn guest(&self) -> Option<Guest>;
 
@@ -41,6 +47,15 @@ impl Participant for Shard {
 
     fn lock_epoch(&self) -> u64 {
         Shard::lock_epoch(self)
+    }
+
+    fn incarnation(&self) -> u64 {
+        let identity = self.identity();
+        u64::from(identity.node) << 32 | u64::from(identity.incarnation)
+    }
+
+    fn nodes(&self) -> Vec<u32> {
+        self.replicas().iter().map(|replica| replica.node).collect()
     }
 
     fn guest(&self) -> Option<Guest> {

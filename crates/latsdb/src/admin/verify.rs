@@ -32,7 +32,10 @@ pub struct Report {
 /// Checks a directory that no node uses; changes nothing.
 pub fn verify(dir: &Path) -> Report {
     let schema = Schema::new();
+    let identity = shard::Identity::read(&Env::real(), dir);
     let config = shard::Config {
+        // A directory that says nothing of its node says so below.
+        node_id: identity.ok().flatten().map_or(1, |identity| identity.node),
         observer: Some(schema.clone()),
         ..shard::Config::new(Env::real().read_only(), dir, super::memory())
     };

@@ -137,7 +137,10 @@ impl Remote {
             Some(leader) if leader == self.me.node => self.home.answer(self.me, &call).await,
             Some(leader) => {
                 let answer = self.peers.call(leader, Lane::Storage, call, within).await;
-                answer.map_err(|_| Unanswered::Lost)?
+                answer.map_err(|no_answer| match no_answer.may_have_arrived {
+                    true => Unanswered::Lost,
+                    false => Unanswered::NotDone,
+                })?
             }
         };
         match Answer::decode(&answer) {

@@ -72,6 +72,7 @@ impl Peers for Door {
                 Err(NoAnswer {
                     node: to,
                     reason: reason.into(),
+                    may_have_arrived: true,
                 })
             };
             let Some(there) = there.filter(|_| net.passes(from, to)) else {

@@ -38,6 +38,14 @@ impl Participant for Local {
         1
     }
 
+    fn incarnation(&self) -> u64 {
+        1 << 32 | 1
+    }
+
+    fn nodes(&self) -> Vec<u32> {
+        vec![1]
+    }
+
     fn guest(&self) -> Option<shard::Guest> {
         None
     }

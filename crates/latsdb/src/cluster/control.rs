@@ -1,0 +1,167 @@
+//! What nodes say to each other beside the shard's own calls, as JSON: it is little, and read by people, too.
+
+use net::{Answering, Caller};
+use serde::{Deserialize, Serialize};
+use shard::{Member, MembershipError, Role};
+
+use super::Cluster;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Of a node that is looking for a cluster, too.
+    WhoIsThere,
+    /// Of a node that belongs to the cluster: it wants to be one of the shard's replicas, reached there.
+    Admit { peer_addr: String, sql_addr: String },
+    /// How the node is.
+    HowAreYou,
+    MoveLeader { to: u32 },
+    Remove { node: u32 },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// The cluster's nodes with their peer addresses.
+    Nodes(Vec<(u32, String)>),
+    Presence(Box<Presence>),
+    Done,
+    /// Ask that node.
+    NotLeader { leader: Option<(u32, String)> },
+    Refused { reason: String },
+}
+
+/// What a node says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    pub node: u32,
+    pub version: String,
+    pub mysql_addr: String,
+    pub http_addr: String,
+    pub peer_addr: String,
+    /// `up`, or why it cannot be said.
+    pub state: String,
+    pub votes: bool,
+    pub leads: bool,
+    pub term: u64,
+    pub last_log_index: u64,
+    pub applied_index: u64,
+    pub checkpoint_index: u64,
+    pub newest_commit: u64,
+}
+
+impl Cluster {
+    pub(super) fn answer(&self, from: Caller, request: &[u8]) -> Answering {
+        let answer = match serde_json::from_slice(request) {
+            Ok(request) => self.answer_to(from, request),
+            Err(error) => now(Response::Refused {
+                reason: format!("not a request of this version: {error}"),
+            }),
+        };
+        Box::pin(async move { serde_json::to_vec(&answer.await).unwrap_or_default() })
+    }
+
+    fn answer_to(&self, from: Caller, request: Request) -> Later {
+        let Some(shard) = self.shard.get() else {
+            return now(Response::Refused {
+                reason: "the node is starting".into(),
+            });
+        };
+        match request {
+            Request::WhoIsThere => {
+                let replicas = shard.replicas().into_iter();
+                let nodes = replicas.map(|replica| (replica.node, replica.member.peer_addr));
+                now(Response::Nodes(nodes.collect()))
+            }
+            _ if !from.is_member => now(Response::Refused {
+                reason: "only nodes of the cluster are answered".into(),
+            }),
+            Request::HowAreYou => now(Response::Presence(Box::new(self.presence()))),
+            Request::Admit { peer_addr, sql_addr } => {
+                if let Some(net) = self.net.get() {
+                    net.set_peer(from.node, &peer_addr);
+                }
+                let member = Member {
+                    role: Role::Data,
+                    peer_addr,
+                    sql_addr,
+                };
+                self.changed(shard.admit(from.node, member))
+            }
+            Request::MoveLeader { to } => self.move_leader(to),
+            Request::Remove { node } => self.changed(shard.dismiss(node)),
+        }
+    }
+
+    fn move_leader(&self, to: u32) -> Later {
+        let Some(shard) = self.shard.get() else {
+            return now(Response::NotLeader { leader: None });
+        };
+        if !shard.status().is_leader {
+            return now(Response::NotLeader { leader: self.leader() });
+        }
+        if !shard.replicas().iter().any(|replica| replica.node == to && replica.votes) {
+            let reason = format!("node {to} is no voter of the cluster");
+            return now(Response::Refused { reason });
+        }
+        shard.move_leader(to);
+        now(Response::Done)
+    }
+
+    fn changed(&self, changing: impl Future<Output = Result<(), MembershipError>> + Send + 'static) -> Later {
+        let leader = self.leader();
+        Box::pin(async move {
+            match changing.await {
+                Ok(()) => Response::Done,
+                Err(MembershipError::NotLeader) => Response::NotLeader { leader },
+                Err(error) => Response::Refused {
+                    reason: error.to_string(),
+                },
+            }
+        })
+    }
+
+    /// Who leads, as far as this node has heard, and where it is reached.
+    pub(super) fn leader(&self) -> Option<(u32, String)> {
+        let shard = self.shard.get()?;
+        let leader = shard.status().leader?;
+        let replicas = shard.replicas();
+        let replica = replicas.into_iter().find(|replica| replica.node == leader)?;
+        Some((leader, replica.member.peer_addr))
+    }
+
+    /// What this node says of itself.
+    pub fn presence(&self) -> Presence {
+        let Some(shard) = self.shard.get() else {
+            return Presence::default();
+        };
+        let status = shard.status();
+        let member = self.member().unwrap_or_default();
+        let votes = |replica: &shard::Replica| replica.node == self.node && replica.votes;
+        Presence {
+            node: self.node,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            mysql_addr: member.sql_addr,
+            http_addr: self.http_addr.to_string(),
+            peer_addr: member.peer_addr,
+            state: match (&status.stopped, self.sql_addr.get()) {
+                (Some(_), _) => "stopped".to_owned(),
+                (None, None) => "starting".to_owned(),
+                (None, Some(_)) => "up".to_owned(),
+            },
+            votes: shard.replicas().iter().any(votes),
+            leads: status.is_leader,
+            term: status.term,
+            last_log_index: status.last_log_index.unwrap_or(0),
+            applied_index: status.applied_index.unwrap_or(0),
+            checkpoint_index: status.checkpoint_index.unwrap_or(0),
+            newest_commit: status.newest_commit.0,
+        }
+    }
+}
+
+type Later = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
+fn now(response: Response) -> Later {
+    Box::pin(std::future::ready(response))
+}

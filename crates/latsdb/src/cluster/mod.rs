@@ -1,0 +1,167 @@
+//! This node among others: the way between its shard and theirs, and what keeps the membership true.
+//!
+//! ```text
+//!   shard ──Peers──▶ net ═════ other nodes ═════ net ──Service──▶ shard, control
+//! ```
+//!
+//! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
+//! * `join`: a new directory becomes one of the cluster's;
+//! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
+
+mod control;
+mod join;
+mod upkeep;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use net::{Answering, CallError, Caller, Net, Service};
+use parking_lot::Mutex;
+use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};
+
+use crate::config::{Config, PeerConfig};
+
+pub use control::{Presence, Request, Response};
+pub use join::join;
+pub use upkeep::keep_up;
+
+/// The other nodes, for as long as this one runs.
+pub struct Cluster {
+    config: PeerConfig,
+    node: u32,
+    http_addr: SocketAddr,
+    /// Once the rows are recovered.
+    shard: OnceLock<Arc<Shard>>,
+    net: OnceLock<Net>,
+    mysql_addr: SocketAddr,
+    /// Where clients really come in; the configured port may have been 0.
+    sql_addr: OnceLock<SocketAddr>,
+    /// What the others have said of themselves last.
+    others: Mutex<Vec<Presence>>,
+}
+
+impl Cluster {
+    pub fn new(config: &Config, peer: &PeerConfig) -> Arc<Cluster> {
+        Arc::new(Cluster {
+            config: peer.clone(),
+            node: config.node_id,
+            http_addr: config.http_addr,
+            mysql_addr: config.mysql_addr,
+            shard: OnceLock::new(),
+            net: OnceLock::new(),
+            sql_addr: OnceLock::new(),
+            others: Mutex::default(),
+        })
+    }
+
+    /// From now on this node talks to the others.
+    pub fn start(self: &Arc<Cluster>, shard: Arc<Shard>) -> Result<()> {
+        let Identity {
+            cluster,
+            node,
+            incarnation,
+        } = shard.identity();
+        let replicas = shard.replicas();
+        self.shard.get_or_init(|| shard);
+        let config = net::Config {
+            cluster: Some(cluster),
+            tls: tls(&self.config)?,
+            allow_plain_beyond_loopback: self.config.plaintext,
+            ..net::Config::new(node, incarnation, self.config.addr)
+        };
+        let net = Net::start(config, self.clone()).context("cannot start the network between nodes")?;
+        let net = self.net.get_or_init(|| net);
+        for replica in replicas {
+            net.set_peer(replica.node, &replica.member.peer_addr);
+        }
+        Ok(())
+    }
+
+    /// Clients are served at this address.
+    pub fn serves(&self, sql_addr: SocketAddr) {
+        self.sql_addr.get_or_init(|| sql_addr);
+    }
+
+    pub fn stop(&self) {
+        if let Some(net) = self.net.get() {
+            net.shutdown();
+        }
+    }
+
+    /// What this node is to be called by.
+    fn member(&self) -> Option<Member> {
+        Some(Member {
+            role: Role::Data,
+            peer_addr: self.net.get()?.local_addr().to_string(),
+            sql_addr: self.sql_addr.get().unwrap_or(&self.mysql_addr).to_string(),
+        })
+    }
+
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.net.get().map(Net::local_addr)
+    }
+
+    /// What the other nodes have said of themselves, and whether they can be reached.
+    pub fn others(&self) -> Vec<Presence> {
+        self.others.lock().clone()
+    }
+
+    pub fn connections(&self) -> Vec<net::PeerStatus> {
+        self.net.get().map(Net::peers).unwrap_or_default()
+    }
+}
+
+fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {
+    let load = |files: &crate::config::PeerTls| {
+        net::Tls::load(&files.cert, &files.key, &files.ca, None).context("cannot use the files of --peer-tls-*")
+    };
+    config.tls.as_ref().map(load).transpose()
+}
+
+impl Peers for Cluster {
+    fn call(&self, to: u32, lane: Lane, request: Vec<u8>, within: Duration) -> Answered {
+        let Some(net) = self.net.get() else {
+            let reason = "the network is not up yet".into();
+            return Box::pin(std::future::ready(Err(NoAnswer {
+                node: to,
+                reason,
+                may_have_arrived: false,
+            })));
+        };
+        let lane = match lane {
+            Lane::Consensus => net::Lane::Consensus,
+            Lane::Storage => net::Lane::Storage,
+        };
+        let call = net.call(to, lane, request, within);
+        Box::pin(async move { call.await.map_err(|error| no_answer(to, &error)) })
+    }
+}
+
+fn no_answer(node: u32, error: &CallError) -> NoAnswer {
+    NoAnswer {
+        node,
+        reason: error.to_string(),
+        may_have_arrived: error.may_have_arrived(),
+    }
+}
+
+impl Service for Cluster {
+    fn receive(&self, from: Caller, lane: net::Lane, request: Vec<u8>) -> Answering {
+        let Some(shard) = self.shard.get() else {
+            return Box::pin(std::future::ready(Vec::new()));
+        };
+        match lane {
+            net::Lane::Consensus => Box::pin(shard.receive(&request)),
+            net::Lane::Storage => {
+                let from = Issuer {
+                    node: from.node,
+                    incarnation: from.incarnation,
+                };
+                Box::pin(shard.serve(from, &request))
+            }
+            net::Lane::Control => self.answer(from, &request),
+        }
+    }
+}

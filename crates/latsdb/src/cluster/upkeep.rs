@@ -1,0 +1,146 @@
+//! What is done all the time: the network knows every replica's address, the membership knows this node's, and each node knows how the
+//! others are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shard::{Member, Replica};
+
+use super::{Cluster, Presence, Request, Response};
+
+/// Between two looks at the membership.
+const EVERY: Duration = Duration::from_millis(100);
+/// So many looks from one question after the others' health to the next.
+const LOOKS_PER_ROUND: u32 = 5;
+const CALL: Duration = Duration::from_millis(400);
+/// To be taken in takes as long as a checkpoint needs to come over.
+const ADMISSION: Duration = Duration::from_secs(600);
+
+/// Until the node stops.
+pub async fn keep_up(cluster: Arc<Cluster>) {
+    let mut look: u32 = 0;
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
+            continue;
+        };
+        let replicas = shard.replicas();
+        let known: BTreeSet<u32> = replicas.iter().map(|replica| replica.node).collect();
+        for replica in &replicas {
+            net.set_peer(replica.node, &replica.member.peer_addr);
+        }
+        // Who has been let go. Who is about to be taken in is kept: it is connected, or it tries.
+        if shard.status().is_leader {
+            for peer in net.peers().iter().filter(|peer| !peer.is_connected()) {
+                if !known.contains(&peer.node) {
+                    net.remove_peer(peer.node);
+                }
+            }
+        }
+        if let Some(member) = cluster.member()
+            && !stands(&replicas, cluster.node, &member)
+        {
+            cluster.ask_to_be_admitted(&member).await;
+        }
+        if look.is_multiple_of(LOOKS_PER_ROUND) {
+            let others = known.iter().copied().filter(|&node| node != cluster.node);
+            cluster.ask_how_they_are(others.collect(), &replicas).await;
+        }
+        look = look.wrapping_add(1);
+    }
+}
+
+/// Whether the membership has the node as it is.
+fn stands(replicas: &[Replica], node: u32, member: &Member) -> bool {
+    let of_node = |replica: &&Replica| replica.node == node;
+    replicas.iter().find(of_node).is_some_and(|replica| replica.votes && replica.member == *member)
+}
+
+impl Cluster {
+    async fn ask_to_be_admitted(&self, member: &Member) {
+        let request = Request::Admit {
+            peer_addr: member.peer_addr.clone(),
+            sql_addr: member.sql_addr.clone(),
+        };
+        match self.ask_leader(&request, ADMISSION).await {
+            Ok(Response::Done) => tracing::info!("this node is a replica of the shard"),
+            Ok(Response::Refused { reason }) => tracing::warn!(%reason, "this node is not a replica yet"),
+            Ok(_) => {}
+            Err(reason) => tracing::debug!(%reason, "nobody to be admitted by"),
+        }
+    }
+
+    /// Asks whoever leads, this node too, as far as it can be found.
+    pub async fn ask_leader(&self, request: &Request, within: Duration) -> Result<Response, String> {
+        let (Some(shard), Some(net)) = (self.shard.get(), self.net.get()) else {
+            return Err("the node is starting".to_owned());
+        };
+        let bytes = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+        let mut target = match shard.status().leader {
+            Some(leader) if leader == self.node => {
+                let identity = shard.identity();
+                let this = net::Caller {
+                    node: self.node,
+                    incarnation: identity.incarnation,
+                    is_member: true,
+                };
+                let answer = self.answer(this, &bytes).await;
+                return serde_json::from_slice(&answer).map_err(|error| error.to_string());
+            }
+            Some(leader) => net.call(leader, net::Lane::Control, bytes.clone(), within).await,
+            None => Err(net::CallError::Ended { may_have_arrived: false }),
+        };
+        // A node that has not heard of a leader yet begins with those it was told to join.
+        let mut addrs: Vec<String> = self.config.join.clone();
+        let mut last = String::from("no node leads");
+        loop {
+            match target {
+                Ok(answer) => match serde_json::from_slice(&answer) {
+                    Ok(Response::NotLeader { leader: Some((_, addr)) }) if !addr.is_empty() && addrs.len() < 16 => {
+                        addrs.insert(0, addr);
+                    }
+                    Ok(Response::NotLeader { .. }) => {}
+                    Ok(response) => return Ok(response),
+                    Err(error) => last = error.to_string(),
+                },
+                Err(error) => last = error.to_string(),
+            }
+            if addrs.is_empty() {
+                return Err(last);
+            }
+            let addr = addrs.remove(0);
+            let introduced = net.call_address(&addr, bytes.clone(), within).await;
+            target = introduced.map(|introduction| introduction.answer);
+        }
+    }
+
+    async fn ask_how_they_are(&self, nodes: Vec<u32>, replicas: &[Replica]) {
+        let Some(net) = self.net.get() else { return };
+        let Ok(request) = serde_json::to_vec(&Request::HowAreYou) else { return };
+        let calls: Vec<_> = nodes
+            .iter()
+            .map(|&node| net.call(node, net::Lane::Control, request.clone(), CALL))
+            .collect();
+        let mut others = Vec::new();
+        for (node, call) in nodes.into_iter().zip(calls) {
+            let presence = match call.await {
+                Ok(answer) => match serde_json::from_slice(&answer) {
+                    Ok(Response::Presence(presence)) => Some(*presence),
+                    _ => None,
+                },
+                Err(_) => None,
+            };
+            let known = replicas.iter().find(|replica| replica.node == node);
+            others.push(presence.unwrap_or_else(|| Presence {
+                node,
+                state: "down".to_owned(),
+                mysql_addr: known.map(|replica| replica.member.sql_addr.clone()).unwrap_or_default(),
+                peer_addr: known.map(|replica| replica.member.peer_addr.clone()).unwrap_or_default(),
+                votes: known.is_some_and(|replica| replica.votes),
+                ..Presence::default()
+            }));
+        }
+        *self.others.lock() = others;
+    }
+}
