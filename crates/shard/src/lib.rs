@@ -54,7 +54,7 @@ pub use api::{
     CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Role, Shard, Status, Timing,
     Transaction,
 };
-pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind};
+pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
 pub use journal::Identity;
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use membership::{MembershipError, Replica};

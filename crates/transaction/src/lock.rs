@@ -10,7 +10,7 @@ use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Tabl
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
 
 /// How far a lock is that another node gives.
-enum AtLeader {
+pub(super) enum AtLeader {
     /// Locks are given here.
     NotAsked,
     Held,
@@ -56,7 +56,7 @@ impl Transaction {
     }
 
     /// While another node leads: what it says of a lock.
-    fn ask_leader(
+    pub(super) fn ask_leader(
         &mut self,
         key: LockKey<'_>,
         mode: LockMode,

@@ -2,7 +2,8 @@
 
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
-use shard::{Guest, GuestWait, IdKind};
+use super::lock::AtLeader;
+use shard::{Guest, GuestWait, IdKind, NOBODYS};
 use env::failpoints;
 use std::ops::{ControlFlow, Range};
 use store::{
@@ -121,7 +122,16 @@ impl Transaction {
         at_least: u64,
         ask: impl FnOnce(&mut Guest) -> GuestWait,
     ) -> Result<Progress, TransactionError> {
-        let Some(guest) = self.guest.as_mut().filter(|_| !table.id().is_local()) else {
+        if table.id().is_local() {
+            return Ok(Progress::Done);
+        }
+        // Ids are good under the locks of one leader: which one is known with the first of them.
+        if self.guest.as_ref().is_some_and(|guest| guest.epoch() == 0)
+            && let AtLeader::Asked(wait) = self.ask_leader(NOBODYS, LockMode::IntentionShared, LockPolicy::Wait)?
+        {
+            return Ok(Progress::Wait(Wait::AtLeader(wait)));
+        }
+        let Some(guest) = &mut self.guest else {
             return Ok(Progress::Done);
         };
         if let Some(ids) = guest.take_ids(table.id(), kind, count, at_least) {

@@ -38,8 +38,8 @@ const ALIVE: Duration = Duration::from_millis(300);
 /// A longer write set is sent in parts.
 const PART: usize = 1 << 20;
 
-/// The name of a lock that is in nobody's way: to be known as a guest.
-const NOBODYS: LockKey<'static> = LockKey::Name(b"");
+/// The name of a lock that is in nobody's way, in [`LockMode::IntentionShared`]: to be known as a guest.
+pub const NOBODYS: LockKey<'static> = LockKey::Name(b"");
 
 /// The way from this node's sessions to whoever leads.
 pub(crate) struct Remote {
