@@ -70,6 +70,8 @@ pub(crate) struct Index {
 pub(crate) struct Counters {
     pub(crate) rows: AtomicU64,
     pub(crate) next_auto_increment: AtomicU64,
+    /// How often the counter above was set anew.
+    auto_increment_resets: AtomicU64,
     next_row_id: AtomicU64,
     /// The timestamp of the newest change of a row, set before the change can be seen.
     changed_at: AtomicU64,
@@ -111,6 +113,7 @@ impl Counters {
         Counters {
             rows: AtomicU64::new(rows),
             next_auto_increment: AtomicU64::new(next_auto_increment),
+            auto_increment_resets: AtomicU64::new(0),
             next_row_id: AtomicU64::new(0),
             changed_at: AtomicU64::new(0),
             primary_statistics: Statistics::default(),
@@ -409,6 +412,12 @@ impl Table {
     /// The next automatic id is `next`. Nobody else may use the table meanwhile.
     pub fn set_auto_increment(&self, next: u64) {
         self.counters.next_auto_increment.store(next, Ordering::Relaxed);
+        self.counters.auto_increment_resets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often [`set_auto_increment`](Self::set_auto_increment) was called: ids taken before are not to be used.
+    pub fn auto_increment_resets(&self) -> u64 {
+        self.counters.auto_increment_resets.load(Ordering::Relaxed)
     }
 
     /// The next automatic id; starts at 1.

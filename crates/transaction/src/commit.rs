@@ -93,6 +93,14 @@ impl Participant for Shard {
 }
 
 impl Transaction {
+    /// Forgets everything, as [`rollback`](Self::rollback) does; done when the locks are free, also those that another node has given.
+    pub async fn rolled_back(mut self) {
+        if let Some(guest) = self.guest.take() {
+            guest.release().await;
+        }
+        self.rollback();
+    }
+
     /// Commits. Drive the future to its end, whatever happens to the client: the locks are released when it is done. `None`:
     /// there was nothing to write.
     pub fn commit(self) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
@@ -127,8 +135,13 @@ impl Transaction {
         let proposal: Option<Committing> = (!overlay.is_empty()).then(propose);
         drop(overlay);
         async move {
-            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), guest, prepared);
-            let Some(proposal) = proposal else { return Ok(None) };
+            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), prepared);
+            let Some(proposal) = proposal else {
+                if let Some(guest) = guest {
+                    guest.release().await;
+                }
+                return Ok(None);
+            };
             let committed = proposal.await?;
             then(committed);
             Ok(Some(committed))

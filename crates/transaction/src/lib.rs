@@ -238,6 +238,11 @@ impl Transaction {
         self.locks.count() + self.guest.as_ref().map_or(0, Guest::count)
     }
 
+    /// Whether it holds locks that another node has given.
+    pub fn is_guest(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.count() > 0)
+    }
+
     /// What the next read has to wait for where it takes a new snapshot, so that it sees every commit that anybody was told of. `None`:
     /// nothing.
     #[inline]

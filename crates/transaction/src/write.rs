@@ -103,14 +103,14 @@ impl Transaction {
         let at_least = table.next_auto_increment();
         let ids = count.saturating_mul(step.max(1));
         self.reserve_ids(table, IdKind::AutoIncrement, ids, at_least, |guest| {
-            guest.ask_for_ids(table.id(), IdKind::AutoIncrement, count, (step, offset), at_least)
+            guest.ask_for_ids(table, IdKind::AutoIncrement, count, (step, offset), at_least)
         })
     }
 
     /// As [`reserve_auto_increments`](Self::reserve_auto_increments), of one hidden row id.
     pub fn reserve_row_id(&mut self, table: &Table) -> Result<Progress, TransactionError> {
         self.reserve_ids(table, IdKind::HiddenRow, 1, 0, |guest| {
-            guest.ask_for_ids(table.id(), IdKind::HiddenRow, 1, (1, 1), 0)
+            guest.ask_for_ids(table, IdKind::HiddenRow, 1, (1, 1), 0)
         })
     }
 
@@ -134,7 +134,7 @@ impl Transaction {
         let Some(guest) = &mut self.guest else {
             return Ok(Progress::Done);
         };
-        if let Some(ids) = guest.take_ids(table.id(), kind, count, at_least) {
+        if let Some(ids) = guest.take_ids(table, kind, count, at_least) {
             self.reserved_ids = Some(ids);
             self.has_asked_for_ids = false;
             return Ok(Progress::Done);

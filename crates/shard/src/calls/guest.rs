@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
-use store::{LockKey, LockMode, LockModes, Reservation, Store};
+use store::{LockKey, LockMode, LockModes, Reservation, Store, Table};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use types::{TableId, Timestamp};
+use types::Timestamp;
 
 use super::home::Home;
-use super::ids::{Leased, RANGE};
+use super::ids::{Leased, RANGE, Validity};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
 use crate::ProposeError;
 use crate::consensus::Raft;
@@ -436,8 +436,10 @@ impl Guest {
     /// Asks for a lock. When it is ready, [`take_answer`](Self::take_answer) has the answer; dropping it withdraws the request.
     pub fn ask(&mut self, key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
         if self.number == 0 {
+            // Together: the oldest that lives is older than whatever is numbered later.
+            let live = &mut *self.remote.live.lock();
             self.number = self.remote.next.fetch_add(1, Ordering::Relaxed);
-            self.remote.live.lock().insert(self.number);
+            live.insert(self.number);
         }
         let lock = Lock {
             number: self.number,
@@ -462,13 +464,27 @@ impl Guest {
     }
 
     /// Takes `count` ids in a row that nobody else gets, if this node has as many; none of those that are known to be given.
-    pub fn take_ids(&self, table: TableId, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
-        self.remote.leased.take(self.epoch, table, kind, count, at_least)
+    pub fn take_ids(&self, table: &Table, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
+        self.remote.leased.take(self.validity(table), table.id(), kind, count, at_least)
+    }
+
+    fn validity(&self, table: &Table) -> Validity {
+        Validity {
+            epoch: self.epoch,
+            resets: table.auto_increment_resets(),
+        }
     }
 
     /// Asks the leader for such ids: at least `count`, of the sequence `offset`, `offset + step`…
-    pub fn ask_for_ids(&mut self, table: TableId, kind: IdKind, count: u64, sequence: (u64, u64), at_least: u64) -> GuestWait {
-        let (step, offset) = sequence;
+    pub fn ask_for_ids(
+        &mut self,
+        table: &Table,
+        kind: IdKind,
+        count: u64,
+        (step, offset): (u64, u64),
+        at_least: u64,
+    ) -> GuestWait {
+        let (table, validity) = (table.id(), self.validity(table));
         let ids = Ids {
             epoch: self.epoch,
             table,
@@ -481,7 +497,8 @@ impl Guest {
         let remote = self.remote.clone();
         let asking = async move {
             if let Ok(Answer::Ids { epoch, first, end }) = remote.ask_again(&Call::Ids(ids)).await {
-                remote.leased.put(epoch, table, kind, first..end);
+                let validity = Validity { epoch, ..validity };
+                remote.leased.put(validity, table, kind, first..end);
             }
         };
         GuestWait {
@@ -490,6 +507,17 @@ impl Guest {
             asking: Box::pin(asking),
             is_over: false,
         }
+    }
+
+    /// Gives the locks back; done when they are free.
+    pub async fn release(mut self) {
+        let Some(number) = self.forget() else { return };
+        let remote = self.remote.clone();
+        let released = self.remote.runtime.spawn(async move {
+            // A leader that does not answer has lost them, or hears of it later.
+            let _ = remote.ask(Call::Release { number }.encode(), CALL).await;
+        });
+        let _ = released.await;
     }
 
     /// Commits a write set under the guest's locks. Drive it to its end: the locks are free when it is over.

@@ -14,27 +14,44 @@ use super::message::IdKind;
 /// Ids asked for at a time.
 pub(super) const RANGE: u64 = 256;
 
+/// Until when ids of a range may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Validity {
+    /// The lead under which it was given.
+    pub epoch: u64,
+    /// How often the table's counter had been set anew.
+    pub resets: u64,
+}
+
 /// The rests of ranges.
 #[derive(Default)]
 pub(super) struct Leased {
-    ranges: Mutex<HashMap<(TableId, IdKind), (u64, Range<u64>)>>,
+    ranges: Mutex<HashMap<(TableId, IdKind), (Validity, Range<u64>)>>,
 }
 
 impl Leased {
-    /// Takes `count` ids in a row, none below `at_least`.
-    pub fn take(&self, epoch: u64, table: TableId, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
+    /// Takes `count` ids in a row, none below `at_least`; fewer, or none, where there are no greater numbers.
+    pub fn take(
+        &self,
+        valid: Validity,
+        table: TableId,
+        kind: IdKind,
+        count: u64,
+        at_least: u64,
+    ) -> Option<Range<u64>> {
         let mut ranges = self.ranges.lock();
         let (of, range) = ranges.get_mut(&(table, kind))?;
-        let first = range.start;
-        if *of != epoch || first < at_least || range.end - first < count {
+        let first = range.start.max(at_least);
+        let is_last = range.end == u64::MAX;
+        if *of != valid || range.end.saturating_sub(first) < count && !is_last {
             return None;
         }
-        range.start += count;
-        Some(first..first + count)
+        range.start = first.saturating_add(count);
+        Some(first..range.start)
     }
 
-    pub fn put(&self, epoch: u64, table: TableId, kind: IdKind, range: Range<u64>) {
-        self.ranges.lock().insert((table, kind), (epoch, range));
+    pub fn put(&self, valid: Validity, table: TableId, kind: IdKind, range: Range<u64>) {
+        self.ranges.lock().insert((table, kind), (valid, range));
     }
 }
 
@@ -45,13 +62,19 @@ mod tests {
     #[test]
     fn ids_are_of_one_lead_and_go_up() {
         let (leased, table, kind) = (Leased::default(), TableId(7), IdKind::AutoIncrement);
-        assert_eq!(leased.take(1, table, kind, 1, 0), None);
-        leased.put(1, table, kind, 10..20);
-        assert_eq!(leased.take(1, table, kind, 1, 0), Some(10..11));
-        assert_eq!(leased.take(1, table, kind, 5, 11), Some(11..16));
-        assert_eq!(leased.take(1, table, kind, 5, 0), None, "there are four left");
-        assert_eq!(leased.take(1, table, kind, 1, 18), None, "somebody has given 17 himself");
-        assert_eq!(leased.take(2, table, kind, 1, 0), None, "of another lead");
-        assert_eq!(leased.take(1, table, IdKind::HiddenRow, 1, 0), None);
+        let of = |epoch| Validity { epoch, resets: 0 };
+        assert_eq!(leased.take(of(1), table, kind, 1, 0), None);
+        leased.put(of(1), table, kind, 10..20);
+        assert_eq!(leased.take(of(1), table, kind, 1, 0), Some(10..11));
+        assert_eq!(leased.take(of(1), table, kind, 5, 11), Some(11..16));
+        assert_eq!(leased.take(of(1), table, kind, 5, 0), None, "there are four left");
+        assert_eq!(leased.take(of(1), table, kind, 1, 18), Some(18..19), "somebody has given 17 himself");
+        assert_eq!(leased.take(of(1), table, kind, 1, 20), None, "there are none behind 19");
+        assert_eq!(leased.take(of(2), table, kind, 1, 0), None, "of another lead");
+        assert_eq!(leased.take(of(1), table, IdKind::HiddenRow, 1, 0), None);
+        leased.put(of(1), table, kind, u64::MAX - 1..u64::MAX);
+        assert_eq!(leased.take(Validity { epoch: 1, resets: 1 }, table, kind, 1, 0), None);
+        assert_eq!(leased.take(of(1), table, kind, 3, 0), Some(u64::MAX - 1..u64::MAX));
+        assert_eq!(leased.take(of(1), table, kind, 1, 0), Some(u64::MAX..u64::MAX));
     }
 }

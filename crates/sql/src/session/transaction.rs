@@ -178,7 +178,7 @@ impl SessionTransaction {
         let chained = self.open.as_ref().map(|open| open.read_only);
         match outcome {
             End::Commit => self.commit(host)?,
-            End::Rollback => self.rollback(),
+            End::Rollback => self.roll_back(host),
         }
         if end.chain == Some(true) {
             let access = chained.map(|read_only| {
@@ -204,6 +204,8 @@ impl SessionTransaction {
                 return Ok(());
             }
             wait_for_commit(transaction.commit(), host)?;
+        } else if transaction.is_guest() {
+            host.wait(std::pin::pin!(transaction.rolled_back()));
         }
         if let (Some(changes), Some(store)) = (local, &mut self.local) {
             changes.apply(store);
@@ -221,6 +223,13 @@ impl SessionTransaction {
     pub fn take_local_store(&mut self) -> Option<LocalStore> {
         self.rollback();
         self.local.take()
+    }
+
+    /// `ROLLBACK`: others find the locks free when this returns.
+    fn roll_back(&mut self, host: &dyn Host) {
+        if let Some(open) = self.open.take() {
+            host.wait(std::pin::pin!(open.transaction.into_inner().rolled_back()));
+        }
     }
 
     pub fn rollback(&mut self) {
