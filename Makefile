@@ -5,7 +5,8 @@ CARGO ?= cargo
 DATA_DIR ?= ./latsdb-data
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fix bench lab-demo install-tools clean
+
+.PHONY: help run cluster build test check fix bench lab-demo install-tools clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -13,6 +14,10 @@ help: ## this list
 run: install-build-tools ## build and start one node on 127.0.0.1:3306
 	$(CARGO) build --release --package latsdb
 	exec target/release/latsdb serve --data-dir $(DATA_DIR)
+
+cluster: install-build-tools ## build and start three nodes on this machine; Ctrl-C stops them
+	$(CARGO) build --release --package latsdb
+	exec tools/cluster
 
 build: install-build-tools ## build the server, optimised
 	$(CARGO) build --release --package latsdb

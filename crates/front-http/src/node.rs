@@ -12,6 +12,8 @@ pub trait Node: Send + Sync + 'static {
     /// Whether the visitor may see the status and the figures. Takes as long as a login.
     fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>>;
     fn health(&self) -> Health;
+    /// Whether this node leads: it answers without asking another one.
+    fn leads(&self) -> bool;
     fn status(&self) -> Status;
     fn figures(&self) -> Figures;
 }

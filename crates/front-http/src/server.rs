@@ -90,7 +90,11 @@ async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketA
         return page;
     }
     match request.uri().path() {
-        "/health" => match node.health() {
+        "/health/leader" => match node.leads() {
+            true => json_page(StatusCode::OK, &json!({ "leader": true })),
+            false => json_page(StatusCode::SERVICE_UNAVAILABLE, &json!({ "leader": false })),
+        },
+        "/health" | "/health/ready" => match node.health() {
             Health::Serving => json_page(StatusCode::OK, &json!({ "status": "serving" })),
             Health::NotServing { reason } => json_page(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -104,7 +108,7 @@ async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketA
         },
         _ => json_page(
             StatusCode::NOT_FOUND,
-            &json!({ "error": "not found", "pages": ["/health", "/status", "/metrics"] }),
+            &json!({ "error": "not found", "pages": ["/health", "/health/ready", "/health/leader", "/status", "/metrics"] }),
         ),
     }
 }
@@ -211,6 +215,10 @@ mod tests {
             self.health.clone()
         }
 
+        fn leads(&self) -> bool {
+            self.health == Health::Serving
+        }
+
         fn status(&self) -> Status {
             Status {
                 version: "0.1.0".into(),
@@ -261,8 +269,10 @@ mod tests {
 
     #[tokio::test]
     async fn health_is_200_while_serving_and_503_with_the_reason_otherwise() {
-        let well = ask(Health::Serving, &get("/health")).await;
-        assert!(well.starts_with("HTTP/1.1 200 OK"), "{well}");
+        for page in ["/health", "/health/ready", "/health/leader"] {
+            let well = ask(Health::Serving, &get(page)).await;
+            assert!(well.starts_with("HTTP/1.1 200 OK"), "{well}");
+        }
         let ill = ask(
             Health::NotServing {
                 reason: "the log's disk failed".into(),

@@ -286,6 +286,11 @@ impl front_http::Node for Node {
         }
     }
 
+    fn leads(&self) -> bool {
+        let serving = front_http::Node::health(self) == Health::Serving;
+        serving && self.parts().is_some_and(|parts| parts.shard.status().is_leader)
+    }
+
     fn status(&self) -> Status {
         let state = match front_http::Node::health(self) {
             Health::Serving => "serving".to_owned(),

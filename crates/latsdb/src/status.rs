@@ -59,6 +59,9 @@ fn shown(status: &Status) -> String {
                 node.roles.join(","),
                 node.mysql_addr.clone(),
                 node.http_addr.clone(),
+                dash(&node.peer_addr),
+                node.applied_index.to_string(),
+                node.lag_entries.to_string(),
             ]
         })
         .collect();
@@ -89,7 +92,10 @@ fn shown(status: &Status) -> String {
         status.durability,
         status.data_dir,
         status.connections,
-        table::plain(&["node", "state", "roles", "mysql", "http"], &nodes),
+        table::plain(
+            &["node", "state", "roles", "mysql", "http", "peer", "applied", "lag"],
+            &nodes
+        ),
         table::plain(
             &[
                 "shard",
@@ -104,6 +110,14 @@ fn shown(status: &Status) -> String {
             &shards
         ),
     )
+}
+
+/// What stands for nothing in a table.
+fn dash(text: &str) -> String {
+    match text {
+        "" => "-".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 fn duration(seconds: u64) -> String {
@@ -134,6 +148,9 @@ mod tests {
                 roles: vec!["data".into(), "manager".into(), "sql".into()],
                 mysql_addr: "127.0.0.1:3306".into(),
                 http_addr: "127.0.0.1:8306".into(),
+                peer_addr: "127.0.0.1:7306".into(),
+                applied_index: 99,
+                lag_entries: 1,
                 state: "up".into(),
             }],
             shards: vec![ShardStatus {
@@ -158,8 +175,8 @@ mod tests {
              durability majority_disk, data in ./latsdb-data\n\
              memory 1.5 GiB of 4 GiB, 3 connections\n\
              \n\
-             node  state  roles             mysql           http\n\
-             1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306\n\
+             node  state  roles             mysql           http            peer            applied  lag\n\
+             1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306  127.0.0.1:7306  99       1\n\
              \n\
              shard  leader  term  voters  last  applied  checkpoint  lag\n\
              1      1       2     1       100   99       50          1\n"

@@ -96,7 +96,8 @@ pub enum Founding {
 pub struct Timing {
     /// A leader is heard of at least this often.
     pub heartbeat: Duration,
-    /// After so long without the leader a replica asks to be elected: between this and twice this.
+    /// A replica votes for no other leader for twice this after it has heard of one, and asks to be elected itself after between this and
+    /// twice this more.
     pub election: Duration,
     /// A commit that has not reached a majority by then is answered as unknown. A replica without others waits for its disk, however
     /// long that takes.
@@ -106,8 +107,8 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Timing {
         Timing {
-            heartbeat: Duration::from_millis(40),
-            election: Duration::from_millis(150),
+            heartbeat: Duration::from_millis(30),
+            election: Duration::from_millis(100),
             commit: Duration::from_secs(5),
         }
     }

@@ -123,13 +123,16 @@ pub fn no_majority() -> SqlError {
     SqlError::with_message(ErrorKind::UnknownCom, what)
 }
 
+const LOCKS_LOST: &str = "another node has led since the transaction took its locks";
+
 fn locks_lost() -> SqlError {
     let text = SqlError::from(ErrorKind::LockDeadlock);
-    let what = format!(
-        "{}; another node has led since the transaction took its locks",
-        text.message()
-    );
-    SqlError::with_message(ErrorKind::LockDeadlock, what)
+    SqlError::with_message(ErrorKind::LockDeadlock, format!("{}; {LOCKS_LOST}", text.message()))
+}
+
+/// Whether nothing of a statement was done because the lead of the shard has changed: it may be run again at once.
+pub fn is_for_another_leader(error: &SqlError) -> bool {
+    error.kind() == ErrorKind::LockDeadlock && error.message().ends_with(LOCKS_LOST)
 }
 
 /// MySQL's error for an interrupted statement.

@@ -4,6 +4,7 @@
 //! `target/test-logs/`; what is not a passed test is shown. A suite whose toolchain is missing is skipped by name, which
 //! in CI (`CI=true`) is a failure.
 
+mod again;
 mod count;
 mod run;
 mod server;
@@ -18,7 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use count::Count;
 pub use run::{build_server, done};
 pub use server::{Server, with_address};
-use suites::{SUITES, Suite};
+use suites::{SUITES, Suite, minutes};
 pub use tools::find;
 
 #[derive(Default, clap::Args)]
@@ -157,7 +158,11 @@ fn counted(suite: &Suite, context: &Context) -> Result<Count> {
         suite.time_limit
     };
     if !suite.with_server {
-        return run::watched(prepared, suite.name, limit, context);
+        let count = run::watched(prepared, suite.name, limit, context)?;
+        return match suite.name {
+            "crates" => once_more(count, context),
+            _ => Ok(count),
+        };
     }
     if let Some(address) = &context.options.server {
         return run::watched(
@@ -183,6 +188,26 @@ fn counted(suite: &Suite, context: &Context) -> Result<Count> {
             println!("   FAILED graceful stop: {error:#}");
             count.failed += 1;
         }
+    }
+    Ok(count)
+}
+
+/// Runs the failed tests of crates alone, if they are few.
+fn once_more(mut count: Count, context: &Context) -> Result<Count> {
+    if count.failed == 0 {
+        return Ok(count);
+    }
+    let output = std::fs::read_to_string(context.logs.join("crates.log"))?;
+    let names = again::failed_tests(&output);
+    println!("   failed: {}", names.join(", "));
+    let Some(command) = again::command(&names, &context.root).filter(|_| count.failed as usize == names.len()) else {
+        return Ok(count);
+    };
+    let alone = run::watched(command, "crates-alone", minutes(5), context)?;
+    if alone.passed >= count.failed && alone.failed == 0 {
+        println!("   passed alone, not beside others: {}", names.join(", "));
+        count.passed += count.failed;
+        count.failed = 0;
     }
     Ok(count)
 }

@@ -32,7 +32,7 @@ impl Suite {
     }
 }
 
-const fn minutes(n: u64) -> Duration {
+pub const fn minutes(n: u64) -> Duration {
     Duration::from_secs(60 * n)
 }
 

@@ -99,18 +99,11 @@ impl Cluster {
         })
     }
 
-    pub fn peer_addr(&self) -> Option<SocketAddr> {
-        self.net.get().map(Net::local_addr)
-    }
-
     /// What the other nodes have said of themselves, and whether they can be reached.
     pub fn others(&self) -> Vec<Presence> {
         self.others.lock().clone()
     }
 
-    pub fn connections(&self) -> Vec<net::PeerStatus> {
-        self.net.get().map(Net::peers).unwrap_or_default()
-    }
 }
 
 fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {

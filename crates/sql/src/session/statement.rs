@@ -8,7 +8,7 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use catalog::{DynamicPrivilege, Privileges};
 use shard::Freshness;
@@ -18,7 +18,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 use super::Session;
 use super::run_plan::Failure;
 use super::transaction::End;
-use crate::errors::{interrupted, no_majority};
+use crate::errors::{interrupted, is_for_another_leader, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
@@ -29,6 +29,10 @@ use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
+
+/// How long a lone change is tried while leaders come and go.
+const LEADER_PATIENCE: Duration = Duration::from_secs(10);
+const LEADER_PAUSE: Duration = Duration::from_millis(5);
 
 impl Session {
     /// Runs one statement and pushes its answer. On an error, what the statement did is undone.
@@ -117,6 +121,11 @@ impl Session {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the statement leaves user variables alone: then it may run twice.
+    fn assigns_nothing(&self) -> bool {
+        self.state.user_variables_use.get() != parser::UserVariables::Assigned
     }
 
     /// Waits until the rows and the catalog of this node are as new as anybody has been told, where the statement reads them anew.
@@ -286,6 +295,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        let mut lost_at = None;
         // A change learns of newer commits by its first lock.
         let mut is_fresh = !(is_change(statement) && self.transaction.has_no_locks());
         if is_fresh {
@@ -335,18 +345,27 @@ impl Session {
             if self.variables.settings.insert_id.is_some() && matches!(plan.plan, Plan::Insert(_)) {
                 self.variables.set(variables::find("insert_id")?, "0".into())?;
             }
+            let runs_again = plan.is_change() && !self.transaction.in_transaction() && self.assigns_nothing();
             super::drop_shared(plan, bytes);
-            match outcome {
-                Ok(answer) => {
-                    self.transaction.statement_succeeded(host)?;
-                    return Ok(answer);
-                }
-                Err(Failure::SchemaChanged) => {}
+            let error = match outcome {
+                Ok(answer) => match self.transaction.statement_succeeded(host) {
+                    Ok(()) => return Ok(answer),
+                    Err(error) => error,
+                },
+                Err(Failure::SchemaChanged) => continue,
                 Err(Failure::Error(error)) => {
                     self.transaction.statement_failed(&error);
-                    return Err(error);
+                    error
                 }
+            };
+            let mut is_patient = || lost_at.get_or_insert_with(Instant::now).elapsed() < LEADER_PATIENCE;
+            if !(runs_again && is_for_another_leader(&error) && is_patient()) {
+                return Err(error);
             }
+            // Nothing of it was done, and nobody has been told anything.
+            tracing::debug!("a statement runs again under another leader");
+            pause(host)?;
+            self.catch_up(host)?;
         }
     }
 
@@ -373,6 +392,15 @@ fn is_change(statement: &Statement) -> bool {
         statement,
         Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
     )
+}
+
+/// A moment in which another node may be elected.
+fn pause(host: &dyn Host) -> SqlResult<()> {
+    let never = std::pin::pin!(std::future::pending());
+    match host.wait_interruptible(never, Some(LEADER_PAUSE)) {
+        WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),
+        WaitEnd::Done | WaitEnd::TimedOut => Ok(()),
+    }
 }
 
 #[cold]
