@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod faults;
+mod identities;
+mod strangers;
 mod support;

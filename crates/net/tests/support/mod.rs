@@ -1,5 +1,7 @@
 //! Nodes on loopback, and a service whose answers the test decides on.
 
+pub mod raw;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
