@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod encrypted;
 mod faults;
 mod identities;
 mod strangers;
