@@ -91,7 +91,8 @@ impl Net {
         self.local_addr
     }
 
-    /// The node has become a member of a cluster. Its connections are made anew, as a member's.
+    /// The node has become a member of a cluster. Its connections are made anew, as a member's; calls that are under way on them are lost.
+    /// Not those of [`Net::call_address`], nor those that it answers.
     pub fn set_cluster(&self, cluster: u128) {
         let is_new = self.shared.cluster.send_replace(Some(cluster)) != Some(cluster);
         if is_new {
@@ -198,6 +199,12 @@ impl Net {
         self.shared.roster.lock().incarnations()
     }
 
+    /// The node was removed from the cluster for good: a new one may have its id, and begin with a lower incarnation.
+    pub fn forget(&self, node: u32) {
+        self.remove_peer(node);
+        self.shared.roster.lock().forget(node);
+    }
+
     /// Accepted connections that were refused, or ended before they said who they are.
     pub fn turned_away(&self) -> u64 {
         self.shared.turned_away.load(Relaxed)
@@ -250,10 +257,10 @@ async fn carry(shared: Arc<Shared>, addr: String, line: Ends, who: Arc<Mutex<Opt
     let line = &*line.0;
     let carrying = async {
         match Door::new(&addr).enter(&shared, Lane::Control, 0).await {
-            Ok((connection, theirs)) => {
-                *who.lock() = Some(theirs.who);
+            Ok(entered) => {
+                *who.lock() = Some(entered.theirs.who);
                 line.up(Instant::now());
-                let broken = run(connection, line, &shared.limits, || {}).await;
+                let broken = run(entered.socket, line, &shared.limits, || {}).await;
                 line.lost(&broken.to_string());
             }
             Err(trouble) => line.down(&trouble),

@@ -61,11 +61,14 @@ pub struct Node {
     pub host: Arc<Host>,
 }
 
+/// Of a member that takes a busy machine's pauses for no death.
 pub fn config(node: u32, incarnation: u32) -> Config {
-    Config {
-        cluster: Some(CLUSTER),
-        ..Config::new(node, incarnation, "127.0.0.1:0".parse().unwrap())
-    }
+    let mut config = Config::new(node, incarnation, "127.0.0.1:0".parse().unwrap());
+    config.cluster = Some(CLUSTER);
+    config.limits.silent_beats = 40;
+    config.limits.handshake_timeout = PATIENCE;
+    config.limits.connect_timeout = PATIENCE;
+    config
 }
 
 pub fn start(config: Config) -> Node {
