@@ -17,7 +17,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::hello::{HELLO_BYTES, Hello, NoHello, REASON_BYTES, Refused, Verdict, may_be_hello};
 use crate::serve::{Serving, serve};
-use crate::service::Caller;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
@@ -111,14 +110,9 @@ async fn welcome(stream: TcpStream, addr: SocketAddr, place: Place, shared: Arc<
         }
     };
     shared.is_over(&format!("caller {} {}", theirs.who.node, addr.ip()));
-    let from = Caller {
-        node: theirs.who.node,
-        incarnation: theirs.who.incarnation,
-        is_member,
-    };
-    // Others keep their place: whoever only comes to join can be ended for a newer one.
+    // A member gives its place back. Others can still be ended for a newer one.
     let place = (!is_member).then_some(place);
-    serve(socket, from, theirs.lane, &shared, &serving).await;
+    serve(socket, &theirs, is_member, &shared, &serving).await;
     drop(place);
 }
 

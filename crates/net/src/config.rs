@@ -91,6 +91,8 @@ pub struct Limits {
     pub control: LaneLimits,
     /// Accepted connections that have not said who they are, or belong to no member. The next one ends the oldest of them.
     pub strangers: usize,
+    /// Of a request of a node that is no member, and of all those of it that are being answered.
+    pub stranger_bytes: usize,
     /// Nodes of which something is remembered. More are refused.
     pub nodes: usize,
     pub connect_timeout: Duration,
@@ -137,6 +139,7 @@ impl Default for Limits {
             storage: lane(65 << 20, 4096, 130 << 20),
             control: lane(4 << 20, 128, 8 << 20),
             strangers: 64,
+            stranger_bytes: 64 << 10,
             nodes: 1024,
             connect_timeout: Duration::from_millis(300),
             handshake_timeout: Duration::from_secs(1),
@@ -161,6 +164,8 @@ pub enum StartError {
     MemberWithoutId,
     #[error("a lane's limit of {0} bytes in a frame is not below 4 GiB")]
     FrameLimit(usize),
+    #[error("a connection needs a beat, and at least one of silence")]
+    Beat,
     #[error("cannot start the thread of the network: {0}")]
     Thread(io::Error),
 }
@@ -172,6 +177,9 @@ impl Config {
         }
         if self.node == 0 && self.cluster.is_some() {
             return Err(StartError::MemberWithoutId);
+        }
+        if self.limits.beat.is_zero() || self.limits.silent_beats == 0 {
+            return Err(StartError::Beat);
         }
         let frames = Lane::ALL.map(|lane| self.limits.lane(lane).frame_bytes);
         match frames.into_iter().find(|bytes| u32::try_from(*bytes).is_err()) {

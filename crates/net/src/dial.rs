@@ -10,14 +10,16 @@
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::select;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -93,7 +95,12 @@ pub async fn keep(shared: Arc<Shared>, peer: Arc<Peer>, lane: Lane) {
 async fn hold(shared: &Shared, peer: &Peer, line: &Line) {
     let subject = format!("peer {}", peer.node);
     let mut pause = FIRST_PAUSE;
-    while !line.is_ended() {
+    loop {
+        // The next attempt is what was asked for.
+        forget_permit(&line.restart);
+        if line.is_ended() {
+            return;
+        }
         if line.lane != Lane::Control && shared.cluster.borrow().is_none() {
             line.down(&Trouble::Refused(shared.not_member()));
             let mut cluster = shared.cluster.subscribe();
@@ -109,8 +116,17 @@ async fn hold(shared: &Shared, peer: &Peer, line: &Line) {
             () = line.restart.notified() => continue,
         };
         match attempt {
-            Ok((socket, theirs)) => {
+            Ok(Entered {
+                socket,
+                theirs,
+                is_member,
+            }) => {
                 drop(door);
+                // What was asked for in the meantime concerns this connection only if it came out of date.
+                forget_permit(&line.restart);
+                if line.is_ended() || shared.is_out_of_date(&theirs, is_member) {
+                    continue;
+                }
                 peer.incarnation.store(theirs.who.incarnation, Relaxed);
                 let since = Instant::now();
                 line.up(since);
@@ -147,6 +163,12 @@ async fn hold(shared: &Shared, peer: &Peer, line: &Line) {
     }
 }
 
+/// Somebody's word that a connection is to end, if there was none, or another one.
+fn forget_permit(restart: &Notify) {
+    let mut context = Context::from_waker(Waker::noop());
+    let _ = pin!(restart.notified()).poll(&mut context);
+}
+
 pub async fn watch_deadlines(line: &Line) {
     loop {
         let now = Instant::now();
@@ -165,11 +187,11 @@ pub async fn run(socket: Socket, line: &Line, limits: &Limits, mut steady: impl 
     let counters = &line.counters;
     let decoder = Decoder::new(line.lane, limits.lane(line.lane).frame_bytes);
     let mut reading = Reading::new(&mut reader, decoder, &pulse, &counters.bytes_in);
-    line.ping();
+    line.beat();
     select! {
         broken = read_answers(&mut reading, line) => broken,
         broken = write_frames(&mut writer, &line.outgoing, || line.next(Instant::now()), &counters.bytes_out) => broken,
-        broken = pulse.beat(limits.beat, limits.silent_beats, || { line.ping(); steady(); }) => broken,
+        broken = pulse.beat(limits.beat, limits.silent_beats, || { line.beat(); steady(); }) => broken,
         () = line.restart.notified() => Broken::Replaced,
     }
 }
@@ -193,6 +215,14 @@ async fn read_answers(reading: &mut Reading<'_>, line: &Line) -> Broken {
     }
 }
 
+/// A connection that is ready for calls.
+pub struct Entered {
+    pub socket: Socket,
+    pub theirs: Hello,
+    /// Of one cluster, both of them.
+    pub is_member: bool,
+}
+
 /// The address of a node, and what is known of it.
 pub struct Door {
     addr: String,
@@ -214,7 +244,7 @@ impl Door {
     }
 
     /// Connects, and shakes hands. `expected`: who should be there, 0 for anybody.
-    pub async fn enter(&mut self, shared: &Shared, lane: Lane, expected: u32) -> Result<(Socket, Hello), Trouble> {
+    pub async fn enter(&mut self, shared: &Shared, lane: Lane, expected: u32) -> Result<Entered, Trouble> {
         let limits = &shared.limits;
         let stream = self
             .connect(limits.connect_timeout)
@@ -291,7 +321,7 @@ impl Door {
         shared: &Shared,
         lane: Lane,
         expected: u32,
-    ) -> Result<(Socket, Hello), Trouble> {
+    ) -> Result<Entered, Trouble> {
         let unreachable = |reason: String| Trouble::Unreachable(format!("{}: {reason}", self.addr));
         let mut socket = match &shared.tls {
             None => Socket::plain(stream),
@@ -304,8 +334,12 @@ impl Door {
         if let Some(refused) = refused {
             return Err(Trouble::Refused(refused));
         }
-        shared.meet(expected, &theirs).map_err(Trouble::Refused)?;
-        Ok((socket, theirs))
+        let is_member = shared.meet(expected, &theirs).map_err(Trouble::Refused)?;
+        Ok(Entered {
+            socket,
+            theirs,
+            is_member,
+        })
     }
 
     fn host(&self) -> &str {

@@ -13,6 +13,8 @@ pub const HEADER_BYTES: usize = 20;
 const TRAILER_BYTES: usize = 4;
 /// A body gets this much room before its first byte is there, if it is as long.
 const FIRST_STEP: usize = 4 << 10;
+/// When so much of a body has come, the rest is believed to follow.
+const EARNEST: usize = 1 << 20;
 
 /// What a frame says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,8 +215,12 @@ impl Begun {
         let (taken, rest) = input.split_at(input.len().min(missing));
         *input = rest;
         if taken.len() > self.body.capacity() - self.body.len() {
-            // Twice what has come, as a vector grows by itself, but never more than the frame needs.
-            let more = taken.len().max(self.body.len()).min(missing);
+            // Twice what has come, as a vector grows by itself, but never more than the frame needs. Once much of a long frame is there, room
+            // for all of it, which costs nothing before it is used; moving what has come would hold up everybody on this thread.
+            let more = match self.body.len() + taken.len() {
+                EARNEST.. => missing,
+                _ => taken.len().max(self.body.len()).min(missing),
+            };
             self.body.reserve_exact(more);
         }
         self.checksum.update(taken);
@@ -288,9 +294,12 @@ mod tests {
         assert_eq!(decoder.take(&mut &bytes[..100]), Ok(None));
         let held = |decoder: &Decoder| decoder.begun.as_ref().unwrap().body.capacity();
         assert!(held(&decoder) <= FIRST_STEP);
-        assert_eq!(decoder.take(&mut &bytes[100..1 << 20]), Ok(None));
-        assert!(held(&decoder) <= 2 << 20);
-        assert!(decoder.take(&mut &bytes[1 << 20..]).unwrap().is_some());
+        for piece in bytes[100..EARNEST].chunks(1000) {
+            assert_eq!(decoder.take(&mut &*piece), Ok(None));
+        }
+        assert!(held(&decoder) <= 2 * EARNEST);
+        let frame = decoder.take(&mut &bytes[EARNEST..]).unwrap().unwrap();
+        assert_eq!((frame.body.len(), frame.body.capacity()), (64 << 20, 64 << 20));
     }
 
     #[test]

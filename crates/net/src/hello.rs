@@ -54,7 +54,7 @@ pub enum Refusal {
     /// Another version of the protocol.
     Version = 1,
     OtherCluster = 2,
-    /// It belongs to no cluster, and calls on another lane than [`Lane::Control`].
+    /// It belongs to no cluster, and calls on another lane than [`Lane::Control`]; or it is a member without an id.
     NotMember = 3,
     /// The node that is called belongs to no cluster yet.
     NoCluster = 4,
@@ -211,6 +211,10 @@ pub fn judge(own: &Identity, expected: u32, theirs: &Hello) -> Result<(), Refuse
         }
         _ => {}
     }
+    if node == 0 && who.cluster.is_some() {
+        let reason = "a member of a cluster has an id, from 1 on".to_owned();
+        return refuse(Refusal::NotMember, reason);
+    }
     if node == own.node && node != 0 {
         let reason = format!(
             "two nodes have the id {node}: give one of them another id (and an empty data directory, if its directory was copied)"
@@ -284,6 +288,7 @@ mod tests {
         assert_eq!(ask(&|hello| hello.version = 9), Some(Refusal::Version));
         assert_eq!(ask(&|hello| hello.who.cluster = Some(8)), Some(Refusal::OtherCluster));
         assert_eq!(ask(&|hello| hello.who.cluster = None), Some(Refusal::NotMember));
+        assert_eq!(ask(&|hello| hello.who.node = 0), Some(Refusal::NotMember));
         assert_eq!(ask(&|hello| hello.who.node = 1), Some(Refusal::SameId));
         assert_eq!(ask(&|hello| hello.who.instance = own.instance), Some(Refusal::Itself));
         assert_eq!(ask(&|hello| hello.expected = 3), Some(Refusal::OtherNode));

@@ -24,6 +24,9 @@ use crate::error::{CallError, To};
 use crate::frame::{Encoding, Kind};
 use crate::hello::Refused;
 
+/// A later deadline is brought forward to here.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 type Outcome = Result<Vec<u8>, CallError>;
 
 /// Shared by callers on any thread, and by the line's task on the thread of the network.
@@ -55,8 +58,9 @@ struct Calls {
     queue: VecDeque<u64>,
     queued_bytes: usize,
     last_call: u64,
-    /// Numbers of pings that wait to be written, and that was written last.
-    ping: Option<u64>,
+    /// A ping or a pong that waits to be written.
+    beat: Option<(Kind, u64)>,
+    /// The last ping, until its pong comes.
     pinged: Option<(u64, Instant)>,
     state: State,
     connections: u64,
@@ -127,7 +131,7 @@ impl Line {
                 queue: VecDeque::new(),
                 queued_bytes: 0,
                 last_call: 0,
-                ping: None,
+                beat: None,
                 pinged: None,
                 state: State::Trying,
                 connections: 0,
@@ -146,6 +150,7 @@ impl Line {
     /// Puts a call into the queue, or says at once why not.
     pub fn call(self: &Arc<Line>, request: Vec<u8>, now: Instant, limit: Duration) -> Calling {
         let (answer, outcome) = oneshot::channel();
+        let limit = limit.min(LONGEST);
         let deadline = now + limit;
         let waiting = Waiting {
             request: Some(request),
@@ -231,9 +236,11 @@ impl Line {
     /// The next frame to write.
     pub fn next(&self, now: Instant) -> Option<Encoding> {
         let mut calls = self.calls.lock();
-        if let Some(ping) = calls.ping.take() {
-            calls.pinged = Some((ping, now));
-            return Some(Encoding::new(Kind::Ping, self.lane, ping, Vec::new()));
+        if let Some((kind, number)) = calls.beat.take() {
+            if kind == Kind::Ping {
+                calls.pinged = Some((number, now));
+            }
+            return Some(Encoding::new(kind, self.lane, number, Vec::new()));
         }
         loop {
             let call = calls.queue.pop_front()?;
@@ -245,13 +252,17 @@ impl Line {
         }
     }
 
-    /// Has a ping written, unless the one before has had no answer.
-    pub fn ping(&self) {
+    /// Has something written, so that the other side hears this one: a ping, or while the one before is unanswered (its pong may wait behind a
+    /// long answer) a pong to none.
+    pub fn beat(&self) {
         let mut calls = self.calls.lock();
-        if calls.pinged.is_none() {
-            calls.last_call += 1;
-            calls.ping = Some(calls.last_call);
-        }
+        calls.beat = Some(match calls.pinged {
+            Some(_) => (Kind::Pong, 0),
+            None => {
+                calls.last_call += 1;
+                (Kind::Ping, calls.last_call)
+            }
+        });
         drop(calls);
         self.outgoing.notify_one();
     }
@@ -292,7 +303,7 @@ impl Line {
             calls.state = State::Up { since: now };
             calls.connections += 1;
             calls.last_heard = Some(now);
-            (calls.ping, calls.pinged) = (None, None);
+            (calls.beat, calls.pinged) = (None, None);
         }
     }
 
@@ -587,12 +598,14 @@ mod tests {
     fn round_trips_are_smoothed() {
         let (line, now) = (line(), Instant::now());
         let at = |micros| now + Duration::from_micros(micros);
-        line.ping();
+        line.beat();
         line.next(now).unwrap();
+        line.beat();
+        assert!(line.next(now).is_some(), "it is heard though its ping is not answered");
         line.ponged(99, at(5));
         assert_eq!(line.look().round_trip, None);
         line.ponged(1, at(80));
-        line.ping();
+        line.beat();
         line.next(at(100)).unwrap();
         line.ponged(2, at(340));
         assert_eq!(line.look().round_trip, Some(Duration::from_micros(100)));

@@ -1,12 +1,14 @@
 //! The network of a node: its thread, its peers, and the calls that it makes.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Handle;
 use tokio::select;
 use tokio::sync::watch;
@@ -22,6 +24,9 @@ use crate::line::{Calling, Line, Trouble};
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::status::{PeerStatus, status};
+
+/// Connections that the system holds until they are accepted. With less, a flood of them would keep nodes out for a second at a time.
+const BACKLOG: u32 = 1024;
 
 /// A running network. Dropping it ends it, as [`Net::shutdown`] does.
 pub struct Net {
@@ -45,14 +50,7 @@ impl Net {
     /// Listens, and answers calls from now on. All of it happens on one thread of its own.
     pub fn start(config: Config, service: Arc<dyn Service>) -> Result<Net, StartError> {
         config.check()?;
-        let addr = config.listen;
-        let listen = || -> std::io::Result<(TcpListener, SocketAddr)> {
-            let listener = TcpListener::bind(addr)?;
-            listener.set_nonblocking(true)?;
-            let addr = listener.local_addr()?;
-            Ok((listener, addr))
-        };
-        let (listener, local_addr) = listen().map_err(|error| StartError::Listen { addr, error })?;
+        let listen = config.listen;
         let mut instance = [0; 8];
         aws_lc_rs::rand::fill(&mut instance).expect("the system gives random numbers");
         let shared = Arc::new(Shared::new(config, u64::from_le_bytes(instance), service));
@@ -64,9 +62,9 @@ impl Net {
             .build()
             .map_err(StartError::Thread)?;
         let handle = runtime.handle().clone();
-        let listener = {
+        let (listener, local_addr) = {
             let _entered = runtime.enter();
-            tokio::net::TcpListener::from_std(listener).map_err(StartError::Thread)?
+            bind(listen).map_err(|error| StartError::Listen { addr: listen, error })?
         };
         let (stop, mut stopped) = watch::channel(false);
         let accepting = accept(listener, shared.clone());
@@ -93,7 +91,8 @@ impl Net {
         self.local_addr
     }
 
-    /// The node has become a member of a cluster. Its connections are made anew, as a member's.
+    /// The node has become a member of a cluster. Its connections are made anew, as a member's; calls that are under way on them are lost.
+    /// Not those of [`Net::call_address`], nor those that it answers.
     pub fn set_cluster(&self, cluster: u128) {
         let is_new = self.shared.cluster.send_replace(Some(cluster)) != Some(cluster);
         if is_new {
@@ -200,6 +199,12 @@ impl Net {
         self.shared.roster.lock().incarnations()
     }
 
+    /// The node was removed from the cluster for good: a new one may have its id, and begin with a lower incarnation.
+    pub fn forget(&self, node: u32) {
+        self.remove_peer(node);
+        self.shared.roster.lock().forget(node);
+    }
+
     /// Accepted connections that were refused, or ended before they said who they are.
     pub fn turned_away(&self) -> u64 {
         self.shared.turned_away.load(Relaxed)
@@ -217,6 +222,19 @@ impl Net {
         let peers = std::mem::take(&mut *self.shared.peers.write());
         peers.values().for_each(|peer| peer.end(None));
     }
+}
+
+fn bind(addr: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // The port of a process that has just ended is free.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    let listener = socket.listen(BACKLOG)?;
+    let addr = listener.local_addr()?;
+    Ok((listener, addr))
 }
 
 impl Drop for Net {
@@ -239,10 +257,10 @@ async fn carry(shared: Arc<Shared>, addr: String, line: Ends, who: Arc<Mutex<Opt
     let line = &*line.0;
     let carrying = async {
         match Door::new(&addr).enter(&shared, Lane::Control, 0).await {
-            Ok((connection, theirs)) => {
-                *who.lock() = Some(theirs.who);
+            Ok(entered) => {
+                *who.lock() = Some(entered.theirs.who);
                 line.up(Instant::now());
-                let broken = run(connection, line, &shared.limits, || {}).await;
+                let broken = run(entered.socket, line, &shared.limits, || {}).await;
                 line.lost(&broken.to_string());
             }
             Err(trouble) => line.down(&trouble),

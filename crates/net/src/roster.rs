@@ -108,6 +108,20 @@ impl Roster {
         Ok(if is_new { Coming::Renewed } else { Coming::Known })
     }
 
+    /// Whether a newer process of the node was seen.
+    pub fn is_old(&self, who: &Identity) -> bool {
+        let seen = self.nodes.get(&who.node);
+        seen.is_some_and(|seen| seen.incarnation > who.incarnation)
+    }
+
+    /// Whatever was seen of the node does not count any more. Its accepted connections end.
+    pub fn forget(&mut self, node: u32) {
+        let seen = self.nodes.remove(&node);
+        for accepted in seen.into_iter().flat_map(|seen| seen.accepted).flatten() {
+            accepted.end.notify_one();
+        }
+    }
+
     /// The node has an accepted connection on `lane`, which `end` ends. Returns its number, for [`Roster::leave`].
     pub fn enter(&mut self, node: u32, lane: Lane, end: Arc<Notify>) -> u64 {
         self.connections += 1;

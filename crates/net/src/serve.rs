@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use crate::Lane;
 use crate::config::LaneLimits;
 use crate::frame::{Decoder, Encoding, Kind};
+use crate::hello::{Hello, Identity};
 use crate::service::{Caller, Service};
 use crate::shared::Shared;
 use crate::socket::{Broken, Pulse, Reading, Socket, write_frames};
@@ -139,12 +140,30 @@ impl Outbox {
 }
 
 /// Reads calls and writes answers, until the connection ends.
-pub async fn serve(socket: Socket, from: Caller, lane: Lane, shared: &Shared, serving: &Serving) {
+pub async fn serve(socket: Socket, theirs: &Hello, is_member: bool, shared: &Shared, serving: &Serving) {
+    let (who, lane) = (&theirs.who, theirs.lane);
+    let from = Caller {
+        node: who.node,
+        incarnation: who.incarnation,
+        is_member,
+    };
     let end = Arc::new(Notify::new());
     let entered = from
         .is_member
         .then(|| shared.roster.lock().enter(from.node, lane, end.clone()));
-    let broken = answer_calls(socket, from, lane, shared, &serving.load(from, lane), &end).await;
+    let mut limits = shared.limits.lane(lane);
+    if !is_member {
+        limits.frame_bytes = limits.frame_bytes.min(shared.limits.stranger_bytes);
+        limits.buffered_bytes = limits.buffered_bytes.min(shared.limits.stranger_bytes);
+    }
+    let connection = Connection {
+        who,
+        lane,
+        limits,
+        load: serving.load(from, lane),
+        end,
+    };
+    let broken = connection.answer_calls(socket, from, shared).await;
     if let Some(connection) = entered {
         shared.roster.lock().leave(from.node, lane, connection);
     }
@@ -152,59 +171,69 @@ pub async fn serve(socket: Socket, from: Caller, lane: Lane, shared: &Shared, se
     shared.service.left(from, lane);
 }
 
-async fn answer_calls(
-    socket: Socket,
-    from: Caller,
+struct Connection<'a> {
+    who: &'a Identity,
     lane: Lane,
-    shared: &Shared,
-    load: &Arc<Load>,
-    end: &Notify,
-) -> Broken {
-    let Socket { mut reader, mut writer } = socket;
-    let limits = shared.limits.lane(lane);
-    let pulse = Pulse::default();
-    let (received, sent) = (AtomicU64::new(0), AtomicU64::new(0));
-    let decoder = Decoder::new(lane, limits.frame_bytes);
-    let mut reading = Reading::new(&mut reader, decoder, &pulse, &received);
-    let outbox = Arc::new(Outbox {
-        lane,
-        frame_bytes: limits.frame_bytes,
-        answers: Mutex::new(Some(VecDeque::new())),
-        pongs: Mutex::default(),
-        wake: Notify::new(),
-    });
-    let mut writes = None;
-    let read = async {
-        loop {
-            let frame = match reading.next().await {
-                Ok(frame) => frame,
-                Err(broken) => return broken,
-            };
-            match frame.kind {
-                Kind::Request => {
-                    let charge = Charge::new(load, frame.body.len());
-                    let unanswered = Unanswered(Some((outbox.clone(), frame.call, charge)));
-                    tokio::spawn(answer(shared.service.clone(), from, lane, frame.body, unanswered));
+    limits: LaneLimits,
+    load: Arc<Load>,
+    end: Arc<Notify>,
+}
+
+impl Connection<'_> {
+    async fn answer_calls(&self, socket: Socket, mut from: Caller, shared: &Shared) -> Broken {
+        let Socket { mut reader, mut writer } = socket;
+        let (lane, limits, load) = (self.lane, &self.limits, &self.load);
+        let pulse = Pulse::default();
+        let (received, sent) = (AtomicU64::new(0), AtomicU64::new(0));
+        let decoder = Decoder::new(lane, limits.frame_bytes);
+        let mut reading = Reading::new(&mut reader, decoder, &pulse, &received);
+        let outbox = Arc::new(Outbox {
+            lane,
+            frame_bytes: shared.limits.lane(lane).frame_bytes,
+            answers: Mutex::new(Some(VecDeque::new())),
+            pongs: Mutex::default(),
+            wake: Notify::new(),
+        });
+        let mut writes = None;
+        let read = async {
+            loop {
+                let frame = match reading.next().await {
+                    Ok(frame) => frame,
+                    Err(broken) => return broken,
+                };
+                match frame.kind {
+                    Kind::Request => {
+                        if !from.is_member && shared.is_fellow(self.who) {
+                            // This node has joined the caller's cluster since the handshake.
+                            if shared.meet_member(self.who).is_err() {
+                                return Broken::Replaced;
+                            }
+                            from.is_member = true;
+                        }
+                        let charge = Charge::new(load, frame.body.len());
+                        let unanswered = Unanswered(Some((outbox.clone(), frame.call, charge)));
+                        tokio::spawn(answer(shared.service.clone(), from, lane, frame.body, unanswered));
+                    }
+                    Kind::Ping => outbox.pong(frame.call),
+                    Kind::Pong => {}
+                    Kind::Answer | Kind::Failure => return Broken::Astray,
                 }
-                Kind::Ping => outbox.pong(frame.call),
-                Kind::Pong => {}
-                Kind::Answer | Kind::Failure => return Broken::Astray,
+                while load.is_full(limits) {
+                    pulse.is_deaf.store(true, Relaxed);
+                    load.less.notified().await;
+                }
+                pulse.is_deaf.store(false, Relaxed);
             }
-            while load.is_full(&limits) {
-                pulse.is_deaf.store(true, Relaxed);
-                load.less.notified().await;
-            }
-            pulse.is_deaf.store(false, Relaxed);
-        }
-    };
-    let broken = select! {
-        broken = read => broken,
-        broken = write_frames(&mut writer, &outbox.wake, || outbox.next(&mut writes), &sent) => broken,
-        broken = pulse.beat(shared.limits.beat, shared.limits.silent_beats, || outbox.pong(0)) => broken,
-        () = end.notified() => Broken::Replaced,
-    };
-    outbox.close();
-    broken
+        };
+        let broken = select! {
+            broken = read => broken,
+            broken = write_frames(&mut writer, &outbox.wake, || outbox.next(&mut writes), &sent) => broken,
+            broken = pulse.beat(shared.limits.beat, shared.limits.silent_beats, || outbox.pong(0)) => broken,
+            () = self.end.notified() => Broken::Replaced,
+        };
+        outbox.close();
+        broken
+    }
 }
 
 async fn answer(service: Arc<dyn Service>, from: Caller, lane: Lane, request: Vec<u8>, mut unanswered: Unanswered) {

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::Lane;
 use crate::config::{Config, Limits};
@@ -17,6 +19,8 @@ use crate::tls::Tls;
 
 /// Refusals that are remembered, so that each is logged once.
 const REMEMBERED: usize = 256;
+/// Of one subject.
+const BETWEEN_NEWS: Duration = Duration::from_secs(1);
 
 pub struct Shared {
     node: u32,
@@ -30,7 +34,7 @@ pub struct Shared {
     pub peers: RwLock<BTreeMap<u32, Arc<Peer>>>,
     /// Connections that were accepted and refused, or ended before they said who they are.
     pub turned_away: AtomicU64,
-    logged: Mutex<HashMap<String, String>>,
+    logged: Mutex<HashMap<String, (String, Instant)>>,
 }
 
 impl Shared {
@@ -78,18 +82,34 @@ impl Shared {
     pub fn meet(&self, expected: u32, theirs: &Hello) -> Result<bool, Refused> {
         let own = self.identity();
         judge(&own, expected, theirs)?;
-        let is_member = own.cluster.is_some() && theirs.who.cluster == own.cluster;
+        let is_member = self.is_fellow(&theirs.who);
         if is_member {
-            let coming = self.roster.lock().meet(&theirs.who)?;
-            if coming == Coming::Renewed {
-                // Connections to the process before it are dead, whether or not they know.
-                if let Some(peer) = self.peers.read().get(&theirs.who.node) {
-                    peer.leave_older(theirs.who.incarnation);
-                }
-                self.service.renewed(theirs.who.node, theirs.who.incarnation);
-            }
+            self.meet_member(&theirs.who)?;
         }
         Ok(is_member)
+    }
+
+    /// Of the cluster that this node is a member of.
+    pub fn is_fellow(&self, who: &Identity) -> bool {
+        let cluster = *self.cluster.borrow();
+        cluster.is_some() && who.cluster == cluster
+    }
+
+    pub fn meet_member(&self, who: &Identity) -> Result<(), Refused> {
+        let coming = self.roster.lock().meet(who)?;
+        if coming == Coming::Renewed {
+            // Connections to the process before it are dead, whether or not they know.
+            if let Some(peer) = self.peers.read().get(&who.node) {
+                peer.leave_older(who.incarnation);
+            }
+            self.service.renewed(who.node, who.incarnation);
+        }
+        Ok(())
+    }
+
+    /// Whether a handshake of a moment ago would be another one now.
+    pub fn is_out_of_date(&self, theirs: &Hello, is_member: bool) -> bool {
+        self.is_fellow(&theirs.who) != is_member || self.roster.lock().is_old(&theirs.who)
     }
 
     pub fn not_member(&self) -> Refused {
@@ -99,16 +119,17 @@ impl Shared {
         }
     }
 
-    /// True when something else, or nothing, was logged about `subject` before.
+    /// True when something else, or nothing, was logged about `subject` before. What changes all the time is no news.
     pub fn is_news(&self, subject: &str, what: &str) -> bool {
-        let mut logged = self.logged.lock();
-        if logged.get(subject).is_some_and(|before| before == what) {
+        let (mut logged, now) = (self.logged.lock(), Instant::now());
+        let is_known = |(before, at): &(String, Instant)| before == what || now - *at < BETWEEN_NEWS;
+        if logged.get(subject).is_some_and(is_known) {
             return false;
         }
         if logged.len() >= REMEMBERED {
             logged.clear();
         }
-        logged.insert(subject.to_owned(), what.to_owned());
+        logged.insert(subject.to_owned(), (what.to_owned(), now));
         true
     }
 

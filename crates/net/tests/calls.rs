@@ -148,6 +148,30 @@ fn an_address_is_called_before_the_node_is_known() {
 }
 
 #[test]
+fn who_is_called_while_it_joins_knows_the_caller_as_a_member_then() {
+    let member = start(config(1, 1));
+    let mut joining = config(2, 1);
+    joining.cluster = None;
+    let joining = start(joining);
+    member.knows(2, &joining);
+    let held = member.net.call(2, Lane::Control, b"hold".to_vec(), PATIENCE);
+    until(|| joining.received() == 1);
+    joining.net.set_cluster(crate::support::CLUSTER);
+    assert_eq!(member.call(2, Lane::Control, b"x").unwrap(), b"1:x");
+    joining.host.gate.add_permits(1);
+    assert_eq!(wait(held).unwrap(), b"hold");
+    let callers: Vec<bool> = joining
+        .host
+        .callers
+        .lock()
+        .iter()
+        .map(|caller| caller.is_member)
+        .collect();
+    assert_eq!(callers, [false, true]);
+    member.until_connected(2);
+}
+
+#[test]
 fn calls_end_with_the_network() {
     let (one, two) = pair();
     let held = one.net.call(2, Lane::Storage, b"hold".to_vec(), PATIENCE);

@@ -3,4 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod encrypted;
+mod faults;
+mod identities;
+mod strangers;
 mod support;

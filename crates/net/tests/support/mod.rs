@@ -1,5 +1,7 @@
 //! Nodes on loopback, and a service whose answers the test decides on.
 
+pub mod raw;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -59,11 +61,14 @@ pub struct Node {
     pub host: Arc<Host>,
 }
 
+/// Of a member that takes a busy machine's pauses for no death.
 pub fn config(node: u32, incarnation: u32) -> Config {
-    Config {
-        cluster: Some(CLUSTER),
-        ..Config::new(node, incarnation, "127.0.0.1:0".parse().unwrap())
-    }
+    let mut config = Config::new(node, incarnation, "127.0.0.1:0".parse().unwrap());
+    config.cluster = Some(CLUSTER);
+    config.limits.silent_beats = 40;
+    config.limits.handshake_timeout = PATIENCE;
+    config.limits.connect_timeout = PATIENCE;
+    config
 }
 
 pub fn start(config: Config) -> Node {

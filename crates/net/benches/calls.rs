@@ -1,0 +1,137 @@
+//! What a call costs between two nodes on loopback, each with its thread: the round trip of a lone one, calls and CPU with several in
+//! flight, and that of a small call while another lane carries much.
+//!
+//! `cargo bench -p net`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use net::{Answering, Caller, Config, Lane, Net, Service};
+
+const ROUND: Duration = Duration::from_secs(3);
+const DEADLINE: Duration = Duration::from_secs(10);
+
+struct Echo;
+
+impl Service for Echo {
+    fn receive(&self, _from: Caller, _lane: Lane, request: Vec<u8>) -> Answering {
+        Box::pin(std::future::ready(request))
+    }
+}
+
+fn main() {
+    let [one, two] = [1, 2].map(|node| {
+        let config = Config {
+            cluster: Some(7),
+            ..Config::new(node, 1, "127.0.0.1:0".parse().expect("an address"))
+        };
+        Arc::new(Net::start(config, Arc::new(Echo)).expect("loopback can be listened on"))
+    });
+    one.set_peer(2, &two.local_addr().to_string());
+    while !one.peers()[0].is_connected() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+
+    for bytes in [100, 4096] {
+        report(&format!("1 caller, {bytes} bytes"), &lone(&one, Lane::Consensus, bytes));
+    }
+    for flying in [8, 64] {
+        in_flight(&one, flying);
+    }
+
+    let is_over = Arc::new(AtomicBool::new(false));
+    let carried = Arc::new(AtomicU64::new(0));
+    let carrier = {
+        let (one, is_over, carried) = (one.clone(), is_over.clone(), carried.clone());
+        std::thread::spawn(move || {
+            while !is_over.load(Relaxed) {
+                block_on(one.call(2, Lane::Storage, vec![1; 32 << 20], DEADLINE)).expect("it arrives");
+                carried.fetch_add(64 << 20, Relaxed);
+            }
+        })
+    };
+    let beside = lone(&one, Lane::Consensus, 100);
+    report("1 caller, 100 bytes, beside calls of 32 MiB", &beside);
+    let mib_per_second = (carried.load(Relaxed) >> 20) as f64 / ROUND.as_secs_f64();
+    println!("{:44} {mib_per_second:8.0} MiB/s", "those, both ways together");
+    is_over.store(true, Relaxed);
+    carrier.join().expect("it does not panic");
+}
+
+fn lone(net: &Net, lane: Lane, bytes: usize) -> Vec<Duration> {
+    let (mut taken, since) = (Vec::new(), Instant::now());
+    while since.elapsed() < ROUND {
+        let begun = Instant::now();
+        block_on(net.call(2, lane, vec![1; bytes], DEADLINE)).expect("it arrives");
+        taken.push(begun.elapsed());
+    }
+    taken
+}
+
+fn in_flight(net: &Net, flying: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    let since = Instant::now();
+    let (cpu, mut taken) = (cpu_time(), Vec::new());
+    let tasks = tokio::task::LocalSet::new();
+    runtime.block_on(tasks.run_until(async {
+        let callers = (0..flying).map(|_| async {
+            let mut taken = Vec::new();
+            while since.elapsed() < ROUND {
+                let begun = Instant::now();
+                net.call(2, Lane::Consensus, vec![1; 100], DEADLINE)
+                    .await
+                    .expect("it arrives");
+                taken.push(begun.elapsed());
+            }
+            taken
+        });
+        for caller in futures_util::future::join_all(callers).await {
+            taken.extend(caller);
+        }
+    }));
+    report(&format!("{flying} in flight, 100 bytes"), &taken);
+    let calls = taken.len() as f64;
+    let cpu = (cpu_time() - cpu).as_secs_f64() / calls * 1e6;
+    println!(
+        "{:44} {:8.0} calls/s, {cpu:.1} µs of CPU each, on all three threads",
+        "",
+        calls / ROUND.as_secs_f64()
+    );
+}
+
+fn report(what: &str, taken: &[Duration]) {
+    let mut sorted = taken.to_vec();
+    sorted.sort_unstable();
+    let at = |share: f64| sorted[(sorted.len() as f64 * share) as usize].as_secs_f64() * 1e6;
+    println!(
+        "{what:44} p50 {:6.1} µs   p99 {:6.1} µs   p99.9 {:7.1} µs",
+        at(0.5),
+        at(0.99),
+        at(0.999)
+    );
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let (mut future, mut context) = (std::pin::pin!(future), std::task::Context::from_waker(&waker));
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -1,0 +1,176 @@
+//! TLS between nodes: who has a certificate of the cluster's authority is let in, and nobody else.
+
+use std::fs::Permissions;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use net::{CallError, Config, Lane, Tls};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::support::raw::{self, HELLO};
+use crate::support::{PATIENCE, config, pair_of, start, until, wait};
+
+/// An authority, and a folder for its PEM files that goes with it.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    dir: PathBuf,
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Authority {
+    fn new(name: &str) -> Authority {
+        let dir = std::env::temp_dir().join(format!("latsdb-net-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        std::fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
+        Authority { issuer, dir }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Signs a certificate for a host; returns the files of the certificate and its key.
+    fn sign(&self, host: &str) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let (certificate_file, key_file) = (self.file(&format!("{host}.pem")), self.file(&format!("{host}-key.pem")));
+        std::fs::write(&certificate_file, certificate.pem()).unwrap();
+        std::fs::write(&key_file, key.serialize_pem()).unwrap();
+        std::fs::set_permissions(&key_file, Permissions::from_mode(0o600)).unwrap();
+        (certificate_file, key_file)
+    }
+
+    fn tls(&self, host: &str, believes: &Path, name: Option<&str>) -> Tls {
+        let (certificate, key) = self.sign(host);
+        Tls::load(&certificate, &key, believes, name).unwrap()
+    }
+}
+
+fn encrypted(node: u32, tls: Tls) -> Config {
+    let mut config = config(node, 1);
+    config.tls = Some(tls);
+    config
+}
+
+/// Why node 2 cannot be reached.
+fn trouble(one: Config, two: Config) -> String {
+    let (one, two) = (start(one), start(two));
+    one.knows(2, &two);
+    match one.call(2, Lane::Storage, b"x").unwrap_err() {
+        CallError::NotSent { reason, .. } => reason,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn nodes_of_one_authority_talk() {
+    let authority = Authority::new("talk");
+    let ca = authority.file("ca.pem");
+    let tls = authority.tls("127.0.0.1", &ca, None);
+    let (one, two) = pair_of(encrypted(1, tls.clone()), encrypted(2, tls));
+    assert_eq!(one.call(2, Lane::Storage, b"x").unwrap(), b"1:x");
+    let large = vec![b'x'; 5 << 20];
+    assert_eq!(two.call(1, Lane::Storage, &large).unwrap().len(), large.len() + 2);
+    let met = wait(one.net.call_address(&two.addr(), b"x".to_vec(), PATIENCE)).unwrap();
+    assert_eq!(met.node, 2);
+}
+
+#[test]
+fn all_nodes_may_have_one_name() {
+    let authority = Authority::new("name");
+    let ca = authority.file("ca.pem");
+    let tls = authority.tls("node.latsdb", &ca, Some("node.latsdb"));
+    let (one, _two) = pair_of(encrypted(1, tls.clone()), encrypted(2, tls));
+    assert_eq!(one.call(2, Lane::Storage, b"x").unwrap(), b"1:x");
+}
+
+#[test]
+fn a_certificate_for_another_host_is_refused() {
+    let authority = Authority::new("host");
+    let ca = authority.file("ca.pem");
+    let tls = authority.tls("db9.example", &ca, None);
+    let reason = trouble(encrypted(1, tls.clone()), encrypted(2, tls));
+    assert!(reason.contains("not valid for name"), "{reason}");
+}
+
+#[test]
+fn a_node_of_another_authority_is_refused_by_both_sides() {
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
+    let (our_ca, other_ca) = (ours.file("ca.pem"), other.file("ca.pem"));
+    let good = ours.tls("127.0.0.1", &our_ca, None);
+    // The caller does not believe the other one.
+    let reason = trouble(
+        encrypted(1, good.clone()),
+        encrypted(2, other.tls("127.0.0.1", &other_ca, None)),
+    );
+    assert!(reason.contains("no encryption"), "{reason}");
+    // The caller would believe, and is not believed.
+    let reason = trouble(encrypted(1, other.tls("127.0.0.1", &our_ca, None)), encrypted(2, good));
+    assert!(reason.contains("alert"), "{reason}");
+}
+
+#[test]
+fn a_caller_without_a_certificate_gets_no_word() {
+    let authority = Authority::new("without");
+    let ca = authority.file("ca.pem");
+    let one = start(encrypted(1, authority.tls("127.0.0.1", &ca, None)));
+
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&ca).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let client = builder.unwrap().with_root_certificates(roots).with_no_client_auth();
+    let connection = ClientConnection::new(Arc::new(client), "127.0.0.1".try_into().unwrap()).unwrap();
+    let mut stream = StreamOwned::new(connection, raw::connect(&one.addr()));
+    let refused = stream
+        .write_all(&HELLO.encode())
+        .and_then(|()| stream.read_exact(&mut [0]))
+        .unwrap_err();
+    assert!(refused.to_string().contains("CertificateRequired"), "{refused}");
+    until(|| one.net.turned_away() == 1);
+    assert_eq!(*one.host.renewed.lock(), []);
+}
+
+#[test]
+fn a_node_with_tls_and_one_without_are_told() {
+    let authority = Authority::new("half");
+    let ca = authority.file("ca.pem");
+    let tls = authority.tls("127.0.0.1", &ca, None);
+    let reason = trouble(config(1, 1), encrypted(2, tls.clone()));
+    assert!(reason.contains("do both use TLS"), "{reason}");
+    let reason = trouble(encrypted(1, tls), config(2, 1));
+    assert!(reason.contains("no encryption"), "{reason}");
+}
+
+#[test]
+fn files_that_do_not_serve_are_named() {
+    let authority = Authority::new("files");
+    let (certificate, key) = authority.sign("127.0.0.1");
+    let ca = authority.file("ca.pem");
+    let load =
+        |certificate: &Path, key: &Path, ca: &Path| Tls::load(certificate, key, ca, None).unwrap_err().to_string();
+
+    let missing = authority.file("missing.pem");
+    assert!(load(&missing, &key, &ca).contains("missing.pem"));
+    assert!(load(&certificate, &key, &missing).contains("missing.pem"));
+    let empty = authority.file("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    assert!(load(&certificate, &key, &empty).contains("empty.pem"));
+    assert!(load(&empty, &key, &ca).contains("empty.pem"));
+    std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    assert!(load(&certificate, &key, &ca).contains("chmod 600"));
+}
