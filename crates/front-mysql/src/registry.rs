@@ -91,7 +91,7 @@ pub struct Handle {
     /// When the command began or ended.
     since_ms: AtomicU64,
     commands: AtomicU64,
-    bytes_received: AtomicU64,
+    pub(crate) bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
     /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
     statement: Mutex<Vec<u8>>,

@@ -13,7 +13,7 @@ use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
 use sql_api::session::Encryption;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use crate::backend::Certificate;
 use crate::certificate;
@@ -33,6 +33,9 @@ const SENT_PER_TURN: usize = 1 << 20;
 /// Bytes that a connection takes in before others have their turn. Many connections may have as much waiting, each with memory that is
 /// touched for the first time: a quarter of a millisecond each.
 const RECEIVED_PER_TURN: usize = 256 << 10;
+/// Of a long packet, bytes that are taken in when more have come: all who send one are woken at about the same time, and before anybody's
+/// statement goes on. The rest is taken in by turns.
+const RECEIVED_WHEN_WOKEN: usize = 16 << 10;
 
 /// A packet that made this much progress is given the whole read timeout again.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -138,9 +141,21 @@ impl Socket {
                 ReadAhead::Allowed => usize::MAX,
                 ReadAhead::Forbidden => missing,
             };
-            poll_fn(|context| self.poll_fill(context, input, read_max)).await?;
-            if input.pending().len() >= turn_end {
-                turn_end += RECEIVED_PER_TURN;
+            let is_long = held >= RECEIVED_PER_TURN;
+            let mut has_waited = false;
+            poll_fn(|context| {
+                let at_once = match is_long && has_waited {
+                    true => RECEIVED_WHEN_WOKEN,
+                    false => AT_ONCE,
+                };
+                let filled = self.poll_fill(context, input, read_max.min(at_once));
+                has_waited |= filled.is_pending();
+                filled
+            })
+            .await?;
+            let held = input.pending().len();
+            if held >= turn_end || is_long && has_waited {
+                turn_end = held + RECEIVED_PER_TURN;
                 self.give_way().await;
             }
         }
@@ -148,10 +163,7 @@ impl Socket {
 
     /// Reads what is there, at least a byte and at most `read_max`.
     fn poll_fill(&self, context: &mut Context<'_>, input: &mut Input, read_max: usize) -> Poll<Result<(), SocketEnd>> {
-        let read = input.fill_with(|buffer| match read_max {
-            usize::MAX => self.poll_read(context, buffer),
-            read_max => self.poll_read_at_most(context, buffer, read_max),
-        });
+        let read = input.fill_with(|buffer| self.poll_read(context, buffer, read_max));
         match read {
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Err(SocketEnd::Closed)),
             Poll::Ready(Ok(len)) => {
@@ -178,23 +190,10 @@ impl Socket {
             .filter(|interrupt| *interrupt != Interrupt::KillQuery)
     }
 
-    fn poll_read(&self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+    fn poll_read(&self, context: &mut Context<'_>, buffer: &mut Vec<u8>, read_max: usize) -> Poll<io::Result<usize>> {
         let mut stream = self.stream.borrow_mut();
-        let mut piece = (&mut *stream).take(AT_ONCE as u64);
+        let mut piece = (&mut *stream).take(read_max as u64);
         pin!(piece.read_buf(buffer)).poll(context)
-    }
-
-    fn poll_read_at_most(
-        &self,
-        context: &mut Context<'_>,
-        buffer: &mut Vec<u8>,
-        read_max: usize,
-    ) -> Poll<io::Result<usize>> {
-        let mut chunk = [0; 512];
-        let mut chunk = ReadBuf::new(&mut chunk[..read_max.min(512)]);
-        ready!(Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, &mut chunk))?;
-        buffer.extend_from_slice(chunk.filled());
-        Poll::Ready(Ok(chunk.filled().len()))
     }
 
     fn poll_deadline(&self, context: &mut Context<'_>, inside_packet: bool) -> Poll<Result<(), SocketEnd>> {
@@ -342,14 +341,17 @@ impl Socket {
         })
         .await;
         loop {
-            let turn_end = left.saturating_sub(RECEIVED_PER_TURN);
+            let mut turn_end = left.saturating_sub(RECEIVED_PER_TURN);
             let is_end = poll_fn(|context| {
                 while left > turn_end {
                     buffer.clear();
-                    match self.poll_read(context, &mut buffer) {
+                    match self.poll_read(context, &mut buffer, AT_ONCE) {
                         Poll::Ready(Ok(len)) if 0 < len && len < left => left -= len,
                         Poll::Ready(_) => return Poll::Ready(true),
-                        Poll::Pending => return self.deadline.poll(context).map(|()| true),
+                        Poll::Pending => {
+                            turn_end = left.saturating_sub(RECEIVED_WHEN_WOKEN);
+                            return self.deadline.poll(context).map(|()| true);
+                        }
                     }
                 }
                 Poll::Ready(false)
@@ -361,5 +363,68 @@ impl Socket {
             self.give_way().await;
         }
         pool::return_buffer(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::Peer;
+    use crate::registry::Registry;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::task::Waker;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::UnixStream;
+
+    /// Long packets are taken in by turns. What comes for all of them at once holds up nobody's short command.
+    #[tokio::test(flavor = "current_thread")]
+    async fn of_a_long_packet_little_is_taken_in_out_of_turn() {
+        const LEN: usize = 4 << 20;
+        const MORE: usize = 128 << 10;
+        let (ours, mut client) = UnixStream::pair().expect("a pair of sockets");
+        let peer = Peer::Tcp {
+            client: ([127, 0, 0, 1], 4711).into(),
+            server: ([127, 0, 0, 1], 3306).into(),
+        };
+        let handle = Registry::new().enter(peer).expect("a place");
+        let socket = Socket::new(Transport::Unix(ours), handle.clone());
+        let patience = Patience {
+            idle: Duration::from_secs(60),
+            inside_packet: Some(Duration::from_secs(60)),
+            packet_len_max: LEN,
+            read_ahead: ReadAhead::Allowed,
+        };
+        let mut input = Input::default();
+        let mut read = pin!(socket.read_packet(&mut input, 0, patience));
+        let mut poll = || read.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let received = || handle.bytes_received.load(Relaxed) as usize;
+
+        let header = [&(LEN as u32).to_le_bytes()[..3], &[0]].concat();
+        client.write_all(&header).await.expect("room");
+        let mut sent = header.len();
+        while sent < RECEIVED_PER_TURN + MORE {
+            client.write_all(&[1; MORE]).await.expect("room");
+            sent += MORE;
+            while received() < sent {
+                tokio::task::yield_now().await;
+                assert!(poll().is_pending());
+                schedule::wake_next();
+            }
+        }
+        assert!(poll().is_pending() && !schedule::is_waiting());
+
+        client.write_all(&[1; MORE]).await.expect("room");
+        while received() == sent {
+            tokio::task::yield_now().await;
+            assert!(poll().is_pending());
+        }
+        assert!((1..=RECEIVED_WHEN_WOKEN).contains(&(received() - sent)));
+        assert!(
+            poll().is_pending() && schedule::is_waiting(),
+            "the rest waits for its turn"
+        );
+        schedule::wake_next();
+        assert!(poll().is_pending());
+        assert_eq!(received(), sent + MORE);
     }
 }

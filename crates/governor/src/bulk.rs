@@ -74,6 +74,22 @@ pub fn prefix_len(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> usize {
     len
 }
 
+/// As [`prefix_len`], of the bytes at the end.
+#[inline]
+pub fn suffix_len(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> usize {
+    let mut len = 0;
+    for piece in bytes.rchunks(PIECE) {
+        match piece.iter().rev().position(|&byte| !is_such(byte)) {
+            Some(at) => return len + at,
+            None => len += piece.len(),
+        }
+        if len < bytes.len() {
+            crate::pause();
+        }
+    }
+    len
+}
+
 /// Appends to `out`.
 #[inline]
 pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -338,9 +338,13 @@ pub(crate) fn gave_way() -> bool {
     is_over
 }
 
-/// Whether the statement has to end.
-pub(crate) fn is_ending() -> bool {
-    with(|governor| governor.stop.get().is_some() || governor.runner.interrupted().is_some()).unwrap_or(false)
+/// Whether somebody waits for the statement's end. One that ends for want of memory is in no hurry: what it held is to be free first.
+pub(crate) fn is_interrupted() -> bool {
+    with(|governor| match governor.stop.get() {
+        Some(stop) => matches!(stop, Stop::Interrupt(_)),
+        None => governor.runner.interrupted().is_some(),
+    })
+    .unwrap_or(false)
 }
 
 /// The account of the running statement's session.

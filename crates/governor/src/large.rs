@@ -365,7 +365,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for LargeApart<A> {
 mod tests {
     use super::*;
     use crate::stepwise::Stepwise;
-    use crate::{Interrupt, Runner, probe};
+    use crate::{Governor, Interrupt, Runner, Stop, probe};
     use std::alloc::System;
 
     const ALLOCATOR: LargeApart<System> = LargeApart(System);
@@ -465,6 +465,19 @@ mod tests {
             drop(held);
         });
         assert_eq!(by_reaper(), 5000);
+        // For want of memory, which nobody else can take before it is free.
+        probe::count(|| {
+            let account = Arc::new(Account::default());
+            Governor::new(&EndsLater::default())
+                .with_account(account.clone())
+                .run(|| {
+                    crate::begin_statement(1000);
+                    account.add(2000);
+                    assert!(matches!(crate::tick(), Err(Stop::Memory(_))));
+                    drop(many());
+                });
+        });
+        assert_eq!(by_reaper(), 0);
         // Told so while it drops: the rest.
         let ends_later = EndsLater::default();
         probe::under(&ends_later, || drop(many()));

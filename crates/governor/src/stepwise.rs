@@ -23,8 +23,9 @@ const FEW: usize = 256;
 
 /// A collection that can be emptied in steps.
 pub trait Emptied: Default + Send + 'static {
-    /// Drops all elements; gives way, and is finished all the same. Where the statement has to end, many are left to the reaper
-    /// ([`large`]): the client waits for its answer.
+    /// Drops all elements; gives way, and is finished all the same. Where the statement was told to end, many are left to the reaper
+    /// ([`large`]): the client waits for its answer. One that has taken too much memory drops them itself, before it can take more: all
+    /// threads together would outrun the reaper.
     fn empty(&mut self);
 }
 
@@ -33,7 +34,7 @@ fn drop_in_steps<I: ExactSizeIterator + Default + Send + 'static>(elements: &mut
     if !std::mem::needs_drop::<I::Item>() {
         return;
     }
-    let is_left_behind = |elements: &I| elements.len() > FEW && large::has_reaper() && current::is_ending();
+    let is_left_behind = |elements: &I| elements.len() > FEW && large::has_reaper() && current::is_interrupted();
     let mut in_step = 0;
     let mut may_have_ended = true;
     loop {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use front_mysql::Logins;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sql::engine::Engine;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -25,6 +26,9 @@ use crate::config::{Config, format_bytes};
 use crate::data_dir;
 use crate::node::{Node, Parts, Sessions};
 use crate::{logging, panics};
+
+/// How long an automatic id may be known to the node alone.
+const BETWEEN_COMMITS_OF_COUNTERS: Duration = Duration::from_secs(1);
 
 /// What a running statement gets after SIGTERM before it is interrupted.
 const STATEMENT_GRACE: Duration = Duration::from_secs(10);
@@ -99,6 +103,7 @@ async fn serve(mut config: Config) -> Result<()> {
         cluster.serves(mysql.addr());
     }
     node.serves(parts.clone(), mysql.addr(), logins);
+    tokio::spawn(log_automatic_ids(parts.engine.clone()));
     // Whoever started the node may have closed its output; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "{}", banner(&config, socket.as_deref()));
 
@@ -168,6 +173,16 @@ fn socket_of(config: &Config) -> Result<Option<PathBuf>> {
     }
     warn!("{why}: there is none; --socket names another place");
     Ok(None)
+}
+
+/// What is rolled back is known to the log a second later, as in InnoDB.
+async fn log_automatic_ids(engine: Arc<Engine>) {
+    loop {
+        tokio::time::sleep(BETWEEN_COMMITS_OF_COUNTERS).await;
+        if let Some(commit) = engine.log_automatic_ids() {
+            commit.await;
+        }
+    }
 }
 
 /// An open address needs a password for everybody who may take over the server; the first start has none.

@@ -52,6 +52,49 @@ fn correlated_subqueries_need_no_hash_table() {
     node.stop();
 }
 
+/// Whatever a variable is set to, who comes next can look at it and set it back.
+#[test]
+fn no_value_of_a_variable_locks_the_administrator_out() {
+    let node = Running::start(&directory("variables"));
+    let globals = rows(&mut node.client(), "SHOW GLOBAL VARIABLES");
+    let switches = ["ON", "OFF", "1", "2", "0", "-1", "18446744073709551615"];
+    let mut taken = 0;
+    for global in &globals {
+        let (name, before) = global.split_once(' ').expect("a name and a value");
+        let is_number = before.parse::<f64>().is_ok();
+        // Only these say by their kind alone what they take. Without TLS, which this client has not, the Unix socket is left.
+        if !is_number && !["ON", "OFF"].contains(&before) || name == "require_secure_transport" {
+            continue;
+        }
+        for value in switches {
+            if error_of(&mut node.client(), &format!("SET GLOBAL {name} = {value}")) != 0 {
+                continue;
+            }
+            taken += 1;
+            let mut next = node.client();
+            for show in ["SHOW GLOBAL VARIABLES", "SHOW GLOBAL STATUS", "SHOW PROCESSLIST"] {
+                assert_eq!(error_of(&mut next, show), 0, "{show} after {name} = {value}");
+            }
+            let back = format!("SET GLOBAL {name} = {before}");
+            assert_eq!(error_of(&mut next, &back), 0, "{back} after {value}");
+        }
+    }
+    assert!(taken > 300, "{taken} values were taken");
+    let mut client = node.client();
+    assert_eq!(error_of(&mut client, "SET query_memory_limit = 2"), 0);
+    assert_eq!(
+        rows(&mut client, "SHOW WARNINGS"),
+        ["Warning 1292 Truncated incorrect query_memory_limit value: '2'"]
+    );
+    assert_eq!(rows(&mut client, "SELECT @@query_memory_limit"), ["1048576"]);
+    rows(&mut client, "SET query_memory_limit = 0");
+    assert_eq!(
+        rows(&mut client, "SELECT @@query_memory_limit, @@warning_count"),
+        ["0 0"]
+    );
+    node.stop();
+}
+
 /// `regexp_time_limit` and `regexp_stack_limit` are looked at by every session's next statement.
 #[test]
 fn regular_expressions_have_their_limits() {

@@ -144,6 +144,49 @@ fn temporary_tables_leave_no_trace_in_the_log() {
     node.stop();
 }
 
+/// Automatic ids that were rolled back, or whose statement failed, are not given again, whether the node was killed or stopped; and
+/// none is left out.
+#[test]
+fn automatic_ids_outlast_the_node() {
+    let data = directory("automatic-ids");
+    let mut node = Running::start(&data);
+    let mut next = 1;
+    node.rows("CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE)");
+    for how in ["KILL", "TERM"] {
+        let mut client = node.client();
+        rows(&mut client, &format!("INSERT INTO test.t (v) VALUES ({next})"));
+        rows(&mut client, "BEGIN");
+        rows(&mut client, "INSERT INTO test.t (v) VALUES (-1), (-2), (-3)");
+        rows(&mut client, "ROLLBACK");
+        assert!(matches!(
+            client.query(&format!("INSERT INTO test.t (v) VALUES ({next})")),
+            Ok(Answer::Error { code: 1062, .. })
+        ));
+        next += 5;
+        let logged = |node: &Running| {
+            let status = node.get("/status");
+            let (_, behind) = status.split_once("\"last_log_index\":").expect("the status names it");
+            let digits: String = behind.trim_start().chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u64>().expect("a number")
+        };
+        let before = logged(&node);
+        while how == "KILL" && logged(&node) == before {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        match how {
+            "KILL" => {
+                node.signal(how);
+                drop(node);
+            }
+            _ => node.stop(),
+        }
+        node = Running::start(&data);
+        let given = "SELECT auto_increment FROM information_schema.tables WHERE table_name = 't'";
+        assert_eq!(node.rows(given), [next.to_string()], "{how}");
+    }
+    node.stop();
+}
+
 /// Values that were persisted are there before the first client is, whether the node was stopped or killed.
 #[test]
 fn persisted_variables_outlast_the_node() {

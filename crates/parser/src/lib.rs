@@ -70,6 +70,13 @@ pub fn parse(text: &[u8], mode: SqlMode) -> Result<Parsed, ParseError> {
     parser::parse_first(text, mode, None)
 }
 
+/// The text without the blanks and semicolons at its end: MySQL drops them from a packet before it parses. Whoever parses statement after
+/// statement of a text does so once before.
+pub fn without_end(text: &[u8]) -> &[u8] {
+    let dropped = governor::bulk::suffix_len(text, |byte| byte == b';' || byte.is_ascii_whitespace());
+    &text[..text.len() - dropped]
+}
+
 /// Gives the bytes that a client sent for a text.
 pub type AsSent = fn(&[u8]) -> Box<[u8]>;
 

@@ -119,23 +119,42 @@ fn secrets_below(text: &[u8], depth: usize) -> Vec<Range<usize>> {
 
 /// A quick look: most statements hold neither word.
 fn mentions_secrets(text: &[u8]) -> bool {
-    let has = |text: &[u8], word: &[u8]| {
-        text.windows(word.len())
-            .any(|window| window[0].eq_ignore_ascii_case(&word[0]) && window.eq_ignore_ascii_case(word))
+    const WORDS: [&[u8]; 2] = [b"IDENTIFIED", b"PASSWORD"];
+    /// The length of the shorter word: of each word that the text holds, one byte lies at a multiple of it.
+    const STRIDE: usize = 8;
+    const LETTERS: [bool; 256] = letters_of(WORDS);
+    const _: () = assert!(bulk::PIECE.is_multiple_of(STRIDE));
+    let is_in_word = |at: usize| {
+        LETTERS[usize::from(text[at])]
+            && WORDS.iter().any(|word| {
+                let around = at.saturating_sub(word.len() - 1)..text.len().min(at + word.len());
+                text[around]
+                    .windows(word.len())
+                    .any(|window| window.eq_ignore_ascii_case(word))
+            })
     };
-    let mut from = 0;
-    loop {
-        // A word may begin in this piece and end in the next.
-        let end = text.len().min(from + bulk::PIECE + b"IDENTIFIED".len());
-        if has(&text[from..end], b"IDENTIFIED") || has(&text[from..end], b"PASSWORD") {
-            return true;
-        }
-        if end == text.len() {
-            return false;
-        }
-        from += bulk::PIECE;
+    (0..text.len()).step_by(bulk::PIECE).any(|from| {
         governor::pause();
+        (from..text.len().min(from + bulk::PIECE))
+            .step_by(STRIDE)
+            .any(is_in_word)
+    })
+}
+
+/// The bytes that the words are made of, in either case.
+const fn letters_of(words: [&[u8]; 2]) -> [bool; 256] {
+    let mut letters = [false; 256];
+    let mut at = 0;
+    while at < words.len() {
+        let mut letter = 0;
+        while letter < words[at].len() {
+            letters[words[at][letter].to_ascii_uppercase() as usize] = true;
+            letters[words[at][letter].to_ascii_lowercase() as usize] = true;
+            letter += 1;
+        }
+        at += 1;
     }
+    letters
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -278,6 +297,19 @@ mod tests {
             "select * from t where a = 'it''s' -- password",
         ] {
             assert_eq!(shown(text), text);
+        }
+    }
+
+    #[test]
+    fn secrets_are_found_wherever_they_stand() {
+        for before in (0..20).chain(bulk::PIECE - 30..bulk::PIECE + 10) {
+            let blanks = " ".repeat(before);
+            for text in ["alter user a identified by 'S3CRET'", "set PassWord = 'S3CRET'"] {
+                assert!(
+                    !shown(&format!("{blanks}{text}")).contains("S3CRET"),
+                    "{text} after {before}"
+                );
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! Deep and long input: an error or a tree, never a crash, never more than linear time.
 
+use std::cell::Cell;
+
 use governor::stack::StackBounds;
-use governor::{Governor, Interrupt, Runner};
+use governor::{Governor, Interrupt, Runner, probe};
 use parser::{MAX_DEPTH, MAX_QUERY_DEPTH, ParseErrorKind, SqlMode, parse, printer};
 
 /// As a statement's in the server, less what is below the parser; unoptimized code needs several times what optimized code does.
@@ -230,4 +232,55 @@ fn long_statements_parse() {
             assert_eq!(walk(&shape.at(20_000)), Ok(()), "{}", shape.at(3));
         }
     });
+}
+
+/// Counts how often a statement gives way, and has it end at one of its ticks.
+struct Counting {
+    ticks: Cell<u64>,
+    kill_at: u64,
+    yields_after: Cell<u64>,
+}
+
+impl Counting {
+    fn killed_at(kill_at: u64) -> Counting {
+        Counting {
+            ticks: Cell::new(0),
+            kill_at,
+            yields_after: Cell::new(0),
+        }
+    }
+}
+
+impl Runner for Counting {
+    fn yield_now(&self) {
+        self.yields_after
+            .set(self.yields_after.get() + u64::from(self.ticks.get() >= self.kill_at));
+    }
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        (self.ticks.get() >= self.kill_at).then_some(Interrupt::KillQuery)
+    }
+
+    fn looked(&self) {
+        self.ticks.set(self.ticks.get() + 1);
+    }
+}
+
+/// Nobody reads where a killed statement's text was left, so nobody looks for secrets in all of it.
+#[test]
+fn a_killed_statement_is_not_read_any_further() {
+    let text = format!("SELECT 1 IN ({})", vec!["1"; 500_000].join(","));
+    let runner = Counting::killed_at(100_000);
+    let parsed = probe::under(&runner, || parse(text.as_bytes(), SqlMode::default()));
+    assert!(parsed.is_err());
+    let yields = runner.yields_after.get();
+    assert!(yields < 10, "it gave way {yields} times after its end");
+}
+
+#[test]
+fn blanks_at_the_end_give_way() {
+    let text = format!("SELECT 1;{}", " ".repeat(1 << 20));
+    let runner = Counting::killed_at(0);
+    assert!(!probe::under(&runner, || parser::without_end(text.as_bytes())).is_empty());
+    assert!(runner.yields_after.get() > 50);
 }

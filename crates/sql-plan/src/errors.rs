@@ -1,5 +1,6 @@
 //! Errors of other layers as MySQL tells them: of the parser, of a transaction, of a commit, of an interrupt.
 
+use governor::bulk;
 use parser::{ParseError, ParseErrorKind};
 use shard::ProposeError;
 use sql_api::host::Interrupt;
@@ -27,19 +28,19 @@ pub fn parse_error(error: &ParseError) -> SqlError {
 
 /// 1064 at a byte of the text.
 pub fn syntax_error_at(text: &[u8], offset: usize) -> SqlError {
-    let rest = String::from_utf8_lossy(&text[offset.min(text.len())..]);
+    const CHAR_BYTES: usize = 4;
+    let (before, rest) = text.split_at(offset.min(text.len()));
+    let rest = String::from_utf8_lossy(&rest[..rest.len().min(NEAR_CHARS * CHAR_BYTES)]);
     let near: String = rest.chars().take(NEAR_CHARS).collect();
-    let line = 1 + text[..offset.min(text.len())]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count();
+    let lines = |piece: &[u8]| piece.iter().filter(|&&byte| byte == b'\n').count();
+    let line = 1 + bulk::pieces(before).map(lines).sum::<usize>();
     SqlError::new(ErrorKind::ParseError, &[&SYNTAX, &near, &line])
 }
 
 /// 1064 for a `?` outside a prepared statement.
 pub fn parameter_in_text(text: &[u8]) -> SqlError {
-    let offset = text.iter().position(|&byte| byte == b'?').unwrap_or(0);
-    syntax_error_at(text, offset)
+    let offset = bulk::prefix_len(text, |byte| byte != b'?');
+    syntax_error_at(text, if offset == text.len() { 0 } else { offset })
 }
 
 /// An error of a statement before it has MySQL's number: a duplicate key is still told by its index, because INSERT

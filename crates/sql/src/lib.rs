@@ -17,6 +17,7 @@
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 pub mod accounts;
+mod automatic_ids;
 pub mod ddl;
 pub mod engine;
 mod failpoint;

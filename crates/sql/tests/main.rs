@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
+mod answers;
 mod columns;
 mod common;
 mod expressions;

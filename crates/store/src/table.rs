@@ -72,6 +72,8 @@ pub(crate) struct Counters {
     pub(crate) next_auto_increment: AtomicU64,
     /// How often the counter above was set anew.
     auto_increment_resets: AtomicU64,
+    /// The same as far as the log, or the checkpoint that the table is from, knows it.
+    logged_auto_increment: AtomicU64,
     next_row_id: AtomicU64,
     /// The timestamp of the newest change of a row, set before the change can be seen.
     changed_at: AtomicU64,
@@ -114,6 +116,7 @@ impl Counters {
             rows: AtomicU64::new(rows),
             next_auto_increment: AtomicU64::new(next_auto_increment),
             auto_increment_resets: AtomicU64::new(0),
+            logged_auto_increment: AtomicU64::new(next_auto_increment),
             next_row_id: AtomicU64::new(0),
             changed_at: AtomicU64::new(0),
             primary_statistics: Statistics::default(),
@@ -423,6 +426,25 @@ impl Table {
     /// The next automatic id; starts at 1.
     pub fn next_auto_increment(&self) -> u64 {
         self.counters.next_auto_increment.load(Ordering::Relaxed)
+    }
+
+    /// The log has it that automatic ids are at least `next`.
+    pub(crate) fn apply_raised_auto_increment(&self, next: u64) {
+        self.counters.logged_auto_increment.fetch_max(next, Ordering::Relaxed);
+        self.raise_auto_increment(next);
+    }
+
+    /// The log has it that the next automatic id is `next`.
+    pub(crate) fn apply_auto_increment(&self, next: u64) {
+        self.counters.logged_auto_increment.store(next, Ordering::Relaxed);
+        self.set_auto_increment(next);
+    }
+
+    /// The next automatic id, where the log does not know of it: all that were given behind the last in the log were rolled back, or may
+    /// yet be.
+    pub fn unlogged_auto_increment(&self) -> Option<u64> {
+        let next = self.next_auto_increment();
+        (next > self.counters.logged_auto_increment.load(Ordering::Relaxed)).then_some(next)
     }
 
     /// A hidden row id that no row has.

@@ -97,11 +97,7 @@ impl<'a> Parser<'a> {
                 offset: 0,
             });
         }
-        // The server drops these from the end of a packet before it parses.
-        let end = text
-            .iter()
-            .rposition(|byte| !matches!(byte, b';') && !byte.is_ascii_whitespace());
-        let text = &text[..end.map_or(0, |last| last + 1)];
+        let text = crate::without_end(text);
         let mut lexer = Lexer::new(text, mode);
         let tok = lexer.next();
         Ok(Parser {
@@ -182,9 +178,14 @@ impl<'a> Parser<'a> {
     /// that lacks is a question mark.
     fn near(&self, offset: usize) -> (Box<str>, u32) {
         const LONGEST: usize = 80;
-        // Enough for every character to take the most bytes.
+        // Of a statement that has to end nobody reads the message.
+        if governor::check().is_err() {
+            return ("".into(), 1);
+        }
+        // Enough for every character to take the most bytes, and for a secret that stands between them.
+        let end = self.text.len().min(offset + 2 * LONGEST);
         // A message may end up in anybody's log.
-        let rest = crate::secrets::redacted_from(self.text, offset);
+        let rest = crate::secrets::redacted_from(&self.text[..end], offset);
         let mut near = String::new();
         for char in String::from_utf8_lossy(&rest[..rest.len().min(2 * LONGEST)]).chars() {
             let char = if u32::from(char) > 0xffff { '?' } else { char };

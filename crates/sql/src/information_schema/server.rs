@@ -159,6 +159,7 @@ pub fn variables_info(source: &Source<'_>) -> Vec<Vec<Value>> {
         let variable = id.definition();
         let (min, max) = match variable.kind {
             Kind::Int { min, max } => (min, max),
+            Kind::ZeroOr { max, .. } => (0, max),
             _ => (0, 0),
         };
         let origin = globals.origin(id);

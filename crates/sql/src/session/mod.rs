@@ -106,7 +106,7 @@ impl Session {
     /// answer, all but the last with [`ServerStatus::MORE_RESULTS`]. An error ends the series.
     pub fn query(&mut self, text: &[u8], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let mut text = self.client_text(text);
-        let mut rest = &*text;
+        let mut rest = parser::without_end(&text);
         loop {
             self.begin_statement();
             governor::tick()?;
@@ -141,6 +141,9 @@ impl Session {
             ran?;
             if parsed.last {
                 return Ok(());
+            }
+            if sink.is_full() {
+                sink.flush(host)?;
             }
             if self.client_charset() != charset {
                 let sent = match charset {
@@ -365,5 +368,5 @@ fn sent_as_latin1(text: &[u8]) -> Box<[u8]> {
 
 /// Whether a text without a statement holds something all the same: MySQL takes a comment alone, but not nothing.
 fn is_comment(text: &[u8]) -> bool {
-    text.iter().any(|&byte| byte != b';' && !byte.is_ascii_whitespace())
+    !parser::without_end(text).is_empty()
 }

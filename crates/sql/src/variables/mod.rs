@@ -48,12 +48,29 @@ pub enum Kind {
         min: i128,
         max: i128,
     },
+    /// 0, which stands for something else than a number, or at least this much.
+    ZeroOr {
+        min: i128,
+        max: i128,
+    },
     Double,
     Text,
     /// One of the names, or its position.
     Enum(&'static [&'static str]),
     /// Several of the names, or their bits.
     Flags(&'static [&'static str]),
+}
+
+impl Kind {
+    /// The number that is taken for `number`.
+    fn nearest(self, number: i128) -> i128 {
+        match self {
+            Kind::Int { min, max } => number.clamp(min, max),
+            Kind::ZeroOr { .. } if number <= 0 => 0,
+            Kind::ZeroOr { min, max } => number.clamp(min, max),
+            _ => number,
+        }
+    }
 }
 
 /// A variable's place in [`VARIABLES`].
@@ -113,7 +130,7 @@ impl Variable {
             // MySQL: results may be sent unconverted.
             return match self.kind {
                 _ if self.name == "character_set_results" => Ok("NULL".into()),
-                Kind::Int { .. } | Kind::Double => Err(wrong_type()),
+                Kind::Int { .. } | Kind::ZeroOr { .. } | Kind::Double => Err(wrong_type()),
                 _ => Err(SqlError::new(ErrorKind::WrongValueForVar, &[&self.name, &"NULL"])),
             };
         }
@@ -133,7 +150,10 @@ impl Variable {
                 wanted if wanted == position => Ok(position.into()),
                 _ => Err(wrong_value()),
             },
-            Kind::Int { min, max } => Ok(number.ok_or_else(wrong_type)?.clamp(min, max).to_string().into()),
+            Kind::Int { .. } | Kind::ZeroOr { .. } => {
+                let nearest = self.kind.nearest(number.ok_or_else(wrong_type)?);
+                Ok(nearest.to_string().into())
+            }
             Kind::Double => match value {
                 Value::Str(_) | Value::Bytes(_) => Err(wrong_type()),
                 _ => text
@@ -161,18 +181,19 @@ impl Variable {
 
     /// Whether a number is beyond the variable's range, so that [`Variable::parse`] takes the nearest one within.
     pub fn clamps(&self, value: &Value) -> bool {
-        match (self.kind, value) {
-            (Kind::Int { min, max }, Value::Int(number)) => !(min..=max).contains(&i128::from(*number)),
-            (Kind::Int { min, max }, Value::UInt(number)) => !(min..=max).contains(&i128::from(*number)),
-            _ => false,
-        }
+        let number = match value {
+            Value::Int(number) => i128::from(*number),
+            Value::UInt(number) => i128::from(*number),
+            _ => return false,
+        };
+        self.kind.nearest(number) != number
     }
 
     /// The value as an expression sees it.
     pub fn value(&self, text: &str) -> Value {
         match self.kind {
             Kind::Bool | Kind::Only(_) => Value::Int(i64::from(text == "ON")),
-            Kind::Int { .. } => text.parse().map_or(Value::Null, Value::UInt),
+            Kind::Int { .. } | Kind::ZeroOr { .. } => text.parse().map_or(Value::Null, Value::UInt),
             Kind::Double => text.parse().map_or(Value::Null, Value::Double),
             Kind::Text if text == "NULL" => Value::Null,
             Kind::Text | Kind::Enum(_) | Kind::Flags(_) => Value::str(text),
@@ -183,7 +204,7 @@ impl Variable {
     pub fn sql_type(&self) -> SqlType {
         match self.kind {
             Kind::Bool | Kind::Only(_) => SqlType::boolean(),
-            Kind::Int { .. } => SqlType::bigint_unsigned(),
+            Kind::Int { .. } | Kind::ZeroOr { .. } => SqlType::bigint_unsigned(),
             Kind::Double => SqlType::double(),
             Kind::Text | Kind::Enum(_) | Kind::Flags(_) => SqlType::varchar(1024, types::CollationId::DEFAULT),
         }
@@ -462,7 +483,7 @@ mod tests {
         for id in VariableId::all() {
             let variable = id.definition();
             assert_eq!(&*session.get(id), variable.default);
-            if !variable.read_only && !matches!(variable.kind, Kind::Int { .. } | Kind::Double) {
+            if !variable.read_only && !matches!(variable.kind, Kind::Int { .. } | Kind::ZeroOr { .. } | Kind::Double) {
                 assert_eq!(
                     &*variable.parse(&Value::str(variable.default)).unwrap(),
                     variable.default,

@@ -44,7 +44,7 @@ impl Variable {
     /// A value as SET takes it that is shown as `text`.
     fn shown(&self, text: &str) -> Value {
         let number = match self.kind {
-            Kind::Int { .. } => text.parse().map(Value::UInt).ok(),
+            Kind::Int { .. } | Kind::ZeroOr { .. } => text.parse().map(Value::UInt).ok(),
             Kind::Double => text.parse().map(Value::Double).ok(),
             Kind::Bool | Kind::Only(_) | Kind::Text | Kind::Enum(_) | Kind::Flags(_) => None,
         };

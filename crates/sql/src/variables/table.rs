@@ -264,7 +264,16 @@ pub static VARIABLES: &[Variable] = &[
     variable("pseudo_thread_id", Session, ANY, "0"),
     fixed("query_cache_size", Global, ANY, "0"),
     fixed("query_cache_type", Both, Text, "OFF"),
-    variable("query_memory_limit", Both, int(0, u64::MAX as i128), "0"),
+    // Less than what no statement is ever denied would keep an administrator from setting it back.
+    variable(
+        "query_memory_limit",
+        Both,
+        Kind::ZeroOr {
+            min: governor::memory::SMALL as i128,
+            max: u64::MAX as i128,
+        },
+        "0",
+    ),
     variable("query_prealloc_size", Both, ANY, "8192"),
     variable("rand_seed1", Session, ANY, "0"),
     variable("rand_seed2", Session, ANY, "0"),
