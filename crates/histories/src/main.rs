@@ -62,9 +62,12 @@ struct Arguments {
     /// Data directory; overwritten
     #[arg(long, default_value = "target/histories")]
     dir: PathBuf,
-    /// MySQL port; the HTTP port is the next one
+    /// MySQL port; the next ones are for HTTP, for other nodes, and for these nodes
     #[arg(long, default_value_t = 3480)]
     port: u16,
+    /// A cluster of so many nodes; clients are spread over all of them
+    #[arg(long, default_value_t = 1)]
+    nodes: usize,
     #[arg(long)]
     seed: Option<u64>,
     #[arg(long, default_value_t = 8)]
@@ -127,7 +130,7 @@ fn main() -> ExitCode {
 fn start(arguments: &Arguments) -> Result<Server> {
     std::fs::create_dir_all(&arguments.dir)?;
     let dir = std::path::absolute(&arguments.dir)?.join("server");
-    Server::start(arguments.binary.clone(), dir, arguments.port)
+    Server::start(arguments.binary.clone(), dir, arguments.port, arguments.nodes)
 }
 
 /// How many anomalies were found.

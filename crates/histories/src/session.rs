@@ -104,7 +104,7 @@ impl<'s> Session<'s> {
             Ok(Answer::Error { code, .. }) if AGAIN.contains(&code) => Err(Stop::Again),
             Ok(Answer::Error { code, .. }) if EXPECTED.contains(&code) => Err(Stop::Refused(code)),
             Ok(Answer::Error { code, message, .. }) => match code {
-                1053 | 1317 => {
+                1047 | 1053 | 1317 => {
                     self.client = None;
                     Err(Stop::Lost)
                 }
