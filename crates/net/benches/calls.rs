@@ -3,7 +3,8 @@
 //!
 //! `cargo bench -p net`
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ fn main() {
         std::thread::sleep(Duration::from_millis(1));
     }
 
+    let bare = bare_round_trips(100);
+    report("a bare socket between two threads, 100 bytes", &bare);
     for bytes in [100, 4096] {
         report(&format!("1 caller, {bytes} bytes"), &lone(&one, Lane::Consensus, bytes));
     }
@@ -81,6 +84,30 @@ fn start(node: u32, incarnation: u32, addr: SocketAddr) -> Arc<Net> {
 
 fn call(net: &Net, lane: Lane, bytes: usize) -> Result<Vec<u8>, CallError> {
     block_on(net.call(2, lane, vec![1; bytes], DEADLINE))
+}
+
+/// What the system takes for the same: two threads that read and write a socket and do nothing else.
+fn bare_round_trips(bytes: usize) -> Vec<Duration> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+    let mut near = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+    let (mut far, _) = listener.accept().expect("somebody connects");
+    for stream in [&near, &far] {
+        stream.set_nodelay(true).expect("it is TCP");
+    }
+    let echo = std::thread::spawn(move || {
+        let mut buffer = vec![0; bytes];
+        while far.read_exact(&mut buffer).is_ok() && far.write_all(&buffer).is_ok() {}
+    });
+    let (mut taken, mut buffer, since) = (Vec::new(), vec![1; bytes], Instant::now());
+    while since.elapsed() < ROUND {
+        let begun = Instant::now();
+        near.write_all(&buffer).expect("it is open");
+        near.read_exact(&mut buffer).expect("it is open");
+        taken.push(begun.elapsed());
+    }
+    drop(near);
+    echo.join().expect("it does not panic");
+    taken
 }
 
 fn lone(net: &Net, lane: Lane, bytes: usize) -> Vec<Duration> {
