@@ -9,6 +9,7 @@
 //! | `write_set` | a transaction's changes | no panic |
 //! | `batch` | a log entry of many transactions | no panic |
 //! | `checkpoint` | a checkpoint's head | no panic |
+//! | `connection` | a handshake between nodes and frames, whose checksums were made to fit | no panic, no more memory than bytes |
 //! | `journal` | a directory whose segment has these bytes in the middle | it opens or says what is damaged |
 //! | `record` | a journal record whose checksum was made to fit | no panic |
 //! | `catalog` | a row of the system table | no panic |
@@ -76,6 +77,11 @@ pub const TARGETS: &[Target] = &[
         name: "checkpoint",
         body: shard::fuzz::checkpoint_head,
         corpus: checkpoint_heads,
+    },
+    Target {
+        name: "connection",
+        body: net::fuzz::connection,
+        corpus: net::fuzz::connections,
     },
     Target {
         name: "journal",

@@ -3,11 +3,13 @@
 //!
 //! `cargo bench -p net`
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use net::{Answering, Caller, Config, Lane, Net, Service};
+use net::{Answering, CallError, Caller, Config, Lane, Net, Service};
 
 const ROUND: Duration = Duration::from_secs(3);
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -21,18 +23,14 @@ impl Service for Echo {
 }
 
 fn main() {
-    let [one, two] = [1, 2].map(|node| {
-        let config = Config {
-            cluster: Some(7),
-            ..Config::new(node, 1, "127.0.0.1:0".parse().expect("an address"))
-        };
-        Arc::new(Net::start(config, Arc::new(Echo)).expect("loopback can be listened on"))
-    });
+    let [one, two] = [1, 2].map(|node| start(node, 1, "127.0.0.1:0".parse().expect("an address")));
     one.set_peer(2, &two.local_addr().to_string());
     while !one.peers()[0].is_connected() {
         std::thread::sleep(Duration::from_millis(1));
     }
 
+    let bare = bare_round_trips(100);
+    report("a bare socket between two threads, 100 bytes", &bare);
     for bytes in [100, 4096] {
         report(&format!("1 caller, {bytes} bytes"), &lone(&one, Lane::Consensus, bytes));
     }
@@ -46,7 +44,7 @@ fn main() {
         let (one, is_over, carried) = (one.clone(), is_over.clone(), carried.clone());
         std::thread::spawn(move || {
             while !is_over.load(Relaxed) {
-                block_on(one.call(2, Lane::Storage, vec![1; 32 << 20], DEADLINE)).expect("it arrives");
+                call(&one, Lane::Storage, 32 << 20).expect("it arrives");
                 carried.fetch_add(64 << 20, Relaxed);
             }
         })
@@ -57,13 +55,66 @@ fn main() {
     println!("{:44} {mib_per_second:8.0} MiB/s", "those, both ways together");
     is_over.store(true, Relaxed);
     carrier.join().expect("it does not panic");
+
+    let mut two = two;
+    let comes_back = (2..32).map(|incarnation| {
+        let addr = two.local_addr();
+        two.shutdown();
+        while call(&one, Lane::Consensus, 1).is_ok() {}
+        // As long as an election takes, and not in step with the attempts.
+        std::thread::sleep(Duration::from_millis(100 + u64::from(incarnation)));
+        two = start(2, incarnation, addr);
+        let begun = Instant::now();
+        while call(&one, Lane::Consensus, 1).is_err() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        begun.elapsed()
+    });
+    report(
+        "a peer comes back, until a call is answered",
+        &comes_back.collect::<Vec<_>>(),
+    );
+}
+
+fn start(node: u32, incarnation: u32, addr: SocketAddr) -> Arc<Net> {
+    let mut config = Config::new(node, incarnation, addr);
+    config.cluster = Some(7);
+    Arc::new(Net::start(config, Arc::new(Echo)).expect("loopback can be listened on"))
+}
+
+fn call(net: &Net, lane: Lane, bytes: usize) -> Result<Vec<u8>, CallError> {
+    block_on(net.call(2, lane, vec![1; bytes], DEADLINE))
+}
+
+/// What the system takes for the same: two threads that read and write a socket and do nothing else.
+fn bare_round_trips(bytes: usize) -> Vec<Duration> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+    let mut near = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+    let (mut far, _) = listener.accept().expect("somebody connects");
+    for stream in [&near, &far] {
+        stream.set_nodelay(true).expect("it is TCP");
+    }
+    let echo = std::thread::spawn(move || {
+        let mut buffer = vec![0; bytes];
+        while far.read_exact(&mut buffer).is_ok() && far.write_all(&buffer).is_ok() {}
+    });
+    let (mut taken, mut buffer, since) = (Vec::new(), vec![1; bytes], Instant::now());
+    while since.elapsed() < ROUND {
+        let begun = Instant::now();
+        near.write_all(&buffer).expect("it is open");
+        near.read_exact(&mut buffer).expect("it is open");
+        taken.push(begun.elapsed());
+    }
+    drop(near);
+    echo.join().expect("it does not panic");
+    taken
 }
 
 fn lone(net: &Net, lane: Lane, bytes: usize) -> Vec<Duration> {
     let (mut taken, since) = (Vec::new(), Instant::now());
     while since.elapsed() < ROUND {
         let begun = Instant::now();
-        block_on(net.call(2, lane, vec![1; bytes], DEADLINE)).expect("it arrives");
+        call(net, lane, bytes).expect("it arrives");
         taken.push(begun.elapsed());
     }
     taken

@@ -140,7 +140,7 @@ impl Default for Limits {
             control: lane(4 << 20, 128, 8 << 20),
             strangers: 64,
             stranger_bytes: 64 << 10,
-            nodes: 1024,
+            nodes: 256,
             connect_timeout: Duration::from_millis(300),
             handshake_timeout: Duration::from_secs(1),
             beat: Duration::from_millis(250),

@@ -34,6 +34,8 @@ use crate::socket::{Broken, Pulse, Reading, Socket, write_frames};
 
 /// The shortest pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// After a refusal.
+const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 /// A connection that lived for less is followed by a pause.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 /// Addresses of a name are asked for again when they are older.
@@ -147,8 +149,13 @@ async fn hold(shared: &Shared, peer: &Peer, line: &Line) {
             }
             Err(trouble) => {
                 line.down(&trouble);
-                if let Trouble::Unreachable(_) = trouble {
-                    peer.lines.iter().for_each(|line| line.down_too(&trouble));
+                match trouble {
+                    Trouble::Unreachable(_) => peer.lines.iter().for_each(|line| line.down_too(&trouble)),
+                    // It lives, and will not change its mind so soon; other lanes need not wait for that.
+                    Trouble::Refused(_) => {
+                        drop(door);
+                        pause = REFUSED_PAUSE;
+                    }
                 }
                 if shared.is_news(&subject, &trouble.to_string()) {
                     tracing::warn!(node = peer.node, addr = peer.addr, reason = %trouble, "the node cannot be reached");

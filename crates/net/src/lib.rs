@@ -20,6 +20,7 @@ mod status;
 mod accept;
 mod dial;
 mod line;
+mod news;
 mod roster;
 mod serve;
 mod shared;
@@ -28,6 +29,9 @@ mod frame;
 mod hello;
 mod socket;
 mod tls;
+
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use config::{Config, Lane, LaneLimits, Limits, StartError};
 pub use error::{CallError, To};

@@ -122,15 +122,19 @@ impl Roster {
         }
     }
 
-    /// The node has an accepted connection on `lane`, which `end` ends. Returns its number, for [`Roster::leave`].
-    pub fn enter(&mut self, node: u32, lane: Lane, end: Arc<Notify>) -> u64 {
+    /// The node has an accepted connection on `lane`, which `end` ends. Returns its number, for [`Roster::leave`]; `None`: a newer process of the
+    /// node has come since the handshake.
+    pub fn enter(&mut self, who: &Identity, lane: Lane, end: Arc<Notify>) -> Option<u64> {
+        if self.is_old(who) {
+            return None;
+        }
         self.connections += 1;
         let connection = self.connections;
-        let place = &mut self.nodes.entry(node).or_default().accepted[lane.index()];
+        let place = &mut self.nodes.entry(who.node).or_default().accepted[lane.index()];
         if let Some(before) = place.replace(Accepted { connection, end }) {
             before.end.notify_one();
         }
-        connection
+        Some(connection)
     }
 
     pub fn leave(&mut self, node: u32, lane: Lane, connection: u64) {
@@ -185,12 +189,13 @@ mod tests {
             std::pin::pin!(end.notified()).poll(&mut context).is_ready()
         };
         let ends: [Arc<Notify>; 3] = Default::default();
-        let first = roster.enter(2, Lane::Storage, ends[0].clone());
-        roster.enter(2, Lane::Control, ends[1].clone());
-        roster.enter(2, Lane::Storage, ends[2].clone());
+        let first = roster.enter(&who(1, 1), Lane::Storage, ends[0].clone()).unwrap();
+        roster.enter(&who(1, 1), Lane::Control, ends[1].clone()).unwrap();
+        roster.enter(&who(1, 1), Lane::Storage, ends[2].clone()).unwrap();
         assert_eq!(ends.each_ref().map(is_ended), [true, false, false]);
         roster.leave(2, Lane::Storage, first);
         assert_eq!(roster.meet(&who(2, 2)), Ok(Coming::Renewed));
         assert_eq!(ends.each_ref().map(is_ended), [false, true, true]);
+        assert_eq!(roster.enter(&who(1, 1), Lane::Storage, ends[0].clone()), None);
     }
 }

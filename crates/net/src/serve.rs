@@ -148,9 +148,13 @@ pub async fn serve(socket: Socket, theirs: &Hello, is_member: bool, shared: &Sha
         is_member,
     };
     let end = Arc::new(Notify::new());
-    let entered = from
-        .is_member
-        .then(|| shared.roster.lock().enter(from.node, lane, end.clone()));
+    let mut entered = None;
+    if is_member {
+        entered = shared.roster.lock().enter(who, lane, end.clone());
+        if entered.is_none() {
+            return;
+        }
+    }
     let mut limits = shared.limits.lane(lane);
     if !is_member {
         limits.frame_bytes = limits.frame_bytes.min(shared.limits.stranger_bytes);

@@ -17,7 +17,7 @@ pub struct Caller {
 /// The answer to a call, when it is there.
 pub type Answering = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// Answers calls of other nodes. Everything here runs on the thread of the network and must not block it.
+/// Answers calls of other nodes. A service that holds the [`Net`](crate::Net) keeps it alive. Everything here runs on the thread of the network and must not block it.
 pub trait Service: Send + Sync + 'static {
     /// The future runs to its end, even if the caller has given up or is gone; its answer is dropped then. If it panics, the caller is told
     /// that there is no answer.

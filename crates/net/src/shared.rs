@@ -1,9 +1,8 @@
 //! What all connections of a node share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -13,14 +12,10 @@ use crate::Lane;
 use crate::config::{Config, Limits};
 use crate::dial::Peer;
 use crate::hello::{Hello, Identity, Refusal, Refused, VERSION, Verdict, judge};
+use crate::news::News;
 use crate::roster::{Coming, Roster};
 use crate::service::Service;
 use crate::tls::Tls;
-
-/// Refusals that are remembered, so that each is logged once.
-const REMEMBERED: usize = 256;
-/// Of one subject.
-const BETWEEN_NEWS: Duration = Duration::from_secs(1);
 
 pub struct Shared {
     node: u32,
@@ -34,7 +29,7 @@ pub struct Shared {
     pub peers: RwLock<BTreeMap<u32, Arc<Peer>>>,
     /// Connections that were accepted and refused, or ended before they said who they are.
     pub turned_away: AtomicU64,
-    logged: Mutex<HashMap<String, (String, Instant)>>,
+    news: Mutex<News>,
 }
 
 impl Shared {
@@ -50,7 +45,7 @@ impl Shared {
             service,
             peers: RwLock::default(),
             turned_away: AtomicU64::new(0),
-            logged: Mutex::default(),
+            news: Mutex::default(),
         }
     }
 
@@ -119,22 +114,12 @@ impl Shared {
         }
     }
 
-    /// True when something else, or nothing, was logged about `subject` before. What changes all the time is no news.
+    /// Whether a line in the log says something new ([`News`]).
     pub fn is_news(&self, subject: &str, what: &str) -> bool {
-        let (mut logged, now) = (self.logged.lock(), Instant::now());
-        let is_known = |(before, at): &(String, Instant)| before == what || now - *at < BETWEEN_NEWS;
-        if logged.get(subject).is_some_and(is_known) {
-            return false;
-        }
-        if logged.len() >= REMEMBERED {
-            logged.clear();
-        }
-        logged.insert(subject.to_owned(), (what.to_owned(), now));
-        true
+        self.news.lock().is_news(subject, what, Instant::now())
     }
 
-    /// True when something was logged about `subject`. It is forgotten.
     pub fn is_over(&self, subject: &str) -> bool {
-        self.logged.lock().remove(subject).is_some()
+        self.news.lock().is_over(subject)
     }
 }

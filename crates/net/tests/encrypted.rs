@@ -157,6 +157,26 @@ fn a_node_with_tls_and_one_without_are_told() {
 }
 
 #[test]
+fn strangers_who_speak_no_tls_are_closed_at_once() {
+    let authority = Authority::new("strangers");
+    let one = start(encrypted(
+        1,
+        authority.tls("127.0.0.1", &authority.file("ca.pem"), None),
+    ));
+    let hello = HELLO.encode();
+    let attempts: [&[u8]; 4] = [b"GET / HTTP/1.1\r\n\r\n", &hello, &[0x16; 3000], b""];
+    for bytes in attempts {
+        let mut stream = raw::connect(&one.addr());
+        stream.write_all(bytes).unwrap();
+        if bytes.is_empty() {
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+        assert!(raw::is_closed(&mut stream));
+    }
+    until(|| one.net.turned_away() == 4);
+}
+
+#[test]
 fn files_that_do_not_serve_are_named() {
     let authority = Authority::new("files");
     let (certificate, key) = authority.sign("127.0.0.1");

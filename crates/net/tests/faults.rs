@@ -1,15 +1,15 @@
 //! Networks that break, and peers that do.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use net::{CallError, Config, Lane};
-use parking_lot::Mutex;
 
 use crate::support::raw::{self, ANSWER, HELLO, PONG};
+use crate::support::wire::Wire;
 use crate::support::{Node, PATIENCE, config, pair_of, start, until, wait};
 
 /// Notices the dead after a fifth of a second, for those who wait for it.
@@ -100,56 +100,6 @@ fn a_peer_with_nothing_to_do_is_kept() {
         let peer = node.peer(peer);
         assert_eq!(peer.lanes.iter().map(|lane| lane.connections).max(), Some(1));
         assert!(peer.lanes[0].round_trip.is_some());
-    }
-}
-
-/// Between two nodes. Once it is cut, the connections that pass through it carry nothing more and stay open; the next ones are whole.
-struct Wire {
-    addr: String,
-    passing: Arc<Mutex<Vec<Arc<AtomicBool>>>>,
-}
-
-impl Wire {
-    fn to(addr: String) -> Wire {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let wire = Wire {
-            addr: listener.local_addr().unwrap().to_string(),
-            passing: Arc::default(),
-        };
-        let passing = wire.passing.clone();
-        std::thread::spawn(move || {
-            for near in listener.incoming() {
-                let (near, Ok(far)) = (near.unwrap(), TcpStream::connect(&addr)) else {
-                    continue;
-                };
-                let is_cut = Arc::new(AtomicBool::new(false));
-                passing.lock().push(is_cut.clone());
-                let ends = [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)];
-                for (from, to) in ends {
-                    let is_cut = is_cut.clone();
-                    std::thread::spawn(move || pass(from, to, &is_cut));
-                }
-            }
-        });
-        wire
-    }
-
-    fn cut(&self) {
-        for is_cut in self.passing.lock().drain(..) {
-            is_cut.store(true, SeqCst);
-        }
-    }
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
-    let mut buffer = vec![0; 64 << 10];
-    while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if !is_cut.load(SeqCst) && to.write_all(&buffer[..read]).is_err() {
-            break;
-        }
-    }
-    if !is_cut.load(SeqCst) {
-        let _ = to.shutdown(std::net::Shutdown::Both);
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod chaos;
 mod encrypted;
 mod faults;
 mod identities;

@@ -1,6 +1,7 @@
 //! Nodes on loopback, and a service whose answers the test decides on.
 
 pub mod raw;
+pub mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
