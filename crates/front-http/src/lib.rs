@@ -17,6 +17,6 @@ mod server;
 mod visitor;
 
 pub use metrics::exposition;
-pub use node::{Admission, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, ShardStatus, Status};
+pub use node::{Admission, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order, ShardStatus, Status};
 pub use server::serve;
 pub use visitor::{Credentials, Visitor};

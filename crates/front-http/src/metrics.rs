@@ -135,7 +135,29 @@ impl Collector for Published {
 
         page.gauge("locks_held", "Row and key locks held now", f.locks_held)?;
         page.counter("lock_waits", "Times a statement waited for a lock", f.lock_waits)?;
-        page.counter("deadlocks", "Transactions rolled back to break a deadlock", f.deadlocks)
+        page.counter("deadlocks", "Transactions rolled back to break a deadlock", f.deadlocks)?;
+
+        page.gauge("shard_leads", "1: this node leads the shard", u64::from(f.leads))?;
+        page.gauge("shard_term", "The shard's term: each leader has one of its own", f.term)?;
+        page.gauge("shard_applied_index", "Newest log entry applied here", f.applied_index)?;
+        page.counter(
+            "cluster_calls",
+            "Calls to the leader for sessions of this node",
+            f.cluster_calls,
+        )?;
+        page.gauge(
+            "cluster_guests",
+            "Transactions of other nodes that hold locks here",
+            f.cluster_guests,
+        )?;
+        let trips = f.peer_round_trip_micros.iter();
+        let trips = trips.map(|(node, micros)| (node.to_string(), *micros)).collect::<Vec<_>>();
+        page.labelled_gauge(
+            "peer_round_trip_microseconds",
+            "Round trip to another node, smoothed; absent: it cannot be reached",
+            "node",
+            trips.iter().map(|(node, micros)| (node.as_str(), *micros)),
+        )
     }
 }
 

@@ -15,7 +15,36 @@ pub trait Node: Send + Sync + 'static {
     /// Whether this node leads: it answers without asking another one.
     fn leads(&self) -> bool;
     fn status(&self) -> Status;
+    /// Does what the operator asks for; done when it is done. The error is for a person.
+    fn act(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>>;
     fn figures(&self) -> Figures;
+}
+
+/// What an operator may ask of a cluster, by `POST /admin/…`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Another node takes the lead: this one, or whichever is furthest.
+    MoveLeader { to: Option<u32> },
+    /// The node is none of the cluster's any more.
+    RemoveNode { node: u32 },
+    /// The node that is asked gives up the lead and tells load balancers to send nobody.
+    Drain,
+    /// The opposite.
+    Resume,
+}
+
+impl Order {
+    /// Of a request's target.
+    pub(crate) fn of(path: &str, query: Option<&str>) -> Option<Order> {
+        let node = query.and_then(|query| query.strip_prefix("node=")?.parse().ok());
+        Some(match path {
+            "/admin/move-leader" => Order::MoveLeader { to: node },
+            "/admin/remove-node" => Order::RemoveNode { node: node? },
+            "/admin/drain" => Order::Drain,
+            "/admin/resume" => Order::Resume,
+            _ => return None,
+        })
+    }
 }
 
 /// Whether a visitor is let in.
@@ -139,6 +168,15 @@ pub struct Figures {
     pub locks_held: u64,
     pub lock_waits: u64,
     pub deadlocks: u64,
+    pub leads: bool,
+    pub term: u64,
+    pub applied_index: u64,
+    /// Calls to the leader for this node's sessions.
+    pub cluster_calls: u64,
+    /// Transactions of other nodes that hold locks here.
+    pub cluster_guests: u64,
+    /// By node, of those that can be reached.
+    pub peer_round_trip_micros: Vec<(u32, u64)>,
 }
 
 /// A histogram read at one moment: observations up to each bound (not cumulative), then those beyond the last.

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use crate::metrics::exposition;
-use crate::node::{Admission, Health, Node};
+use crate::node::{Admission, Health, Node, Order};
 use crate::places::Places;
 use crate::visitor::{Improper, Visitor};
 
@@ -81,6 +81,17 @@ async fn serve_connection(stream: TcpStream, client: SocketAddr, node: Arc<dyn N
 type Page = Response<Full<Bytes>>;
 
 async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketAddr, node: &dyn Node) -> Page {
+    if request.method() == Method::POST
+        && let Some(order) = Order::of(request.uri().path(), request.uri().query())
+    {
+        return match admit_owner(request, client, server, node).await {
+            Err(refusal) => refusal,
+            Ok(()) => match node.act(order).await {
+                Ok(done) => json_page(StatusCode::OK, &json!({ "done": done })),
+                Err(reason) => json_page(StatusCode::CONFLICT, &json!({ "error": reason })),
+            },
+        };
+    }
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut page = json_page(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -145,6 +156,20 @@ async fn admit(
         )),
         Admission::Later => Err(error(StatusCode::TOO_MANY_REQUESTS, "too many failed logins")),
     }
+}
+
+/// Orders are taken from the user who runs the node alone.
+async fn admit_owner(
+    request: &Request<Incoming>,
+    client: SocketAddr,
+    server: SocketAddr,
+    node: &dyn Node,
+) -> Result<(), Page> {
+    if request.headers().contains_key(hyper::header::AUTHORIZATION) {
+        let error = json!({ "error": "orders are taken from the user who runs the node, over loopback, without a login" });
+        return Err(json_page(StatusCode::FORBIDDEN, &error));
+    }
+    admit(request, client, server, node).await
 }
 
 fn metrics(node: &dyn Node) -> Page {
@@ -217,6 +242,13 @@ mod tests {
 
         fn leads(&self) -> bool {
             self.health == Health::Serving
+        }
+
+        fn act(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>> {
+            Box::pin(std::future::ready(match order {
+                Order::Drain => Err("not now".to_owned()),
+                order => Ok(format!("{order:?}")),
+            }))
         }
 
         fn status(&self) -> Status {

@@ -19,7 +19,7 @@ pub fn run() -> Result<()> {
     }
 }
 
-fn config(matches: &ArgMatches) -> Result<Config> {
+pub fn config(matches: &ArgMatches) -> Result<Config> {
     let file = matches.get_one::<String>("config").map(String::as_str);
     Ok(Config::from_layers(&layers(file, given_flags(matches))?)?)
 }
@@ -119,6 +119,14 @@ fn shell_command() -> Command {
         )
         .arg(text("database", 'D', "DATABASE", "Database to use"))
         .arg(text("execute", 'e', "SQL", "Run these statements and leave").allow_hyphen_values(true))
+        .arg(config_flag())
+}
+
+/// A command that is carried out by a running node.
+pub fn of_node(name: &'static str, about: &'static str) -> Command {
+    Command::new(name)
+        .about(about)
+        .arg(flag(setting("http_addr")))
         .arg(config_flag())
 }
 

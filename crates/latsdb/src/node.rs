@@ -7,13 +7,14 @@ mod figures;
 
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
-use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, ShardStatus, Status, Visitor};
+use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor};
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
@@ -40,6 +41,8 @@ pub struct Node {
     mysql_addr: OnceLock<SocketAddr>,
     logins: OnceLock<Arc<Logins>>,
     phase: Mutex<Phase>,
+    /// Load balancers are to send nobody.
+    is_draining: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -101,6 +104,7 @@ impl Node {
             mysql_addr: OnceLock::new(),
             logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),
+            is_draining: AtomicBool::new(false),
         })
     }
 
@@ -120,6 +124,26 @@ impl Node {
         let mut phase = self.phase.lock();
         if let Phase::Serving(parts) = &*phase {
             *phase = Phase::Stopping(parts.clone());
+        }
+    }
+
+    async fn carry_out(&self, order: Order) -> Result<String, String> {
+        match order {
+            Order::Drain => self.is_draining.store(true, Ordering::Relaxed),
+            Order::Resume => self.is_draining.store(false, Ordering::Relaxed),
+            Order::MoveLeader { .. } | Order::RemoveNode { .. } => {}
+        }
+        let cluster = self.parts().and_then(|parts| parts.cluster);
+        match (order, cluster) {
+            (Order::Resume, _) => Ok("the node takes clients".to_owned()),
+            (Order::Drain, None) => Ok("load balancers are told to send nobody".to_owned()),
+            (_, None) => Err("the node is alone: it was started without --peer-addr".to_owned()),
+            (Order::Drain, Some(cluster)) => {
+                cluster.give_up_lead().await?;
+                Ok("the node does not lead; load balancers are told to send nobody".to_owned())
+            }
+            (Order::MoveLeader { to }, Some(cluster)) => cluster.order_leader(to).await,
+            (Order::RemoveNode { node }, Some(cluster)) => cluster.order_removal(node).await,
         }
     }
 
@@ -272,6 +296,7 @@ impl front_http::Node for Node {
         match phase {
             Phase::Recovering => not_serving("recovering rows from checkpoint and log"),
             Phase::Stopping(_) => not_serving("stopping"),
+            Phase::Serving(_) if self.is_draining.load(Ordering::Relaxed) => not_serving("draining"),
             Phase::Serving(parts) => match parts.shard.status() {
                 shard::Status {
                     stopped: Some(reason), ..
@@ -289,6 +314,10 @@ impl front_http::Node for Node {
     fn leads(&self) -> bool {
         let serving = front_http::Node::health(self) == Health::Serving;
         serving && self.parts().is_some_and(|parts| parts.shard.status().is_leader)
+    }
+
+    fn act(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>> {
+        Box::pin(self.carry_out(order))
     }
 
     fn status(&self) -> Status {

@@ -111,6 +111,12 @@ async fn serve(mut config: Config) -> Result<()> {
     info!("stopping: running statements may finish; a second signal stops at once");
     node.stops();
     let graceful = async {
+        // Clients of the other nodes go on without a gap.
+        if let Some(cluster) = &cluster
+            && let Err(reason) = cluster.give_up_lead().await
+        {
+            info!(%reason, "the lead stays here to the end");
+        }
         mysql.shutdown(STATEMENT_GRACE).await;
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await

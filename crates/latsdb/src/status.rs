@@ -25,22 +25,41 @@ pub fn run(address: SocketAddr, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// One request over one connection; the body of a 200.
+/// Has a node carry out an order; returns what it says.
+pub fn order(address: SocketAddr, target: &str) -> Result<String> {
+    let (head, body) = ask(address, "POST", target)
+        .with_context(|| format!("no answer from a node at http://{address}"))?;
+    let answer: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    let said = |key: &str| answer.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    match (said("done"), said("error")) {
+        (Some(done), _) => Ok(done),
+        (None, Some(error)) => bail!("{error}"),
+        (None, None) => bail!("{}", head.lines().next().unwrap_or_default()),
+    }
+}
+
+/// The body of a 200.
 fn get(address: SocketAddr, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
-    )?;
-    let mut answer = String::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
+    let (head, body) = ask(address, "GET", path)?;
     let first = head.lines().next().unwrap_or_default();
     if !first.contains(" 200 ") {
         bail!("{first}");
     }
-    Ok(body.to_owned())
+    Ok(body)
+}
+
+/// One request over one connection.
+fn ask(address: SocketAddr, method: &str, path: &str) -> Result<(String, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
+    Ok((head.to_owned(), body.to_owned()))
 }
 
 fn shown(status: &Status) -> String {

@@ -1,6 +1,7 @@
-//! `latsdb admin verify DIR` and `latsdb admin dump DIR`: what an operator does with a directory that is in doubt.
+//! `latsdb admin …`: what an operator does with a cluster, through the HTTP address of one of its nodes; and, by `verify` and `dump`, with
+//! a directory that is in doubt.
 //!
-//! Both work on a directory that no node uses, and change nothing in it: what recovery writes stays in memory.
+//! These two work on a directory that no node uses, and change nothing in it: what recovery writes stays in memory.
 //!
 //! * [`mod@verify`]: opens it as a node would, and compares everything that is there twice;
 //! * [`mod@dump`]: reads what can be read, whatever is damaged, and writes it as SQL.
@@ -14,6 +15,8 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
 use store::MemoryBudget;
+
+use crate::cli;
 
 pub use dump::dump;
 pub use verify::verify;
@@ -55,15 +58,35 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 count => bail!("{dir}: {count} problems; what could be read is in the dump"),
             }
         }
+        Some((name @ ("move-leader" | "remove-node" | "drain" | "resume"), matches)) => {
+            let address = crate::cli::config(matches)?.http_addr;
+            let node = matches.try_get_one::<u32>("node").ok().flatten();
+            let query = node.map_or_else(String::new, |node| format!("?node={node}"));
+            println!("{}", crate::status::order(address, &format!("/admin/{name}{query}"))?);
+            Ok(())
+        }
+        Some(("add-node", _)) => {
+            println!(
+                "A node adds itself. On its machine, with an empty data directory and a number that no other node has:\n\
+                 \x20   latsdb serve --data-dir DIR --node-id N --peer-addr HOST:PORT --join HOST:PORT"
+            );
+            Ok(())
+        }
         Some((name, _)) => bail!(
-            "`admin {name}` is not in this version of LatsDB ({}): there is one node, and stopping it (SIGTERM) drains it",
+            "`admin {name}` is not in this version of LatsDB ({})",
             env!("CARGO_PKG_VERSION")
         ),
-        None => bail!("`admin` needs a command: verify or dump"),
+        None => bail!("`admin` needs a command: see latsdb admin --help"),
     }
 }
 
 pub fn command() -> Command {
+    let number = |help: &'static str| {
+        Arg::new("node")
+            .value_name("NODE")
+            .value_parser(clap::value_parser!(u32).range(1..))
+            .help(help)
+    };
     let dir = || {
         Arg::new("dir")
             .value_name("DIR")
@@ -71,9 +94,23 @@ pub fn command() -> Command {
             .help("Data directory of a node that does not run")
     };
     Command::new("admin")
-        .about("Look after data directories")
+        .about("Look after a cluster, and after data directories")
         .arg_required_else_help(true)
         .allow_external_subcommands(true)
+        .subcommand(
+            cli::of_node("move-leader", "Hand the lead to another node: the one named, or whichever is furthest")
+                .arg(number("Node that is to lead")),
+        )
+        .subcommand(
+            cli::of_node("remove-node", "Take a node out of the cluster, running or lost")
+                .arg(number("Node to take out").required(true)),
+        )
+        .subcommand(cli::of_node(
+            "drain",
+            "Give up the lead, and tell load balancers to send nobody (/health/ready)",
+        ))
+        .subcommand(cli::of_node("resume", "Take clients again after drain"))
+        .subcommand(Command::new("add-node").about("Say how a node is added"))
         .subcommand(
             Command::new("verify")
                 .about("Check log, checkpoint, catalog, rows, indexes and foreign keys; change nothing")

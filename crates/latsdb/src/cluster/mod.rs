@@ -6,10 +6,12 @@
 //!
 //! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
 //! * `join`: a new directory becomes one of the cluster's;
+//! * `orders`: what the operator asks for;
 //! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
 
 mod control;
 mod join;
+mod orders;
 mod upkeep;
 
 use std::net::SocketAddr;
@@ -97,6 +99,17 @@ impl Cluster {
             peer_addr: self.net.get()?.local_addr().to_string(),
             sql_addr: self.sql_addr.get().unwrap_or(&self.mysql_addr).to_string(),
         })
+    }
+
+    /// Of calls for sessions, in microseconds, to the nodes that can be reached.
+    pub fn round_trips(&self) -> Vec<(u32, u64)> {
+        let peers = self.net.get().map(Net::peers).unwrap_or_default();
+        let trip = |peer: &net::PeerStatus| {
+            let lane = peer.lanes.iter().find(|lane| lane.lane == net::Lane::Storage)?;
+            lane.connected_for?;
+            Some((peer.node, u64::try_from(lane.round_trip?.as_micros()).ok()?))
+        };
+        peers.iter().filter_map(trip).collect()
     }
 
     /// What the other nodes have said of themselves, and whether they can be reached.

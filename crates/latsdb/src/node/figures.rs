@@ -59,6 +59,14 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
 
     let locks = store.locks().statistics();
     (figures.locks_held, figures.lock_waits, figures.deadlocks) = (locks.held, locks.waits, locks.deadlocks);
+
+    let shard = parts.shard.status();
+    (figures.leads, figures.term) = (shard.is_leader, shard.term);
+    figures.applied_index = shard.applied_index.unwrap_or(0);
+    (figures.cluster_calls, figures.cluster_guests) = (shard.calls, shard.guests as u64);
+    if let Some(cluster) = &parts.cluster {
+        figures.peer_round_trip_micros = cluster.round_trips();
+    }
     figures
 }
 

@@ -1,0 +1,81 @@
+//! What an operator asks of the cluster through one of its nodes.
+
+use std::time::Duration;
+
+use super::{Cluster, Request, Response};
+
+/// A lead that has not moved by then stays.
+const MOVES_WITHIN: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(2);
+const REMOVAL: Duration = Duration::from_secs(30);
+
+impl Cluster {
+    /// Another node takes the lead, if this one has it and there is another one.
+    pub async fn give_up_lead(&self) -> Result<(), String> {
+        let Some(shard) = self.shard.get() else { return Ok(()) };
+        if !shard.status().is_leader {
+            return Ok(());
+        }
+        match self.furthest() {
+            Some(to) => self.move_lead(to).await,
+            None => Err("there is no other node to lead".to_owned()),
+        }
+    }
+
+    /// The voter, other than this node, that has the most of the log.
+    fn furthest(&self) -> Option<u32> {
+        let others = self.others();
+        let able = others.iter().filter(|other| other.votes && other.state == "up");
+        able.max_by_key(|other| other.last_log_index).map(|other| other.node)
+    }
+
+    /// Hands the lead over, and waits until it is gone.
+    async fn move_lead(&self, to: u32) -> Result<(), String> {
+        let Some(shard) = self.shard.get() else {
+            return Err("the node is starting".to_owned());
+        };
+        let term = shard.status().term;
+        shard.move_leader(to);
+        let moved = async {
+            while shard.status().is_leader && shard.status().term == term {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let late = |_| format!("node {to} does not take the lead");
+        tokio::time::timeout(MOVES_WITHIN, moved).await.map_err(late)
+    }
+
+    /// `latsdb admin move-leader`
+    pub async fn order_leader(&self, to: Option<u32>) -> Result<String, String> {
+        let leads = self.shard.get().is_some_and(|shard| shard.status().is_leader);
+        let to = match to {
+            Some(to) if leads && to == self.node => return Ok(format!("node {to} leads already")),
+            Some(to) => to,
+            None if leads => self.furthest().ok_or("there is no other node to lead")?,
+            None => self.node,
+        };
+        if leads {
+            self.move_lead(to).await?;
+            return Ok(format!("node {to} takes the lead"));
+        }
+        match self.ask_leader(&Request::MoveLeader { to }, MOVES_WITHIN).await? {
+            Response::Done => Ok(format!("node {to} takes the lead")),
+            Response::Refused { reason } => Err(reason),
+            other => Err(format!("no node leads: {other:?}")),
+        }
+    }
+
+    /// `latsdb admin remove-node`
+    pub async fn order_removal(&self, node: u32) -> Result<String, String> {
+        if self.leader().is_some_and(|(leader, _)| leader == node) {
+            return Err(format!(
+                "node {node} leads: first hand the lead to another one (latsdb admin move-leader)"
+            ));
+        }
+        match self.ask_leader(&Request::Remove { node }, REMOVAL).await? {
+            Response::Done => Ok(format!("node {node} is none of the cluster's any more")),
+            Response::Refused { reason } => Err(reason),
+            other => Err(format!("no node leads: {other:?}")),
+        }
+    }
+}
