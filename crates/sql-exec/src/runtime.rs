@@ -264,6 +264,34 @@ impl<'a> Runtime<'a> {
         }
     }
 
+    /// As [`lock_definition`](Self::lock_definition), of a table that the statement changes: see
+    /// [`Transaction::lock_definition_later`].
+    pub fn lock_definition_later(&self, key: LockKey<'_>, mode: LockMode) -> SqlResult<()> {
+        let lock = |transaction: &mut Transaction| transaction.lock_definition_later(key, mode);
+        let (state, timeout) = ("Waiting for table metadata lock", self.settings.metadata_lock_wait_timeout);
+        match self.wait_for(lock, state, timeout) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into_sql_named("table")),
+        }
+    }
+
+    /// Takes the locks that were left for later: what the statement reads from here on is as new as they are.
+    #[inline]
+    pub fn lock_later(&self) -> SqlResult<()> {
+        match self.transaction().has_later_locks() {
+            true => self.lock_later_now(),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn lock_later_now(&self) -> SqlResult<()> {
+        match self.with_locks(Transaction::lock_later) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into_sql_named("table")),
+        }
+    }
+
     fn wait_for(
         &self,
         mut operation: impl FnMut(&mut Transaction) -> Result<Progress, TransactionError>,
@@ -292,6 +320,7 @@ impl<'a> Runtime<'a> {
     /// What every read of a table begins with: locks, where the isolation level asks for them, and refuses a table, or an index of it,
     /// that was made after the transaction's snapshot.
     pub fn begin_read(&self, path: &AccessPath, keys: &KeyRanges, policy: LockPolicy) -> SqlResult<()> {
+        self.lock_later()?;
         self.lock_before_read(path, keys, policy)?;
         let snapshot = self.transaction().snapshot();
         if self.transaction().is_settling() {
@@ -308,6 +337,7 @@ impl<'a> Runtime<'a> {
         }
         // A key is locked by the read itself. A shared lock before would be in the way of who does the same.
         if path.primary_keys(keys).is_none() {
+            self.lock_later()?;
             self.lock_before_read(path, keys, policy)?;
         }
         if !self.transaction().must_be_unchanged() {

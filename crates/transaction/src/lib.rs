@@ -190,6 +190,7 @@ pub struct Transaction {
     /// Ids that are the next to be taken.
     reserved_ids: Option<Range<u64>>,
     has_asked_for_ids: bool,
+    has_late_definitions: bool,
     memory: Reservation,
 }
 
@@ -216,6 +217,7 @@ impl Transaction {
             locks,
             reserved_ids: None,
             has_asked_for_ids: false,
+            has_late_definitions: false,
             memory,
         }
     }
@@ -277,6 +279,7 @@ impl Transaction {
     /// The statement succeeded. Forgets what only its rollback would need.
     pub fn end_statement(&mut self, statement: Savepoint) {
         self.stop_settling();
+        self.forget_later();
         if failpoints::goes_wrong("lock.statement") {
             self.locks = self.store().locks().transaction();
         }
@@ -286,10 +289,18 @@ impl Transaction {
     /// The statement failed: undoes its writes. Its locks stay.
     pub fn rollback_statement(&mut self, statement: Savepoint) {
         self.stop_settling();
+        self.forget_later();
         if !failpoints::goes_wrong("rollback.statement") {
             self.rollback_to(statement);
         }
         self.release(statement);
+    }
+
+    /// What the statement has not needed to lock is not locked.
+    fn forget_later(&mut self) {
+        if let Some(guest) = &mut self.guest {
+            guest.forget_later();
+        }
     }
 
     /// The timestamp at which reads read, if one has been taken.

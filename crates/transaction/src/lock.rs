@@ -3,7 +3,7 @@
 use env::failpoints;
 
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
-use shard::{GuestLock, GuestWait};
+use shard::{Guest, GuestLock, GuestWait, NOBODYS};
 use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Table, TableId};
 
 /// The memory limit is looked at again after this many locks.
@@ -55,6 +55,52 @@ impl Transaction {
         }
     }
 
+    /// As [`lock_definition`](Self::lock_definition), but while another node leads it is asked together with the first lock of a row, or
+    /// before the first read ([`lock_later`](Self::lock_later)). Whoever was faster may have changed the definition by then:
+    /// look at it again where [`take_late_definitions`](Self::take_late_definitions) says so.
+    pub fn lock_definition_later(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Progress, TransactionError> {
+        match self.locks.lock(key, mode) {
+            LockOutcome::Granted => {}
+            LockOutcome::Wait(wait) => return Ok(Progress::Wait(Wait::Here(wait))),
+            LockOutcome::Deadlock => return Err(TransactionError::Deadlock),
+        }
+        if let Some(guest) = &mut self.guest
+            && !guest.covers(key, mode)
+        {
+            guest.ask_later(key, mode);
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Whether [`lock_later`](Self::lock_later) has something to do.
+    #[inline]
+    pub fn has_later_locks(&self) -> bool {
+        self.guest.as_ref().is_some_and(Guest::has_later)
+    }
+
+    /// Takes the locks that were left for later.
+    pub fn lock_later(&mut self) -> Result<Progress, TransactionError> {
+        let Some(guest) = &mut self.guest else {
+            return Ok(Progress::Done);
+        };
+        match guest.take_answer(NOBODYS, LockMode::IntentionShared) {
+            None if guest.has_later() => {
+                self.has_late_definitions = true;
+                let wait = guest.ask(NOBODYS, LockMode::IntentionShared, true);
+                Ok(Progress::Wait(Wait::AtLeader(wait)))
+            }
+            None | Some(GuestLock::Granted { .. }) => Ok(Progress::Done),
+            Some(GuestLock::NotFree | GuestLock::Deadlock) => Err(TransactionError::Deadlock),
+            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
+            Some(GuestLock::Unavailable) => Err(TransactionError::Unavailable),
+        }
+    }
+
+    /// Whether the statement has got locks of definitions after it had looked at them.
+    pub fn take_late_definitions(&mut self) -> bool {
+        std::mem::take(&mut self.has_late_definitions)
+    }
+
     /// While another node leads: what it says of a lock.
     pub(super) fn ask_leader(
         &mut self,
@@ -69,7 +115,10 @@ impl Transaction {
             return Ok(AtLeader::Held);
         }
         match guest.take_answer(key, mode) {
-            None => Ok(AtLeader::Asked(guest.ask(key, mode, policy == LockPolicy::Wait))),
+            None => {
+                self.has_late_definitions |= guest.has_later();
+                Ok(AtLeader::Asked(guest.ask(key, mode, policy == LockPolicy::Wait)))
+            }
             Some(GuestLock::Granted { waited, .. }) => Ok(AtLeader::Granted { waited }),
             Some(GuestLock::NotFree) => Ok(AtLeader::NotFree),
             Some(GuestLock::Deadlock) => Err(TransactionError::Deadlock),
@@ -193,6 +242,13 @@ impl Transaction {
             self.is_snapshot_old.set(true);
         }
         if matches!(key, LockKey::Key(..)) && failpoints::goes_wrong("lock") {
+            return Ok(Progress::Done);
+        }
+        // Between the definition and the first row.
+        if let (LockKey::Table(table), LockMode::IntentionExclusive, Some(guest)) = (key, mode, &mut self.guest)
+            && guest.covers_later(LockKey::Definition(table), mode)
+        {
+            guest.ask_later(key, mode);
             return Ok(Progress::Done);
         }
         match self.ask_leader(key, mode, policy)? {

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockKey, LockMode, LockModes, Reservation, Store, Table};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 use types::Timestamp;
 
@@ -24,7 +25,7 @@ use crate::consensus::Raft;
 use crate::ids::{Issuer, Issuing};
 use crate::lease::Lease;
 use crate::peers::{Lane, Peers};
-use crate::replica::{NO_EPOCH, Shared};
+use crate::replica::{NO_EPOCH, Shared as Parts};
 
 /// A call is answered within this, or is lost.
 const CALL: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ pub const NOBODYS: LockKey<'static> = LockKey::Name(b"");
 /// The way from this node's sessions to whoever leads.
 pub(crate) struct Remote {
     me: Issuer,
-    shared: Shared,
+    shared: Parts,
     store: Arc<Store>,
     raft: Raft,
     peers: Arc<dyn Peers>,
@@ -60,11 +61,15 @@ pub(crate) struct Remote {
     leased: Leased,
 }
 
+/// A question for the newest timestamp that several sessions wait for; whoever is polled drives it.
+type Asking = Shared<Pin<Box<dyn Future<Output = Result<(), ProposeError>> + Send>>>;
+
 /// Sessions that wait for the newest timestamp: one call is under way, everybody else joins the next.
 #[derive(Default)]
 struct Reads {
-    is_asking: bool,
-    next: Vec<oneshot::Sender<Result<(), ProposeError>>>,
+    under_way: Option<Asking>,
+    /// Begins when the one under way has its answer.
+    next: Option<Asking>,
 }
 
 /// Why nobody answered.
@@ -79,7 +84,7 @@ impl Remote {
     #[expect(clippy::too_many_arguments, reason = "the parts of one replica")]
     pub fn new(
         me: Issuer,
-        shared: Shared,
+        shared: Parts,
         store: Arc<Store>,
         raft: Raft,
         peers: Arc<dyn Peers>,
@@ -186,45 +191,41 @@ impl Remote {
 
     #[cold]
     fn freshness_of_others(self: &Arc<Remote>, epoch: u64) -> Freshness {
-        let remote = self.clone();
-        let joined = move |remote: &Arc<Remote>| {
-            let (answer, answered) = oneshot::channel();
-            let reads = &mut *remote.reads.lock();
-            reads.next.push(answer);
-            if !std::mem::replace(&mut reads.is_asking, true) {
-                remote.runtime.spawn(remote.clone().ask_for_reads());
-            }
-            answered
-        };
-        if epoch != NO_EPOCH {
-            return Freshness(Box::pin(async move {
-                let raft = remote.raft.clone();
-                let confirmed = remote.runtime.spawn(async move { Lease::confirm(&raft).await });
-                match confirmed.await {
-                    Ok(true) => Ok(()),
-                    _ => joined(&remote).await.unwrap_or(Err(ProposeError::NotLeader)),
-                }
-            }));
+        if epoch == NO_EPOCH {
+            return Freshness::new(&self.runtime, self.join_readers());
         }
-        let answered = joined(&remote);
-        Freshness(Box::pin(async move { answered.await.unwrap_or(Err(ProposeError::NotLeader)) }))
+        let remote = self.clone();
+        Freshness::new(&self.runtime, async move {
+            match Lease::confirm(&remote.raft).await {
+                true => Ok(()),
+                false => remote.join_readers().await,
+            }
+        })
     }
 
-    async fn ask_for_reads(self: Arc<Remote>) {
-        loop {
-            let waiting = {
-                let reads = &mut *self.reads.lock();
-                if reads.next.is_empty() {
-                    reads.is_asking = false;
-                    return;
-                }
-                std::mem::take(&mut reads.next)
-            };
-            let answer = self.read_at().await;
-            for one in waiting {
-                let _ = one.send(answer.clone());
-            }
+    /// What is under way may have been asked before the caller came.
+    fn join_readers(self: &Arc<Remote>) -> Asking {
+        let reads = &mut *self.reads.lock();
+        if let Some(next) = &reads.next {
+            return next.clone();
         }
+        let (remote, before) = (self.clone(), reads.under_way.clone());
+        let asking = async move {
+            if let Some(before) = before {
+                let _ = before.await;
+            }
+            {
+                let reads = &mut *remote.reads.lock();
+                reads.under_way = reads.next.take();
+            }
+            let answer = remote.read_at().await;
+            remote.reads.lock().under_way = None;
+            answer
+        };
+        let asking: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(asking);
+        let asking = asking.shared();
+        reads.next = Some(asking.clone());
+        asking
     }
 
     async fn read_at(&self) -> Result<(), ProposeError> {
@@ -252,6 +253,7 @@ impl Remote {
             number: 0,
             epoch: 0,
             held: HashMap::new(),
+            later: Vec::new(),
             answer: Arc::default(),
         }
     }
@@ -273,7 +275,6 @@ impl Remote {
                     epoch,
                     as_of,
                     waited,
-                    with_rows,
                 }) => {
                     if self.apply_up_to(as_of).await.is_err() {
                         return GuestLock::Unavailable;
@@ -281,7 +282,6 @@ impl Remote {
                     return GuestLock::Granted {
                         epoch,
                         waited: waited || has_waited,
-                        with_rows,
                     };
                 }
                 Ok(Answer::Waits) => has_waited = true,
@@ -358,15 +358,40 @@ impl Remote {
     }
 }
 
+/// Polled by whoever waits, with the timers of the thread for calls: so an answer wakes nobody but him.
+struct Entered<T> {
+    runtime: Handle,
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
+}
+
+impl<T> Future for Entered<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let runtime = self.runtime.clone();
+        let _entered = runtime.enter();
+        self.future.as_mut().poll(context)
+    }
+}
+
 /// Ready when a read sees every commit that anybody was told of before.
 #[must_use]
-pub struct Freshness(Pin<Box<dyn Future<Output = Result<(), ProposeError>> + Send>>);
+pub struct Freshness(Entered<Result<(), ProposeError>>);
+
+impl Freshness {
+    fn new(runtime: &Handle, future: impl Future<Output = Result<(), ProposeError>> + Send + 'static) -> Freshness {
+        Freshness(Entered {
+            runtime: runtime.clone(),
+            future: Box::pin(future),
+        })
+    }
+}
 
 impl Future for Freshness {
     type Output = Result<(), ProposeError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(context)
+        Pin::new(&mut self.0).poll(context)
     }
 }
 
@@ -377,8 +402,6 @@ pub enum GuestLock {
         epoch: u64,
         /// Somebody else had it.
         waited: bool,
-        /// Of a definition, its rows as well.
-        with_rows: bool,
     },
     NotFree,
     Deadlock,
@@ -387,7 +410,13 @@ pub enum GuestLock {
     Unavailable,
 }
 
-type Asked = (Vec<u8>, LockMode, GuestLock);
+/// What was asked for, with what came before it, and the answer.
+struct Asked {
+    before: Vec<(LockMode, Vec<u8>)>,
+    key: Vec<u8>,
+    mode: LockMode,
+    answer: GuestLock,
+}
 
 /// A transaction of this node's with locks at the leader; they are given back when it is dropped.
 pub struct Guest {
@@ -397,6 +426,8 @@ pub struct Guest {
     /// Where its locks are good; 0: it has none.
     epoch: u64,
     held: HashMap<Vec<u8>, LockModes>,
+    /// To be asked for with the next one.
+    later: Vec<(LockMode, Vec<u8>)>,
     /// To the request that was made last.
     answer: Arc<Mutex<Option<Asked>>>,
 }
@@ -418,19 +449,47 @@ impl Guest {
 
     /// The answer to a request for this lock, if it has come. The lock is held from now on, if it is granted.
     pub fn take_answer(&mut self, key: LockKey<'_>, mode: LockMode) -> Option<GuestLock> {
-        let (asked, of, answer) = self.answer.lock().take()?;
-        if (&asked, of) != (&encode_key(key), mode) {
+        let asked = self.answer.lock().take()?;
+        if (&asked.key, asked.mode) != (&encode_key(key), mode) {
             return None;
         }
-        if let GuestLock::Granted { epoch, with_rows, .. } = answer {
-            self.epoch = epoch;
-            self.held.entry(asked).or_default().add(mode);
-            if let (true, Some(table)) = (with_rows, key.table()) {
-                let rows = encode_key(LockKey::Table(table));
-                self.held.entry(rows).or_default().add(mode);
+        let granted = match asked.answer {
+            GuestLock::Granted { epoch, .. } => {
+                self.epoch = epoch;
+                asked.before.into_iter().chain([(mode, asked.key)]).collect()
             }
+            // Those before it were waited for.
+            GuestLock::NotFree => asked.before,
+            GuestLock::Deadlock | GuestLock::Lost | GuestLock::Unavailable => Vec::new(),
+        };
+        for (mode, key) in granted {
+            self.held.entry(key).or_default().add(mode);
         }
-        Some(answer)
+        Some(asked.answer)
+    }
+
+    /// Locks that are to be asked for together with the next one, before it.
+    pub fn ask_later(&mut self, key: LockKey<'_>, mode: LockMode) {
+        let lock = (mode, encode_key(key));
+        if !self.later.contains(&lock) {
+            self.later.push(lock);
+        }
+    }
+
+    /// Whether some are to be asked for.
+    pub fn has_later(&self) -> bool {
+        !self.later.is_empty()
+    }
+
+    /// Whether this one is to be asked for, or is held.
+    pub fn covers_later(&self, key: LockKey<'_>, mode: LockMode) -> bool {
+        let lock = (mode, encode_key(key));
+        self.later.contains(&lock)
+    }
+
+    /// They are not to be asked for.
+    pub fn forget_later(&mut self) {
+        self.later.clear();
     }
 
     /// Asks for a lock. When it is ready, [`take_answer`](Self::take_answer) has the answer; dropping it withdraws the request.
@@ -445,20 +504,28 @@ impl Guest {
             number: self.number,
             epoch: self.epoch,
             waits,
-            with_rows: mode == LockMode::IntentionExclusive && matches!(key, LockKey::Definition(_)),
+            before: std::mem::take(&mut self.later),
             mode,
             key: encode_key(key),
         };
         let (remote, answer) = (self.remote.clone(), self.answer.clone());
         let asking = async move {
-            let (key, mode) = (lock.key.clone(), lock.mode);
+            let (before, key, mode) = (lock.before.clone(), lock.key.clone(), lock.mode);
             let granted = remote.lock(lock).await;
-            *answer.lock() = Some((key, mode, granted));
+            *answer.lock() = Some(Asked {
+                before,
+                key,
+                mode,
+                answer: granted,
+            });
         };
         GuestWait {
             remote: self.remote.clone(),
             number: self.number,
-            asking: Box::pin(asking),
+            asking: Entered {
+                runtime: self.remote.runtime.clone(),
+                future: Box::pin(asking),
+            },
             is_over: false,
         }
     }
@@ -504,7 +571,10 @@ impl Guest {
         GuestWait {
             remote: self.remote.clone(),
             number: 0,
-            asking: Box::pin(asking),
+            asking: Entered {
+                runtime: self.remote.runtime.clone(),
+                future: Box::pin(asking),
+            },
             is_over: false,
         }
     }
@@ -513,11 +583,14 @@ impl Guest {
     pub async fn release(mut self) {
         let Some(number) = self.forget() else { return };
         let remote = self.remote.clone();
-        let released = self.remote.runtime.spawn(async move {
-            // A leader that does not answer has lost them, or hears of it later.
-            let _ = remote.ask(Call::Release { number }.encode(), CALL).await;
-        });
-        let _ = released.await;
+        Entered {
+            runtime: self.remote.runtime.clone(),
+            future: Box::pin(async move {
+                // A leader that does not answer has lost them, or hears of it later.
+                let _ = remote.ask(Call::Release { number }.encode(), CALL).await;
+            }),
+        }
+        .await;
     }
 
     /// Commits a write set under the guest's locks. Drive it to its end: the locks are free when it is over.
@@ -529,18 +602,17 @@ impl Guest {
                 _ => return Err(ProposeError::NotLeader),
             }
         }
-        // On a thread of its own: what the caller's host can drive knows no time.
         let (remote, number, epoch) = (self.remote.clone(), self.number, self.epoch);
-        let committing = self.remote.runtime.spawn(async move { remote.commit(number, epoch, writes).await });
+        let committing = Entered {
+            runtime: self.remote.runtime.clone(),
+            future: Box::pin(async move { remote.commit(number, epoch, writes).await }),
+        };
         let committed = committing.await;
         drop(memory);
-        if matches!(committed, Ok(Ok(_))) {
+        if committed.is_ok() {
             self.forget();
         }
-        committed.unwrap_or_else(|_| {
-            let reason = "the node is stopping".into();
-            Err(ProposeError::Unknown { reason })
-        })
+        committed
     }
 }
 
@@ -569,7 +641,7 @@ pub struct GuestWait {
     remote: Arc<Remote>,
     /// Of the guest that waits for a lock.
     number: u64,
-    asking: Pin<Box<dyn Future<Output = ()> + Send>>,
+    asking: Entered<()>,
     is_over: bool,
 }
 
@@ -577,10 +649,7 @@ impl Future for GuestWait {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // Its timers are those of the thread for calls.
-        let runtime = self.remote.runtime.clone();
-        let _entered = runtime.enter();
-        let over = self.asking.as_mut().poll(context);
+        let over = Pin::new(&mut self.asking).poll(context);
         self.is_over = over.is_ready();
         over
     }

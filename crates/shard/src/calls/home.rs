@@ -1,8 +1,10 @@
 //! The leader's side: transactions of other nodes as guests in its lock table.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -10,7 +12,8 @@ use parking_lot::Mutex;
 use store::{LockKey, LockMode, LockOutcome, LockWait, MemoryUse, Reservation, Store, TransactionLocks};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use types::TableId;
+use tokio::time::Instant;
+use types::{TableId, Timestamp};
 
 use super::message::{Answer, Call, Commit, IdKind, Ids, Lock, decode_key};
 use crate::consensus::Raft;
@@ -247,39 +250,17 @@ impl Home {
     }
 
     async fn lock(&self, guest: &Guest, lock: &Lock, epoch: u64) -> Answer {
-        let Some(key) = decode_key(&lock.key) else {
-            return Answer::Refused("a lock on nothing".into());
-        };
-        let mut waited = false;
-        let deadline = tokio::time::Instant::now() + ANSWER_WITHIN;
-        loop {
-            let mut wait = match guest.try_lock(lock, key, &mut waited) {
-                Ok(()) => break,
-                Err(Step::Answer(answer)) => return answer,
-                Err(Step::Wait(wait)) => wait,
-            };
-            let ended = std::pin::pin!(guest.withdrawn.notified());
-            let is_granted = {
-                let either = futures_util::future::select(&mut wait, ended);
-                let either = tokio::time::timeout_at(deadline, either).await;
-                either.map(|either| matches!(either, Either::Left(_)))
-            };
-            match is_granted {
-                Ok(true) => {}
-                Ok(false) => return Answer::LocksLost,
-                Err(_late) => {
-                    let mut state = guest.state.lock();
-                    if !state.is_over {
-                        state.waiting = Some((lock.key.clone(), lock.mode, wait));
-                    }
-                    return Answer::Waits;
-                }
+        let deadline = Instant::now() + ANSWER_WITHIN;
+        for (mode, key) in &lock.before {
+            let mut waited = false;
+            if let Err(answer) = guest.lock(key, *mode, true, &mut waited, deadline).await {
+                return answer;
             }
         }
-        let with_rows = match key {
-            LockKey::Definition(table) if lock.with_rows => guest.try_lock_rows(table, lock.mode),
-            _ => false,
-        };
+        let mut waited = false;
+        if let Err(answer) = guest.lock(&lock.key, lock.mode, lock.waits, &mut waited, deadline).await {
+            return answer;
+        }
         // Of another lead, they are nobody's.
         if self.shared.lock_epoch.load(Ordering::Acquire) != epoch || guest.state.lock().locks.are_lost() {
             return Answer::LocksLost;
@@ -288,7 +269,6 @@ impl Home {
             epoch,
             as_of: self.store.published(),
             waited,
-            with_rows,
         }
     }
 
@@ -334,20 +314,19 @@ impl Home {
             return Begun::Now(Answer::Failed(ProposeError::LocksLost));
         };
         let home = self.clone();
-        // Also if nobody waits for it any more: the locks are held until the outcome is known.
-        let committed = self.runtime.spawn(async move {
-            let outcome = proposal.await;
-            home.with_node(from, |node| node.committing.remove(&sequence));
-            guest.end();
-            outcome
-        });
+        let committing = Committing {
+            runtime: self.runtime.clone(),
+            outcome: Some(Box::pin(async move {
+                let outcome = proposal.await;
+                home.with_node(from, |node| node.committing.remove(&sequence));
+                guest.end();
+                outcome
+            })),
+        };
         Begun::later(async move {
-            match committed.await {
-                Ok(Ok(timestamp)) => Answer::Committed(timestamp),
-                Ok(Err(error)) => Answer::Failed(error),
-                Err(_) => Answer::Failed(ProposeError::Unknown {
-                    reason: "the leader is stopping".into(),
-                }),
+            match committing.await {
+                Ok(timestamp) => Answer::Committed(timestamp),
+                Err(error) => Answer::Failed(error),
             }
         })
     }
@@ -441,22 +420,45 @@ impl Home {
     }
 }
 
+type Outcome = Result<Timestamp, ProposeError>;
+
+/// A commit on its way, with its locks. If nobody waits for it any more it goes on by itself: they are held until the outcome is known.
+struct Committing {
+    runtime: Handle,
+    outcome: Option<Pin<Box<dyn Future<Output = Outcome> + Send>>>,
+}
+
+impl Future for Committing {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = self.outcome.as_mut().expect("not polled after its end");
+        let over = outcome.as_mut().poll(context);
+        if over.is_ready() {
+            self.outcome = None;
+        }
+        over
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        if let Some(outcome) = self.outcome.take() {
+            self.runtime.spawn(outcome);
+        }
+    }
+}
+
 /// An answer, or what will make it.
 enum Begun {
     Now(Answer),
-    Later(std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>),
+    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
 }
 
 impl Begun {
     fn later(answer: impl Future<Output = Answer> + Send + 'static) -> Begun {
         Begun::Later(Box::pin(answer))
     }
-}
-
-/// Why a lock is not granted at once.
-enum Step {
-    Answer(Answer),
-    Wait(LockWait),
 }
 
 impl Node {
@@ -471,37 +473,73 @@ impl Node {
 }
 
 impl Guest {
-    fn try_lock(&self, lock: &Lock, key: LockKey<'_>, waited: &mut bool) -> Result<(), Step> {
-        let state = &mut *self.state.lock();
-        if state.is_over || state.locks.are_lost() {
-            return Err(Step::Answer(Answer::LocksLost));
-        }
-        if let Some((before, mode, wait)) = state.waiting.take()
-            && before == lock.key
-            && mode == lock.mode
-        {
-            *waited = true;
-            return Err(Step::Wait(wait));
-        }
-        if !lock.waits {
-            return match state.locks.try_lock(key, lock.mode) {
-                true => Ok(()),
-                false => Err(Step::Answer(Answer::NotFree)),
+    /// Takes a lock. The error is the answer where it does not get it in time.
+    async fn lock(
+        &self,
+        bytes: &[u8],
+        mode: LockMode,
+        waits: bool,
+        waited: &mut bool,
+        deadline: Instant,
+    ) -> Result<(), Answer> {
+        let Some(key) = decode_key(bytes) else {
+            return Err(Answer::Refused("a lock on nothing".into()));
+        };
+        loop {
+            let ended = std::pin::pin!(self.withdrawn.notified());
+            let Some(mut wait) = self.try_lock(bytes, key, mode, waits, waited)? else {
+                return Ok(());
             };
-        }
-        match state.locks.lock(key, lock.mode) {
-            LockOutcome::Granted => Ok(()),
-            LockOutcome::Wait(wait) => {
-                *waited = true;
-                Err(Step::Wait(wait))
+            let is_granted = {
+                let either = futures_util::future::select(&mut wait, ended);
+                let either = tokio::time::timeout_at(deadline, either).await;
+                either.map(|either| matches!(either, Either::Left(_)))
+            };
+            match is_granted {
+                Ok(true) => {}
+                Ok(false) => return Err(Answer::LocksLost),
+                Err(_late) => {
+                    let mut state = self.state.lock();
+                    if !state.is_over {
+                        state.waiting = Some((bytes.to_vec(), mode, wait));
+                    }
+                    return Err(Answer::Waits);
+                }
             }
-            LockOutcome::Deadlock => Err(Step::Answer(Answer::Deadlock)),
         }
     }
 
-    fn try_lock_rows(&self, table: TableId, mode: LockMode) -> bool {
+    /// `None`: it has the lock. Otherwise it waits.
+    fn try_lock(
+        &self,
+        bytes: &[u8],
+        key: LockKey<'_>,
+        mode: LockMode,
+        waits: bool,
+        waited: &mut bool,
+    ) -> Result<Option<LockWait>, Answer> {
         let state = &mut *self.state.lock();
-        !state.is_over && state.locks.try_lock(LockKey::Table(table), mode)
+        if state.is_over || state.locks.are_lost() {
+            return Err(Answer::LocksLost);
+        }
+        if let Some((_, _, wait)) = state.waiting.take_if(|(before, of, _)| before == bytes && *of == mode) {
+            *waited = true;
+            return Ok(Some(wait));
+        }
+        if !waits {
+            return match state.locks.try_lock(key, mode) {
+                true => Ok(None),
+                false => Err(Answer::NotFree),
+            };
+        }
+        match state.locks.lock(key, mode) {
+            LockOutcome::Granted => Ok(None),
+            LockOutcome::Wait(wait) => {
+                *waited = true;
+                Ok(Some(wait))
+            }
+            LockOutcome::Deadlock => Err(Answer::Deadlock),
+        }
     }
 
     /// Whoever waited for a lock does not any more.

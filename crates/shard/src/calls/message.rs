@@ -45,8 +45,8 @@ pub(crate) struct Lock {
     pub epoch: u64,
     /// Without it, a lock that is not free is refused.
     pub waits: bool,
-    /// Of a definition: its rows, too, where they are free in the same mode.
-    pub with_rows: bool,
+    /// Those that it asks for before: it waits for each.
+    pub before: Vec<(LockMode, Vec<u8>)>,
     pub mode: LockMode,
     /// Encoded by [`encode_key`].
     pub key: Vec<u8>,
@@ -92,8 +92,6 @@ pub(crate) enum Answer {
         as_of: Timestamp,
         /// Somebody else had it.
         waited: bool,
-        /// The rows of a definition, too.
-        with_rows: bool,
     },
     /// Not yet; ask again.
     Waits,
@@ -147,8 +145,12 @@ impl Call {
                 to.push(LOCK);
                 put_u64(&mut to, lock.number);
                 put_u64(&mut to, lock.epoch);
-                to.extend([u8::from(lock.waits), u8::from(lock.with_rows), lock.mode as u8]);
-                put_bytes(&mut to, &lock.key);
+                to.push(u8::from(lock.waits));
+                put_u32(&mut to, lock.before.len() as u32);
+                for (mode, key) in lock.before.iter().chain([&(lock.mode, lock.key.clone())]) {
+                    to.push(*mode as u8);
+                    put_bytes(&mut to, key);
+                }
             }
             Call::Withdraw { number } => put_number(&mut to, WITHDRAW, *number),
             Call::Release { number } => put_number(&mut to, RELEASE, *number),
@@ -197,14 +199,21 @@ impl Call {
     fn take(bytes: &mut Bytes<'_>) -> Option<Call> {
         Some(match bytes.u8()? {
             READ_AT => Call::ReadAt,
-            LOCK => Call::Lock(Lock {
-                number: bytes.u64()?,
-                epoch: bytes.u64()?,
-                waits: bytes.flag()?,
-                with_rows: bytes.flag()?,
-                mode: take_mode(bytes)?,
-                key: bytes.bytes()?.to_vec(),
-            }),
+            LOCK => {
+                let (number, epoch, waits) = (bytes.u64()?, bytes.u64()?, bytes.flag()?);
+                let mut before = Vec::new();
+                for _ in 0..bytes.u32()? {
+                    before.push((take_mode(bytes)?, bytes.bytes()?.to_vec()));
+                }
+                Call::Lock(Lock {
+                    number,
+                    epoch,
+                    waits,
+                    before,
+                    mode: take_mode(bytes)?,
+                    key: bytes.bytes()?.to_vec(),
+                })
+            }
             WITHDRAW => Call::Withdraw { number: bytes.u64()? },
             RELEASE => Call::Release { number: bytes.u64()? },
             WRITES => Call::Writes {
@@ -251,11 +260,10 @@ impl Answer {
                 epoch,
                 as_of,
                 waited,
-                with_rows,
             } => {
                 put_number(&mut to, LOCKED, *epoch);
                 put_u64(&mut to, as_of.0);
-                to.extend([u8::from(*waited), u8::from(*with_rows)]);
+                to.push(u8::from(*waited));
             }
             Answer::Waits => to.push(WAITS),
             Answer::Deadlock => to.push(DEADLOCK),
@@ -296,7 +304,6 @@ impl Answer {
                 epoch: bytes.u64()?,
                 as_of: Timestamp(bytes.u64()?),
                 waited: bytes.flag()?,
-                with_rows: bytes.flag()?,
             },
             WAITS => Answer::Waits,
             DEADLOCK => Answer::Deadlock,
@@ -445,7 +452,7 @@ mod tests {
                 number: 7,
                 epoch: 3,
                 waits,
-                with_rows: !waits,
+                before: vec![(LockMode::IntentionExclusive, encode_key(LockKey::Table(TableId(5)))); usize::from(waits)],
                 mode,
                 key: encode_key(LockKey::Key(TableId(5), IndexId(2), b"key")),
             })
@@ -504,7 +511,6 @@ mod tests {
                 epoch: 1,
                 as_of: Timestamp(2),
                 waited: true,
-                with_rows: false,
             },
             Answer::Waits,
             Answer::Deadlock,

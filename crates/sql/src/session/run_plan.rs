@@ -108,6 +108,13 @@ impl Session {
                         .map(|()| answer)
                         .map_err(|stop| Failure::Error(stop.into()))
                 });
+            if result.is_err() {
+                // It may have failed for a definition that is out of date. Another error would say no more.
+                let _ = runtime.lock_later();
+            }
+            if transaction.borrow_mut().take_late_definitions() && self.engine.catalog_version() != catalog_version {
+                result = Err(Failure::SchemaChanged);
+            }
             let settled = match &result {
                 Err(failure) if failure.is_of_the_moment() || !transaction.borrow().is_stale() => Settled::Yes,
                 _ => transaction.borrow_mut().settle(),
@@ -199,8 +206,7 @@ fn lock_definitions(
         has_locked = true;
         runtime.lock_definition(LockKey::Definition(table.id()), mode)
     };
-    let changes = changed.iter().chain(planned.locked_sources());
-    for table in changes {
+    for table in planned.locked_sources() {
         lock(table, LockMode::IntentionExclusive).map_err(Failure::Error)?;
     }
     if runtime.settings.foreign_key_checks {
@@ -221,6 +227,12 @@ fn lock_definitions(
             locked.map_err(Failure::Error)?;
             has_locked = true;
         }
+    }
+    // Of what is changed, rows are locked before they are looked at: with the first of them will do.
+    for table in changed.iter().filter(|table| !table.id().is_local() && !runtime.holds(table)) {
+        has_locked = true;
+        let locked = runtime.lock_definition_later(LockKey::Definition(table.id()), LockMode::IntentionExclusive);
+        locked.map_err(Failure::Error)?;
     }
     let reads_unlocked = is_alone && !has_locked && planned.uses.tables.iter().any(|table| !table.id().is_local());
     if reads_unlocked {
