@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use governor::memory;
+use governor::unread::Unread;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
@@ -17,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use crate::backend::Certificate;
 use crate::certificate;
+use crate::clock::CoarseInstant;
 use crate::deadline::Deadline;
 use crate::input::Input;
 use crate::pool;
@@ -60,7 +62,7 @@ pub enum SocketEnd {
     Interrupted(Interrupt),
     /// The client's bytes are not the protocol.
     Frame(FrameError),
-    /// The node cannot hold the rest of a large packet.
+    /// The node cannot hold the rest of a large packet, or what is there for a client that does not read.
     NoMemory,
 }
 
@@ -90,7 +92,12 @@ struct Sending<'a> {
     output: &'a mut Output,
     sent: usize,
     handle: &'a Handle,
+    /// Since it waits for the client for the first time, and what was sent by then: that may all lie in the system's buffers.
+    unread: Option<(Unread, usize)>,
 }
+
+/// How often a statement that waits for its client looks whether the node needs its memory.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
@@ -207,6 +214,7 @@ impl Socket {
             output,
             sent: 0,
             handle: &self.handle,
+            unread: None,
         };
         while !self.send_some(&mut sending, timeout).await? {
             // A client that reads as fast as we write is not the only one.
@@ -222,7 +230,7 @@ impl Socket {
 
     /// Sends as much as goes into a turn; whether that was all.
     async fn send_some(&self, sending: &mut Sending<'_>, timeout: Duration) -> Result<bool, SocketEnd> {
-        let mut waiting = false;
+        let mut give_up_at = None;
         let turn_end = sending.sent + SENT_PER_TURN;
         poll_fn(|context| {
             loop {
@@ -231,7 +239,7 @@ impl Socket {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Ok(true)),
                     Poll::Ready(Ok(len)) => {
                         sending.sent += len;
-                        waiting = false;
+                        give_up_at = None;
                         if sending.sent >= turn_end {
                             return Poll::Ready(Ok(false));
                         }
@@ -241,16 +249,37 @@ impl Socket {
                         if let Some(interrupt) = self.end_of_connection() {
                             return Poll::Ready(Err(SocketEnd::Interrupted(interrupt)));
                         }
-                        if !waiting {
-                            self.deadline.set(timeout);
-                            waiting = true;
+                        if sending.unread.is_none() {
+                            let unread = Unread::begin(self.handle.account.bytes());
+                            sending.unread = unread.map(|unread| (unread, sending.sent));
                         }
-                        return self.poll_deadline(context, true).map(|end| end.map(|()| true));
+                        let give_up = *give_up_at.get_or_insert_with(|| CoarseInstant::now().after(timeout));
+                        return self.poll_unread(context, sending, give_up).map(Err);
                     }
                 }
             }
         })
         .await
+    }
+
+    /// Why a client is waited for no longer: it takes nothing until `give_up`, or the node needs what it makes it hold.
+    fn poll_unread(&self, context: &mut Context<'_>, sending: &Sending<'_>, give_up: CoarseInstant) -> Poll<SocketEnd> {
+        loop {
+            let left = give_up.left();
+            if left.is_zero() {
+                return Poll::Ready(SocketEnd::TimedOut { inside_packet: true });
+            }
+            let Some((unread, sent_before)) = &sending.unread else {
+                self.deadline.set(left);
+                ready!(self.deadline.poll(context));
+                continue;
+            };
+            if unread.must_end(sending.sent - sent_before) {
+                return Poll::Ready(SocketEnd::NoMemory);
+            }
+            self.deadline.set(left.min(BETWEEN_LOOKS));
+            ready!(self.deadline.poll(context));
+        }
     }
 
     /// Sends a part of `bytes`; 0 once there are none and encryption holds none back.
