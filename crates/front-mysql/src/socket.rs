@@ -94,6 +94,7 @@ struct Sending<'a> {
     handle: &'a Handle,
     /// Since it waits for the client for the first time, and what was sent by then: that may all lie in the system's buffers.
     unread: Option<(Unread, usize)>,
+    has_waited: bool,
 }
 
 /// How often a statement that waits for its client looks whether the node needs its memory.
@@ -215,9 +216,14 @@ impl Socket {
             sent: 0,
             handle: &self.handle,
             unread: None,
+            has_waited: false,
         };
         while !self.send_some(&mut sending, timeout).await? {
             // A client that reads as fast as we write is not the only one.
+            self.give_way().await;
+        }
+        if sending.has_waited {
+            // Statements with long answers are woken by their clients all the time; that makes none of them a fresh one.
             self.give_way().await;
         }
         Ok(())
@@ -249,6 +255,7 @@ impl Socket {
                         if let Some(interrupt) = self.end_of_connection() {
                             return Poll::Ready(Err(SocketEnd::Interrupted(interrupt)));
                         }
+                        sending.has_waited = true;
                         if sending.unread.is_none() {
                             let unread = Unread::begin(self.handle.account.bytes());
                             sending.unread = unread.map(|unread| (unread, sending.sent));
@@ -405,17 +412,46 @@ mod tests {
     use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
 
+    fn handle() -> Arc<Handle> {
+        let peer = Peer::Tcp {
+            client: ([127, 0, 0, 1], 4711).into(),
+            server: ([127, 0, 0, 1], 3306).into(),
+        };
+        Registry::new().enter(peer).expect("a place")
+    }
+
+    /// Who has waited for his client goes on behind those who gave way.
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_reads_on_does_not_make_a_statement_fresh() {
+        let (ours, mut client) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Socket::new(Transport::Unix(ours), handle());
+        let mut output = Output::default();
+        output.packet(|out| out.resize(SENT_PER_TURN / 2, 1));
+        let mut left = output.len();
+        let mut flush = pin!(socket.flush(&mut output, Duration::from_secs(60)));
+        let mut poll = || flush.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(
+            poll().is_pending() && !schedule::is_waiting(),
+            "it waits for its client"
+        );
+        let mut buffer = vec![0; AT_ONCE];
+        while left > 0 {
+            left -= client.read(&mut buffer).await.expect("more");
+            tokio::task::yield_now().await;
+            assert!(poll().is_pending());
+        }
+        assert!(schedule::is_waiting());
+        schedule::wake_next();
+        assert!(matches!(poll(), Poll::Ready(Ok(()))));
+    }
+
     /// Long packets are taken in by turns. What comes for all of them at once holds up nobody's short command.
     #[tokio::test(flavor = "current_thread")]
     async fn of_a_long_packet_little_is_taken_in_out_of_turn() {
         const LEN: usize = 4 << 20;
         const MORE: usize = 128 << 10;
         let (ours, mut client) = UnixStream::pair().expect("a pair of sockets");
-        let peer = Peer::Tcp {
-            client: ([127, 0, 0, 1], 4711).into(),
-            server: ([127, 0, 0, 1], 3306).into(),
-        };
-        let handle = Registry::new().enter(peer).expect("a place");
+        let handle = handle();
         let socket = Socket::new(Transport::Unix(ours), handle.clone());
         let patience = Patience {
             idle: Duration::from_secs(60),
