@@ -643,6 +643,35 @@ def memory_limit():
         cursor.execute("DROP TABLE filling")
 
 
+def memory_used(cursor):
+    cursor.execute("SHOW GLOBAL STATUS LIKE 'Memory_used'")
+    return int(cursor.fetchone()[1])
+
+
+@test(memory_mib=1200)
+def long_answers_that_nobody_reads():
+    """They may take what queries get, until somebody needs it: those that have waited longest end, and writes go on."""
+    clients = []
+    for _ in range(40):
+        connection = raw(receive_buffer=4096)
+        connection.send_raw(frame(bytes([wire.COM_QUERY]) + b"SELECT REPEAT('x', 30000000)"))
+        clients.append(connection)
+    with connect() as connection, connection.cursor() as cursor:
+        deadline = time.monotonic() + 30
+        while memory_used(cursor) < 920 * MIB:
+            expect(time.monotonic() < deadline, "the answers are not made")
+            time.sleep(0.05)
+        while memory_used(cursor) > 800 * MIB:
+            expect(time.monotonic() < deadline, "all memory is held for clients that do not read")
+            time.sleep(0.05)
+        cursor.execute("CREATE TABLE filling (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
+        for _ in range(25):
+            cursor.execute("INSERT INTO filling (b) VALUES (REPEAT('x', 4194304)), (REPEAT('y', 4194304))")
+        cursor.execute("DROP TABLE filling")
+    for connection in clients:
+        connection.close()
+
+
 def prepare():
     admin = pymysql.connect(host=HOST, port=PORT, user=USER, password=PASSWORD, autocommit=True)
     with admin, admin.cursor() as cursor:

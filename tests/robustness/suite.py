@@ -229,9 +229,15 @@ def attack_and_kill(statement, seconds, share, kills):
     try:
         killer = Client(database=None)
         for _ in range(3):
-            await_statement(killer, victim.client.id)
+            # A statement that never ran, as the node had no memory for its text, is not ended by a KILL either.
+            if not (running := await_statement(killer, victim)):
+                took = took or 0.0
+                continue
             rounds, killed_at = victim.rounds, time.perf_counter()
-            killer.run(f"KILL QUERY {victim.client.id}")
+            try:
+                killer.run(f"KILL QUERY {running}")
+            except wire.ServerError:
+                continue  # it has ended meanwhile, with its connection
             answered = time.perf_counter()
             # Who does not read, or reads a million small answers, learns of the end long after it.
             if statement.multi or "does not read" in statement.name:
@@ -253,16 +259,18 @@ def attack_and_kill(statement, seconds, share, kills):
     os._exit(0)
 
 
-def await_statement(client, connection_id):
-    """Until there is one to end: it is none yet while the server receives it. Some are too short to be met."""
+def await_statement(client, attacker):
+    """The connection whose statement runs: it is none yet while the server receives it. Some are too short to be met."""
     until = time.perf_counter() + 3
     while time.perf_counter() < until:
         try:
+            connection_id = attacker.client.id
             if is_running(client, connection_id):
-                return
+                return connection_id
         except wire.ServerError:
             pass  # memory is used up just now
         time.sleep(0.001)
+    return None
 
 
 def is_running(client, connection_id):

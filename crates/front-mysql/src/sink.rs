@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use governor::Stop;
+use governor::{Stop, memory};
 use mysql_wire::frame::{self, Frames, Scan};
 use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
 use mysql_wire::row::{BinaryRow, TextRow};
@@ -20,6 +20,9 @@ use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
 /// Rows are sent once this much is collected.
 pub const FLUSH_LEN: usize = 64 << 10;
+
+/// More than this is not kept for a client that does not read when the node needs the memory.
+const UNSENT_MAX: usize = 2 * FLUSH_LEN;
 
 /// The longest packet of a file; clients send far shorter ones.
 const FILE_PACKET_MAX: usize = 32 << 20;
@@ -307,7 +310,12 @@ impl ResultSink for Sink<'_> {
             }
             WaitEnd::Done | WaitEnd::TimedOut => {}
         }
+        let unsent = self.answer.output.len();
         end.map_err(|end| {
+            // What is left to be sent stays, and an error behind it, unless that is much itself.
+            if matches!(end, SocketEnd::NoMemory) && unsent <= UNSENT_MAX {
+                return Stop::Memory(memory::node_is_full(governor::current::held())).into();
+            }
             self.broken = true;
             match end {
                 SocketEnd::TimedOut { .. } => ErrorKind::NetWriteInterrupted.into(),

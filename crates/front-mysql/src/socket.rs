@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use governor::memory;
+use governor::unread::Unread;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
@@ -17,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use crate::backend::Certificate;
 use crate::certificate;
+use crate::clock::CoarseInstant;
 use crate::deadline::Deadline;
 use crate::input::Input;
 use crate::pool;
@@ -60,7 +62,7 @@ pub enum SocketEnd {
     Interrupted(Interrupt),
     /// The client's bytes are not the protocol.
     Frame(FrameError),
-    /// The node cannot hold the rest of a large packet.
+    /// The node cannot hold the rest of a large packet, or what is there for a client that does not read.
     NoMemory,
 }
 
@@ -90,7 +92,13 @@ struct Sending<'a> {
     output: &'a mut Output,
     sent: usize,
     handle: &'a Handle,
+    /// Since it waits for the client for the first time, and what was sent by then: that may all lie in the system's buffers.
+    unread: Option<(Unread, usize)>,
+    has_waited: bool,
 }
+
+/// How often a statement that waits for its client looks whether the node needs its memory.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
@@ -207,9 +215,15 @@ impl Socket {
             output,
             sent: 0,
             handle: &self.handle,
+            unread: None,
+            has_waited: false,
         };
         while !self.send_some(&mut sending, timeout).await? {
             // A client that reads as fast as we write is not the only one.
+            self.give_way().await;
+        }
+        if sending.has_waited {
+            // Statements with long answers are woken by their clients all the time; that makes none of them a fresh one.
             self.give_way().await;
         }
         Ok(())
@@ -222,7 +236,7 @@ impl Socket {
 
     /// Sends as much as goes into a turn; whether that was all.
     async fn send_some(&self, sending: &mut Sending<'_>, timeout: Duration) -> Result<bool, SocketEnd> {
-        let mut waiting = false;
+        let mut give_up_at = None;
         let turn_end = sending.sent + SENT_PER_TURN;
         poll_fn(|context| {
             loop {
@@ -231,7 +245,7 @@ impl Socket {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Ok(true)),
                     Poll::Ready(Ok(len)) => {
                         sending.sent += len;
-                        waiting = false;
+                        give_up_at = None;
                         if sending.sent >= turn_end {
                             return Poll::Ready(Ok(false));
                         }
@@ -241,16 +255,38 @@ impl Socket {
                         if let Some(interrupt) = self.end_of_connection() {
                             return Poll::Ready(Err(SocketEnd::Interrupted(interrupt)));
                         }
-                        if !waiting {
-                            self.deadline.set(timeout);
-                            waiting = true;
+                        sending.has_waited = true;
+                        if sending.unread.is_none() {
+                            let unread = Unread::begin(self.handle.account.bytes());
+                            sending.unread = unread.map(|unread| (unread, sending.sent));
                         }
-                        return self.poll_deadline(context, true).map(|end| end.map(|()| true));
+                        let give_up = *give_up_at.get_or_insert_with(|| CoarseInstant::now().after(timeout));
+                        return self.poll_unread(context, sending, give_up).map(Err);
                     }
                 }
             }
         })
         .await
+    }
+
+    /// Why a client is waited for no longer: it takes nothing until `give_up`, or the node needs what it makes it hold.
+    fn poll_unread(&self, context: &mut Context<'_>, sending: &Sending<'_>, give_up: CoarseInstant) -> Poll<SocketEnd> {
+        loop {
+            let left = give_up.left();
+            if left.is_zero() {
+                return Poll::Ready(SocketEnd::TimedOut { inside_packet: true });
+            }
+            let Some((unread, sent_before)) = &sending.unread else {
+                self.deadline.set(left);
+                ready!(self.deadline.poll(context));
+                continue;
+            };
+            if unread.must_end(sending.sent - sent_before) {
+                return Poll::Ready(SocketEnd::NoMemory);
+            }
+            self.deadline.set(left.min(BETWEEN_LOOKS));
+            ready!(self.deadline.poll(context));
+        }
     }
 
     /// Sends a part of `bytes`; 0 once there are none and encryption holds none back.
@@ -376,17 +412,46 @@ mod tests {
     use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
 
+    fn handle() -> Arc<Handle> {
+        let peer = Peer::Tcp {
+            client: ([127, 0, 0, 1], 4711).into(),
+            server: ([127, 0, 0, 1], 3306).into(),
+        };
+        Registry::new().enter(peer).expect("a place")
+    }
+
+    /// Who has waited for his client goes on behind those who gave way.
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_reads_on_does_not_make_a_statement_fresh() {
+        let (ours, mut client) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Socket::new(Transport::Unix(ours), handle());
+        let mut output = Output::default();
+        output.packet(|out| out.resize(SENT_PER_TURN / 2, 1));
+        let mut left = output.len();
+        let mut flush = pin!(socket.flush(&mut output, Duration::from_secs(60)));
+        let mut poll = || flush.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(
+            poll().is_pending() && !schedule::is_waiting(),
+            "it waits for its client"
+        );
+        let mut buffer = vec![0; AT_ONCE];
+        while left > 0 {
+            left -= client.read(&mut buffer).await.expect("more");
+            tokio::task::yield_now().await;
+            assert!(poll().is_pending());
+        }
+        assert!(schedule::is_waiting());
+        schedule::wake_next();
+        assert!(matches!(poll(), Poll::Ready(Ok(()))));
+    }
+
     /// Long packets are taken in by turns. What comes for all of them at once holds up nobody's short command.
     #[tokio::test(flavor = "current_thread")]
     async fn of_a_long_packet_little_is_taken_in_out_of_turn() {
         const LEN: usize = 4 << 20;
         const MORE: usize = 128 << 10;
         let (ours, mut client) = UnixStream::pair().expect("a pair of sockets");
-        let peer = Peer::Tcp {
-            client: ([127, 0, 0, 1], 4711).into(),
-            server: ([127, 0, 0, 1], 3306).into(),
-        };
-        let handle = Registry::new().enter(peer).expect("a place");
+        let handle = handle();
         let socket = Socket::new(Transport::Unix(ours), handle.clone());
         let patience = Patience {
             idle: Duration::from_secs(60),

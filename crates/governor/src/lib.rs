@@ -15,7 +15,7 @@
 //! * this file: what code calls;
 //! * [`current`]: the governor of the running statement;
 //! * [`turn`]: how a statement learns that its time is up;
-//! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out;
+//! * [`memory`]: accounts, limits, and who has to give way when the node's memory runs out; [`unread`]: who does while its client does not read;
 //! * [`alloc`]: the allocator that counts, and [`large`]: large blocks, which grow without being copied and are unmapped aside;
 //!   [`pages`]: those that are used in part;
 //! * [`stack`]: how much of it is left;
@@ -36,6 +36,7 @@ pub mod stack;
 pub mod stepwise;
 mod stop;
 pub mod turn;
+pub mod unread;
 
 pub use current::{Governor, Runner, aside, begin_statement, disown, given_away, measured, without_yield};
 pub use stack::descend;

@@ -142,6 +142,20 @@ pub fn is_used_up(more: usize) -> bool {
     exceeds(ceiling(), i64::try_from(more).unwrap_or(i64::MAX))
 }
 
+/// How much has to become free so that a quarter of the limit is.
+pub(crate) fn lacking_to_a_quarter() -> u64 {
+    let limit = NODE_LIMIT.load(Relaxed);
+    (alloc::total() + lost() - (limit - limit / 4)).max(0) as u64
+}
+
+/// Why a statement has to end that holds so much, when the node needs it.
+pub fn node_is_full(held: u64) -> MemoryStop {
+    MemoryStop::Node {
+        bytes: held,
+        limit: NODE_LIMIT.load(Relaxed) as u64,
+    }
+}
+
 /// Why a session that would hold `held` after allocating `more` has to end its statement.
 pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
     let ceiling = ceiling();
@@ -149,10 +163,7 @@ pub(crate) fn lacks_memory(held: i64, more: i64) -> Option<MemoryStop> {
         return None;
     }
     let others = (alloc::total() + lost() - HELD.load(Relaxed)).max(0);
-    (held > share(ceiling - others, LARGE.load(Relaxed))).then_some(MemoryStop::Node {
-        bytes: held.max(0) as u64,
-        limit: NODE_LIMIT.load(Relaxed) as u64,
-    })
+    (held > share(ceiling - others, LARGE.load(Relaxed))).then(|| node_is_full(held.max(0) as u64))
 }
 
 /// The limit, less the headroom.

@@ -110,10 +110,12 @@ impl Expr {
             ExprKind::Like(like) => like.holds(row, ctx),
             ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
             // As a number, which is not always that of the text.
-            _ if self.ty.kind.is_text() && self.is_choice() => match self.chosen(row, ctx)? {
-                Some(branch) => branch.eval_bool(row, ctx),
-                None => Ok(None),
-            },
+            _ if (self.ty.kind.is_text() || self.ty.kind.is_binary()) && self.is_choice() => {
+                match self.chosen(row, ctx)? {
+                    Some(branch) => branch.eval_bool(row, ctx),
+                    None => Ok(None),
+                }
+            }
             _ => {
                 let value = convert::as_operand_of_double(self, self.eval_ref(row, ctx)?);
                 if value.is_null() {

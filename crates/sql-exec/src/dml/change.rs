@@ -1,6 +1,6 @@
 //! The last step of every change: from column values to a stored row.
 
-use catalog::IndexKind;
+use catalog::{GeneratedKind, IndexKind};
 use sql_expr::EvalContext;
 use sql_plan::changes::{Assignment, Sources, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
@@ -100,14 +100,43 @@ impl<'a> RowChanger<'a> {
         self.assign(column, value)
     }
 
+    /// Computes the virtual columns of a row before it is changed, as MySQL reads them: UPDATE those that depend on what is assigned. What does not fit
+    /// its column, as it came there under IGNORE or another `sql_mode`, is told once more.
+    pub fn read_again(&self, old: &[Value], assigned: Option<&[Assignment]>) -> SqlResult<()> {
+        for generated in &self.rules.generated {
+            let definition = &self.table.def.columns[generated.column];
+            let is_virtual = definition
+                .generated
+                .as_ref()
+                .is_some_and(|it| it.kind == GeneratedKind::Virtual);
+            if !is_virtual || assigned.is_some_and(|assignments| !generated.sources.have_any_of(assignments)) {
+                continue;
+            }
+            let value = generated.expr.eval(old, self.ctx)?;
+            self.assign(generated.column, value)
+                .map_err(|error| match error.kind() {
+                    // It is stored nowhere.
+                    ErrorKind::DataTooLong => {
+                        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &self.ctx.row_number()];
+                        SqlError::new(ErrorKind::DataTruncated, &names)
+                    }
+                    _ => error,
+                })?;
+        }
+        Ok(())
+    }
+
     /// Fills in generated columns and checks constraints: of a row that UPDATE changes, those that depend on what is assigned.
     /// Returns whether the row may be written: under IGNORE, a row that breaks a CHECK is left out.
     pub fn complete(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<bool> {
+        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
         for generated in &self.rules.generated {
+            if is_same(&generated.sources) {
+                continue;
+            }
             let value = generated.expr.eval(values, self.ctx)?;
             values[generated.column] = self.assign(generated.column, value)?;
         }
-        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
         for check in &self.rules.checks {
             if is_same(&check.sources) {
                 continue;

@@ -416,6 +416,7 @@ impl<'a> Inserter<'a> {
             return self.write(automatic);
         };
         let table = &self.plan.table;
+        self.changer.read_again(&old, None)?;
         // The expressions see the old row, as changed so far, followed by the new one and by that of the source.
         let mut both = old.clone();
         both.extend(self.values.iter().chain(&self.source_row).cloned());

@@ -35,6 +35,7 @@ pub fn update_row(
     old: Vec<Value>,
     ctx: &EvalContext<'_>,
 ) -> SqlResult<bool> {
+    changer.read_again(&old, Some(assignments))?;
     let mut new = old.clone();
     for assignment in assignments {
         let value = assignment.value.eval(&new, ctx)?;

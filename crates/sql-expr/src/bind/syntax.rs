@@ -31,9 +31,10 @@ impl Binder<'_> {
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
         let number = !is_string && ty.kind != TypeKind::Json;
         let operand = match ty.kind {
-            // As an integer or a date the text is read.
+            // As an integer the text is read.
             TypeKind::Decimal | TypeKind::Double | TypeKind::Float => convert::as_number(operand),
-            _ if number => convert::hex_as_number(operand),
+            // A date is read from the text of the bytes.
+            _ if number && !ty.kind.is_temporal() => convert::hex_as_number(operand),
             _ => operand,
         };
         let ty = match length {

@@ -273,7 +273,7 @@ pub fn as_number(expr: Expr) -> Expr {
     match expr.ty.kind {
         // Of MAX, of a window and of a subquery the text is read as well.
         TypeKind::Enum | TypeKind::Set if !expr.is_stored() => as_text(expr),
-        kind if kind.is_text() && chooses_number(&expr) => with_numbers(expr),
+        _ if chooses_number(&expr) => with_numbers(expr),
         _ if control::is_extreme_moment(&expr) || is_moved_text(&expr) => Expr {
             ty: SqlType {
                 nullable: true,
@@ -299,24 +299,26 @@ fn as_text(expr: Expr) -> Expr {
 
 /// Whether it is a text that gives another number, or warns otherwise, than a literal of the same text.
 pub fn has_own_number(expr: &Expr) -> bool {
-    expr.ty.kind.is_text() && (is_read_quietly(expr) || chooses_number(expr) || is_moved_text(expr))
+    chooses_number(expr) || expr.ty.kind.is_text() && (is_read_quietly(expr) || is_moved_text(expr))
 }
 
-/// Whether it is IF, CASE or NULLIF, of texts, with a branch whose number is not that of its text.
+/// Whether it is IF, CASE or NULLIF, of texts or bytes, with a branch whose number is not that of its text.
 fn chooses_number(expr: &Expr) -> bool {
     governor::pause();
     let is_number = |branch: &Expr| match branch.ty.kind {
         TypeKind::Enum | TypeKind::Set => branch.is_stored(),
-        TypeKind::Float => true,
-        kind => kind.is_temporal() || chooses_number(branch),
+        TypeKind::Float | TypeKind::Bit => true,
+        kind => kind.is_temporal() || matches!(branch.kind, ExprKind::HexLiteral(_)) || chooses_number(branch),
     };
-    expr.ty.kind.is_text() && expr.branches().any(is_number)
+    (expr.ty.kind.is_text() || expr.ty.kind.is_binary()) && expr.branches().any(is_number)
 }
 
 fn with_numbers(mut expr: Expr) -> Expr {
     expr.for_each_branch_mut(&mut |branch| {
         if chooses_number(branch) {
             *branch = with_numbers(std::mem::replace(branch, Expr::null()));
+        } else if matches!(branch.kind, ExprKind::HexLiteral(_)) {
+            *branch = hex_as_number(std::mem::replace(branch, Expr::null()));
         }
     });
     Expr {

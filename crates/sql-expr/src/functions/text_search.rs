@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use governor::bulk;
 use types::collation::Finder;
-use types::{CollationId, SqlResult, SqlType, Value};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type, string_value};
 use super::{Function, at_least, between, exactly};
@@ -108,8 +108,11 @@ fn infer_field(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 
 /// All text: as text; all integers: as integers; otherwise as doubles.
 fn field_comparison(args: &[Expr], ctx: &EvalContext<'_>) -> SqlResult<Comparison> {
-    let all = |is: fn(&Expr) -> bool| args.iter().all(is);
-    if all(|arg| crate::collation::is_stringlike(&arg.ty) || arg.ty.kind.is_temporal() || arg.is_null_literal()) {
+    let is_text = |arg: &Expr| {
+        let is_string = crate::collation::is_stringlike(&arg.ty) && arg.ty.kind != TypeKind::Bit;
+        is_string || arg.ty.kind.is_temporal() || arg.is_null_literal()
+    };
+    if args.iter().all(is_text) {
         // The first argument's collation decides alone.
         let first = crate::collation::aggregate(&args[..1], ctx.settings.collation, "field", false)?;
         return Ok(match first.collation {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use sql_expr::{EvalContext, Expr};
-use types::{IndexId, SqlResult, Value};
+use types::{IndexId, SqlResult};
 
 use super::conditions::{ColumnCondition, ColumnTest, IsBound, column_condition, intersect};
-use super::ranges::key_ranges;
+use super::ranges::ranges_to_estimate;
 use super::{AccessPath, RangeSpec, partition};
 use crate::table::Table;
 
@@ -292,7 +292,7 @@ fn estimate_rows(choice: &Choice<'_>, path: &AccessPath, rows: f64) -> f64 {
     };
     let mut operands = equal.iter().chain(then).flat_map(ColumnTest::operands);
     if operands.all(|operand| operand.as_literal().is_some())
-        && let Ok(keys) = key_ranges(path, &[] as &[Value], choice.ctx)
+        && let Ok(keys) = ranges_to_estimate(path, choice.ctx)
     {
         // Descending into more ranges than this would cost more than a better guess can save.
         const DIVES: usize = 200;

@@ -38,6 +38,11 @@ pub fn nearest(value: &Value, ty: &SqlType, zone: &TimeZone) -> Nearest {
         | TypeKind::MediumText
         | TypeKind::LongText => match value {
             Value::Str(_) => Nearest::Exactly(value.clone()),
+            // As the comparison reads them.
+            Value::Bytes(bytes) => match ty.collation.charset().decode(bytes) {
+                Ok(text) => Nearest::Exactly(Value::str(&text)),
+                Err(_) => Nearest::Incomparable,
+            },
             _ => Nearest::Incomparable,
         },
         TypeKind::VarBinary | TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob => {

@@ -4,7 +4,7 @@ use std::ops::Bound as KeyBound;
 
 use sql_expr::{EvalContext, Expr};
 use store::KeyRange;
-use types::{KeyLayout, KeyPart, SqlResult, SqlType, Value};
+use types::{ErrorKind, KeyLayout, KeyPart, SqlError, SqlResult, SqlType, Value};
 
 use super::conditions::{Bound, ColumnTest, Interval};
 use super::nearest::{Nearest, nearest};
@@ -35,6 +35,25 @@ impl KeyRanges {
 
 /// Evaluates the operands of a path, with the columns of tables read before in `row`.
 pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeyRanges> {
+    let mut no_text = Vec::new();
+    let ranges = ranges_of(path, row, ctx, &mut no_text)?;
+    if !no_text.is_empty() {
+        ctx.with_warnings(|warnings| no_text.into_iter().for_each(|warning| warnings.warn(warning)));
+    }
+    Ok(ranges)
+}
+
+/// As [`key_ranges`], for a plan that may never run: nothing is told of operands that have no key.
+pub fn ranges_to_estimate(path: &AccessPath, ctx: &EvalContext<'_>) -> SqlResult<KeyRanges> {
+    ranges_of(path, &[], ctx, &mut Vec::new())
+}
+
+fn ranges_of(
+    path: &AccessPath,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+    no_text: &mut Vec<SqlError>,
+) -> SqlResult<KeyRanges> {
     let RangeSpec::Prefix { equal, then } = &path.spec else {
         return Ok(KeyRanges {
             ranges: vec![KeyRange::all()],
@@ -45,11 +64,11 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
         return Ok(KeyRanges::everything());
     };
     if then.is_none() && equal.iter().all(|test| matches!(test, ColumnTest::Equal(_))) {
-        return one_prefix(equal, layout, row, ctx);
+        return one_prefix(path, equal, layout, row, ctx, no_text);
     }
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     for (part, test) in equal.iter().enumerate() {
-        let Some(values) = list_values(test, &layout.parts()[part].ty, row, ctx)? else {
+        let Some(values) = list_values(path, test, part, row, ctx, no_text)? else {
             return Ok(cut_short(prefixes, layout));
         };
         if prefixes.len() * values.len() > MAX_RANGES {
@@ -103,7 +122,14 @@ pub fn key_ranges(path: &AccessPath, row: &[Value], ctx: &EvalContext<'_>) -> Sq
 }
 
 /// [`key_ranges`] where each column is compared with one value, which is what most statements ask for: without lists of values.
-fn one_prefix(equal: &[ColumnTest], layout: &KeyLayout, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeyRanges> {
+fn one_prefix(
+    path: &AccessPath,
+    equal: &[ColumnTest],
+    layout: &KeyLayout,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+    no_text: &mut Vec<SqlError>,
+) -> SqlResult<KeyRanges> {
     let mut key = Vec::with_capacity(POINT_KEY_BYTES);
     let (mut exact, mut matches) = (true, true);
     for (part, test) in equal.iter().enumerate() {
@@ -114,6 +140,10 @@ fn one_prefix(equal: &[ColumnTest], layout: &KeyLayout, row: &[Value], ctx: &Eva
         match operand_of(operand, ty, row, ctx)? {
             Operand::Stored(value) => layout.encode_part_to(part, &value, &mut key),
             Operand::Null | Operand::NotStored => matches = false,
+            Operand::NoText(value) => {
+                no_text.push(no_text_in(path, part, &value));
+                matches = false;
+            }
             Operand::Incomparable => {
                 exact = false;
                 break;
@@ -169,7 +199,17 @@ fn in_order(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 }
 
 /// The stored values that a list test lets through; `None` when the key cannot hold one of the operands.
-fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
+fn list_values(
+    path: &AccessPath,
+    test: &ColumnTest,
+    part: usize,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+    no_text: &mut Vec<SqlError>,
+) -> SqlResult<Option<Vec<Value>>> {
+    let Some(ty) = path.table.key_layout(path.index).map(|layout| &layout.parts()[part].ty) else {
+        return Ok(None);
+    };
     let (operands, null_matches): (Vec<&Expr>, bool) = match test {
         // A column that is NOT NULL has no key for NULL.
         ColumnTest::IsNull if ty.nullable => return Ok(Some(vec![Value::Null])),
@@ -185,6 +225,9 @@ fn list_values(test: &ColumnTest, ty: &SqlType, row: &[Value], ctx: &EvalContext
             Operand::Stored(value) => values.push(value),
             Operand::Null if null_matches && ty.nullable => values.push(Value::Null),
             Operand::Null | Operand::NotStored => {}
+            // Beside others it is compared with the rows, which is an error.
+            Operand::NoText(_) if matches!(test, ColumnTest::AnyOf(_)) => return Ok(None),
+            Operand::NoText(value) => no_text.push(no_text_in(path, part, &value)),
             Operand::Incomparable => return Ok(None),
         }
     }
@@ -197,8 +240,24 @@ enum Operand {
     Stored(Value),
     /// No row has such a value.
     NotStored,
+    /// Bytes that are no text in the column's character set: no row has them either.
+    NoText(Value),
     /// The key cannot tell.
     Incomparable,
+}
+
+/// As MySQL says of a key that it cannot make.
+fn no_text_in(path: &AccessPath, part: usize, value: &Value) -> SqlError {
+    let column = path.table.key_columns(path.index).get(part).copied();
+    let name = column.map_or("", |column| path.table.def.columns[column].name.as_str());
+    let bytes = value.as_ref().text_bytes();
+    let rest = match std::str::from_utf8(&bytes) {
+        Ok(_) => &bytes[..],
+        Err(error) => &bytes[error.valid_up_to()..],
+    };
+    let shown = types::cast::shown_start(rest);
+    let arguments: [&dyn std::fmt::Display; 4] = [&"string", &shown, &name, &1];
+    SqlError::new(ErrorKind::TruncatedWrongValueForField, &arguments)
 }
 
 #[inline]
@@ -211,6 +270,7 @@ fn operand_of(operand: &Expr, ty: &SqlType, row: &[Value], ctx: &EvalContext<'_>
     Ok(match nearest(&value, ty, &ctx.settings.time_zone) {
         Nearest::Exactly(value) => Operand::Stored(value),
         Nearest::JustAbove(_) | Nearest::BelowAll | Nearest::AboveAll => Operand::NotStored,
+        Nearest::Incomparable if ty.kind.is_text() && matches!(value, Value::Bytes(_)) => Operand::NoText(value),
         Nearest::Incomparable => Operand::Incomparable,
     })
 }
