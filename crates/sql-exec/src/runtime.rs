@@ -278,7 +278,9 @@ impl<'a> Runtime<'a> {
     /// Takes the locks that were left for later: what the statement reads from here on is as new as they are.
     #[inline]
     pub fn lock_later(&self) -> SqlResult<()> {
-        match self.transaction().has_later_locks() {
+        // The borrow ends before the wait.
+        let has_later = self.transaction().has_later_locks();
+        match has_later {
             true => self.lock_later_now(),
             false => Ok(()),
         }
