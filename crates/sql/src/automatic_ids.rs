@@ -15,6 +15,10 @@ impl Engine {
     /// A commit of the counters that the log does not know. `None`: it knows them all. A table that somebody changes the definition of is left
     /// to the next time, as its counter may be set back.
     pub fn log_automatic_ids(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        // The node that leads gives the ids, and knows which.
+        if self.participant().guest().is_some() {
+            return None;
+        }
         let mut counters = self.begin();
         for table in self.participant().store().tables() {
             if table.id().is_local() || table.unlogged_auto_increment().is_none() {

@@ -172,6 +172,9 @@ impl Transaction {
         if next > table.next_auto_increment() {
             table.raise_auto_increment(next);
         }
+        if let Some(guest) = &self.guest {
+            guest.raise_ids(table.id(), next);
+        }
         self.note_taken(table, next);
     }
 

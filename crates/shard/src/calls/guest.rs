@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use store::{LockKey, LockMode, LockModes, Reservation, Store, Table};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use types::Timestamp;
+use types::{TableId, Timestamp};
 
 use super::home::Home;
 use super::ids::{Leased, RANGE, Validity};
@@ -540,6 +540,11 @@ impl Guest {
             epoch: self.epoch,
             resets: table.auto_increment_resets(),
         }
+    }
+
+    /// A statement has given a row an automatic id itself: those of this node go on at `next`.
+    pub fn raise_ids(&self, table: TableId, next: u64) {
+        self.remote.leased.raise(table, next);
     }
 
     /// Asks the leader for such ids: at least `count`, of the sequence `offset`, `offset + step`…
