@@ -151,7 +151,9 @@ impl Collector for Published {
             f.cluster_guests,
         )?;
         let trips = f.peer_round_trip_micros.iter();
-        let trips = trips.map(|(node, micros)| (node.to_string(), *micros)).collect::<Vec<_>>();
+        let trips = trips
+            .map(|(node, micros)| (node.to_string(), *micros))
+            .collect::<Vec<_>>();
         page.labelled_gauge(
             "peer_round_trip_microseconds",
             "Round trip to another node, smoothed; absent: it cannot be reached",

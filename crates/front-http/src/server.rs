@@ -166,7 +166,8 @@ async fn admit_owner(
     node: &dyn Node,
 ) -> Result<(), Page> {
     if request.headers().contains_key(hyper::header::AUTHORIZATION) {
-        let error = json!({ "error": "orders are taken from the user who runs the node, over loopback, without a login" });
+        let error =
+            json!({ "error": "orders are taken from the user who runs the node, over loopback, without a login" });
         return Err(json_page(StatusCode::FORBIDDEN, &error));
     }
     admit(request, client, server, node).await

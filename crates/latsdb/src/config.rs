@@ -97,7 +97,11 @@ pub const SETTINGS: &[Setting] = &[
         "FILE",
         "Certificate (PEM) by which other nodes prove who they are; with the next two, TLS between nodes",
     ),
-    optional("peer_tls_cert", "FILE", "This node's certificate chain (PEM) for other nodes"),
+    optional(
+        "peer_tls_cert",
+        "FILE",
+        "This node's certificate chain (PEM) for other nodes",
+    ),
     optional("peer_tls_key", "FILE", "Its private key (PEM)"),
     Setting {
         key: "peer_plaintext",
@@ -344,7 +348,10 @@ impl Given<'_> {
             (None, None, None) => None,
             _ => {
                 let given = ["peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
-                let origin = given.into_iter().find_map(|key| self.find(key)).map(|(_, origin)| origin);
+                let origin = given
+                    .into_iter()
+                    .find_map(|key| self.find(key))
+                    .map(|(_, origin)| origin);
                 return Err(ConfigError::Needs {
                     origin: origin.expect("one of them is given"),
                     needed: "the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key",
@@ -374,9 +381,7 @@ impl Given<'_> {
     /// Refuses by name what belongs to the cluster and to the other protocols.
     fn refuse_what_is_missing(&self) -> Result<(), ConfigError> {
         let refuse = |origin: String, part: String| Err(ConfigError::NotInThisVersion { origin, part });
-        let missing = [
-            ("redis_addr", "the Redis protocol"),
-        ];
+        let missing = [("redis_addr", "the Redis protocol")];
         for (key, part) in missing {
             if let Some((_, origin)) = self.find(key) {
                 return refuse(origin, part.to_owned());

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
-use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor};
+use front_http::{
+    Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor,
+};
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;

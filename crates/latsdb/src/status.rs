@@ -27,8 +27,8 @@ pub fn run(address: SocketAddr, as_json: bool) -> Result<()> {
 
 /// Has a node carry out an order; returns what it says.
 pub fn order(address: SocketAddr, target: &str) -> Result<String> {
-    let (head, body) = ask(address, "POST", target)
-        .with_context(|| format!("no answer from a node at http://{address}"))?;
+    let (head, body) =
+        ask(address, "POST", target).with_context(|| format!("no answer from a node at http://{address}"))?;
     let answer: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
     let said = |key: &str| answer.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
     match (said("done"), said("error")) {

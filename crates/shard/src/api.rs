@@ -11,8 +11,8 @@ use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
-use crate::consensus::Abort;
 use crate::calls::{Freshness, Guest};
+use crate::consensus::Abort;
 use crate::ids::{Issuer, Ticket, TransactionId};
 use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
@@ -313,11 +313,7 @@ impl Shard {
     }
 
     /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.
-    pub fn admit(
-        &self,
-        node: u32,
-        member: Member,
-    ) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
+    pub fn admit(&self, node: u32, member: Member) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
         self.replica.admit(node, member)
     }
 

@@ -55,8 +55,8 @@ pub use api::{
     Transaction,
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
-pub use journal::Identity;
 pub use ids::{Issuer, Ticket, TransactionId};
+pub use journal::Identity;
 pub use membership::{MembershipError, Replica};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};

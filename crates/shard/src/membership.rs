@@ -82,14 +82,19 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
         if known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
         }
-        let changed = raft.change_membership(ChangeMembers::RemoveVoters(ids.clone()), true).await;
+        let changed = raft
+            .change_membership(ChangeMembers::RemoveVoters(ids.clone()), true)
+            .await;
         changed.map_err(|error| failed(&error))?;
     }
     let changed = raft.change_membership(ChangeMembers::RemoveNodes(ids), true).await;
     changed.map(|_| ()).map_err(|error| failed(&error))
 }
 
-type ChangeError = openraft::error::RaftError<crate::consensus::Consensus, openraft::error::ClientWriteError<crate::consensus::Consensus>>;
+type ChangeError = openraft::error::RaftError<
+    crate::consensus::Consensus,
+    openraft::error::ClientWriteError<crate::consensus::Consensus>,
+>;
 
 fn failed(error: &ChangeError) -> MembershipError {
     match error.forward_to_leader() {

@@ -58,7 +58,8 @@ impl Future for UntilVisible {
             return Poll::Ready(());
         }
         let waiting = &mut *self.visible.waiting.lock();
-        let is_known = |(wanted, waker): &(Timestamp, Waker)| *wanted == self.wanted && waker.will_wake(context.waker());
+        let is_known =
+            |(wanted, waker): &(Timestamp, Waker)| *wanted == self.wanted && waker.will_wake(context.waker());
         if !waiting.iter().any(is_known) {
             waiting.push((self.wanted, context.waker().clone()));
             self.visible.count.store(waiting.len(), Ordering::SeqCst);

@@ -167,9 +167,14 @@ fn a_leader_that_is_cut_off_shows_nobody_old_rows() {
         });
         // Not at once, and not after the others' patience either.
         let answer = catch_up(cluster.shard(old));
-        assert!(answer.is_err(), "it is cut off, and reads what nobody else has any more");
+        assert!(
+            answer.is_err(),
+            "it is cut off, and reads what nobody else has any more"
+        );
         cluster.net.heal();
-        wait_for("the old leader to hear of the new one", || catch_up(cluster.shard(old)).ok());
+        wait_for("the old leader to hear of the new one", || {
+            catch_up(cluster.shard(old)).ok()
+        });
         assert_eq!(accounts.read(cluster.shard(old)), [(1, 2 * round + 1)]);
     }
 }

@@ -268,7 +268,10 @@ impl<'a> Runtime<'a> {
     /// [`Transaction::lock_definition_later`].
     pub fn lock_definition_later(&self, key: LockKey<'_>, mode: LockMode) -> SqlResult<()> {
         let lock = |transaction: &mut Transaction| transaction.lock_definition_later(key, mode);
-        let (state, timeout) = ("Waiting for table metadata lock", self.settings.metadata_lock_wait_timeout);
+        let (state, timeout) = (
+            "Waiting for table metadata lock",
+            self.settings.metadata_lock_wait_timeout,
+        );
         match self.wait_for(lock, state, timeout) {
             Ok(_) => Ok(()),
             Err(error) => Err(error.into_sql_named("table")),

@@ -1,10 +1,10 @@
 //! Writing: into the overlay, with the locks that keep others from writing the same.
 
+use super::lock::AtLeader;
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
-use super::lock::AtLeader;
-use shard::{Guest, GuestWait, IdKind, NOBODYS};
 use env::failpoints;
+use shard::{Guest, GuestWait, IdKind, NOBODYS};
 use std::ops::{ControlFlow, Range};
 use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, PrepareError, Table, TableId, TableSpec,

@@ -34,7 +34,15 @@ pub fn command(names: &[String], root: &Path) -> Option<Command> {
     }
     let mut command = Command::new(env!("CARGO"));
     command
-        .args(["test", "--workspace", "--quiet", "--no-fail-fast", "--", "--exact", "--test-threads=1"])
+        .args([
+            "test",
+            "--workspace",
+            "--quiet",
+            "--no-fail-fast",
+            "--",
+            "--exact",
+            "--test-threads=1",
+        ])
         .args(names)
         .current_dir(root);
     Some(command)

@@ -105,15 +105,16 @@ pub fn build_server(context: &Context) -> Result<()> {
     done(command)
 }
 
-/// A port that nobody listens on, as nobody does on the next one.
-pub fn free_ports() -> Result<u16> {
+/// The first of so many ports in a row that nobody listens on.
+pub fn free_ports(count: u16) -> Result<u16> {
     for _ in 0..100 {
         let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        if first < u16::MAX && TcpListener::bind((Ipv4Addr::LOCALHOST, first + 1)).is_ok() {
+        let are_free = |last| (first + 1..=last).all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok());
+        if first.checked_add(count - 1).is_some_and(are_free) {
             return Ok(first);
         }
     }
-    bail!("no two neighbouring ports are free")
+    bail!("no {count} neighbouring ports are free")
 }
 
 /// Runs a preparing command to its end; an error shows what it said.

@@ -130,9 +130,40 @@ pub const SUITES: &[Suite] = &[
                 .arg(debug.join("latsdb"))
                 .arg("--dir")
                 .arg(context.target("test-data/histories"))
-                .args(["--port", &run::free_ports()?.to_string()])
+                .args(["--port", &run::free_ports(2)?.to_string()])
                 .env("SECONDS_MAX", seconds)
                 .env("TRANSACTIONS", transactions)
+                .current_dir(&context.root);
+            Ok(histories)
+        },
+    },
+    Suite {
+        name: "cluster",
+        about: "the same by clients of three nodes, of which one after the other is killed, most often the one that leads",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            let (seconds, transactions) = match context.options.long {
+                true => ("3600", "1000000"),
+                false => ("60", "3000"),
+            };
+            let mut build = Command::new(env!("CARGO"));
+            build
+                .args(["build", "--quiet", "--package", "histories"])
+                .current_dir(&context.root);
+            run::done(build)?;
+            let mut histories = Command::new(context.target("debug").join("histories"));
+            histories
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/cluster"))
+                .args(["--port", &run::free_ports(9)?.to_string()])
+                .args(["--nodes", "3", "--clients", "9"])
+                .args(["run", "--round", "250", "--kill-every", "2"])
+                .args(["--transactions", transactions, "--seconds", seconds])
                 .current_dir(&context.root);
             Ok(histories)
         },
@@ -154,7 +185,7 @@ pub const SUITES: &[Suite] = &[
             generator
                 .args(["run", "--quiet", "--package", "sqlgen", "--", "itself"])
                 .args(["--statements", statements, "--seconds", seconds])
-                .args(["--port", &run::free_ports()?.to_string()])
+                .args(["--port", &run::free_ports(2)?.to_string()])
                 .arg("--binary")
                 .arg(context.server_binary())
                 .arg("--out")
@@ -282,7 +313,7 @@ pub const SUITES: &[Suite] = &[
                 .arg(debug.join("latsdb"))
                 .arg("--dir")
                 .arg(context.target("test-data/crash/data"));
-            crash.arg("--port").arg(run::free_ports()?.to_string());
+            crash.arg("--port").arg(run::free_ports(2)?.to_string());
             crash.arg("all").current_dir(&context.root);
             if !context.options.long {
                 crash.args(["--flips", "10"]);

@@ -98,8 +98,11 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .allow_external_subcommands(true)
         .subcommand(
-            cli::of_node("move-leader", "Hand the lead to another node: the one named, or whichever is furthest")
-                .arg(number("Node that is to lead")),
+            cli::of_node(
+                "move-leader",
+                "Hand the lead to another node: the one named, or whichever is furthest",
+            )
+            .arg(number("Node that is to lead")),
         )
         .subcommand(
             cli::of_node("remove-node", "Take a node out of the cluster, running or lost")

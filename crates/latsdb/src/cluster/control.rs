@@ -12,11 +12,18 @@ pub enum Request {
     /// Of a node that is looking for a cluster, too.
     WhoIsThere,
     /// Of a node that belongs to the cluster: it wants to be one of the shard's replicas, reached there.
-    Admit { peer_addr: String, sql_addr: String },
+    Admit {
+        peer_addr: String,
+        sql_addr: String,
+    },
     /// How the node is.
     HowAreYou,
-    MoveLeader { to: u32 },
-    Remove { node: u32 },
+    MoveLeader {
+        to: u32,
+    },
+    Remove {
+        node: u32,
+    },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,8 +34,12 @@ pub enum Response {
     Presence(Box<Presence>),
     Done,
     /// Ask that node.
-    NotLeader { leader: Option<(u32, String)> },
-    Refused { reason: String },
+    NotLeader {
+        leader: Option<(u32, String)>,
+    },
+    Refused {
+        reason: String,
+    },
 }
 
 /// What a node says of itself.
@@ -100,7 +111,11 @@ impl Cluster {
         if !shard.status().is_leader {
             return now(Response::NotLeader { leader: self.leader() });
         }
-        if !shard.replicas().iter().any(|replica| replica.node == to && replica.votes) {
+        if !shard
+            .replicas()
+            .iter()
+            .any(|replica| replica.node == to && replica.votes)
+        {
             let reason = format!("node {to} is no voter of the cluster");
             return now(Response::Refused { reason });
         }

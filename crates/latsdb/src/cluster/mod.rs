@@ -116,7 +116,6 @@ impl Cluster {
     pub fn others(&self) -> Vec<Presence> {
         self.others.lock().clone()
     }
-
 }
 
 fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {

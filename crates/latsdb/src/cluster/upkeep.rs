@@ -54,7 +54,10 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
 /// Whether the membership has the node as it is.
 fn stands(replicas: &[Replica], node: u32, member: &Member) -> bool {
     let of_node = |replica: &&Replica| replica.node == node;
-    replicas.iter().find(of_node).is_some_and(|replica| replica.votes && replica.member == *member)
+    replicas
+        .iter()
+        .find(of_node)
+        .is_some_and(|replica| replica.votes && replica.member == *member)
 }
 
 impl Cluster {
@@ -89,7 +92,9 @@ impl Cluster {
                 return serde_json::from_slice(&answer).map_err(|error| error.to_string());
             }
             Some(leader) => net.call(leader, net::Lane::Control, bytes.clone(), within).await,
-            None => Err(net::CallError::Ended { may_have_arrived: false }),
+            None => Err(net::CallError::Ended {
+                may_have_arrived: false,
+            }),
         };
         // A node that has not heard of a leader yet begins with those it was told to join.
         let mut addrs: Vec<String> = self.config.join.clone();
@@ -97,7 +102,9 @@ impl Cluster {
         loop {
             match target {
                 Ok(answer) => match serde_json::from_slice(&answer) {
-                    Ok(Response::NotLeader { leader: Some((_, addr)) }) if !addr.is_empty() && addrs.len() < 16 => {
+                    Ok(Response::NotLeader {
+                        leader: Some((_, addr)),
+                    }) if !addr.is_empty() && addrs.len() < 16 => {
                         addrs.insert(0, addr);
                     }
                     Ok(Response::NotLeader { .. }) => {}
@@ -117,7 +124,9 @@ impl Cluster {
 
     async fn ask_how_they_are(&self, nodes: Vec<u32>, replicas: &[Replica]) {
         let Some(net) = self.net.get() else { return };
-        let Ok(request) = serde_json::to_vec(&Request::HowAreYou) else { return };
+        let Ok(request) = serde_json::to_vec(&Request::HowAreYou) else {
+            return;
+        };
         let calls: Vec<_> = nodes
             .iter()
             .map(|&node| net.call(node, net::Lane::Control, request.clone(), CALL))
@@ -132,13 +141,17 @@ impl Cluster {
                 Err(_) => None,
             };
             let known = replicas.iter().find(|replica| replica.node == node);
-            others.push(presence.unwrap_or_else(|| Presence {
-                node,
-                state: "down".to_owned(),
-                mysql_addr: known.map(|replica| replica.member.sql_addr.clone()).unwrap_or_default(),
-                peer_addr: known.map(|replica| replica.member.peer_addr.clone()).unwrap_or_default(),
-                votes: known.is_some_and(|replica| replica.votes),
-                ..Presence::default()
+            others.push(presence.unwrap_or_else(|| {
+                Presence {
+                    node,
+                    state: "down".to_owned(),
+                    mysql_addr: known.map(|replica| replica.member.sql_addr.clone()).unwrap_or_default(),
+                    peer_addr: known
+                        .map(|replica| replica.member.peer_addr.clone())
+                        .unwrap_or_default(),
+                    votes: known.is_some_and(|replica| replica.votes),
+                    ..Presence::default()
+                }
             }));
         }
         *self.others.lock() = others;

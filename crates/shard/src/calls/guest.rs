@@ -271,11 +271,7 @@ impl Remote {
         let call = Call::Lock(lock);
         loop {
             match self.ask_again(&call).await {
-                Ok(Answer::Locked {
-                    epoch,
-                    as_of,
-                    waited,
-                }) => {
+                Ok(Answer::Locked { epoch, as_of, waited }) => {
                     if self.apply_up_to(as_of).await.is_err() {
                         return GuestLock::Unavailable;
                     }
@@ -532,7 +528,9 @@ impl Guest {
 
     /// Takes `count` ids in a row that nobody else gets, if this node has as many; none of those that are known to be given.
     pub fn take_ids(&self, table: &Table, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
-        self.remote.leased.take(self.validity(table), table.id(), kind, count, at_least)
+        self.remote
+            .leased
+            .take(self.validity(table), table.id(), kind, count, at_least)
     }
 
     fn validity(&self, table: &Table) -> Validity {

@@ -198,7 +198,11 @@ impl Home {
         };
         for (id, node) in gone {
             if !node.guests.is_empty() {
-                tracing::warn!(node = id, guests = node.guests.len(), "a node is silent: its locks are free");
+                tracing::warn!(
+                    node = id,
+                    guests = node.guests.len(),
+                    "a node is silent: its locks are free"
+                );
             }
             node.guests.values().for_each(|guest| guest.end());
         }
@@ -258,7 +262,10 @@ impl Home {
             }
         }
         let mut waited = false;
-        if let Err(answer) = guest.lock(&lock.key, lock.mode, lock.waits, &mut waited, deadline).await {
+        if let Err(answer) = guest
+            .lock(&lock.key, lock.mode, lock.waits, &mut waited, deadline)
+            .await
+        {
             return answer;
         }
         // Of another lead, they are nobody's.

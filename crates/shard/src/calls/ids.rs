@@ -34,14 +34,7 @@ pub(super) struct Leased {
 
 impl Leased {
     /// Takes `count` ids in a row, none below `given` if that is within the range; fewer, or none, where there are no greater numbers.
-    pub fn take(
-        &self,
-        valid: Validity,
-        table: TableId,
-        kind: IdKind,
-        count: u64,
-        given: u64,
-    ) -> Option<Range<u64>> {
+    pub fn take(&self, valid: Validity, table: TableId, kind: IdKind, count: u64, given: u64) -> Option<Range<u64>> {
         let mut ranges = self.ranges.lock();
         let (of, range) = ranges.get_mut(&(table, kind))?;
         let first = match given {
@@ -81,8 +74,16 @@ mod tests {
         assert_eq!(leased.take(of(1), table, kind, 1, 0), Some(10..11));
         assert_eq!(leased.take(of(1), table, kind, 5, 11), Some(11..16));
         assert_eq!(leased.take(of(1), table, kind, 5, 0), None, "there are four left");
-        assert_eq!(leased.take(of(1), table, kind, 1, 18), Some(18..19), "somebody has given 17 himself");
-        assert_eq!(leased.take(of(1), table, kind, 1, 99), Some(19..20), "others go on elsewhere");
+        assert_eq!(
+            leased.take(of(1), table, kind, 1, 18),
+            Some(18..19),
+            "somebody has given 17 himself"
+        );
+        assert_eq!(
+            leased.take(of(1), table, kind, 1, 99),
+            Some(19..20),
+            "others go on elsewhere"
+        );
         assert_eq!(leased.take(of(1), table, kind, 1, 0), None, "there are none behind 19");
         leased.put(of(1), table, kind, 30..40);
         leased.raise(table, 35);

@@ -20,11 +20,19 @@ pub(crate) enum Call {
     /// Locks for a transaction of the caller's.
     Lock(Lock),
     /// Whoever waited for a lock does not any more.
-    Withdraw { number: u64 },
+    Withdraw {
+        number: u64,
+    },
     /// The transaction is over: its locks are free.
-    Release { number: u64 },
+    Release {
+        number: u64,
+    },
     /// A part of a write set that is longer than a message, from this byte on. Its end comes with the commit.
-    Writes { number: u64, offset: u64, bytes: Vec<u8> },
+    Writes {
+        number: u64,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
     Commit(Commit),
     /// What became of a commit whose answer was lost. One that has not arrived by now never commits.
     Outcome {
@@ -34,7 +42,9 @@ pub(crate) enum Call {
     },
     Ids(Ids),
     /// The caller is there; its transactions below a number are over.
-    Alive { oldest: u64 },
+    Alive {
+        oldest: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +115,11 @@ pub(crate) enum Answer {
     /// It is on its way.
     Pending,
     Failed(ProposeError),
-    Ids { epoch: u64, first: u64, end: u64 },
+    Ids {
+        epoch: u64,
+        first: u64,
+        end: u64,
+    },
     /// Another node leads, or nobody does. Nothing was done.
     NotLeader,
     Refused(String),
@@ -256,11 +270,7 @@ impl Answer {
         let mut to = Vec::new();
         match self {
             Answer::At(timestamp) => put_number(&mut to, AT, timestamp.0),
-            Answer::Locked {
-                epoch,
-                as_of,
-                waited,
-            } => {
+            Answer::Locked { epoch, as_of, waited } => {
                 put_number(&mut to, LOCKED, *epoch);
                 put_u64(&mut to, as_of.0);
                 to.push(u8::from(*waited));
@@ -452,7 +462,10 @@ mod tests {
                 number: 7,
                 epoch: 3,
                 waits,
-                before: vec![(LockMode::IntentionExclusive, encode_key(LockKey::Table(TableId(5)))); usize::from(waits)],
+                before: vec![
+                    (LockMode::IntentionExclusive, encode_key(LockKey::Table(TableId(5))));
+                    usize::from(waits)
+                ],
                 mode,
                 key: encode_key(LockKey::Key(TableId(5), IndexId(2), b"key")),
             })
@@ -542,10 +555,7 @@ mod tests {
         }
         for answer in answers() {
             let bytes = answer.encode();
-            assert_eq!(
-                format!("{:?}", Answer::decode(&bytes).unwrap()),
-                format!("{answer:?}")
-            );
+            assert_eq!(format!("{:?}", Answer::decode(&bytes).unwrap()), format!("{answer:?}"));
             for length in 0..bytes.len() {
                 assert_eq!(Answer::decode(&bytes[..length]).err(), Some(Garbled));
             }

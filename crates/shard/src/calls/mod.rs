@@ -20,7 +20,7 @@ mod home;
 mod ids;
 mod message;
 
-pub use guest::{Freshness, Guest, GuestLock, GuestWait, NOBODYS};
 pub(crate) use guest::Remote;
+pub use guest::{Freshness, Guest, GuestLock, GuestWait, NOBODYS};
 pub(crate) use home::Home;
 pub use message::IdKind;

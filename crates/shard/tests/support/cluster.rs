@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use env::{Env, SimDisk};
 use futures_util::future::Either;
 use parking_lot::Mutex;
-use shard::{
-    Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Shard,
-};
+use shard::{Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Shard};
 use types::{TableId, Timestamp};
 
 use super::{ACCOUNTS, config};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::{DynamicPrivilege, Privileges};
-use shard::Freshness;
 use parser::ast::{self, Statement};
+use shard::Freshness;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
