@@ -5,7 +5,7 @@
 //! anew ([`Lease::confirm`]).
 //!
 //! Followers wait at least an election timeout, twice that as a rule; the lease is shorter than the shortest of these waits. A replica
-//! that has just started does not know whom it has answered before, and gives no vote for as long ([`Lease::VOTES_AFTER`]).
+//! that has just started does not know whom it has answered before, and gives no vote for as long ([`Lease::may_vote`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
