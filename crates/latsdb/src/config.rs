@@ -11,6 +11,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use front_mysql::NODE_ID_MAX;
+
 pub use size::{format_bytes, parse_bytes};
 pub use sources::{Layer, given_flags, layers};
 
@@ -97,7 +99,11 @@ pub const SETTINGS: &[Setting] = &[
         "FILE",
         "Certificate (PEM) by which other nodes prove who they are; with the next two, TLS between nodes",
     ),
-    optional("peer_tls_cert", "FILE", "This node's certificate chain (PEM) for other nodes"),
+    optional(
+        "peer_tls_cert",
+        "FILE",
+        "This node's certificate chain (PEM) for other nodes",
+    ),
     optional("peer_tls_key", "FILE", "Its private key (PEM)"),
     Setting {
         key: "peer_plaintext",
@@ -338,13 +344,25 @@ impl Given<'_> {
                 return Err(ConfigError::Needs { origin, needed });
             }
         }
+        if let Some((id, origin)) = self.find("node_id")
+            && id.parse::<u32>().is_ok_and(|id| id > u32::from(NODE_ID_MAX))
+        {
+            return Err(ConfigError::BadValue {
+                origin,
+                value: id.to_owned(),
+                expected: "a number from 1 to 255, as nodes of a cluster have them: it is a part of the ids of connections",
+            });
+        }
         let file = |key| self.find(key).map(|(path, _)| PathBuf::from(path));
         let tls = match (file("peer_tls_ca"), file("peer_tls_cert"), file("peer_tls_key")) {
             (Some(ca), Some(cert), Some(key)) => Some(PeerTls { ca, cert, key }),
             (None, None, None) => None,
             _ => {
                 let given = ["peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
-                let origin = given.into_iter().find_map(|key| self.find(key)).map(|(_, origin)| origin);
+                let origin = given
+                    .into_iter()
+                    .find_map(|key| self.find(key))
+                    .map(|(_, origin)| origin);
                 return Err(ConfigError::Needs {
                     origin: origin.expect("one of them is given"),
                     needed: "the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key",
@@ -374,9 +392,7 @@ impl Given<'_> {
     /// Refuses by name what belongs to the cluster and to the other protocols.
     fn refuse_what_is_missing(&self) -> Result<(), ConfigError> {
         let refuse = |origin: String, part: String| Err(ConfigError::NotInThisVersion { origin, part });
-        let missing = [
-            ("redis_addr", "the Redis protocol"),
-        ];
+        let missing = [("redis_addr", "the Redis protocol")];
         for (key, part) in missing {
             if let Some((_, origin)) = self.find(key) {
                 return refuse(origin, part.to_owned());
@@ -485,6 +501,11 @@ mod tests {
             "--peer-tls-key needs the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key"
         );
         assert!(error(&[("node_id", "0")]).starts_with("--node-id: \"0\" is not a number"));
+        let message = error(&[("peer_addr", "127.0.0.1:7306"), ("node_id", "256")]);
+        assert!(
+            message.starts_with("--node-id: \"256\" is not a number from 1 to 255"),
+            "{message}"
+        );
         let config = Config::from_layers(&[flags(&[
             ("join", "10.0.0.1:7306, b:1"),
             ("peer_addr", "127.0.0.1:7306"),

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
-use front_http::{Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor};
+use front_http::{
+    Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor,
+};
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
@@ -91,16 +93,23 @@ impl Parts {
         }
         let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
+        if let Some(cluster) = &cluster {
+            engine.set_other_nodes(cluster.clone());
+        }
         Ok(Self { shard, engine, cluster })
     }
 }
 
 impl Node {
     pub fn new(config: Config) -> Arc<Self> {
+        let registry = match config.peer {
+            Some(_) => Registry::of_node(u8::try_from(config.node_id).expect("the configuration was checked")),
+            None => Registry::new(),
+        };
         Arc::new(Self {
             config,
             started: Instant::now(),
-            registry: Registry::new(),
+            registry,
             mysql_addr: OnceLock::new(),
             logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),

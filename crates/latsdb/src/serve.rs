@@ -69,7 +69,10 @@ async fn serve(mut config: Config) -> Result<()> {
     }
 
     let registry = node.registry().clone();
-    let cluster = config.peer.as_ref().map(|peer| Cluster::new(&config, peer));
+    let cluster = config
+        .peer
+        .as_ref()
+        .map(|peer| Cluster::new(&config, peer, registry.clone()));
     if let Some(cluster) = &cluster {
         tokio::spawn(keep_up(cluster.clone()));
     }

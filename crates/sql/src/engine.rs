@@ -20,6 +20,7 @@ use crate::accounts::logins::AccountUses;
 use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::information_schema;
 use crate::named_locks::NamedLocks;
+use crate::nodes::OtherNodes;
 use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
@@ -46,6 +47,7 @@ pub struct Engine {
     plans: PlanCache,
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
+    other_nodes: OnceLock<Arc<dyn OtherNodes>>,
     prepared_statements: AtomicI64,
     /// Copies of tables that have lost their owner.
     abandoned: Mutex<Vec<TableId>>,
@@ -97,6 +99,7 @@ impl Engine {
             plans: PlanCache::default(),
             rights: RightsCache::default(),
             processes: OnceLock::new(),
+            other_nodes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             abandoned: Mutex::default(),
             has_abandoned: AtomicBool::new(false),
@@ -216,6 +219,16 @@ impl Engine {
     /// The connections of the node; none where no front runs.
     pub fn processes(&self) -> Option<&Arc<dyn Processes>> {
         self.processes.get()
+    }
+
+    /// The node belongs to a cluster; once, before anybody is served.
+    pub fn set_other_nodes(&self, nodes: Arc<dyn OtherNodes>) {
+        let _ = self.other_nodes.set(nodes);
+    }
+
+    /// The other nodes of the cluster; none where the node is no cluster's.
+    pub fn other_nodes(&self) -> Option<&Arc<dyn OtherNodes>> {
+        self.other_nodes.get()
     }
 
     /// Prepared statements of all sessions.

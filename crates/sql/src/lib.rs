@@ -21,7 +21,7 @@ mod automatic_ids;
 pub mod ddl;
 pub mod engine;
 mod failpoint;
-pub use sql_api::{host, processes};
+pub use sql_api::{host, nodes, processes};
 pub use sql_exec as exec;
 pub use sql_expr as expr;
 pub use sql_plan as plan;
@@ -38,6 +38,7 @@ mod statement_class;
 pub mod statistics;
 mod table_ids;
 pub mod variables;
+mod waiting;
 
 /// What clients are told; drivers branch on the number.
 pub const SERVER_VERSION: &str = "8.0.36-LatsDB-0.1.0";

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use shard::{Member, MembershipError, Role};
 
 use super::Cluster;
+use super::sessions::Connections;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -12,11 +13,32 @@ pub enum Request {
     /// Of a node that is looking for a cluster, too.
     WhoIsThere,
     /// Of a node that belongs to the cluster: it wants to be one of the shard's replicas, reached there.
-    Admit { peer_addr: String, sql_addr: String },
+    Admit {
+        peer_addr: String,
+        sql_addr: String,
+    },
     /// How the node is.
     HowAreYou,
-    MoveLeader { to: u32 },
-    Remove { node: u32 },
+    MoveLeader {
+        to: u32,
+    },
+    Remove {
+        node: u32,
+    },
+    /// The node's connections: with their statements, or with their attributes.
+    Connections {
+        attributes: bool,
+    },
+    /// Whose connection it is.
+    UserOf {
+        connection: u32,
+    },
+    /// Interrupts a connection, if it is that user's.
+    Kill {
+        connection: u32,
+        query: bool,
+        user: String,
+    },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,9 +48,17 @@ pub enum Response {
     Nodes(Vec<(u32, String)>),
     Presence(Box<Presence>),
     Done,
+    Connections(Connections),
+    /// `None`: there is none with that id.
+    User(Option<String>),
+    Killed(bool),
     /// Ask that node.
-    NotLeader { leader: Option<(u32, String)> },
-    Refused { reason: String },
+    NotLeader {
+        leader: Option<(u32, String)>,
+    },
+    Refused {
+        reason: String,
+    },
 }
 
 /// What a node says of itself.
@@ -90,6 +120,13 @@ impl Cluster {
             }
             Request::MoveLeader { to } => self.move_leader(to),
             Request::Remove { node } => self.changed(shard.dismiss(node)),
+            Request::Connections { attributes } => now(Response::Connections(self.connections(attributes))),
+            Request::UserOf { connection } => now(Response::User(self.user_of_own(connection))),
+            Request::Kill {
+                connection,
+                query,
+                user,
+            } => now(Response::Killed(self.kill_own(connection, query, &user))),
         }
     }
 
@@ -100,7 +137,11 @@ impl Cluster {
         if !shard.status().is_leader {
             return now(Response::NotLeader { leader: self.leader() });
         }
-        if !shard.replicas().iter().any(|replica| replica.node == to && replica.votes) {
+        if !shard
+            .replicas()
+            .iter()
+            .any(|replica| replica.node == to && replica.votes)
+        {
             let reason = format!("node {to} is no voter of the cluster");
             return now(Response::Refused { reason });
         }

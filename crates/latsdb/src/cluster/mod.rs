@@ -7,11 +7,13 @@
 //! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
 //! * `join`: a new directory becomes one of the cluster's;
 //! * `orders`: what the operator asks for;
+//! * `sessions`: the sessions of the other nodes, as statements ask for them;
 //! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
 
 mod control;
 mod join;
 mod orders;
+mod sessions;
 mod upkeep;
 
 use std::net::SocketAddr;
@@ -19,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use front_mysql::Registry;
 use net::{Answering, CallError, Caller, Net, Service};
 use parking_lot::Mutex;
 use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};
@@ -34,6 +37,7 @@ pub struct Cluster {
     config: PeerConfig,
     node: u32,
     http_addr: SocketAddr,
+    registry: Arc<Registry>,
     /// Once the rows are recovered.
     shard: OnceLock<Arc<Shard>>,
     net: OnceLock<Net>,
@@ -45,11 +49,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn new(config: &Config, peer: &PeerConfig) -> Arc<Cluster> {
+    pub fn new(config: &Config, peer: &PeerConfig, registry: Arc<Registry>) -> Arc<Cluster> {
         Arc::new(Cluster {
             config: peer.clone(),
             node: config.node_id,
             http_addr: config.http_addr,
+            registry,
             mysql_addr: config.mysql_addr,
             shard: OnceLock::new(),
             net: OnceLock::new(),
@@ -116,7 +121,6 @@ impl Cluster {
     pub fn others(&self) -> Vec<Presence> {
         self.others.lock().clone()
     }
-
 }
 
 fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {

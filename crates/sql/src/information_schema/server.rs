@@ -1,12 +1,14 @@
 //! Rows that describe the server: character sets, connections, variables, accounts.
 
-use types::{CharsetId, CollationId, Value};
+use types::{CharsetId, CollationId, ErrorKind, SqlError, Value};
 
 use super::schema::fine_moment;
 use super::{Source, number, text};
+use crate::nodes::Wanted;
 use crate::processes::Process;
 use crate::statistics::StatementKind;
 use crate::variables::{Kind, Origin, VariableId};
+use crate::waiting::wait_for;
 
 pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
     let comment = "Rows in memory, every commit in a replicated log on disk";
@@ -61,9 +63,6 @@ pub fn collation_character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let Some(processes) = source.session.engine.processes() else {
-        return Vec::new();
-    };
     let row = |process: Process| {
         vec![
             number(u64::from(process.id)),
@@ -81,7 +80,29 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
         ]
     };
     let seen = |process: &Process| source.session.access.sees_session_of(&process.user);
-    processes.list().into_iter().filter(seen).map(row).collect()
+    let everywhere = processes_of_all_nodes(source, Wanted::Statements);
+    everywhere.into_iter().filter(seen).map(row).collect()
+}
+
+/// The connections of this node and of those that answer, by rising id. A warning names those that do not.
+fn processes_of_all_nodes(source: &Source<'_>, wanted: Wanted) -> Vec<Process> {
+    let engine = source.session.engine;
+    let mut processes = engine.processes().map_or_else(Vec::new, |here| here.list());
+    let Some(nodes) = engine.other_nodes() else {
+        return processes;
+    };
+    // A statement that is interrupted ends at the next look.
+    let Ok(elsewhere) = wait_for(nodes.processes(wanted), source.session.host) else {
+        return processes;
+    };
+    for node in elsewhere.silent {
+        let text = format!("Node {node} does not answer: its sessions are not, or not all, shown");
+        let warning = SqlError::with_message(ErrorKind::UnknownError, text);
+        source.ctx.with_warnings(|warnings| warnings.warn(warning));
+    }
+    processes.extend(elsewhere.found);
+    processes.sort_by_key(|process| process.id);
+    processes
 }
 
 /// `performance_schema.session_connect_attrs`: of the sessions that may be seen.
@@ -96,11 +117,7 @@ pub fn own_connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 fn attributes_of(source: &Source<'_>, seen: impl Fn(&Process) -> bool) -> Vec<Vec<Value>> {
-    let processes = source
-        .session
-        .engine
-        .processes()
-        .map_or_else(Vec::new, |processes| processes.list());
+    let processes = processes_of_all_nodes(source, Wanted::Attributes);
     let mut rows = Vec::new();
     for process in processes.into_iter().filter(seen) {
         let id = u64::from(process.id);

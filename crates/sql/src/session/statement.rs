@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::{DynamicPrivilege, Privileges};
-use shard::Freshness;
 use parser::ast::{self, Statement};
+use shard::Freshness;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
@@ -25,7 +25,6 @@ use crate::failpoint;
 use crate::host::{Host, WaitEnd};
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
-use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
@@ -226,29 +225,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    fn kill(&mut self, kill: &ast::Kill, host: &dyn Host) -> SqlResult<Answer> {
-        let id = self.evaluate(&kill.id, &[], host)?;
-        let unknown = || SqlError::new(ErrorKind::NoSuchThread, &[&id]);
-        let number = id.to_string().parse::<u32>().map_err(|_| unknown())?;
-        let what = if kill.query { Kill::Query } else { Kill::Connection };
-        if number == self.options.connection_id {
-            self.ends |= !kill.query;
-            return Err(ErrorKind::QueryInterrupted.into());
-        }
-        let access = self.access();
-        let processes = self.engine.processes().ok_or_else(unknown)?;
-        let list = processes.list();
-        let process = list.iter().find(|process| process.id == number);
-        let catalog = self.engine.catalog();
-        if process.is_some_and(|process| !access.may_kill_session_of(&catalog, &process.user)) {
-            return Err(SqlError::new(ErrorKind::KillDenied, &[&number]));
-        }
-        match processes.kill(number, what) {
-            true => Ok(Answer::done()),
-            false => Err(unknown()),
-        }
     }
 
     /// Evaluates an expression without tables.

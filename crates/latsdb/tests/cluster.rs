@@ -1,0 +1,221 @@
+//! Three nodes as processes, and what their clients have in common.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use mysql_client::{Answer, Client};
+
+use crate::support::{Running, directory, rows};
+
+/// For what comes about by itself. A machine that does much else takes its time.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Three nodes that know each other.
+struct Cluster {
+    dir: PathBuf,
+    peer: Vec<String>,
+    nodes: Vec<Option<Running>>,
+}
+
+impl Cluster {
+    fn start(name: &str) -> Cluster {
+        let dir = directory(name);
+        let mut cluster = Cluster {
+            dir,
+            peer: (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect(),
+            nodes: vec![None, None, None],
+        };
+        for node in 1..=3 {
+            cluster.run(node);
+        }
+        cluster.wait_until_whole();
+        cluster
+    }
+
+    /// Starts a node, counted from 1.
+    fn run(&mut self, node: usize) {
+        let peer = self.peer[node - 1].clone();
+        let id = node.to_string();
+        let mut flags = vec!["--node-id", &id, "--peer-addr", &peer, "--memory-limit", "256MiB"];
+        if node > 1 {
+            flags.extend(["--join", &self.peer[0]]);
+        }
+        let data = self.dir.join(format!("node-{node}"));
+        std::fs::create_dir_all(&self.dir).unwrap();
+        self.nodes[node - 1] = Some(Running::start_with(&data, &flags));
+    }
+
+    fn wait_until_whole(&self) {
+        eventually("three voters", || {
+            let status = self.node(1).get("/status");
+            let dense: String = status.split_whitespace().collect();
+            dense.contains("\"voters\":[1,2,3]").then_some(()).ok_or(status)
+        });
+    }
+
+    fn node(&self, node: usize) -> &Running {
+        self.nodes[node - 1].as_ref().expect("it runs")
+    }
+
+    fn client(&self, node: usize) -> Client {
+        self.node(node).client()
+    }
+
+    /// Kills a node's process.
+    fn kill(&mut self, node: usize) {
+        self.nodes[node - 1] = None;
+    }
+
+    #[expect(dead_code, reason = "of the tests to come")]
+    fn stop_all(&mut self) {
+        for node in &self.nodes {
+            node.as_ref().expect("it runs").signal("TERM");
+        }
+        for node in &mut self.nodes {
+            let mut node = node.take().expect("it runs");
+            assert!(node.child.wait().unwrap().success());
+        }
+    }
+
+    /// The node that leads.
+    fn leader(&self) -> usize {
+        let running = || (1..=3).filter(|node| self.nodes[node - 1].is_some());
+        eventually("a leader", || {
+            running()
+                .find(|&node| self.node(node).get("/health/leader").starts_with("HTTP/1.1 200"))
+                .ok_or_else(|| "nobody leads".to_owned())
+        })
+    }
+
+    /// A node that runs and does not lead.
+    fn follower(&self) -> usize {
+        let leader = self.leader();
+        let mut running = (1..=3).filter(|node| self.nodes[node - 1].is_some());
+        running.find(|node| *node != leader).expect("two nodes run")
+    }
+}
+
+/// Nobody listens there. Tests of this process get different ones.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 5_000) as u16 * 4;
+    loop {
+        let port = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)).max(1024);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// Tries until it works out; the last error tells why it did not.
+fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => assert!(Instant::now() < deadline, "{what}: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The error number of a statement; 0: it has none.
+fn code(client: &mut Client, sql: &str) -> u16 {
+    match client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")) {
+        Answer::Error { code, .. } => code,
+        _ => 0,
+    }
+}
+
+fn run(client: &mut Client, sql: &str) {
+    match client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")) {
+        Answer::Error { code, message, .. } => panic!("{sql}: {code} {message}"),
+        Answer::Ok { .. } | Answer::Rows { .. } => {}
+    }
+}
+
+fn one(client: &mut Client, sql: &str) -> String {
+    rows(client, sql).join(";")
+}
+
+#[test]
+fn sessions_of_all_nodes_are_seen_and_ended_from_any() {
+    let mut cluster = Cluster::start("cluster-sessions");
+    let mut clients: Vec<Client> = (1..=3).map(|node| cluster.client(node)).collect();
+    for (place, client) in clients.iter_mut().enumerate() {
+        let node = client.connection_id >> 24;
+        assert_eq!(node as usize, place + 1, "the id tells the node");
+        assert_eq!(one(client, "SELECT CONNECTION_ID()"), client.connection_id.to_string());
+    }
+    let ids: Vec<u32> = clients.iter().map(|client| client.connection_id).collect();
+    let listed = |client: &mut Client, sql: &str| -> Vec<u32> {
+        let first = |row: &String| row.split(' ').next().unwrap().parse().unwrap();
+        rows(client, sql).iter().map(first).collect()
+    };
+    for sql in ["SHOW FULL PROCESSLIST", "SELECT id FROM information_schema.processlist"] {
+        let seen = listed(&mut clients[1], sql);
+        assert!(ids.iter().all(|id| seen.contains(id)), "{sql}: {seen:?}");
+    }
+
+    // A running statement of another node is interrupted, and its session goes on.
+    let (killer, victim) = (&mut cluster.client(1), cluster.client(3));
+    let victim_id = victim.connection_id;
+    let interrupted = std::thread::spawn(move || {
+        let mut victim = victim;
+        let code = code(&mut victim, "SELECT * FROM (SELECT SLEEP(300)) t");
+        (code, one(&mut victim, "SELECT 1"))
+    });
+    let asleep =
+        format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {victim_id} AND state = 'User sleep'");
+    eventually("a statement of node 3 in node 1's list", || {
+        match &*one(killer, &asleep) {
+            "1" => Ok(()),
+            other => Err(other.to_owned()),
+        }
+    });
+    run(killer, &format!("KILL QUERY {victim_id}"));
+    let (number, then) = interrupted.join().unwrap();
+    assert!([0, 1317].contains(&number), "{number}");
+    assert_eq!(then, "1");
+
+    // A session of another node ends.
+    run(killer, &format!("KILL {}", ids[1]));
+    eventually("the end of node 2's session", || match clients[1].query("SELECT 1") {
+        Ok(answer) => Err(format!("{answer:?}")),
+        Err(_) => Ok(()),
+    });
+    eventually("an unknown id", || match code(killer, &format!("KILL {}", ids[1])) {
+        1094 => Ok(()),
+        other => Err(other.to_string()),
+    });
+    assert_eq!(
+        code(killer, &format!("KILL {}", 77 << 24 | 1)),
+        1094,
+        "no node of the cluster"
+    );
+
+    // Rights are the same everywhere: one's own sessions, and no others.
+    run(killer, "CREATE USER tom@localhost, ann@localhost");
+    let mut tom = cluster.node(1).client_of("tom");
+    let tom_elsewhere = cluster.node(2).client_of("tom");
+    assert_eq!(code(&mut tom, &format!("KILL {}", ids[2])), 1095);
+    let seen = listed(&mut tom, "SHOW PROCESSLIST");
+    assert!(
+        seen.contains(&tom_elsewhere.connection_id) && !seen.contains(&ids[2]),
+        "{seen:?}"
+    );
+    run(&mut tom, &format!("KILL {}", tom_elsewhere.connection_id));
+
+    // A node that is gone is left out, with a warning that names it.
+    cluster.leader();
+    let gone = cluster.follower();
+    let here = (1..=3).find(|node| *node != gone).unwrap();
+    let mut client = cluster.client(here);
+    cluster.kill(gone);
+    let answer = client.query("SHOW PROCESSLIST").unwrap();
+    assert!(matches!(answer, Answer::Rows { warnings: 1, .. }), "{answer:?}");
+    let warning = one(&mut client, "SHOW WARNINGS");
+    assert!(warning.contains(&format!("Node {gone} does not answer")), "{warning}");
+}
