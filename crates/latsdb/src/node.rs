@@ -94,7 +94,8 @@ impl Parts {
         let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
         if let Some(cluster) = &cluster {
-            engine.set_other_nodes(cluster.clone());
+            cluster.is_served_by(&engine);
+            engine.enter_cluster(cluster.clone());
         }
         Ok(Self { shard, engine, cluster })
     }

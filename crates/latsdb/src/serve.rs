@@ -102,6 +102,8 @@ async fn serve(mut config: Config) -> Result<()> {
     let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
+    let port = config.mysql_addr.port().to_string();
+    parts.engine.globals().describe("port", &port);
     if let Some(cluster) = &cluster {
         cluster.serves(mysql.addr());
     }

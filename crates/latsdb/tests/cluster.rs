@@ -36,6 +36,10 @@ impl Cluster {
 
     /// Starts a node, counted from 1.
     fn run(&mut self, node: usize) {
+        self.nodes[node - 1] = Some(self.started(node));
+    }
+
+    fn started(&self, node: usize) -> Running {
         let peer = self.peer[node - 1].clone();
         let id = node.to_string();
         let mut flags = vec!["--node-id", &id, "--peer-addr", &peer, "--memory-limit", "256MiB"];
@@ -44,7 +48,7 @@ impl Cluster {
         }
         let data = self.dir.join(format!("node-{node}"));
         std::fs::create_dir_all(&self.dir).unwrap();
-        self.nodes[node - 1] = Some(Running::start_with(&data, &flags));
+        Running::start_with(&data, &flags)
     }
 
     fn wait_until_whole(&self) {
@@ -68,7 +72,16 @@ impl Cluster {
         self.nodes[node - 1] = None;
     }
 
-    #[expect(dead_code, reason = "of the tests to come")]
+    /// Starts all nodes at once: none serves before there are two.
+    fn run_all(&mut self) {
+        let cluster = &*self;
+        let started: Vec<Running> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=3).map(|node| scope.spawn(move || cluster.started(node))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        self.nodes = started.into_iter().map(Some).collect();
+    }
+
     fn stop_all(&mut self) {
         for node in &self.nodes {
             node.as_ref().expect("it runs").signal("TERM");
@@ -218,4 +231,79 @@ fn sessions_of_all_nodes_are_seen_and_ended_from_any() {
     assert!(matches!(answer, Answer::Rows { warnings: 1, .. }), "{answer:?}");
     let warning = one(&mut client, "SHOW WARNINGS");
     assert!(warning.contains(&format!("Node {gone} does not answer")), "{warning}");
+}
+
+#[test]
+fn global_variables_are_those_of_the_cluster_until_it_stops() {
+    let mut cluster = Cluster::start("cluster-variables");
+    let mut first = cluster.client(1);
+    let ids: Vec<String> = (1..=3)
+        .map(|node| one(&mut cluster.client(node), "SELECT @@server_id, @@server_uuid"))
+        .collect();
+    assert!(
+        ids[1].starts_with("2 ") && ids[0][2..] != ids[1][2..] && ids[1][2..] != ids[2][2..],
+        "{ids:?}"
+    );
+    let short = |node: usize| one(&mut cluster.client(node), "SELECT UUID_SHORT() >> 56");
+    assert_eq!([short(1), short(2), short(3)], ["1", "2", "3"]);
+
+    // A value is there on every node when SET has been answered.
+    let waits = "SELECT @@GLOBAL.wait_timeout, @@GLOBAL.max_error_count, @@GLOBAL.sql_safe_updates";
+    run(
+        &mut cluster.client(3),
+        "SET GLOBAL wait_timeout = 4711, PERSIST max_error_count = 77, PERSIST_ONLY sql_safe_updates = ON",
+    );
+    for node in 1..=3 {
+        // The statement waits for the newest commits; what it shows is no older.
+        let mut client = cluster.client(node);
+        run(&mut client, "SELECT COUNT(*) FROM mysql.user");
+        assert_eq!(one(&mut client, waits), "4711 77 0", "node {node}");
+    }
+    let origin =
+        "SELECT variable_source, set_user FROM performance_schema.variables_info WHERE variable_name = 'wait_timeout'";
+    assert_eq!(one(&mut first, origin), "DYNAMIC root");
+
+    // What is written anywhere obeys.
+    run(&mut first, "CREATE TABLE test.t (a INT PRIMARY KEY)");
+    let mut writers: Vec<Client> = (1..=3).map(|node| cluster.client(node)).collect();
+    for setter in 1..=3 {
+        let mut client = cluster.client(setter);
+        run(&mut client, "SET GLOBAL super_read_only = ON");
+        for writer in &mut writers {
+            assert_eq!(
+                code(writer, "INSERT INTO test.t VALUES (1)"),
+                1290,
+                "set on node {setter}"
+            );
+            assert_eq!(
+                code(writer, "CREATE TABLE test.u (a INT)"),
+                1290,
+                "set on node {setter}"
+            );
+        }
+        run(&mut client, "SET GLOBAL read_only = OFF");
+        for writer in &mut writers {
+            run(writer, "REPLACE INTO test.t VALUES (1)");
+        }
+    }
+
+    // A node that comes back has what the others have; with it goes what is set meanwhile.
+    let gone = cluster.follower();
+    cluster.kill(gone);
+    let here = cluster.leader();
+    run(&mut cluster.client(here), "SET GLOBAL wait_timeout = 4712");
+    cluster.run(gone);
+    assert_eq!(one(&mut cluster.client(gone), waits), "4712 77 0");
+    assert_eq!(one(&mut cluster.client(gone), "SELECT @@wait_timeout"), "4712");
+
+    // The cluster stops and starts: what is persisted counts, and nothing else.
+    cluster.wait_until_whole();
+    cluster.stop_all();
+    cluster.run_all();
+    for node in 1..=3 {
+        assert_eq!(one(&mut cluster.client(node), waits), "28800 77 1", "node {node}");
+    }
+    let origin =
+        "SELECT variable_source FROM performance_schema.variables_info WHERE variable_name = 'max_error_count'";
+    assert_eq!(one(&mut cluster.client(2), origin), "PERSISTED");
 }

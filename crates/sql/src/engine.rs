@@ -40,7 +40,6 @@ pub struct Engine {
     participant: Arc<dyn Participant>,
     schema: Arc<Schema>,
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
-    globals: Globals,
     account_uses: AccountUses,
     named_locks: NamedLocks,
     statistics: Statistics,
@@ -56,6 +55,8 @@ pub struct Engine {
     incarnation: u64,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
+    /// It has entered, or is about to: whoever starts later takes the global variables as they are.
+    pub(crate) is_in_cluster: AtomicBool,
 }
 
 /// Why the SQL side did not start.
@@ -92,7 +93,6 @@ impl Engine {
             incarnation,
             participant,
             tables: RwLock::default(),
-            globals: Globals::default(),
             account_uses: AccountUses::default(),
             named_locks: NamedLocks::default(),
             statistics: Statistics::default(),
@@ -104,10 +104,12 @@ impl Engine {
             abandoned: Mutex::default(),
             has_abandoned: AtomicBool::new(false),
             started_at_micros,
-            next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
+            next_uuid_short: AtomicU64::new(first_uuid_short(incarnation, started_at_micros)),
+            is_in_cluster: AtomicBool::new(false),
         };
         engine.clean_up()?;
-        engine.globals.restore(&engine.catalog());
+        engine.describe_node();
+        engine.globals().restore(&engine.catalog());
         Ok(Arc::new(engine))
     }
 
@@ -143,12 +145,12 @@ impl Engine {
 
     /// The roles that every account has.
     pub(crate) fn mandatory_roles(&self) -> Vec<AccountName> {
-        crate::accounts::roles::parse_roles(&self.globals.mandatory_roles())
+        crate::accounts::roles::parse_roles(&self.globals().mandatory_roles())
     }
 
     /// How grants on databases are read.
     pub(crate) fn database_names(&self) -> DatabaseNames {
-        match self.globals.partial_revokes() {
+        match self.globals().partial_revokes() {
             true => DatabaseNames::Literal,
             false => DatabaseNames::Patterns,
         }
@@ -191,7 +193,7 @@ impl Engine {
     }
 
     pub fn globals(&self) -> &Globals {
-        &self.globals
+        self.schema.globals()
     }
 
     /// What accounts with limits have done.
@@ -221,8 +223,7 @@ impl Engine {
         self.processes.get()
     }
 
-    /// The node belongs to a cluster; once, before anybody is served.
-    pub fn set_other_nodes(&self, nodes: Arc<dyn OtherNodes>) {
+    pub(crate) fn set_other_nodes(&self, nodes: Arc<dyn OtherNodes>) {
         let _ = self.other_nodes.set(nodes);
     }
 
@@ -266,7 +267,7 @@ impl Engine {
 
     /// `max_prepared_stmt_count`
     pub(crate) fn max_prepared(&self) -> i64 {
-        let limit = variables::find("max_prepared_stmt_count").map(|id| self.globals.get(id));
+        let limit = variables::find("max_prepared_stmt_count").map(|id| self.globals().get(id));
         limit.ok().and_then(|limit| limit.parse().ok()).unwrap_or(i64::MAX)
     }
 
@@ -326,7 +327,7 @@ impl Node for Engine {
     }
 
     fn takes_local_files(&self) -> bool {
-        variables::find("local_infile").is_ok_and(|id| &*self.globals.get(id) != "OFF")
+        variables::find("local_infile").is_ok_and(|id| &*self.globals().get(id) != "OFF")
     }
 }
 
@@ -360,8 +361,15 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     Ok(())
 }
 
+/// As in MySQL: the server, when it was started, and a count.
+fn first_uuid_short(incarnation: u64, started_at_micros: i64) -> u64 {
+    let node = (incarnation >> 32) & 0xff;
+    let seconds = started_at_micros as u64 / 1_000_000;
+    node << 56 | (seconds & 0xffff_ffff) << 24
+}
+
 /// Drives a future on this thread: only before the node serves anybody.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut result = None;
     crate::host::Host::wait(
         &crate::host::BlockingHost,

@@ -13,11 +13,13 @@
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`schema`]: the catalog in use, fed by the log;
+//! * [`cluster`]: a node comes to its cluster;
 //! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 pub mod accounts;
 mod automatic_ids;
+mod cluster;
 pub mod ddl;
 pub mod engine;
 mod failpoint;

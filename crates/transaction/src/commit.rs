@@ -21,6 +21,9 @@ pub trait Participant: Send + Sync {
     /// This start of the node, among all of all nodes: the node in the upper half, the start in the lower one.
     fn incarnation(&self) -> u64;
 
+    /// Which cluster it is, drawn when it was founded.
+    fn cluster(&self) -> u128;
+
     /// The nodes that there are.
     fn nodes(&self) -> Vec<u32>;
 
@@ -52,6 +55,10 @@ impl Participant for Shard {
     fn incarnation(&self) -> u64 {
         let identity = self.identity();
         u64::from(identity.node) << 32 | u64::from(identity.incarnation)
+    }
+
+    fn cluster(&self) -> u128 {
+        self.identity().cluster
     }
 
     fn nodes(&self) -> Vec<u32> {

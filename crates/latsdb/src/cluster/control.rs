@@ -25,6 +25,8 @@ pub enum Request {
     Remove {
         node: u32,
     },
+    /// Whether the node serves, or is about to: it has the cluster's global variables.
+    AreYouServing,
     /// The node's connections: with their statements, or with their attributes.
     Connections {
         attributes: bool,
@@ -48,6 +50,7 @@ pub enum Response {
     Nodes(Vec<(u32, String)>),
     Presence(Box<Presence>),
     Done,
+    Serving(bool),
     Connections(Connections),
     /// `None`: there is none with that id.
     User(Option<String>),
@@ -120,6 +123,9 @@ impl Cluster {
             }
             Request::MoveLeader { to } => self.move_leader(to),
             Request::Remove { node } => self.changed(shard.dismiss(node)),
+            Request::AreYouServing => now(Response::Serving(
+                self.engine().is_some_and(|engine| engine.is_in_cluster()),
+            )),
             Request::Connections { attributes } => now(Response::Connections(self.connections(attributes))),
             Request::UserOf { connection } => now(Response::User(self.user_of_own(connection))),
             Request::Kill {

@@ -17,7 +17,7 @@ mod sessions;
 mod upkeep;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -25,6 +25,7 @@ use front_mysql::Registry;
 use net::{Answering, CallError, Caller, Net, Service};
 use parking_lot::Mutex;
 use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};
+use sql::engine::Engine;
 
 use crate::config::{Config, PeerConfig};
 
@@ -40,6 +41,8 @@ pub struct Cluster {
     registry: Arc<Registry>,
     /// Once the rows are recovered.
     shard: OnceLock<Arc<Shard>>,
+    /// It has the other nodes, too.
+    engine: OnceLock<Weak<Engine>>,
     net: OnceLock<Net>,
     mysql_addr: SocketAddr,
     /// Where clients really come in; the configured port may have been 0.
@@ -57,6 +60,7 @@ impl Cluster {
             registry,
             mysql_addr: config.mysql_addr,
             shard: OnceLock::new(),
+            engine: OnceLock::new(),
             net: OnceLock::new(),
             sql_addr: OnceLock::new(),
             others: Mutex::default(),
@@ -84,6 +88,15 @@ impl Cluster {
             net.set_peer(replica.node, &replica.member.peer_addr);
         }
         Ok(())
+    }
+
+    /// The SQL side is there.
+    pub fn is_served_by(&self, engine: &Arc<Engine>) {
+        self.engine.get_or_init(|| Arc::downgrade(engine));
+    }
+
+    fn engine(&self) -> Option<Arc<Engine>> {
+        self.engine.get()?.upgrade()
     }
 
     /// Clients are served at this address.

@@ -126,6 +126,25 @@ impl Cluster {
 }
 
 impl OtherNodes for Cluster {
+    fn serving(&self) -> Asked<Gathered<bool>> {
+        let nodes = self.other_nodes().into_iter();
+        let asked: Vec<_> = nodes
+            .map(|node| (node, self.ask(node, &Request::AreYouServing)))
+            .collect();
+        Box::pin(async move {
+            let (mut found, mut silent) = (Vec::new(), Vec::new());
+            for (node, answer) in asked {
+                match answer.await {
+                    Some(Response::Serving(serves)) => found.push(serves),
+                    // It has not come so far.
+                    Some(_) => found.push(false),
+                    None => silent.push(node),
+                }
+            }
+            Gathered { found, silent }
+        })
+    }
+
     fn processes(&self, wanted: Wanted) -> Asked<Gathered<Process>> {
         let request = Request::Connections {
             attributes: wanted == Wanted::Attributes,

@@ -30,7 +30,7 @@ use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass,
 use crate::variables::{self, WriteBarrier};
 
 /// How long a lone change is tried while leaders come and go.
-const LEADER_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const LEADER_PATIENCE: Duration = Duration::from_secs(10);
 const LEADER_PAUSE: Duration = Duration::from_millis(5);
 
 impl Session {
@@ -371,7 +371,7 @@ fn is_change(statement: &Statement) -> bool {
 }
 
 /// A moment in which another node may be elected.
-fn pause(host: &dyn Host) -> SqlResult<()> {
+pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
     let never = std::pin::pin!(std::future::pending());
     match host.wait_interruptible(never, Some(LEADER_PAUSE)) {
         WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),

@@ -42,6 +42,10 @@ impl Participant for Local {
         1 << 32 | 1
     }
 
+    fn cluster(&self) -> u128 {
+        1
+    }
+
     fn nodes(&self) -> Vec<u32> {
         vec![1]
     }
