@@ -307,3 +307,69 @@ fn global_variables_are_those_of_the_cluster_until_it_stops() {
         "SELECT variable_source FROM performance_schema.variables_info WHERE variable_name = 'max_error_count'";
     assert_eq!(one(&mut cluster.client(2), origin), "PERSISTED");
 }
+
+#[test]
+fn reads_from_the_nearest_node_ask_nobody_within_the_limit() {
+    let mut cluster = Cluster::start("cluster-nearest");
+    cluster.leader();
+    let here = cluster.follower();
+    let mut client = cluster.client(here);
+    run(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT)");
+    run(&mut client, "INSERT INTO test.t VALUES (1, 10), (2, 20)");
+    let read = "SELECT b FROM test.t WHERE a = 1";
+    let calls = |client: &mut Client| -> u64 {
+        let row = one(client, "SHOW STATUS LIKE 'Calls_to_leader'");
+        row.split(' ').next_back().unwrap().parse().unwrap()
+    };
+    let calls_of = |client: &mut Client, times: usize| {
+        let before = calls(client);
+        (0..times).for_each(|_| assert_eq!(one(client, read), "10"));
+        calls(client) - before
+    };
+    assert!(calls_of(&mut client, 50) >= 50, "each read asks the leader");
+    run(&mut client, "SET read_from = 'nearest', read_staleness_limit = 600000");
+    let few = calls_of(&mut client, 50);
+    assert!(few < 25, "{few} calls for 50 reads");
+    let staleness = one(&mut client, "SHOW STATUS LIKE 'Read_staleness_ms'");
+    assert!(
+        staleness.split(' ').next_back().unwrap().parse::<u64>().unwrap() < 600_000,
+        "{staleness}"
+    );
+
+    // A session sees its own commits, and so does whoever asks the leader.
+    run(&mut client, "UPDATE test.t SET b = 11 WHERE a = 1");
+    assert_eq!(one(&mut client, read), "11");
+    let mut other = cluster.client(cluster.leader());
+    run(&mut other, "UPDATE test.t SET b = 12 WHERE a = 1");
+    run(&mut client, "BEGIN");
+    assert_eq!(
+        one(&mut client, &format!("{read} FOR UPDATE")),
+        "12",
+        "what is locked is the newest"
+    );
+    run(&mut client, "COMMIT");
+
+    // A snapshot that was asked for is no older, either.
+    run(&mut other, "UPDATE test.t SET b = 13 WHERE a = 1");
+    let mut fresh = cluster.client(here);
+    run(&mut fresh, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    assert_eq!(one(&mut fresh, read), "13");
+    run(&mut fresh, "COMMIT");
+
+    // Alone, it goes on reading what it has.
+    run(&mut client, "SET read_from = 'leader'");
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "SET read_from = 'nearest'");
+    for node in (1..=3).filter(|node| *node != here) {
+        cluster.kill(node);
+    }
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "BEGIN");
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "COMMIT");
+    assert_ne!(code(&mut client, &format!("{read} FOR UPDATE")), 0);
+    run(&mut client, "SET read_staleness_limit = 1");
+    assert_eq!(code(&mut client, read), 1047);
+    run(&mut client, "SET read_staleness_limit = 600000, read_from = 'leader'");
+    assert_eq!(code(&mut client, read), 1047);
+}

@@ -11,8 +11,8 @@ use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
-use crate::consensus::Abort;
 use crate::calls::{Freshness, Guest};
+use crate::consensus::Abort;
 use crate::ids::{Issuer, Ticket, TransactionId};
 use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
@@ -297,6 +297,17 @@ impl Shard {
         self.replica.freshness()
     }
 
+    /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`: nothing, where this replica has had
+    /// everything since then.
+    pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        self.replica.freshness_within(bound)
+    }
+
+    /// How long ago this replica was known to have every commit that anybody was told of; `None`: not yet.
+    pub fn staleness(&self) -> Option<Duration> {
+        self.replica.staleness()
+    }
+
     /// While another replica leads: a transaction that takes its locks there. `None`: they are taken here.
     pub fn guest(&self) -> Option<Guest> {
         self.replica.guest()
@@ -313,11 +324,7 @@ impl Shard {
     }
 
     /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.
-    pub fn admit(
-        &self,
-        node: u32,
-        member: Member,
-    ) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
+    pub fn admit(&self, node: u32, member: Member) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
         self.replica.admit(node, member)
     }
 

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use env::{Clock, DirLock, LockError};
 use futures_util::future::Either;
@@ -262,6 +263,14 @@ impl Replica {
         self.remote.freshness()
     }
 
+    pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        self.remote.freshness_within(bound)
+    }
+
+    pub fn staleness(&self) -> Option<Duration> {
+        self.remote.staleness()
+    }
+
     pub fn guest(&self) -> Option<Guest> {
         (self.lock_epoch() == NO_EPOCH).then(|| self.remote.guest())
     }
@@ -289,13 +298,17 @@ impl Replica {
 
     pub fn admit(&self, node: u32, member: Member) -> Changing {
         let (raft, known) = (self.raft.clone(), self.replicas());
-        let changing = self.runtime.spawn(async move { membership::admit(&raft, &known, node, member).await });
+        let changing = self
+            .runtime
+            .spawn(async move { membership::admit(&raft, &known, node, member).await });
         Changing(changing)
     }
 
     pub fn dismiss(&self, node: u32) -> Changing {
         let (raft, known) = (self.raft.clone(), self.replicas());
-        let changing = self.runtime.spawn(async move { membership::dismiss(&raft, &known, node).await });
+        let changing = self
+            .runtime
+            .spawn(async move { membership::dismiss(&raft, &known, node).await });
         Changing(changing)
     }
 
@@ -427,7 +440,9 @@ impl Future for Changing {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let stopping = |_| Err(MembershipError::Failed("the node is stopping".into()));
-        Pin::new(&mut self.0).poll(context).map(|done| done.unwrap_or_else(stopping))
+        Pin::new(&mut self.0)
+            .poll(context)
+            .map(|done| done.unwrap_or_else(stopping))
     }
 }
 
@@ -500,11 +515,7 @@ fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
 
 /// Counts the start, on the disk, before anybody gets an id of it. The log is replayed: where it knows of a later life than the
 /// directory does, the directory's word is lost.
-fn start_life(
-    config: &Config,
-    identity: Option<Identity>,
-    shared: &Shared,
-) -> Result<Identity, journal::OpenError> {
+fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> Result<Identity, journal::OpenError> {
     let random = &config.env.random;
     let founded = || u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
     let node = config.node_id;

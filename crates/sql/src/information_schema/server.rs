@@ -4,6 +4,7 @@ use types::{CharsetId, CollationId, ErrorKind, SqlError, Value};
 
 use super::schema::fine_moment;
 use super::{Source, number, text};
+use crate::engine::Engine;
 use crate::nodes::Wanted;
 use crate::processes::Process;
 use crate::statistics::StatementKind;
@@ -216,6 +217,12 @@ pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
     VariableId::all().filter_map(shown).collect()
 }
 
+/// How long ago the node's rows were known to be the newest.
+fn staleness_ms(engine: &Engine) -> u64 {
+    let staleness = engine.participant().staleness();
+    staleness.map_or(u64::MAX, |staleness| staleness.as_millis() as u64)
+}
+
 /// Counts are of the node, in SHOW SESSION STATUS, too.
 pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
     let engine = source.session.engine;
@@ -236,6 +243,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Bytes_received", traffic.bytes_received),
         ("Bytes_sent", traffic.bytes_sent),
         ("Connection_errors_max_connections", traffic.connections_refused),
+        ("Calls_to_leader", engine.participant().calls()),
         ("Connections", traffic.connections),
         ("Innodb_deadlocks", locks.deadlocks),
         ("Innodb_row_lock_waits", locks.waits),
@@ -245,6 +253,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Memory_used_by_sessions", governor::memory::held_by_sessions()),
         ("Open_tables", store.tables().len() as u64),
         ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
+        ("Read_staleness_ms", staleness_ms(engine)),
         ("Queries", traffic.commands),
         ("Questions", traffic.commands),
         ("Threads_connected", traffic.connected),

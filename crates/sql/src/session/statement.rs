@@ -136,10 +136,44 @@ impl Session {
         }
     }
 
+    /// Waits until the rows are as new as a plan has to see them.
+    #[inline]
+    fn catch_up_for(&self, plan: &Plan, learns_by_lock: bool, host: &dyn Host) -> SqlResult<()> {
+        let changes_shared = || plan.changed_tables().iter().any(|table| !table.id().is_local());
+        if plan.reads_nothing() || learns_by_lock && changes_shared() {
+            return Ok(());
+        }
+        match plan.is_change() || plan.is_locking_read() {
+            true => self.catch_up(host),
+            false => self.catch_up_as_set(host),
+        }
+    }
+
+    /// What a snapshot that reads only waits for.
+    fn catch_up_as_set(&self, host: &dyn Host) -> SqlResult<()> {
+        let settings = &self.variables.settings;
+        match settings.reads_nearest {
+            true => self.catch_up_within(settings.read_staleness_limit, host),
+            false => self.catch_up(host),
+        }
+    }
+
+    /// As [`catch_up`](Self::catch_up), for a statement that may miss what was committed in the last `bound`.
+    fn catch_up_within(&self, bound: Duration, host: &dyn Host) -> SqlResult<()> {
+        match self.transaction.freshness_within(bound, &self.engine) {
+            None => Ok(()),
+            Some(freshness) => wait_for_freshness(freshness, host),
+        }
+    }
+
     fn transaction_statement(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
         match statement {
             Statement::Begin(begin) => {
                 self.give_up_locked_tables(host)?;
+                if begin.consistent_snapshot {
+                    self.transaction.commit(host)?;
+                    self.catch_up_as_set(host)?;
+                }
                 self.transaction
                     .start(begin, &self.engine, &self.variables.settings, host)?;
                 Ok(Answer::done())
@@ -272,11 +306,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let mut lost_at = None;
-        // A change learns of newer commits by its first lock.
-        let mut is_fresh = !(is_change(statement) && self.transaction.has_no_locks());
-        if is_fresh {
-            self.catch_up(host)?;
-        }
+        // What it has to wait for shows in its plan. One that was made of an old catalog is made anew.
+        let mut is_fresh = false;
+        let learns_by_lock = is_change(statement) && self.transaction.has_no_locks();
         loop {
             let catalog_version = self.engine.catalog_version();
             let (plan, bytes) = governor::measured(|| self.plan_for(statement, text, parameters, host));
@@ -291,9 +323,9 @@ impl Session {
                 }
                 plan => plan?,
             };
-            if !is_fresh && plan.changed_tables().iter().all(|table| table.id().is_local()) {
+            if !is_fresh {
                 is_fresh = true;
-                self.catch_up(host)?;
+                self.catch_up_for(&plan, learns_by_lock, host)?;
             }
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;

@@ -58,6 +58,18 @@ impl Participant for Local {
         None
     }
 
+    fn freshness_within(&self, _bound: std::time::Duration) -> Option<shard::Freshness> {
+        None
+    }
+
+    fn staleness(&self) -> Option<std::time::Duration> {
+        Some(std::time::Duration::ZERO)
+    }
+
+    fn calls(&self) -> u64 {
+        0
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
