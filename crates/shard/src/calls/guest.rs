@@ -342,11 +342,7 @@ impl Remote {
         let call = Call::Lock(lock);
         loop {
             match self.ask_again(&call).await {
-                Ok(Answer::Locked {
-                    epoch,
-                    as_of,
-                    waited,
-                }) => {
+                Ok(Answer::Locked { epoch, as_of, waited }) => {
                     if self.apply_up_to(as_of).await.is_err() {
                         return GuestLock::Unavailable;
                     }

@@ -230,7 +230,10 @@ fn lock_definitions(
         }
     }
     // Of what is changed, rows are locked before they are looked at: with the first of them will do.
-    for table in changed.iter().filter(|table| !table.id().is_local() && !runtime.holds(table)) {
+    for table in changed
+        .iter()
+        .filter(|table| !table.id().is_local() && !runtime.holds(table))
+    {
         has_locked = true;
         let locked = runtime.lock_definition_later(LockKey::Definition(table.id()), LockMode::IntentionExclusive);
         locked.map_err(Failure::Error)?;
