@@ -7,10 +7,12 @@ use std::sync::Arc;
 use types::TableId;
 
 use super::rows::{
-    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, table_key,
-    variable_key, view_key,
+    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, global_key,
+    table_key, variable_key, view_key,
 };
-use super::{AccountDef, Catalog, CopyJob, Database, DatabaseDef, PersistedVariable, TableDef, ViewDef};
+use super::{
+    AccountDef, Catalog, CopyJob, Database, DatabaseDef, GlobalVariable, PersistedVariable, TableDef, ViewDef,
+};
 
 /// A row to write to the system table; `None` removes it.
 pub type CatalogRow = (Vec<u8>, Option<Vec<u8>>);
@@ -139,6 +141,16 @@ impl CatalogEdit {
     pub fn remove_persisted(&mut self, name: &str) {
         self.rows.insert(variable_key(name), None);
         self.catalog.variables.remove(name);
+    }
+
+    pub fn put_global(&mut self, variable: GlobalVariable) {
+        self.write(global_key(&variable.set.name), &Entry::Global(variable.clone()));
+        self.catalog.set_global(variable);
+    }
+
+    pub fn remove_global(&mut self, name: &str) {
+        self.rows.insert(global_key(name), None);
+        Arc::make_mut(&mut self.catalog.globals).remove(name);
     }
 
     #[cfg(test)]

@@ -40,7 +40,7 @@ pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
 };
-pub use variable::PersistedVariable;
+pub use variable::{GlobalVariable, PersistedVariable};
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 
 /// The table that holds the catalog's rows. User tables start above [`LAST_SYSTEM_TABLE`].
@@ -62,6 +62,8 @@ pub struct Catalog {
     copies: BTreeMap<TableId, CopyJob>,
     /// By name.
     variables: BTreeMap<String, Arc<PersistedVariable>>,
+    /// By name. Shared with the states before, while none changes.
+    globals: Arc<BTreeMap<String, Arc<GlobalVariable>>>,
     format: u32,
 }
 
@@ -174,6 +176,16 @@ impl Catalog {
 
     pub fn persisted_variables(&self) -> impl Iterator<Item = &Arc<PersistedVariable>> {
         self.variables.values()
+    }
+
+    /// The global variables of a cluster that do not have the value they were compiled with.
+    pub fn global_variables(&self) -> impl Iterator<Item = &Arc<GlobalVariable>> {
+        self.globals.values()
+    }
+
+    /// Whether nobody has set a global variable of the cluster between the two.
+    pub fn has_globals_of(&self, other: &Catalog) -> bool {
+        Arc::ptr_eq(&self.globals, &other.globals)
     }
 }
 

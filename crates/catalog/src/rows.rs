@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use types::{TableId, Timestamp};
 
-use super::{AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, PersistedVariable, TableDef, ViewDef};
+use super::{
+    AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, GlobalVariable, PersistedVariable, TableDef, ViewDef,
+};
 
 /// What a row of the system table holds. An unknown kind or field is refused: a newer version wrote it, and means something by it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +20,7 @@ pub(super) enum Entry {
     View(Box<ViewDef>),
     Account(Box<AccountDef>),
     Variable(PersistedVariable),
+    Global(GlobalVariable),
     NextTableId(u32),
     Copy(CopyJob),
     Format(u32),
@@ -69,6 +72,7 @@ impl Catalog {
             Entry::View(def) => self.set_view(*def),
             Entry::Account(def) => self.set_account(def.upgraded()),
             Entry::Variable(variable) => self.set_persisted(variable),
+            Entry::Global(variable) => self.set_global(variable),
             Entry::NextTableId(id) => self.next_table_id = id,
             Entry::Copy(job) => {
                 self.copies.insert(job.table, job);
@@ -102,6 +106,9 @@ impl Catalog {
             b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
             b'p' => {
                 self.variables.remove(std::str::from_utf8(name).ok()?);
+            }
+            b'g' => {
+                Arc::make_mut(&mut self.globals).remove(std::str::from_utf8(name).ok()?);
             }
             b'c' => {
                 self.copies.remove(&table_id(name)?);
@@ -162,6 +169,10 @@ impl Catalog {
     pub(super) fn set_persisted(&mut self, variable: PersistedVariable) {
         self.variables.insert(variable.name.clone(), Arc::new(variable));
     }
+
+    pub(super) fn set_global(&mut self, variable: GlobalVariable) {
+        Arc::make_mut(&mut self.globals).insert(variable.set.name.clone(), Arc::new(variable));
+    }
 }
 
 /// Reads a row's document; what it holds is the kind that its key says.
@@ -220,6 +231,10 @@ pub(super) fn variable_key(name: &str) -> Vec<u8> {
     [b"p", name.as_bytes()].concat()
 }
 
+pub(super) fn global_key(name: &str) -> Vec<u8> {
+    [b"g", name.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,10 +252,9 @@ mod tests {
             .accounts()
             .map(|account| (account.user.clone(), account.host.clone()))
             .collect();
-        let variables = catalog
-            .persisted_variables()
-            .map(|variable| variable.name.clone())
-            .collect();
+        let persisted = catalog.persisted_variables().map(|variable| variable.name.clone());
+        let globals = catalog.global_variables().map(|variable| variable.set.name.clone());
+        let variables = persisted.chain(globals).collect();
         (
             databases,
             accounts,
@@ -248,6 +262,16 @@ mod tests {
             catalog.copies().count(),
             variables,
         )
+    }
+
+    fn persisted(name: &str) -> PersistedVariable {
+        PersistedVariable {
+            name: name.into(),
+            value: "ON".into(),
+            set_at: 3,
+            user: "a".into(),
+            host: "b".into(),
+        }
     }
 
     #[test]
@@ -268,12 +292,12 @@ mod tests {
             owner: 7,
         });
         for name in ["read_only", "sql_mode"] {
-            edit.put_persisted(PersistedVariable {
-                name: name.into(),
-                value: "ON".into(),
-                set_at: 3,
-                user: "a".into(),
-                host: "b".into(),
+            edit.put_persisted(persisted(name));
+        }
+        for name in ["autocommit", "read_only"] {
+            edit.put_global(GlobalVariable {
+                set: persisted(name),
+                by_start: false,
             });
         }
         applied(&edit, &mut catalog, 5);
@@ -283,6 +307,8 @@ mod tests {
         edit.remove_database("a");
         edit.remove_copy(TableId(101));
         edit.remove_persisted("sql_mode");
+        edit.remove_global("autocommit");
+        assert!(!edit.catalog().has_globals_of(&catalog));
         assert_eq!(edit.dropped_tables(), []);
         applied(&edit, &mut catalog, 9);
         assert_eq!(state(&catalog), state(edit.catalog()));

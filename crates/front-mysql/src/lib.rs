@@ -50,7 +50,7 @@ mod turns;
 pub use config::{Config, Plugin};
 pub use logins::Logins;
 pub use peer::Peer;
-pub use registry::{Registry, Statistics};
+pub use registry::{NODE_ID_MAX, Registry, Statistics, node_of};
 pub use server::Server;
 pub use tls::Tls;
 

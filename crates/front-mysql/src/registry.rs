@@ -24,12 +24,24 @@ use crate::places::{AccountName, Arrival, Place, Places};
 /// A statement's text is kept for the process list up to this length.
 pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
 
+/// Above these bits of a connection's id is its node.
+const NODE_SHIFT: u32 = 24;
+
+/// Nodes of a cluster have ids up to this one: the handshake has 32 bits for a connection's id.
+pub const NODE_ID_MAX: u8 = u8::MAX;
+
+/// The node that has given a connection its id; `None`: a node without others.
+pub fn node_of(connection_id: u32) -> Option<u8> {
+    let node = (connection_id >> NODE_SHIFT) as u8;
+    (node != 0).then_some(node)
+}
+
 /// All connections of one node. Made before the SQL engine, which shows it, and the server, which fills it.
 #[derive(Debug)]
 pub struct Registry {
     connections: Mutex<BTreeMap<u32, Arc<Handle>>>,
     places: Mutex<Places>,
-    last_id: AtomicU32,
+    ids: Ids,
     started: Instant,
     /// Set when the server stops: connections close as soon as they are idle.
     draining: Arc<AtomicBool>,
@@ -80,6 +92,31 @@ pub struct Statistics {
     pub prepared_statements: usize,
 }
 
+/// Which ids the node's connections get.
+#[derive(Debug)]
+struct Ids {
+    last: AtomicU32,
+    /// In the upper bits of each; 0: a node without others.
+    node: u8,
+}
+
+impl Ids {
+    /// They count up and, when the bits are used up, around those in use.
+    fn next(&self, is_taken: impl Fn(u32) -> bool) -> u32 {
+        let node = u32::from(self.node) << NODE_SHIFT;
+        let bits = match self.node {
+            0 => u32::MAX,
+            _ => (1 << NODE_SHIFT) - 1,
+        };
+        loop {
+            let count = self.last.fetch_add(1, Relaxed).wrapping_add(1) & bits;
+            if count != 0 && !is_taken(node | count) {
+                return node | count;
+            }
+        }
+    }
+}
+
 /// One connection, as others see it.
 #[derive(Debug)]
 pub struct Handle {
@@ -120,11 +157,24 @@ mod interrupt {
 }
 
 impl Registry {
+    /// Of a node without others: ids count from 1.
     pub fn new() -> Arc<Registry> {
+        Registry::with_ids_of(0)
+    }
+
+    /// Of a node among others: an id tells which node's it is ([`node_of`]).
+    pub fn of_node(node: u8) -> Arc<Registry> {
+        Registry::with_ids_of(node)
+    }
+
+    fn with_ids_of(node: u8) -> Arc<Registry> {
         Arc::new(Registry {
             connections: Mutex::default(),
             places: Mutex::default(),
-            last_id: AtomicU32::new(0),
+            ids: Ids {
+                last: AtomicU32::new(0),
+                node,
+            },
             started: Instant::now(),
             draining: Arc::default(),
             prepared_statements: AtomicUsize::new(0),
@@ -135,7 +185,7 @@ impl Registry {
     /// Enters a new connection, which has to log in; none where all places for logins are taken.
     pub(crate) fn enter(&self, peer: Peer) -> Option<Arc<Handle>> {
         let mut connections = self.connections.lock();
-        let id = self.next_id(&connections);
+        let id = self.ids.next(|id| connections.contains_key(&id));
         let arrival = self.places.lock().arrive(id, peer.network(), Instant::now());
         let Arrival::Welcome { place, pushed_out } = arrival else {
             self.counters.connections_refused.fetch_add(1, Relaxed);
@@ -182,16 +232,6 @@ impl Registry {
         opened.inspect_err(|_| {
             self.counters.connections_refused.fetch_add(1, Relaxed);
         })
-    }
-
-    /// Ids count up and, after four thousand million, around those in use.
-    fn next_id(&self, connections: &BTreeMap<u32, Arc<Handle>>) -> u32 {
-        loop {
-            let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
-            if id != 0 && !connections.contains_key(&id) {
-                return id;
-            }
-        }
     }
 
     pub(crate) fn leave(&self, handle: &Handle) {
@@ -419,13 +459,14 @@ impl Handle {
             host: self.peer.text(),
             database: identity.database.clone(),
             attributes: identity.attributes.clone(),
-            command: command_name(command),
+            command: command_name(command).into(),
             seconds: since.elapsed().as_secs(),
             state: match *self.state.lock() {
                 _ if sleeping => "",
                 "" => "executing",
                 state => state,
-            },
+            }
+            .into(),
             statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
             memory_bytes: self.account.bytes(),
             memory_bytes_max: self.account.peak_bytes(),
@@ -490,12 +531,12 @@ mod tests {
             ("root", "localhost:4711")
         );
         assert_eq!(
-            (process.command, process.statement.as_deref()),
+            (&*process.command, process.statement.as_deref()),
             ("Query", Some("select sleep(1)"))
         );
         handle.end();
         let process = registry.list().remove(0);
-        assert_eq!((process.command, process.statement), ("Sleep", None));
+        assert_eq!((&*process.command, process.statement), ("Sleep", None));
         registry.leave(&handle);
         assert!(registry.list().is_empty());
         assert_eq!(registry.statistics().commands, 1);
@@ -514,6 +555,17 @@ mod tests {
         handle.begin(code::PING, b"");
         assert_eq!(handle.interrupted(), Some(Interrupt::KillConnection));
         assert!(!registry.kill(handle.id + 1, Kill::Query));
+    }
+
+    #[test]
+    fn ids_tell_the_node_and_go_around_those_in_use() {
+        let registry = Registry::of_node(3);
+        let first = registry.enter(peer()).unwrap();
+        assert_eq!((first.id, node_of(first.id)), (3 << 24 | 1, Some(3)));
+        registry.ids.last.store((1 << 24) - 1, Relaxed);
+        let next = registry.enter(peer()).unwrap();
+        assert_eq!(next.id, 3 << 24 | 2, "0 is left out, and 1 is taken");
+        assert_eq!(node_of(Registry::new().enter(peer()).unwrap().id), None);
     }
 
     #[test]

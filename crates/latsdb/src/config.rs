@@ -11,6 +11,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use front_mysql::NODE_ID_MAX;
+
 pub use size::{format_bytes, parse_bytes};
 pub use sources::{Layer, given_flags, layers};
 
@@ -342,6 +344,15 @@ impl Given<'_> {
                 return Err(ConfigError::Needs { origin, needed });
             }
         }
+        if let Some((id, origin)) = self.find("node_id")
+            && id.parse::<u32>().is_ok_and(|id| id > u32::from(NODE_ID_MAX))
+        {
+            return Err(ConfigError::BadValue {
+                origin,
+                value: id.to_owned(),
+                expected: "a number from 1 to 255, as nodes of a cluster have them: it is a part of the ids of connections",
+            });
+        }
         let file = |key| self.find(key).map(|(path, _)| PathBuf::from(path));
         let tls = match (file("peer_tls_ca"), file("peer_tls_cert"), file("peer_tls_key")) {
             (Some(ca), Some(cert), Some(key)) => Some(PeerTls { ca, cert, key }),
@@ -490,6 +501,11 @@ mod tests {
             "--peer-tls-key needs the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key"
         );
         assert!(error(&[("node_id", "0")]).starts_with("--node-id: \"0\" is not a number"));
+        let message = error(&[("peer_addr", "127.0.0.1:7306"), ("node_id", "256")]);
+        assert!(
+            message.starts_with("--node-id: \"256\" is not a number from 1 to 255"),
+            "{message}"
+        );
         let config = Config::from_layers(&[flags(&[
             ("join", "10.0.0.1:7306, b:1"),
             ("peer_addr", "127.0.0.1:7306"),

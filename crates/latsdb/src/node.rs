@@ -93,16 +93,24 @@ impl Parts {
         }
         let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
+        if let Some(cluster) = &cluster {
+            cluster.is_served_by(&engine);
+            engine.enter_cluster(cluster.clone());
+        }
         Ok(Self { shard, engine, cluster })
     }
 }
 
 impl Node {
     pub fn new(config: Config) -> Arc<Self> {
+        let registry = match config.peer {
+            Some(_) => Registry::of_node(u8::try_from(config.node_id).expect("the configuration was checked")),
+            None => Registry::new(),
+        };
         Arc::new(Self {
             config,
             started: Instant::now(),
-            registry: Registry::new(),
+            registry,
             mysql_addr: OnceLock::new(),
             logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),

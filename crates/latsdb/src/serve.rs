@@ -69,7 +69,10 @@ async fn serve(mut config: Config) -> Result<()> {
     }
 
     let registry = node.registry().clone();
-    let cluster = config.peer.as_ref().map(|peer| Cluster::new(&config, peer));
+    let cluster = config
+        .peer
+        .as_ref()
+        .map(|peer| Cluster::new(&config, peer, registry.clone()));
     if let Some(cluster) = &cluster {
         tokio::spawn(keep_up(cluster.clone()));
     }
@@ -99,6 +102,8 @@ async fn serve(mut config: Config) -> Result<()> {
     let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
+    let port = config.mysql_addr.port().to_string();
+    parts.engine.globals().describe("port", &port);
     if let Some(cluster) = &cluster {
         cluster.serves(mysql.addr());
     }

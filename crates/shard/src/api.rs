@@ -297,6 +297,17 @@ impl Shard {
         self.replica.freshness()
     }
 
+    /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`: nothing, where this replica has had
+    /// everything since then.
+    pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        self.replica.freshness_within(bound)
+    }
+
+    /// How long ago this replica was known to have every commit that anybody was told of; `None`: not yet.
+    pub fn staleness(&self) -> Option<Duration> {
+        self.replica.staleness()
+    }
+
     /// While another replica leads: a transaction that takes its locks there. `None`: they are taken here.
     pub fn guest(&self) -> Option<Guest> {
         self.replica.guest()

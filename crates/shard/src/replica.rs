@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use env::{Clock, DirLock, LockError};
 use futures_util::future::Either;
@@ -260,6 +261,14 @@ impl Replica {
     #[inline]
     pub fn freshness(&self) -> Option<Freshness> {
         self.remote.freshness()
+    }
+
+    pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        self.remote.freshness_within(bound)
+    }
+
+    pub fn staleness(&self) -> Option<Duration> {
+        self.remote.staleness()
     }
 
     pub fn guest(&self) -> Option<Guest> {

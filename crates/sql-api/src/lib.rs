@@ -7,10 +7,12 @@
 //! * [`login`]: who asks for a session, and what his account allows;
 //! * [`host`]: what a running statement asks of the thread that runs it;
 //! * [`result`]: where its answer goes;
-//! * [`processes`]: the node's connections, as statements see them.
+//! * [`processes`]: the node's connections, as statements see them;
+//! * [`nodes`]: the other nodes of its cluster.
 
 pub mod host;
 pub mod login;
+pub mod nodes;
 pub mod processes;
 pub mod result;
 pub mod session;

@@ -1,5 +1,7 @@
 //! The node's open connections, as `SHOW PROCESSLIST` and `KILL` see them. The front implements [`Processes`].
 
+use std::borrow::Cow;
+
 /// What a session can ask about the other sessions of its node.
 pub trait Processes: Send + Sync {
     /// All connections, by rising id.
@@ -46,10 +48,10 @@ pub struct Process {
     /// What the client told of itself at the login, perhaps cut.
     pub attributes: Vec<(String, String)>,
     /// `Sleep`, `Query`, `Execute`…
-    pub command: &'static str,
+    pub command: Cow<'static, str>,
     /// Seconds since the command began or ended.
     pub seconds: u64,
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// The running statement's text, perhaps cut.
     pub statement: Option<String>,
     /// Bytes that the session holds, with its running statement, and the most that it ever held.

@@ -97,6 +97,11 @@ impl Plan {
         matches!(self, Plan::Query(plan) if plan.is_without_tables())
     }
 
+    /// Whether its answer is the same, whatever is committed.
+    pub fn reads_nothing(&self) -> bool {
+        matches!(self, Plan::Query(plan) if plan.reads_nothing())
+    }
+
     /// Whether it finds the rows to change without the help of a key, nor is held to a number of them: what `sql_safe_updates`
     /// refuses.
     pub fn changes_without_key(&self) -> bool {

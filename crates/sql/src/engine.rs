@@ -20,6 +20,7 @@ use crate::accounts::logins::AccountUses;
 use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::information_schema;
 use crate::named_locks::NamedLocks;
+use crate::nodes::OtherNodes;
 use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
@@ -39,13 +40,13 @@ pub struct Engine {
     participant: Arc<dyn Participant>,
     schema: Arc<Schema>,
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
-    globals: Globals,
     account_uses: AccountUses,
     named_locks: NamedLocks,
     statistics: Statistics,
     plans: PlanCache,
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
+    other_nodes: OnceLock<Arc<dyn OtherNodes>>,
     prepared_statements: AtomicI64,
     /// Copies of tables that have lost their owner.
     abandoned: Mutex<Vec<TableId>>,
@@ -54,6 +55,8 @@ pub struct Engine {
     incarnation: u64,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
+    /// It has entered, or is about to: whoever starts later takes the global variables as they are.
+    pub(crate) is_in_cluster: AtomicBool,
 }
 
 /// Why the SQL side did not start.
@@ -90,21 +93,23 @@ impl Engine {
             incarnation,
             participant,
             tables: RwLock::default(),
-            globals: Globals::default(),
             account_uses: AccountUses::default(),
             named_locks: NamedLocks::default(),
             statistics: Statistics::default(),
             plans: PlanCache::default(),
             rights: RightsCache::default(),
             processes: OnceLock::new(),
+            other_nodes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             abandoned: Mutex::default(),
             has_abandoned: AtomicBool::new(false),
             started_at_micros,
-            next_uuid_short: AtomicU64::new((started_at_micros as u64 / 1_000_000) << 24),
+            next_uuid_short: AtomicU64::new(first_uuid_short(incarnation, started_at_micros)),
+            is_in_cluster: AtomicBool::new(false),
         };
         engine.clean_up()?;
-        engine.globals.restore(&engine.catalog());
+        engine.describe_node();
+        engine.globals().restore(&engine.catalog());
         Ok(Arc::new(engine))
     }
 
@@ -140,12 +145,12 @@ impl Engine {
 
     /// The roles that every account has.
     pub(crate) fn mandatory_roles(&self) -> Vec<AccountName> {
-        crate::accounts::roles::parse_roles(&self.globals.mandatory_roles())
+        crate::accounts::roles::parse_roles(&self.globals().mandatory_roles())
     }
 
     /// How grants on databases are read.
     pub(crate) fn database_names(&self) -> DatabaseNames {
-        match self.globals.partial_revokes() {
+        match self.globals().partial_revokes() {
             true => DatabaseNames::Literal,
             false => DatabaseNames::Patterns,
         }
@@ -188,7 +193,7 @@ impl Engine {
     }
 
     pub fn globals(&self) -> &Globals {
-        &self.globals
+        self.schema.globals()
     }
 
     /// What accounts with limits have done.
@@ -216,6 +221,15 @@ impl Engine {
     /// The connections of the node; none where no front runs.
     pub fn processes(&self) -> Option<&Arc<dyn Processes>> {
         self.processes.get()
+    }
+
+    pub(crate) fn set_other_nodes(&self, nodes: Arc<dyn OtherNodes>) {
+        let _ = self.other_nodes.set(nodes);
+    }
+
+    /// The other nodes of the cluster; none where the node is no cluster's.
+    pub fn other_nodes(&self) -> Option<&Arc<dyn OtherNodes>> {
+        self.other_nodes.get()
     }
 
     /// Prepared statements of all sessions.
@@ -253,7 +267,7 @@ impl Engine {
 
     /// `max_prepared_stmt_count`
     pub(crate) fn max_prepared(&self) -> i64 {
-        let limit = variables::find("max_prepared_stmt_count").map(|id| self.globals.get(id));
+        let limit = variables::find("max_prepared_stmt_count").map(|id| self.globals().get(id));
         limit.ok().and_then(|limit| limit.parse().ok()).unwrap_or(i64::MAX)
     }
 
@@ -313,7 +327,7 @@ impl Node for Engine {
     }
 
     fn takes_local_files(&self) -> bool {
-        variables::find("local_infile").is_ok_and(|id| &*self.globals.get(id) != "OFF")
+        variables::find("local_infile").is_ok_and(|id| &*self.globals().get(id) != "OFF")
     }
 }
 
@@ -347,8 +361,15 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     Ok(())
 }
 
+/// As in MySQL: the server, when it was started, and a count.
+fn first_uuid_short(incarnation: u64, started_at_micros: i64) -> u64 {
+    let node = (incarnation >> 32) & 0xff;
+    let seconds = started_at_micros as u64 / 1_000_000;
+    node << 56 | (seconds & 0xffff_ffff) << 24
+}
+
 /// Drives a future on this thread: only before the node serves anybody.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut result = None;
     crate::host::Host::wait(
         &crate::host::BlockingHost,

@@ -13,15 +13,17 @@
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`schema`]: the catalog in use, fed by the log;
+//! * [`cluster`]: a node comes to its cluster;
 //! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 pub mod accounts;
 mod automatic_ids;
+mod cluster;
 pub mod ddl;
 pub mod engine;
 mod failpoint;
-pub use sql_api::{host, processes};
+pub use sql_api::{host, nodes, processes};
 pub use sql_exec as exec;
 pub use sql_expr as expr;
 pub use sql_plan as plan;
@@ -38,6 +40,7 @@ mod statement_class;
 pub mod statistics;
 mod table_ids;
 pub mod variables;
+mod waiting;
 
 /// What clients are told; drivers branch on the number.
 pub const SERVER_VERSION: &str = "8.0.36-LatsDB-0.1.0";

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::variables::Globals;
 use catalog::{Catalog, Catalogs, SYSTEM_TABLE};
 use parking_lot::Mutex;
 use shard::{Change, Observer};
@@ -17,6 +18,8 @@ pub struct Schema {
     catalogs: Catalogs,
     /// Applied, but not yet visible.
     next: Mutex<Option<Catalog>>,
+    /// Of a cluster's node they are those of the catalog.
+    globals: Globals,
     /// Whether somebody may read it. Before, while the log is replayed, no state has to be kept beside the next one.
     is_read: AtomicBool,
     rows: RowLayout,
@@ -29,6 +32,7 @@ impl Default for Schema {
         Schema {
             catalogs: Catalogs::new(Catalog::default()),
             next: Mutex::default(),
+            globals: Globals::default(),
             is_read: AtomicBool::new(false),
             rows: spec.row_layout(),
             keys: spec.primary_layout().expect("the system table has a key"),
@@ -49,6 +53,10 @@ impl Schema {
     /// From now on, what is current stays what can be seen.
     pub(crate) fn begin_reading(&self) {
         self.is_read.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn globals(&self) -> &Globals {
+        &self.globals
     }
 
     pub(crate) fn catalogs(&self) -> &Catalogs {
@@ -80,7 +88,7 @@ impl Observer for Schema {
         let named: Vec<(Vec<u8>, &[u8])> = named.collect::<Result<_, String>>()?;
         let entries = named.iter().map(|(name, document)| (&name[..], *document));
         let catalog = Catalog::from_rows(entries, at).map_err(|error| error.to_string())?;
-        self.catalogs.install(catalog);
+        self.install(catalog);
         Ok(())
     }
 
@@ -106,8 +114,19 @@ impl Observer for Schema {
 
     fn publish(&self) {
         if let Some(next) = self.next.lock().take() {
-            self.catalogs.install(next);
+            self.install(next);
         }
+    }
+}
+
+impl Schema {
+    /// Whoever sees a version of the catalog sees its variables: a statement that was planned under `read_only` off finds that its version is
+    /// old.
+    fn install(&self, next: Catalog) {
+        if !next.has_globals_of(&self.catalogs.current()) {
+            self.globals.follow(&next);
+        }
+        self.catalogs.install(next);
     }
 }
 

@@ -7,6 +7,8 @@ use shard::{Freshness, Guest, ProposeError, Shard};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 use store::{Reservation, Store, Timestamp};
 
 type Committing = Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
@@ -21,6 +23,9 @@ pub trait Participant: Send + Sync {
     /// This start of the node, among all of all nodes: the node in the upper half, the start in the lower one.
     fn incarnation(&self) -> u64;
 
+    /// Which cluster it is, drawn when it was founded.
+    fn cluster(&self) -> u128;
+
     /// The nodes that there are.
     fn nodes(&self) -> Vec<u32>;
 
@@ -29,6 +34,15 @@ pub trait Participant: Send + Sync {
 
     /// What the first read at a new snapshot has to wait for, so that it sees every commit that anybody was told of.
     fn freshness(&self) -> Option<Freshness>;
+
+    /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`.
+    fn freshness_within(&self, bound: Duration) -> Option<Freshness>;
+
+    /// How long ago this node was known to have every commit; `None`: not yet.
+    fn staleness(&self) -> Option<Duration>;
+
+    /// Questions of this node's sessions to the one that leads, so far.
+    fn calls(&self) -> u64;
 
     /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
     /// back as the store is charged for them.
@@ -54,6 +68,10 @@ impl Participant for Shard {
         u64::from(identity.node) << 32 | u64::from(identity.incarnation)
     }
 
+    fn cluster(&self) -> u128 {
+        self.identity().cluster
+    }
+
     fn nodes(&self) -> Vec<u32> {
         self.replicas().iter().map(|replica| replica.node).collect()
     }
@@ -65,6 +83,18 @@ impl Participant for Shard {
     #[inline]
     fn freshness(&self) -> Option<Freshness> {
         Shard::freshness(self)
+    }
+
+    fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        Shard::freshness_within(self, bound)
+    }
+
+    fn staleness(&self) -> Option<Duration> {
+        Shard::staleness(self)
+    }
+
+    fn calls(&self) -> u64 {
+        self.meters().calls.load(Ordering::Relaxed)
     }
 
     fn propose(

@@ -44,6 +44,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use store::{
     IndexId, LockOwner, LockWait, MemoryLimit, MemoryUse, PreparedIndex, Reservation, Snapshot, Store, Table, TableId,
     Timestamp, TransactionLocks,
@@ -251,6 +252,14 @@ impl Transaction {
     pub fn freshness(&self) -> Option<Freshness> {
         match self.is_snapshot_old.get() || self.snapshot.borrow().is_none() {
             true => self.participant.freshness(),
+            false => None,
+        }
+    }
+
+    /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`.
+    pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
+        match self.is_snapshot_old.get() || self.snapshot.borrow().is_none() {
+            true => self.participant.freshness_within(bound),
             false => None,
         }
     }

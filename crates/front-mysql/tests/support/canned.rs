@@ -291,7 +291,7 @@ impl CannedSession {
                 Value::str(&process.id.to_string()),
                 Value::str(&process.user),
                 process.database.as_deref().map_or(Value::Null, Value::str),
-                Value::str(process.command),
+                Value::str(&process.command),
                 process.statement.as_deref().map_or(Value::Null, Value::str),
             ])?;
         }

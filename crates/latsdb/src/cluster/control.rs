@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use shard::{Member, MembershipError, Role};
 
 use super::Cluster;
+use super::sessions::Connections;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,6 +25,22 @@ pub enum Request {
     Remove {
         node: u32,
     },
+    /// Whether the node serves, or is about to: it has the cluster's global variables.
+    AreYouServing,
+    /// The node's connections: with their statements, or with their attributes.
+    Connections {
+        attributes: bool,
+    },
+    /// Whose connection it is.
+    UserOf {
+        connection: u32,
+    },
+    /// Interrupts a connection, if it is that user's.
+    Kill {
+        connection: u32,
+        query: bool,
+        user: String,
+    },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +50,11 @@ pub enum Response {
     Nodes(Vec<(u32, String)>),
     Presence(Box<Presence>),
     Done,
+    Serving(bool),
+    Connections(Connections),
+    /// `None`: there is none with that id.
+    User(Option<String>),
+    Killed(bool),
     /// Ask that node.
     NotLeader {
         leader: Option<(u32, String)>,
@@ -101,6 +123,16 @@ impl Cluster {
             }
             Request::MoveLeader { to } => self.move_leader(to),
             Request::Remove { node } => self.changed(shard.dismiss(node)),
+            Request::AreYouServing => now(Response::Serving(
+                self.engine().is_some_and(|engine| engine.is_in_cluster()),
+            )),
+            Request::Connections { attributes } => now(Response::Connections(self.connections(attributes))),
+            Request::UserOf { connection } => now(Response::User(self.user_of_own(connection))),
+            Request::Kill {
+                connection,
+                query,
+                user,
+            } => now(Response::Killed(self.kill_own(connection, query, &user))),
         }
     }
 

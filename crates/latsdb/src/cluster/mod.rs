@@ -7,21 +7,25 @@
 //! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
 //! * `join`: a new directory becomes one of the cluster's;
 //! * `orders`: what the operator asks for;
+//! * `sessions`: the sessions of the other nodes, as statements ask for them;
 //! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
 
 mod control;
 mod join;
 mod orders;
+mod sessions;
 mod upkeep;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use front_mysql::Registry;
 use net::{Answering, CallError, Caller, Net, Service};
 use parking_lot::Mutex;
 use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};
+use sql::engine::Engine;
 
 use crate::config::{Config, PeerConfig};
 
@@ -34,8 +38,11 @@ pub struct Cluster {
     config: PeerConfig,
     node: u32,
     http_addr: SocketAddr,
+    registry: Arc<Registry>,
     /// Once the rows are recovered.
     shard: OnceLock<Arc<Shard>>,
+    /// It has the other nodes, too.
+    engine: OnceLock<Weak<Engine>>,
     net: OnceLock<Net>,
     mysql_addr: SocketAddr,
     /// Where clients really come in; the configured port may have been 0.
@@ -45,13 +52,15 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn new(config: &Config, peer: &PeerConfig) -> Arc<Cluster> {
+    pub fn new(config: &Config, peer: &PeerConfig, registry: Arc<Registry>) -> Arc<Cluster> {
         Arc::new(Cluster {
             config: peer.clone(),
             node: config.node_id,
             http_addr: config.http_addr,
+            registry,
             mysql_addr: config.mysql_addr,
             shard: OnceLock::new(),
+            engine: OnceLock::new(),
             net: OnceLock::new(),
             sql_addr: OnceLock::new(),
             others: Mutex::default(),
@@ -79,6 +88,15 @@ impl Cluster {
             net.set_peer(replica.node, &replica.member.peer_addr);
         }
         Ok(())
+    }
+
+    /// The SQL side is there.
+    pub fn is_served_by(&self, engine: &Arc<Engine>) {
+        self.engine.get_or_init(|| Arc::downgrade(engine));
+    }
+
+    fn engine(&self) -> Option<Arc<Engine>> {
+        self.engine.get()?.upgrade()
     }
 
     /// Clients are served at this address.

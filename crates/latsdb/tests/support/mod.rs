@@ -75,9 +75,14 @@ impl Running {
     }
 
     pub fn client(&self) -> Client {
+        self.client_of("root")
+    }
+
+    /// A session of a user without a password.
+    pub fn client_of(&self, user: &str) -> Client {
         let login = Login {
             address: &self.mysql,
-            user: "root",
+            user,
             password: "",
             database: None,
             program_name: "test",

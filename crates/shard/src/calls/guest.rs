@@ -59,6 +59,37 @@ pub(crate) struct Remote {
     live: Mutex<BTreeSet<u64>>,
     reads: Mutex<Reads>,
     leased: Leased,
+    freshest: Freshest,
+}
+
+/// Until when this replica is known to have had everything.
+struct Freshest {
+    opened: Instant,
+    /// Microseconds since; 0: it was not known yet.
+    at: AtomicU64,
+}
+
+impl Freshest {
+    fn new() -> Freshest {
+        Freshest {
+            opened: Instant::now(),
+            at: AtomicU64::new(0),
+        }
+    }
+
+    /// Everything that was committed before `asked` is here. That moment is this node's own: how long the leader's answer was on its way,
+    /// or lay about, makes nothing look newer than it is.
+    fn note(&self, asked: Instant) {
+        let micros = asked.saturating_duration_since(self.opened).as_micros() as u64;
+        self.at.fetch_max(micros.max(1), Ordering::AcqRel);
+    }
+
+    fn ago(&self) -> Option<Duration> {
+        match self.at.load(Ordering::Acquire) {
+            0 => None,
+            micros => Some(self.opened.elapsed().saturating_sub(Duration::from_micros(micros))),
+        }
+    }
 }
 
 /// A question for the newest timestamp that several sessions wait for; whoever is polled drives it.
@@ -107,6 +138,7 @@ impl Remote {
             live: Mutex::default(),
             reads: Mutex::default(),
             leased: Leased::default(),
+            freshest: Freshest::new(),
         })
     }
 
@@ -189,6 +221,40 @@ impl Remote {
         Some(self.freshness_of_others(epoch))
     }
 
+    /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`. The leader is asked ahead of time,
+    /// so that reads that follow each other need not wait.
+    pub fn freshness_within(self: &Arc<Remote>, bound: Duration) -> Option<Freshness> {
+        let known = self.freshest.ago().filter(|_| !self.leads());
+        match known {
+            Some(ago) if ago <= bound => {
+                if ago > bound / 2 {
+                    self.ask_ahead();
+                }
+                None
+            }
+            _ => self.freshness(),
+        }
+    }
+
+    /// By how much this replica may lag behind; `None`: it has not heard of the leader yet. While it leads it does not lag.
+    pub fn staleness(&self) -> Option<Duration> {
+        match self.leads() && self.shared.lease.is_good() {
+            true => Some(Duration::ZERO),
+            false => self.freshest.ago(),
+        }
+    }
+
+    fn ask_ahead(self: &Arc<Remote>) {
+        let is_asking = {
+            let reads = &*self.reads.lock();
+            reads.under_way.is_some() || reads.next.is_some()
+        };
+        if !is_asking {
+            // Nobody waits for the answer.
+            self.runtime.spawn(self.join_readers());
+        }
+    }
+
     #[cold]
     fn freshness_of_others(self: &Arc<Remote>, epoch: u64) -> Freshness {
         if epoch == NO_EPOCH {
@@ -229,8 +295,13 @@ impl Remote {
     }
 
     async fn read_at(&self) -> Result<(), ProposeError> {
+        let began = Instant::now();
         match self.ask_again(&Call::ReadAt).await? {
-            Answer::At(timestamp) => self.apply_up_to(timestamp).await,
+            Answer::At(timestamp) => {
+                self.apply_up_to(timestamp).await?;
+                self.freshest.note(began);
+                Ok(())
+            }
             _ => Err(ProposeError::NotLeader),
         }
     }

@@ -157,6 +157,19 @@ impl QueryPlan {
         matches!(&self.body, Body::Select(select) if select.from.is_none())
     }
 
+    /// Whether it is a SELECT without FROM and without subqueries: no row and no catalog changes its answer.
+    pub fn reads_nothing(&self) -> bool {
+        let Body::Select(select) = &self.body else { return false };
+        let is_plain = select.from.is_none()
+            && select.grouping.is_none()
+            && select.windows.is_empty()
+            && select.having.is_none()
+            && select.order.is_empty();
+        let filters = select.constant_filter.iter().chain(&select.filter);
+        let mut expressions = filters.chain(&select.items).chain(&self.limit).chain(&self.offset);
+        is_plain && !expressions.any(Expr::has_subquery)
+    }
+
     /// Shows each access to a base table once: a common table is one plan, however many read it.
     pub fn for_each_table(&self, visit: &mut dyn FnMut(&BaseAccess)) {
         self.visit_tables(&mut HashSet::new(), visit);

@@ -28,6 +28,7 @@ use crate::accounts::access::Access;
 use crate::engine::Engine;
 use crate::exec::ServerTables;
 use crate::expr::{CompareOp, Comparison, EvalContext, Expr, ExprKind};
+use crate::host::Host;
 use crate::plan;
 use crate::result::ResultColumn;
 use crate::session::Encryption;
@@ -80,6 +81,8 @@ pub struct SessionView<'a> {
     pub access: &'a Access,
     pub temporary: &'a TemporaryTables,
     pub encryption: Option<&'a Encryption>,
+    /// Waits for what other nodes say.
+    pub host: &'a dyn Host,
 }
 
 /// What a producer of rows can ask.

@@ -1,12 +1,15 @@
 //! Rows that describe the server: character sets, connections, variables, accounts.
 
-use types::{CharsetId, CollationId, Value};
+use types::{CharsetId, CollationId, ErrorKind, SqlError, Value};
 
 use super::schema::fine_moment;
 use super::{Source, number, text};
+use crate::engine::Engine;
+use crate::nodes::Wanted;
 use crate::processes::Process;
 use crate::statistics::StatementKind;
 use crate::variables::{Kind, Origin, VariableId};
+use crate::waiting::wait_for;
 
 pub fn engines(_: &Source<'_>) -> Vec<Vec<Value>> {
     let comment = "Rows in memory, every commit in a replicated log on disk";
@@ -61,9 +64,6 @@ pub fn collation_character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
-    let Some(processes) = source.session.engine.processes() else {
-        return Vec::new();
-    };
     let row = |process: Process| {
         vec![
             number(u64::from(process.id)),
@@ -81,7 +81,29 @@ pub fn processlist(source: &Source<'_>) -> Vec<Vec<Value>> {
         ]
     };
     let seen = |process: &Process| source.session.access.sees_session_of(&process.user);
-    processes.list().into_iter().filter(seen).map(row).collect()
+    let everywhere = processes_of_all_nodes(source, Wanted::Statements);
+    everywhere.into_iter().filter(seen).map(row).collect()
+}
+
+/// The connections of this node and of those that answer, by rising id. A warning names those that do not.
+fn processes_of_all_nodes(source: &Source<'_>, wanted: Wanted) -> Vec<Process> {
+    let engine = source.session.engine;
+    let mut processes = engine.processes().map_or_else(Vec::new, |here| here.list());
+    let Some(nodes) = engine.other_nodes() else {
+        return processes;
+    };
+    // A statement that is interrupted ends at the next look.
+    let Ok(elsewhere) = wait_for(nodes.processes(wanted), source.session.host) else {
+        return processes;
+    };
+    for node in elsewhere.silent {
+        let text = format!("Node {node} does not answer: its sessions are not, or not all, shown");
+        let warning = SqlError::with_message(ErrorKind::UnknownError, text);
+        source.ctx.with_warnings(|warnings| warnings.warn(warning));
+    }
+    processes.extend(elsewhere.found);
+    processes.sort_by_key(|process| process.id);
+    processes
 }
 
 /// `performance_schema.session_connect_attrs`: of the sessions that may be seen.
@@ -96,11 +118,7 @@ pub fn own_connection_attributes(source: &Source<'_>) -> Vec<Vec<Value>> {
 }
 
 fn attributes_of(source: &Source<'_>, seen: impl Fn(&Process) -> bool) -> Vec<Vec<Value>> {
-    let processes = source
-        .session
-        .engine
-        .processes()
-        .map_or_else(Vec::new, |processes| processes.list());
+    let processes = processes_of_all_nodes(source, Wanted::Attributes);
     let mut rows = Vec::new();
     for process in processes.into_iter().filter(seen) {
         let id = u64::from(process.id);
@@ -199,6 +217,12 @@ pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
     VariableId::all().filter_map(shown).collect()
 }
 
+/// How long ago the node's rows were known to be the newest.
+fn staleness_ms(engine: &Engine) -> u64 {
+    let staleness = engine.participant().staleness();
+    staleness.map_or(u64::MAX, |staleness| staleness.as_millis() as u64)
+}
+
 /// Counts are of the node, in SHOW SESSION STATUS, too.
 pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
     let engine = source.session.engine;
@@ -219,6 +243,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Bytes_received", traffic.bytes_received),
         ("Bytes_sent", traffic.bytes_sent),
         ("Connection_errors_max_connections", traffic.connections_refused),
+        ("Calls_to_leader", engine.participant().calls()),
         ("Connections", traffic.connections),
         ("Innodb_deadlocks", locks.deadlocks),
         ("Innodb_row_lock_waits", locks.waits),
@@ -228,6 +253,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Memory_used_by_sessions", governor::memory::held_by_sessions()),
         ("Open_tables", store.tables().len() as u64),
         ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
+        ("Read_staleness_ms", staleness_ms(engine)),
         ("Queries", traffic.commands),
         ("Questions", traffic.commands),
         ("Threads_connected", traffic.connected),

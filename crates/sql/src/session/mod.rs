@@ -8,11 +8,13 @@
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
+//! * [`kill`]: KILL, of sessions of other nodes, too;
 //! * [`services`]: what functions ask of the session.
 
 mod answer;
 mod border;
 mod hints;
+mod kill;
 mod persist;
 mod plan_for;
 mod prepared;

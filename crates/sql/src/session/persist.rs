@@ -1,14 +1,18 @@
-//! `SET PERSIST`, `SET PERSIST_ONLY` and `RESET PERSIST`: values of global variables that the next start finds in the catalog.
+//! `SET PERSIST`, `SET PERSIST_ONLY` and `RESET PERSIST`: values of global variables that the next start finds in the catalog. On a node of a
+//! cluster `SET GLOBAL`, too: the other nodes find them there.
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Instant;
 
-use catalog::{CatalogEdit, PersistedVariable};
+use catalog::{CatalogEdit, GlobalVariable, PersistedVariable};
 use parking_lot::Mutex;
 use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult};
 
+use super::statement::{LEADER_PATIENCE, pause};
 use super::{Session, wait_for_commit};
+use crate::errors::is_for_another_leader;
 use crate::exec::Runtime;
 use crate::exec::runtime::CATALOG;
 use crate::expr::Services;
@@ -17,42 +21,67 @@ use crate::statement_class::needs::GLOBAL_VARIABLES;
 use crate::table_ids::write_rows;
 use crate::variables::{Origin, VariableId};
 
-/// A value that outlasts the node.
-pub(super) struct Persistent {
+/// A value that is committed: it outlasts the node, or is that of all nodes.
+pub(super) struct Committed {
     pub(super) id: VariableId,
     pub(super) value: Arc<str>,
-    /// `PERSIST`: it counts from now on, and not just from the next start.
-    pub(super) at_once: bool,
+    pub(super) lasts: Lasts,
+}
+
+/// From when to when a committed value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lasts {
+    /// `GLOBAL`, of a cluster: while it runs.
+    Run,
+    /// `PERSIST`: from now on.
+    FromNowOn,
+    /// `PERSIST_ONLY`
+    FromNextStart,
 }
 
 impl Session {
-    /// Commits the values, and sets those that count at once while nobody else can persist others.
-    pub(super) fn persist(&mut self, values: &[Persistent], host: &dyn Host) -> SqlResult<()> {
+    /// Commits the values. Those that count at once are set while nobody else can set others: in a cluster by the log, on every node.
+    pub(super) fn commit_variables(&mut self, values: &[Committed], host: &dyn Host) -> SqlResult<()> {
         if values.is_empty() {
             return Ok(());
         }
         let (user, from) = self.set_by(host);
-        let set_at = self.engine.clock_micros();
         let engine = self.engine.clone();
+        let of_cluster = engine.other_nodes().is_some();
+        let now = engine.clock_micros();
         let failed = Mutex::new(Ok(()));
-        let rows = values.iter().zip(0..).map(|(wanted, place)| PersistedVariable {
-            name: wanted.id.definition().name.to_owned(),
-            value: (*wanted.value).to_owned(),
-            // In the order of the statement.
-            set_at: set_at + place,
-            user: user.clone(),
-            host: from.clone(),
-        });
-        self.edit_persisted(
+        self.edit_variables(
             host,
             |edit| {
-                rows.for_each(|row| edit.put_persisted(row));
-                Ok(())
+                // Clocks of nodes differ; what is set later counts.
+                let newest = edit
+                    .catalog()
+                    .global_variables()
+                    .map(|variable| variable.set.set_at + 1)
+                    .max();
+                let set_at = now.max(newest.unwrap_or(now));
+                // In the order of the statement.
+                for (wanted, place) in values.iter().zip(0..) {
+                    let set = PersistedVariable {
+                        name: wanted.id.definition().name.to_owned(),
+                        value: (*wanted.value).to_owned(),
+                        set_at: set_at + place,
+                        user: user.clone(),
+                        host: from.clone(),
+                    };
+                    if wanted.lasts != Lasts::Run {
+                        edit.put_persisted(set.clone());
+                    }
+                    if wanted.lasts != Lasts::FromNextStart && of_cluster {
+                        edit.put_global(GlobalVariable { set, by_start: false });
+                    }
+                }
             },
             || {
-                for wanted in values.iter().filter(|wanted| wanted.at_once) {
+                let at_once = values.iter().filter(|wanted| wanted.lasts != Lasts::FromNextStart);
+                for wanted in at_once.filter(|_| !of_cluster) {
                     let origin = Origin::Statement {
-                        at: set_at,
+                        at: now,
                         user: user.clone(),
                         host: from.clone(),
                     };
@@ -77,14 +106,13 @@ impl Session {
         if is_there {
             self.check_need(&GLOBAL_VARIABLES)?;
             let remove = |edit: &mut CatalogEdit| {
-                let names: Vec<String> = match name {
-                    Some(name) => vec![name],
+                let names: Vec<String> = match &name {
+                    Some(name) => vec![name.clone()],
                     None => edit.catalog().persisted_variables().map(|it| it.name.clone()).collect(),
                 };
                 names.iter().for_each(|name| edit.remove_persisted(name));
-                Ok(())
             };
-            return self.edit_persisted(host, remove, || ());
+            return self.edit_variables(host, remove, || ());
         }
         let Some(name) = shown else { return Ok(()) };
         let missing = SqlError::new(ErrorKind::VarNotPersisted, &[&name]);
@@ -98,12 +126,31 @@ impl Session {
     }
 
     /// Commits a change of the catalog beside the session's transaction, and does something when it is durable, before another one
-    /// can come.
-    fn edit_persisted(
+    /// can come. Where the lead changes meanwhile, nothing was done, and it is tried again.
+    fn edit_variables(
         &mut self,
         host: &dyn Host,
-        edit: impl FnOnce(&mut CatalogEdit) -> SqlResult<()>,
-        then: impl FnOnce() + Send,
+        edit: impl Fn(&mut CatalogEdit),
+        then: impl Fn() + Sync,
+    ) -> SqlResult<()> {
+        let mut lost_at = None;
+        loop {
+            let error = match self.try_to_edit_variables(host, &edit, &then) {
+                Err(error) if is_for_another_leader(&error) => error,
+                done => return done,
+            };
+            if lost_at.get_or_insert_with(Instant::now).elapsed() > LEADER_PATIENCE {
+                return Err(error);
+            }
+            pause(host)?;
+        }
+    }
+
+    fn try_to_edit_variables(
+        &self,
+        host: &dyn Host,
+        edit: &impl Fn(&mut CatalogEdit),
+        then: &(impl Fn() + Sync),
     ) -> SqlResult<()> {
         let engine = self.engine.clone();
         let transaction = RefCell::new(engine.begin());
@@ -111,7 +158,7 @@ impl Session {
         let runtime = Runtime::new(engine.participant(), host, &transaction, settings.of_statement(false));
         runtime.lock_definition(CATALOG, LockMode::Exclusive)?;
         let mut change = CatalogEdit::new(engine.catalog());
-        edit(&mut change)?;
+        edit(&mut change);
         let mut transaction = transaction.into_inner();
         write_rows(&mut transaction, &change)?;
         wait_for_commit(transaction.commit_then(|_| then()), host)

@@ -59,6 +59,7 @@ impl Session {
             access,
             temporary: &self.temporary,
             encryption: self.state.encryption.as_ref(),
+            host,
         });
         let runtime = Runtime::new(
             self.engine.participant(),

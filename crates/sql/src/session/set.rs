@@ -6,7 +6,7 @@ use parser::ast::{self, SetItem, VarScope};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
-use super::persist::Persistent;
+use super::persist::{Committed, Lasts};
 use crate::expr::Services;
 use crate::expr::context::{RandomSeed, UserVariable};
 use crate::expr::sql_mode::SqlMode;
@@ -34,22 +34,19 @@ enum Assignment {
 }
 
 impl Assignment {
-    /// The value that is to be persisted, if it is.
-    fn persistent(&self) -> SqlResult<Option<Persistent>> {
+    /// The value that is to be committed, if it is.
+    fn committed(&self, of_cluster: bool) -> SqlResult<Option<Committed>> {
         let Assignment::System { scope, id, value } = self else {
             return Ok(None);
         };
-        let at_once = match scope {
-            Some(VarScope::Persist) => true,
-            Some(VarScope::PersistOnly) => false,
+        let lasts = match scope {
+            Some(VarScope::Persist) => Lasts::FromNowOn,
+            Some(VarScope::PersistOnly) => Lasts::FromNextStart,
+            Some(VarScope::Global) if of_cluster && !id.definition().is_of_node() => Lasts::Run,
             Some(VarScope::Global | VarScope::Session) | None => return Ok(None),
         };
         let value = global_value(*id, value.as_ref())?;
-        Ok(Some(Persistent {
-            id: *id,
-            value,
-            at_once,
-        }))
+        Ok(Some(Committed { id: *id, value, lasts }))
     }
 }
 
@@ -71,18 +68,19 @@ impl Session {
             self.warn_of_range(&assignment)?;
             assignments.push(assignment);
         }
-        // In the order of the statement; neighbours that are persisted are committed together.
-        let mut persistent = Vec::new();
+        // In the order of the statement; neighbours are committed together.
+        let of_cluster = self.engine.other_nodes().is_some();
+        let mut committed = Vec::new();
         for assignment in assignments {
-            match assignment.persistent()? {
-                Some(value) => persistent.push(value),
+            match assignment.committed(of_cluster)? {
+                Some(value) => committed.push(value),
                 None => {
-                    self.persist(&std::mem::take(&mut persistent), host)?;
+                    self.commit_variables(&std::mem::take(&mut committed), host)?;
                     self.apply(assignment, host)?;
                 }
             }
         }
-        self.persist(&persistent, host)
+        self.commit_variables(&committed, host)
     }
 
     fn assignment(&mut self, item: &SetItem, parameters: &[Value], host: &dyn Host) -> SqlResult<Assignment> {
@@ -311,6 +309,10 @@ impl Session {
     }
 
     fn set_global(&mut self, id: VariableId, value: Arc<str>, host: &dyn Host) -> SqlResult<()> {
+        if self.engine.other_nodes().is_some() && !id.definition().is_of_node() {
+            let lasts = Lasts::Run;
+            return self.commit_variables(&[Committed { id, value, lasts }], host);
+        }
         let (user, from) = self.set_by(host);
         let origin = Origin::Statement {
             at: self.engine.clock_micros(),

@@ -25,13 +25,12 @@ use crate::failpoint;
 use crate::host::{Host, WaitEnd};
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
-use crate::processes::Kill;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
 
 /// How long a lone change is tried while leaders come and go.
-const LEADER_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const LEADER_PATIENCE: Duration = Duration::from_secs(10);
 const LEADER_PAUSE: Duration = Duration::from_millis(5);
 
 impl Session {
@@ -137,10 +136,44 @@ impl Session {
         }
     }
 
+    /// Waits until the rows are as new as a plan has to see them.
+    #[inline]
+    fn catch_up_for(&self, plan: &Plan, learns_by_lock: bool, host: &dyn Host) -> SqlResult<()> {
+        let changes_shared = || plan.changed_tables().iter().any(|table| !table.id().is_local());
+        if plan.reads_nothing() || learns_by_lock && changes_shared() {
+            return Ok(());
+        }
+        match plan.is_change() || plan.is_locking_read() {
+            true => self.catch_up(host),
+            false => self.catch_up_as_set(host),
+        }
+    }
+
+    /// What a snapshot that reads only waits for.
+    fn catch_up_as_set(&self, host: &dyn Host) -> SqlResult<()> {
+        let settings = &self.variables.settings;
+        match settings.reads_nearest {
+            true => self.catch_up_within(settings.read_staleness_limit, host),
+            false => self.catch_up(host),
+        }
+    }
+
+    /// As [`catch_up`](Self::catch_up), for a statement that may miss what was committed in the last `bound`.
+    fn catch_up_within(&self, bound: Duration, host: &dyn Host) -> SqlResult<()> {
+        match self.transaction.freshness_within(bound, &self.engine) {
+            None => Ok(()),
+            Some(freshness) => wait_for_freshness(freshness, host),
+        }
+    }
+
     fn transaction_statement(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
         match statement {
             Statement::Begin(begin) => {
                 self.give_up_locked_tables(host)?;
+                if begin.consistent_snapshot {
+                    self.transaction.commit(host)?;
+                    self.catch_up_as_set(host)?;
+                }
                 self.transaction
                     .start(begin, &self.engine, &self.variables.settings, host)?;
                 Ok(Answer::done())
@@ -228,29 +261,6 @@ impl Session {
         Ok(())
     }
 
-    fn kill(&mut self, kill: &ast::Kill, host: &dyn Host) -> SqlResult<Answer> {
-        let id = self.evaluate(&kill.id, &[], host)?;
-        let unknown = || SqlError::new(ErrorKind::NoSuchThread, &[&id]);
-        let number = id.to_string().parse::<u32>().map_err(|_| unknown())?;
-        let what = if kill.query { Kill::Query } else { Kill::Connection };
-        if number == self.options.connection_id {
-            self.ends |= !kill.query;
-            return Err(ErrorKind::QueryInterrupted.into());
-        }
-        let access = self.access();
-        let processes = self.engine.processes().ok_or_else(unknown)?;
-        let list = processes.list();
-        let process = list.iter().find(|process| process.id == number);
-        let catalog = self.engine.catalog();
-        if process.is_some_and(|process| !access.may_kill_session_of(&catalog, &process.user)) {
-            return Err(SqlError::new(ErrorKind::KillDenied, &[&number]));
-        }
-        match processes.kill(number, what) {
-            true => Ok(Answer::done()),
-            false => Err(unknown()),
-        }
-    }
-
     /// Evaluates an expression without tables.
     pub(crate) fn evaluate(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<Value> {
         self.evaluate_typed(tree, parameters, host).map(|result| result.value)
@@ -296,11 +306,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let mut lost_at = None;
-        // A change learns of newer commits by its first lock.
-        let mut is_fresh = !(is_change(statement) && self.transaction.has_no_locks());
-        if is_fresh {
-            self.catch_up(host)?;
-        }
+        // What it has to wait for shows in its plan. One that was made of an old catalog is made anew.
+        let mut is_fresh = false;
+        let learns_by_lock = is_change(statement) && self.transaction.has_no_locks();
         loop {
             let catalog_version = self.engine.catalog_version();
             let (plan, bytes) = governor::measured(|| self.plan_for(statement, text, parameters, host));
@@ -315,9 +323,9 @@ impl Session {
                 }
                 plan => plan?,
             };
-            if !is_fresh && plan.changed_tables().iter().all(|table| table.id().is_local()) {
+            if !is_fresh {
                 is_fresh = true;
-                self.catch_up(host)?;
+                self.catch_up_for(&plan, learns_by_lock, host)?;
             }
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;
@@ -395,7 +403,7 @@ fn is_change(statement: &Statement) -> bool {
 }
 
 /// A moment in which another node may be elected.
-fn pause(host: &dyn Host) -> SqlResult<()> {
+pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
     let never = std::pin::pin!(std::future::pending());
     match host.wait_interruptible(never, Some(LEADER_PAUSE)) {
         WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),

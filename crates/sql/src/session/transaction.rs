@@ -1,6 +1,7 @@
 //! A session's transaction: when it begins, ends, and what a failed statement leaves of it.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use parser::ast::{self, AccessMode, EndTransaction};
 use shard::{Freshness, ProposeError};
@@ -94,6 +95,22 @@ impl SessionTransaction {
         match &self.open {
             Some(open) => open.transaction.borrow().freshness(),
             None => engine.participant().freshness(),
+        }
+    }
+
+    /// As [`freshness`](Self::freshness), of a statement that only reads and may miss what was committed in the last `bound`: where the open
+    /// transaction, if there is one, has written and locked nothing and does not lock what it reads.
+    pub fn freshness_within(&self, bound: Duration, engine: &Engine) -> Option<Freshness> {
+        let Some(open) = &self.open else {
+            return engine.participant().freshness_within(bound);
+        };
+        let transaction = open.transaction.borrow();
+        let only_reads = !transaction.has_writes()
+            && !transaction.is_guest()
+            && transaction.options().isolation != transaction::Isolation::Serializable;
+        match only_reads {
+            true => transaction.freshness_within(bound),
+            false => transaction.freshness(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`table`] lists them all. A value is kept as text in the form that `SHOW VARIABLES` prints, because that is how most are
 //! asked for; what the hot paths look at is mirrored, typed, in [`Settings`].
 
+mod of_cluster;
 mod persisted;
 mod settings;
 mod table;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use catalog::PersistedVariable;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 pub use settings::{Isolation, Settings};
@@ -249,7 +250,7 @@ fn parse_flags(names: &[&str], text: &str) -> Option<String> {
     )
 }
 
-/// The global values of a node. A change is seen by sessions that begin after it.
+/// The global values of a node; of a cluster's node, those of the cluster ([`of_cluster`]). A change is seen by sessions that begin after it.
 pub struct Globals {
     values: RwLock<Arc<[Arc<str>]>>,
     /// Of those that do not have the value they were compiled with.
@@ -258,6 +259,8 @@ pub struct Globals {
     write_barrier: AtomicU8,
     /// `partial_revokes`
     partial_revokes: AtomicBool,
+    /// The version of the catalog that they were taken from last; `None`: they are the node's own.
+    followed: Mutex<Option<u64>>,
 }
 
 /// Where a variable's global value comes from.
@@ -286,6 +289,7 @@ impl Default for Globals {
             values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
             write_barrier: AtomicU8::new(0),
             partial_revokes: AtomicBool::new(false),
+            followed: Mutex::default(),
         }
     }
 }
@@ -304,38 +308,19 @@ impl Globals {
         }
         let mut values = self.values.write();
         let mut changed = values.to_vec();
-        for (other, value) in settings::companions(name, &value)? {
-            changed[find(other)?.0] = value;
-        }
-        match (name, &*value) {
-            ("super_read_only", "ON") => changed[find("read_only")?.0] = value.clone(),
-            ("read_only", "OFF") => changed[find("super_read_only")?.0] = value.clone(),
-            _ => {}
-        }
-        changed[id.0] = value;
-        if name.starts_with("validate_password.") {
-            let count = |name: &str| {
-                find(name)
-                    .ok()
-                    .and_then(|id| changed[id.0].parse::<u64>().ok())
-                    .unwrap_or(0)
-            };
-            // The length is at least that of the characters which are asked for.
-            let least = count("validate_password.number_count")
-                + count("validate_password.special_char_count")
-                + 2 * count("validate_password.mixed_case_count");
-            if count("validate_password.length") < least {
-                changed[find("validate_password.length")?.0] = least.to_string().into();
-            }
-        }
-        let is_on = |name: &str| find(name).is_ok_and(|id| &*changed[id.0] == "ON");
-        let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
-        let partial_revokes = is_on("partial_revokes");
+        put(&mut changed, id, value)?;
         *values = changed.into();
         self.origins.write().insert(id, origin);
-        self.partial_revokes.store(partial_revokes, Ordering::Release);
-        self.write_barrier.store(barrier, Ordering::Release);
+        self.mirror(&values);
         Ok(())
+    }
+
+    /// What is asked for often, as the values say.
+    fn mirror(&self, values: &[Arc<str>]) {
+        let is_on = |name: &str| find(name).is_ok_and(|id| &*values[id.0] == "ON");
+        let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
+        self.partial_revokes.store(is_on("partial_revokes"), Ordering::Release);
+        self.write_barrier.store(barrier, Ordering::Release);
     }
 
     /// `None`: it has the value it was compiled with.
@@ -369,6 +354,36 @@ impl Globals {
     fn all(&self) -> Arc<[Arc<str>]> {
         self.values.read().clone()
     }
+}
+
+/// Puts a value among the others, with those that go with it.
+fn put(values: &mut [Arc<str>], id: VariableId, value: Arc<str>) -> SqlResult<()> {
+    let name = id.definition().name;
+    for (other, value) in settings::companions(name, &value)? {
+        values[find(other)?.0] = value;
+    }
+    match (name, &*value) {
+        ("super_read_only", "ON") => values[find("read_only")?.0] = value.clone(),
+        ("read_only", "OFF") => values[find("super_read_only")?.0] = value.clone(),
+        _ => {}
+    }
+    values[id.0] = value;
+    if name.starts_with("validate_password.") {
+        let count = |name: &str| {
+            find(name)
+                .ok()
+                .and_then(|id| values[id.0].parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        // The length is at least that of the characters which are asked for.
+        let least = count("validate_password.number_count")
+            + count("validate_password.special_char_count")
+            + 2 * count("validate_password.mixed_case_count");
+        if count("validate_password.length") < least {
+            values[find("validate_password.length")?.0] = least.to_string().into();
+        }
+    }
+    Ok(())
 }
 
 /// A session's values: the globals at its beginning, and what it has set since.

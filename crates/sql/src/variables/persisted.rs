@@ -26,7 +26,7 @@ impl Globals {
     }
 }
 
-fn read(persisted: &PersistedVariable) -> SqlResult<(VariableId, Arc<str>)> {
+pub(super) fn read(persisted: &PersistedVariable) -> SqlResult<(VariableId, Arc<str>)> {
     let id = find(&persisted.name)?;
     let variable = id.definition();
     if variable.read_only {

@@ -40,6 +40,9 @@ pub struct Settings {
     pub isolation: Isolation,
     pub read_only: bool,
     pub snapshot_isolation: bool,
+    /// `read_from` is `nearest`: a statement that only reads may miss what was committed in the last `read_staleness_limit`.
+    pub reads_nearest: bool,
+    pub read_staleness_limit: Duration,
     /// What expressions look at: sql_mode, time zone, collation, …
     pub expressions: expr::Settings,
     pub lock_wait_timeout: Duration,
@@ -91,6 +94,8 @@ impl Default for Settings {
             isolation: Isolation::RepeatableRead,
             read_only: false,
             snapshot_isolation: true,
+            reads_nearest: false,
+            read_staleness_limit: Duration::from_secs(1),
             expressions: expr::Settings::default(),
             lock_wait_timeout: Duration::from_secs(50),
             metadata_lock_wait_timeout: Duration::from_secs(31_536_000),
@@ -132,6 +137,8 @@ impl Settings {
             "transaction_isolation" | "tx_isolation" => self.isolation = Isolation::by_name(value),
             "transaction_read_only" | "tx_read_only" => self.read_only = on,
             "snapshot_isolation" => self.snapshot_isolation = on,
+            "read_from" => self.reads_nearest = value == "nearest",
+            "read_staleness_limit" => self.read_staleness_limit = Duration::from_millis(number(value)),
             "sql_mode" => self.expressions.sql_mode = SqlMode::parse(value)?,
             "time_zone" => {
                 let unknown = || SqlError::new(ErrorKind::UnknownTimeZone, &[&value]);

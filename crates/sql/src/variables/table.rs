@@ -279,8 +279,11 @@ pub static VARIABLES: &[Variable] = &[
     variable("rand_seed2", Session, ANY, "0"),
     variable("range_optimizer_max_mem_size", Both, ANY, "8388608"),
     variable("read_buffer_size", Both, ANY, "131072"),
+    // Ours: on which node's rows statements read that change nothing, and how old they may be, in milliseconds.
+    variable("read_from", Both, Enum(&["leader", "nearest"]), "leader"),
     variable("read_only", Global, Bool, "OFF"),
     variable("read_rnd_buffer_size", Both, ANY, "262144"),
+    variable("read_staleness_limit", Both, int(1, 3_600_000), "1000"),
     variable("regexp_stack_limit", Global, int(0, 2_147_483_647), "8000000"),
     variable("regexp_time_limit", Global, int(0, 2_147_483_647), "32"),
     variable("require_secure_transport", Global, Bool, "OFF"),

@@ -42,6 +42,10 @@ impl Participant for Local {
         1 << 32 | 1
     }
 
+    fn cluster(&self) -> u128 {
+        1
+    }
+
     fn nodes(&self) -> Vec<u32> {
         vec![1]
     }
@@ -52,6 +56,18 @@ impl Participant for Local {
 
     fn freshness(&self) -> Option<shard::Freshness> {
         None
+    }
+
+    fn freshness_within(&self, _bound: std::time::Duration) -> Option<shard::Freshness> {
+        None
+    }
+
+    fn staleness(&self) -> Option<std::time::Duration> {
+        Some(std::time::Duration::ZERO)
+    }
+
+    fn calls(&self) -> u64 {
+        0
     }
 
     fn propose(

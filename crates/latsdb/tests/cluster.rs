@@ -1,0 +1,444 @@
+//! Three nodes as processes, and what their clients have in common.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use mysql_client::{Answer, Client};
+
+use crate::support::{Running, directory, rows};
+
+/// For what comes about by itself. A machine that does much else takes its time.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Three nodes that know each other.
+struct Cluster {
+    dir: PathBuf,
+    peer: Vec<String>,
+    nodes: Vec<Option<Running>>,
+}
+
+impl Cluster {
+    fn start(name: &str) -> Cluster {
+        let dir = directory(name);
+        let mut cluster = Cluster {
+            dir,
+            peer: (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect(),
+            nodes: vec![None, None, None],
+        };
+        for node in 1..=3 {
+            cluster.run(node);
+        }
+        cluster.wait_until_whole();
+        cluster
+    }
+
+    /// Starts a node, counted from 1.
+    fn run(&mut self, node: usize) {
+        self.nodes[node - 1] = Some(self.started(node));
+    }
+
+    fn started(&self, node: usize) -> Running {
+        let peer = self.peer[node - 1].clone();
+        let id = node.to_string();
+        let mut flags = vec!["--node-id", &id, "--peer-addr", &peer, "--memory-limit", "256MiB"];
+        if node > 1 {
+            flags.extend(["--join", &self.peer[0]]);
+        }
+        let data = self.dir.join(format!("node-{node}"));
+        std::fs::create_dir_all(&self.dir).unwrap();
+        Running::start_with(&data, &flags)
+    }
+
+    fn wait_until_whole(&self) {
+        eventually("three voters", || {
+            let status = self.node(1).get("/status");
+            let dense: String = status.split_whitespace().collect();
+            dense.contains("\"voters\":[1,2,3]").then_some(()).ok_or(status)
+        });
+    }
+
+    fn node(&self, node: usize) -> &Running {
+        self.nodes[node - 1].as_ref().expect("it runs")
+    }
+
+    fn client(&self, node: usize) -> Client {
+        self.node(node).client()
+    }
+
+    /// Kills a node's process.
+    fn kill(&mut self, node: usize) {
+        self.nodes[node - 1] = None;
+    }
+
+    /// Starts all nodes at once: none serves before there are two.
+    fn run_all(&mut self) {
+        let cluster = &*self;
+        let started: Vec<Running> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=3).map(|node| scope.spawn(move || cluster.started(node))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        self.nodes = started.into_iter().map(Some).collect();
+    }
+
+    fn stop_all(&mut self) {
+        for node in &self.nodes {
+            node.as_ref().expect("it runs").signal("TERM");
+        }
+        for node in &mut self.nodes {
+            let mut node = node.take().expect("it runs");
+            assert!(node.child.wait().unwrap().success());
+        }
+    }
+
+    /// The node that leads.
+    fn leader(&self) -> usize {
+        let running = || (1..=3).filter(|node| self.nodes[node - 1].is_some());
+        eventually("a leader", || {
+            running()
+                .find(|&node| self.node(node).get("/health/leader").starts_with("HTTP/1.1 200"))
+                .ok_or_else(|| "nobody leads".to_owned())
+        })
+    }
+
+    /// A node that runs and does not lead.
+    fn follower(&self) -> usize {
+        let leader = self.leader();
+        let mut running = (1..=3).filter(|node| self.nodes[node - 1].is_some());
+        running.find(|node| *node != leader).expect("two nodes run")
+    }
+}
+
+/// Nobody listens there. Tests of this process get different ones.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 5_000) as u16 * 4;
+    loop {
+        let port = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)).max(1024);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// Tries until it works out; the last error tells why it did not.
+fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => assert!(Instant::now() < deadline, "{what}: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The error number of a statement; 0: it has none.
+fn code(client: &mut Client, sql: &str) -> u16 {
+    match client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")) {
+        Answer::Error { code, .. } => code,
+        _ => 0,
+    }
+}
+
+fn run(client: &mut Client, sql: &str) {
+    match client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")) {
+        Answer::Error { code, message, .. } => panic!("{sql}: {code} {message}"),
+        Answer::Ok { .. } | Answer::Rows { .. } => {}
+    }
+}
+
+fn one(client: &mut Client, sql: &str) -> String {
+    rows(client, sql).join(";")
+}
+
+#[test]
+fn sessions_of_all_nodes_are_seen_and_ended_from_any() {
+    let mut cluster = Cluster::start("cluster-sessions");
+    let mut clients: Vec<Client> = (1..=3).map(|node| cluster.client(node)).collect();
+    for (place, client) in clients.iter_mut().enumerate() {
+        let node = client.connection_id >> 24;
+        assert_eq!(node as usize, place + 1, "the id tells the node");
+        assert_eq!(one(client, "SELECT CONNECTION_ID()"), client.connection_id.to_string());
+    }
+    let ids: Vec<u32> = clients.iter().map(|client| client.connection_id).collect();
+    let listed = |client: &mut Client, sql: &str| -> Vec<u32> {
+        let first = |row: &String| row.split(' ').next().unwrap().parse().unwrap();
+        rows(client, sql).iter().map(first).collect()
+    };
+    for sql in ["SHOW FULL PROCESSLIST", "SELECT id FROM information_schema.processlist"] {
+        let seen = listed(&mut clients[1], sql);
+        assert!(ids.iter().all(|id| seen.contains(id)), "{sql}: {seen:?}");
+    }
+
+    // A running statement of another node is interrupted, and its session goes on.
+    let (killer, victim) = (&mut cluster.client(1), cluster.client(3));
+    let victim_id = victim.connection_id;
+    let interrupted = std::thread::spawn(move || {
+        let mut victim = victim;
+        let code = code(&mut victim, "SELECT * FROM (SELECT SLEEP(300)) t");
+        (code, one(&mut victim, "SELECT 1"))
+    });
+    let asleep =
+        format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {victim_id} AND state = 'User sleep'");
+    eventually("a statement of node 3 in node 1's list", || {
+        match &*one(killer, &asleep) {
+            "1" => Ok(()),
+            other => Err(other.to_owned()),
+        }
+    });
+    run(killer, &format!("KILL QUERY {victim_id}"));
+    let (number, then) = interrupted.join().unwrap();
+    assert!([0, 1317].contains(&number), "{number}");
+    assert_eq!(then, "1");
+
+    // A session of another node ends.
+    run(killer, &format!("KILL {}", ids[1]));
+    eventually("the end of node 2's session", || match clients[1].query("SELECT 1") {
+        Ok(answer) => Err(format!("{answer:?}")),
+        Err(_) => Ok(()),
+    });
+    eventually("an unknown id", || match code(killer, &format!("KILL {}", ids[1])) {
+        1094 => Ok(()),
+        other => Err(other.to_string()),
+    });
+    assert_eq!(
+        code(killer, &format!("KILL {}", 77 << 24 | 1)),
+        1094,
+        "no node of the cluster"
+    );
+
+    // Rights are the same everywhere: one's own sessions, and no others.
+    run(killer, "CREATE USER tom@localhost, ann@localhost");
+    let mut tom = cluster.node(1).client_of("tom");
+    let tom_elsewhere = cluster.node(2).client_of("tom");
+    assert_eq!(code(&mut tom, &format!("KILL {}", ids[2])), 1095);
+    let seen = listed(&mut tom, "SHOW PROCESSLIST");
+    assert!(
+        seen.contains(&tom_elsewhere.connection_id) && !seen.contains(&ids[2]),
+        "{seen:?}"
+    );
+    run(&mut tom, &format!("KILL {}", tom_elsewhere.connection_id));
+
+    // A node that is gone is left out, with a warning that names it.
+    cluster.leader();
+    let gone = cluster.follower();
+    let here = (1..=3).find(|node| *node != gone).unwrap();
+    let mut client = cluster.client(here);
+    cluster.kill(gone);
+    let answer = client.query("SHOW PROCESSLIST").unwrap();
+    assert!(matches!(answer, Answer::Rows { warnings: 1, .. }), "{answer:?}");
+    let warning = one(&mut client, "SHOW WARNINGS");
+    assert!(warning.contains(&format!("Node {gone} does not answer")), "{warning}");
+}
+
+#[test]
+fn global_variables_are_those_of_the_cluster_until_it_stops() {
+    let mut cluster = Cluster::start("cluster-variables");
+    let mut first = cluster.client(1);
+    let ids: Vec<String> = (1..=3)
+        .map(|node| one(&mut cluster.client(node), "SELECT @@server_id, @@server_uuid"))
+        .collect();
+    assert!(
+        ids[1].starts_with("2 ") && ids[0][2..] != ids[1][2..] && ids[1][2..] != ids[2][2..],
+        "{ids:?}"
+    );
+    let short = |node: usize| one(&mut cluster.client(node), "SELECT UUID_SHORT() >> 56");
+    assert_eq!([short(1), short(2), short(3)], ["1", "2", "3"]);
+
+    // A value is there on every node when SET has been answered.
+    let waits = "SELECT @@GLOBAL.wait_timeout, @@GLOBAL.max_error_count, @@GLOBAL.sql_safe_updates";
+    run(
+        &mut cluster.client(3),
+        "SET GLOBAL wait_timeout = 4711, PERSIST max_error_count = 77, PERSIST_ONLY sql_safe_updates = ON",
+    );
+    for node in 1..=3 {
+        // The statement waits for the newest commits; what it shows is no older.
+        let mut client = cluster.client(node);
+        run(&mut client, "SELECT COUNT(*) FROM mysql.user");
+        assert_eq!(one(&mut client, waits), "4711 77 0", "node {node}");
+    }
+    let origin =
+        "SELECT variable_source, set_user FROM performance_schema.variables_info WHERE variable_name = 'wait_timeout'";
+    assert_eq!(one(&mut first, origin), "DYNAMIC root");
+
+    // What is written anywhere obeys.
+    run(&mut first, "CREATE TABLE test.t (a INT PRIMARY KEY)");
+    let mut writers: Vec<Client> = (1..=3).map(|node| cluster.client(node)).collect();
+    for setter in 1..=3 {
+        let mut client = cluster.client(setter);
+        run(&mut client, "SET GLOBAL super_read_only = ON");
+        for writer in &mut writers {
+            assert_eq!(
+                code(writer, "INSERT INTO test.t VALUES (1)"),
+                1290,
+                "set on node {setter}"
+            );
+            assert_eq!(
+                code(writer, "CREATE TABLE test.u (a INT)"),
+                1290,
+                "set on node {setter}"
+            );
+        }
+        run(&mut client, "SET GLOBAL read_only = OFF");
+        for writer in &mut writers {
+            run(writer, "REPLACE INTO test.t VALUES (1)");
+        }
+    }
+
+    // A node that comes back has what the others have; with it goes what is set meanwhile.
+    let gone = cluster.follower();
+    cluster.kill(gone);
+    let here = cluster.leader();
+    run(&mut cluster.client(here), "SET GLOBAL wait_timeout = 4712");
+    cluster.run(gone);
+    assert_eq!(one(&mut cluster.client(gone), waits), "4712 77 0");
+    assert_eq!(one(&mut cluster.client(gone), "SELECT @@wait_timeout"), "4712");
+
+    // The cluster stops and starts: what is persisted counts, and nothing else.
+    cluster.wait_until_whole();
+    cluster.stop_all();
+    cluster.run_all();
+    for node in 1..=3 {
+        assert_eq!(one(&mut cluster.client(node), waits), "28800 77 1", "node {node}");
+    }
+    let origin =
+        "SELECT variable_source FROM performance_schema.variables_info WHERE variable_name = 'max_error_count'";
+    assert_eq!(one(&mut cluster.client(2), origin), "PERSISTED");
+}
+
+#[test]
+fn reads_from_the_nearest_node_ask_nobody_within_the_limit() {
+    let mut cluster = Cluster::start("cluster-nearest");
+    cluster.leader();
+    let here = cluster.follower();
+    let mut client = cluster.client(here);
+    run(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT)");
+    run(&mut client, "INSERT INTO test.t VALUES (1, 10), (2, 20)");
+    let read = "SELECT b FROM test.t WHERE a = 1";
+    let calls = |client: &mut Client| -> u64 {
+        let row = one(client, "SHOW STATUS LIKE 'Calls_to_leader'");
+        row.split(' ').next_back().unwrap().parse().unwrap()
+    };
+    let calls_of = |client: &mut Client, times: usize| {
+        let before = calls(client);
+        (0..times).for_each(|_| assert_eq!(one(client, read), "10"));
+        calls(client) - before
+    };
+    assert!(calls_of(&mut client, 50) >= 50, "each read asks the leader");
+    run(&mut client, "SET read_from = 'nearest', read_staleness_limit = 600000");
+    let few = calls_of(&mut client, 50);
+    assert!(few < 25, "{few} calls for 50 reads");
+    let staleness = one(&mut client, "SHOW STATUS LIKE 'Read_staleness_ms'");
+    assert!(
+        staleness.split(' ').next_back().unwrap().parse::<u64>().unwrap() < 600_000,
+        "{staleness}"
+    );
+
+    // A session sees its own commits, and so does whoever asks the leader.
+    run(&mut client, "UPDATE test.t SET b = 11 WHERE a = 1");
+    assert_eq!(one(&mut client, read), "11");
+    let mut other = cluster.client(cluster.leader());
+    run(&mut other, "UPDATE test.t SET b = 12 WHERE a = 1");
+    run(&mut client, "BEGIN");
+    assert_eq!(
+        one(&mut client, &format!("{read} FOR UPDATE")),
+        "12",
+        "what is locked is the newest"
+    );
+    run(&mut client, "COMMIT");
+
+    // A snapshot that was asked for is no older, either.
+    run(&mut other, "UPDATE test.t SET b = 13 WHERE a = 1");
+    let mut fresh = cluster.client(here);
+    run(&mut fresh, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    assert_eq!(one(&mut fresh, read), "13");
+    run(&mut fresh, "COMMIT");
+
+    // Alone, it goes on reading what it has.
+    run(&mut client, "SET read_from = 'leader'");
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "SET read_from = 'nearest'");
+    for node in (1..=3).filter(|node| *node != here) {
+        cluster.kill(node);
+    }
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "BEGIN");
+    assert_eq!(one(&mut client, read), "13");
+    run(&mut client, "COMMIT");
+    assert_ne!(code(&mut client, &format!("{read} FOR UPDATE")), 0);
+    run(&mut client, "SET read_staleness_limit = 1");
+    assert_eq!(code(&mut client, read), 1047);
+    run(&mut client, "SET read_staleness_limit = 600000, read_from = 'leader'");
+    assert_eq!(code(&mut client, read), 1047);
+}
+
+/// Runs a statement beside; `wait` is for what the process list says of it meanwhile.
+fn beside(mut client: Client, sql: &'static str) -> std::thread::JoinHandle<u16> {
+    std::thread::spawn(move || code(&mut client, sql))
+}
+
+/// Whether for the lock of a table or, asked for together, that of a row.
+fn wait_until_waiting(client: &mut Client, id: u32) {
+    let shown = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+    eventually("a statement that waits for a lock", || match one(client, &shown) {
+        now if now.starts_with("Waiting for") && now.ends_with("lock") => Ok(()),
+        other => Err(other),
+    });
+}
+
+#[test]
+fn table_locks_hold_on_all_nodes() {
+    let mut cluster = Cluster::start("cluster-locks");
+    let leader = cluster.leader();
+    let others: Vec<usize> = (1..=3).filter(|node| *node != leader).collect();
+    let mut watcher = cluster.client(leader);
+    run(&mut watcher, "CREATE TABLE test.t (a INT PRIMARY KEY)");
+    run(&mut watcher, "CREATE TABLE test.u (a INT PRIMARY KEY)");
+    // Whoever locks, and whoever wants to write: the leader and another one, two others, one and the same.
+    for (at, writer) in [
+        (leader, others[0]),
+        (others[0], leader),
+        (others[0], others[1]),
+        (others[1], others[1]),
+    ] {
+        let mut holder = cluster.client(at);
+        for lock in [
+            "LOCK TABLES test.t READ",
+            "LOCK TABLES test.t WRITE",
+            "FLUSH TABLES test.t WITH READ LOCK",
+            "FLUSH TABLES WITH READ LOCK",
+        ] {
+            run(&mut holder, lock);
+            // Readers are kept away by WRITE alone: those of the same node and of the leader.
+            let mut client = cluster.client(writer);
+            run(&mut client, "SET lock_wait_timeout = 1");
+            let read = code(&mut client, "SELECT COUNT(*) FROM test.t");
+            let waits = lock.contains("WRITE") && [at, leader].contains(&writer);
+            assert_eq!(read, if waits { 1205 } else { 0 }, "{lock}");
+            let client = cluster.client(writer);
+            let id = client.connection_id;
+            let write = beside(client, "REPLACE INTO test.t VALUES (1)");
+            wait_until_waiting(&mut watcher, id);
+            // Other tables are free, but under the lock of all.
+            if lock.contains("test.t") {
+                run(&mut cluster.client(writer), "REPLACE INTO test.u VALUES (1)");
+            }
+            run(&mut holder, "UNLOCK TABLES");
+            assert_eq!(write.join().unwrap(), 0, "{lock}");
+        }
+    }
+
+    // The locks of a session end with it, and those of a node with the node.
+    let mut holder = cluster.client(others[0]);
+    run(&mut holder, "LOCK TABLES test.t WRITE");
+    drop(holder);
+    run(&mut watcher, "REPLACE INTO test.t VALUES (2)");
+    let mut holder = cluster.client(others[0]);
+    run(&mut holder, "LOCK TABLES test.t WRITE");
+    cluster.kill(others[0]);
+    run(&mut watcher, "REPLACE INTO test.t VALUES (3)");
+    let mut reader = cluster.client(others[1]);
+    assert_eq!(one(&mut reader, "SELECT COUNT(*) FROM test.t"), "3");
+}
