@@ -20,11 +20,24 @@ pub(crate) enum Call {
     /// Locks for a transaction of the caller's.
     Lock(Lock),
     /// Whoever waited for a lock does not any more.
-    Withdraw { number: u64 },
+    Withdraw {
+        number: u64,
+    },
     /// The transaction is over: its locks are free.
-    Release { number: u64 },
+    Release {
+        number: u64,
+    },
+    /// The lock of a name is free, or not waited for any more; the others stay.
+    Unlock {
+        number: u64,
+        name: Vec<u8>,
+    },
     /// A part of a write set that is longer than a message, from this byte on. Its end comes with the commit.
-    Writes { number: u64, offset: u64, bytes: Vec<u8> },
+    Writes {
+        number: u64,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
     Commit(Commit),
     /// What became of a commit whose answer was lost. One that has not arrived by now never commits.
     Outcome {
@@ -34,7 +47,9 @@ pub(crate) enum Call {
     },
     Ids(Ids),
     /// The caller is there; its transactions below a number are over.
-    Alive { oldest: u64 },
+    Alive {
+        oldest: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +120,11 @@ pub(crate) enum Answer {
     /// It is on its way.
     Pending,
     Failed(ProposeError),
-    Ids { epoch: u64, first: u64, end: u64 },
+    Ids {
+        epoch: u64,
+        first: u64,
+        end: u64,
+    },
     /// Another node leads, or nobody does. Nothing was done.
     NotLeader,
     Refused(String),
@@ -120,6 +139,7 @@ const OUTCOME: u8 = 6;
 const IDS: u8 = 7;
 const ALIVE: u8 = 8;
 const WRITES: u8 = 9;
+const UNLOCK: u8 = 10;
 
 const AT: u8 = 1;
 const LOCKED: u8 = 2;
@@ -154,6 +174,10 @@ impl Call {
             }
             Call::Withdraw { number } => put_number(&mut to, WITHDRAW, *number),
             Call::Release { number } => put_number(&mut to, RELEASE, *number),
+            Call::Unlock { number, name } => {
+                put_number(&mut to, UNLOCK, *number);
+                put_bytes(&mut to, name);
+            }
             Call::Writes { number, offset, bytes } => {
                 to.reserve(bytes.len() + 32);
                 put_number(&mut to, WRITES, *number);
@@ -216,6 +240,10 @@ impl Call {
             }
             WITHDRAW => Call::Withdraw { number: bytes.u64()? },
             RELEASE => Call::Release { number: bytes.u64()? },
+            UNLOCK => Call::Unlock {
+                number: bytes.u64()?,
+                name: bytes.bytes()?.to_vec(),
+            },
             WRITES => Call::Writes {
                 number: bytes.u64()?,
                 offset: bytes.u64()?,
@@ -256,11 +284,7 @@ impl Answer {
         let mut to = Vec::new();
         match self {
             Answer::At(timestamp) => put_number(&mut to, AT, timestamp.0),
-            Answer::Locked {
-                epoch,
-                as_of,
-                waited,
-            } => {
+            Answer::Locked { epoch, as_of, waited } => {
                 put_number(&mut to, LOCKED, *epoch);
                 put_u64(&mut to, as_of.0);
                 to.push(u8::from(*waited));
@@ -452,7 +476,10 @@ mod tests {
                 number: 7,
                 epoch: 3,
                 waits,
-                before: vec![(LockMode::IntentionExclusive, encode_key(LockKey::Table(TableId(5)))); usize::from(waits)],
+                before: vec![
+                    (LockMode::IntentionExclusive, encode_key(LockKey::Table(TableId(5))));
+                    usize::from(waits)
+                ],
                 mode,
                 key: encode_key(LockKey::Key(TableId(5), IndexId(2), b"key")),
             })
@@ -463,6 +490,10 @@ mod tests {
             lock(false, LockMode::IntentionShared),
             Call::Withdraw { number: 1 },
             Call::Release { number: 2 },
+            Call::Unlock {
+                number: 2,
+                name: b"name".to_vec(),
+            },
             Call::Writes {
                 number: 9,
                 offset: 1 << 40,
@@ -542,10 +573,7 @@ mod tests {
         }
         for answer in answers() {
             let bytes = answer.encode();
-            assert_eq!(
-                format!("{:?}", Answer::decode(&bytes).unwrap()),
-                format!("{answer:?}")
-            );
+            assert_eq!(format!("{:?}", Answer::decode(&bytes).unwrap()), format!("{answer:?}"));
             for length in 0..bytes.len() {
                 assert_eq!(Answer::decode(&bytes[..length]).err(), Some(Garbled));
             }
