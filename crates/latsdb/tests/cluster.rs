@@ -52,8 +52,13 @@ impl Cluster {
     }
 
     fn wait_until_whole(&self) {
+        self.wait_until_whole_from(1);
+    }
+
+    /// As that node sees it.
+    fn wait_until_whole_from(&self, node: usize) {
         eventually("three voters", || {
-            let status = self.node(1).get("/status");
+            let status = self.node(node).get("/status");
             let dense: String = status.split_whitespace().collect();
             dense.contains("\"voters\":[1,2,3]").then_some(()).ok_or(status)
         });
@@ -441,4 +446,90 @@ fn table_locks_hold_on_all_nodes() {
     run(&mut watcher, "REPLACE INTO test.t VALUES (3)");
     let mut reader = cluster.client(others[1]);
     assert_eq!(one(&mut reader, "SELECT COUNT(*) FROM test.t"), "3");
+}
+
+#[test]
+fn named_locks_are_of_the_cluster() {
+    let mut cluster = Cluster::start("cluster-named-locks");
+    let leader = cluster.leader();
+    let others: Vec<usize> = (1..=3).filter(|node| *node != leader).collect();
+    let mut clients: Vec<Client> = [leader, others[0], others[1]].map(|node| cluster.client(node)).into();
+    let get = |client: &mut Client, name: &str| one(client, &format!("SELECT GET_LOCK('{name}', 0)"));
+    for (holder, other) in [(0, 1), (1, 0), (1, 2)] {
+        let id = clients[holder].connection_id.to_string();
+        assert_eq!(get(&mut clients[holder], "a"), "1");
+        assert_eq!(get(&mut clients[holder], "A"), "1", "taken twice");
+        for client in &mut clients {
+            assert_eq!(
+                one(client, "SELECT IS_USED_LOCK('a'), IS_FREE_LOCK('a'), IS_FREE_LOCK('z')"),
+                format!("{id} 0 1")
+            );
+        }
+        assert_eq!(get(&mut clients[other], "a"), "0");
+        assert_eq!(one(&mut clients[other], "SELECT GET_LOCK('a', 0.2)"), "0");
+        assert_eq!(
+            one(&mut clients[other], "SELECT RELEASE_LOCK('a'), RELEASE_LOCK('z')"),
+            "0 NULL"
+        );
+        assert_eq!(one(&mut clients[holder], "SELECT RELEASE_LOCK('a')"), "1");
+        assert_eq!(get(&mut clients[other], "a"), "0", "it was taken twice");
+        assert_eq!(one(&mut clients[holder], "SELECT RELEASE_LOCK('a')"), "1");
+        // Whoever has given up has left nothing behind.
+        assert_eq!(get(&mut clients[other], "a"), "1");
+        assert_eq!(get(&mut clients[other], "b"), "1");
+        assert_eq!(one(&mut clients[other], "SELECT RELEASE_ALL_LOCKS()"), "2");
+    }
+
+    // Who waits gets the lock when its holder ends.
+    let mut watcher = cluster.client(leader);
+    for (holder, waiter) in [(leader, others[0]), (others[0], leader), (others[0], others[1])] {
+        let mut holder = cluster.client(holder);
+        assert_eq!(get(&mut holder, "a"), "1");
+        let mut client = cluster.client(waiter);
+        let id = client.connection_id;
+        let waiting = std::thread::spawn(move || one(&mut client, "SELECT GET_LOCK('a', 300)"));
+        wait_until_waiting_for_user_lock(&mut watcher, id);
+        drop(holder);
+        assert_eq!(waiting.join().unwrap(), "1");
+    }
+
+    // A circle is found, wherever its sessions are.
+    let (mut first, mut second) = (cluster.client(others[0]), cluster.client(others[1]));
+    assert_eq!(get(&mut first, "a") + &get(&mut second, "b"), "11");
+    let id = first.connection_id;
+    let waiting = std::thread::spawn(move || code(&mut first, "SELECT GET_LOCK('b', 300)"));
+    wait_until_waiting_for_user_lock(&mut watcher, id);
+    let codes = [code(&mut second, "SELECT GET_LOCK('a', 300)"), {
+        drop(second);
+        waiting.join().unwrap()
+    }];
+    assert!([[3058, 0], [0, 3058]].contains(&codes), "{codes:?}");
+
+    // The locks of a node that dies are free; those of a leader's time are lost, and who had them is told.
+    let mut holder = cluster.client(others[0]);
+    assert_eq!(get(&mut holder, "n") + &get(&mut clients[2], "l"), "11");
+    cluster.kill(others[0]);
+    assert_eq!(one(&mut clients[2], "SELECT GET_LOCK('n', 60)"), "1");
+    cluster.run(others[0]);
+    cluster.wait_until_whole_from(leader);
+    cluster.kill(leader);
+    cluster.leader();
+    eventually("the loss is told", || {
+        match code(&mut clients[2], "SELECT GET_LOCK('l', 0)") {
+            3058 => Ok(()),
+            1047 => Err("no leader".to_owned()),
+            other => panic!("{other}"),
+        }
+    });
+    assert_eq!(one(&mut clients[2], "SELECT RELEASE_ALL_LOCKS()"), "0");
+    assert_eq!(get(&mut clients[2], "l"), "1");
+    assert_eq!(get(&mut cluster.client(others[0]), "l"), "0");
+}
+
+fn wait_until_waiting_for_user_lock(client: &mut Client, id: u32) {
+    let shown = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+    eventually("a wait for a named lock", || match one(client, &shown) {
+        now if now == "User lock" => Ok(()),
+        other => Err(other),
+    });
 }

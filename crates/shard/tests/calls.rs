@@ -91,6 +91,29 @@ fn a_guest_keeps_others_away_until_it_commits_and_everybody_reads_what_it_wrote(
 }
 
 #[test]
+fn the_lock_of_a_name_is_given_back_before_the_others() {
+    let (cluster, _) = found(24);
+    let nodes = followers(&cluster);
+    let name = |guest: &mut Guest, waits| {
+        let key = LockKey::Name(b"name");
+        block_on(guest.ask(key, LockMode::Exclusive, waits));
+        guest.take_answer(key, LockMode::Exclusive).expect("it has come")
+    };
+    let mut first = cluster.shard(nodes[0]).guest().unwrap();
+    let mut second = cluster.shard(nodes[1]).guest().unwrap();
+    assert!(is_granted(lock(&mut first, 1, true)) && is_granted(name(&mut first, true)));
+    assert_eq!(name(&mut second, false), GuestLock::NotFree);
+    assert!(matches!(block_on(first.unlock_name(b"name")), Ok(true)));
+    assert!(is_granted(name(&mut second, false)));
+    assert_eq!(lock(&mut second, 1, false), GuestLock::NotFree);
+    // So is the place of one who does not wait any more.
+    drop(first.ask(LockKey::Name(b"name"), LockMode::Exclusive, true));
+    assert!(matches!(block_on(first.unlock_name(b"name")), Ok(true)));
+    assert!(matches!(block_on(second.unlock_name(b"name")), Ok(true)));
+    assert!(is_granted(name(&mut second, false)));
+}
+
+#[test]
 fn guests_of_two_nodes_that_wait_for_each_other_are_a_deadlock() {
     let (cluster, _) = found(22);
     let nodes = followers(&cluster);

@@ -18,6 +18,9 @@ pub trait OtherNodes: Send + Sync {
     /// Interrupts a connection if it is that user's still; false where it is not. Who may do it is the caller's to decide.
     fn kill(&self, connection_id: u32, what: Kill, user: String) -> Asked<Result<bool, Silent>>;
 
+    /// The connections of theirs that hold a lock of GET_LOCK.
+    fn holders_of(&self, lock: &str) -> Asked<Gathered<u32>>;
+
     /// For each of them, whether it serves, or is about to (`Engine::enter_cluster` of the crate `sql` has come to its end).
     fn serving(&self) -> Asked<Gathered<bool>>;
 }

@@ -18,6 +18,7 @@ use types::{TableId, Timestamp};
 use crate::accounts::access::{Access, RightsCache};
 use crate::accounts::logins::AccountUses;
 use crate::accounts::rights::{AccountName, DatabaseNames};
+use crate::cluster_locks::Holders;
 use crate::information_schema;
 use crate::named_locks::NamedLocks;
 use crate::nodes::OtherNodes;
@@ -42,6 +43,7 @@ pub struct Engine {
     tables: RwLock<HashMap<TableId, Arc<Table>>>,
     account_uses: AccountUses,
     named_locks: NamedLocks,
+    pub(crate) lock_holders: Holders,
     statistics: Statistics,
     plans: PlanCache,
     rights: RightsCache,
@@ -95,6 +97,7 @@ impl Engine {
             tables: RwLock::default(),
             account_uses: AccountUses::default(),
             named_locks: NamedLocks::default(),
+            lock_holders: Holders::default(),
             statistics: Statistics::default(),
             plans: PlanCache::default(),
             rights: RightsCache::default(),

@@ -20,6 +20,7 @@
 pub mod accounts;
 mod automatic_ids;
 mod cluster;
+mod cluster_locks;
 pub mod ddl;
 pub mod engine;
 mod failpoint;

@@ -1,4 +1,4 @@
-//! `GET_LOCK` and its family: locks by name, held by connections.
+//! `GET_LOCK` and its family: locks by name, held by connections, on a node without others.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -185,7 +185,7 @@ fn pass_on(locks: &mut HashMap<String, NamedLock>, name: &str) {
 }
 
 /// Names are case-insensitive and at most 64 characters.
-fn checked_name(name: &str) -> SqlResult<String> {
+pub(crate) fn checked_name(name: &str) -> SqlResult<String> {
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
         return Err(SqlError::new(ErrorKind::UserLockWrongName, &[&name]));
     }

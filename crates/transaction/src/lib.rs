@@ -33,6 +33,7 @@ mod write;
 
 pub use commit::Participant;
 pub use local::LocalChanges;
+pub use lock::Unlocking;
 pub use settle::{Missed, Settled, StatementScope};
 
 use env::failpoints;

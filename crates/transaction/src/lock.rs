@@ -1,5 +1,7 @@
 //! Locks, and what a lock just granted has to be checked for.
 
+use std::pin::Pin;
+
 use env::failpoints;
 
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
@@ -22,6 +24,9 @@ pub(super) enum AtLeader {
     Asked(GuestWait),
     NotFree,
 }
+
+/// A lock on its way back; whether the locks were held until then.
+pub type Unlocking = Pin<Box<dyn Future<Output = Result<bool, TransactionError>> + Send>>;
 
 impl Transaction {
     /// Locks the rows of a table. Who changes some of them takes [`LockMode::IntentionExclusive`] before, so that others can keep them as
@@ -70,6 +75,48 @@ impl Transaction {
             guest.ask_later(key, mode);
         }
         Ok(Progress::Done)
+    }
+
+    /// Locks a name, for this transaction alone. It can be given back before the others ([`unlock_name`](Self::unlock_name)).
+    pub fn lock_name(&mut self, name: &[u8], policy: LockPolicy) -> Result<Progress, TransactionError> {
+        if self.has_lost_lead() {
+            return Err(TransactionError::LocksLost);
+        }
+        self.lock(LockKey::Name(name), LockMode::Exclusive, policy)
+    }
+
+    /// Gives the lock of a name back, also one that was waited for in vain; done when it is free. False: all locks are lost.
+    pub fn unlock_name(&mut self, name: &[u8]) -> Unlocking {
+        if let Some(guest) = &mut self.guest {
+            let unlocking = guest.unlock_name(name);
+            return Box::pin(async move { unlocking.await.map_err(|_| TransactionError::Unavailable) });
+        }
+        let is_kept = !self.has_lost_lead();
+        self.locks.unlock_name(name);
+        Box::pin(std::future::ready(Ok(is_kept)))
+    }
+
+    /// Whether what it has locked is locked still: it is lost with the node that led.
+    pub fn confirm_locks(&mut self) -> Result<Progress, TransactionError> {
+        if self.has_lost_lead() {
+            return Err(TransactionError::LocksLost);
+        }
+        let Some(guest) = &mut self.guest else {
+            return Ok(Progress::Done);
+        };
+        match guest.take_answer(NOBODYS, LockMode::IntentionShared) {
+            None => Ok(Progress::Wait(Wait::AtLeader(guest.ask_whether_kept()))),
+            Some(GuestLock::Granted { .. }) => Ok(Progress::Done),
+            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
+            Some(GuestLock::NotFree | GuestLock::Deadlock | GuestLock::Unavailable) => {
+                Err(TransactionError::Unavailable)
+            }
+        }
+    }
+
+    /// Whether its locks were taken here, while this node led, which it does no more or anew.
+    fn has_lost_lead(&self) -> bool {
+        self.guest.is_none() && (self.lock_epoch != self.participant.lock_epoch() || self.locks.are_lost())
     }
 
     /// Whether [`lock_later`](Self::lock_later) has something to do.

@@ -31,6 +31,10 @@ pub enum Request {
     Connections {
         attributes: bool,
     },
+    /// Which of the node's connections holds a lock of GET_LOCK.
+    HolderOf {
+        lock: String,
+    },
     /// Whose connection it is.
     UserOf {
         connection: u32,
@@ -55,6 +59,7 @@ pub enum Response {
     /// `None`: there is none with that id.
     User(Option<String>),
     Killed(bool),
+    Holder(Option<u32>),
     /// Ask that node.
     NotLeader {
         leader: Option<(u32, String)>,
@@ -127,6 +132,10 @@ impl Cluster {
                 self.engine().is_some_and(|engine| engine.is_in_cluster()),
             )),
             Request::Connections { attributes } => now(Response::Connections(self.connections(attributes))),
+            Request::HolderOf { lock } => {
+                let engine = self.engine();
+                now(Response::Holder(engine.and_then(|engine| engine.own_holder_of(&lock))))
+            }
             Request::UserOf { connection } => now(Response::User(self.user_of_own(connection))),
             Request::Kill {
                 connection,

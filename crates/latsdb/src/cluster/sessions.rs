@@ -126,6 +126,24 @@ impl Cluster {
 }
 
 impl OtherNodes for Cluster {
+    fn holders_of(&self, lock: &str) -> Asked<Gathered<u32>> {
+        let request = Request::HolderOf { lock: lock.to_owned() };
+        let nodes = self.other_nodes().into_iter();
+        let asked: Vec<_> = nodes.map(|node| (node, self.ask(node, &request))).collect();
+        Box::pin(async move {
+            let (mut found, mut silent) = (Vec::new(), Vec::new());
+            for (node, answer) in asked {
+                match answer.await {
+                    Some(Response::Holder(holder)) => found.extend(holder),
+                    // It has no sessions yet.
+                    Some(_) => {}
+                    None => silent.push(node),
+                }
+            }
+            Gathered { found, silent }
+        })
+    }
+
     fn serving(&self) -> Asked<Gathered<bool>> {
         let nodes = self.other_nodes().into_iter();
         let asked: Vec<_> = nodes

@@ -653,6 +653,25 @@ impl Guest {
         }
     }
 
+    /// Whether another node has led since it took its locks shows by a call; [`take_answer`](Self::take_answer) for [`NOBODYS`] tells.
+    pub fn ask_whether_kept(&mut self) -> GuestWait {
+        self.ask(NOBODYS, LockMode::IntentionShared, true)
+    }
+
+    /// Gives the lock of a name back, also one that was asked for and not waited for; the others stay. False: they are lost. An error: nobody
+    /// leads, or can be reached. Drive it to its end.
+    pub fn unlock_name(&mut self, name: &[u8]) -> impl Future<Output = Result<bool, ProposeError>> + Send + use<> {
+        self.held.remove(&encode_key(LockKey::Name(name)));
+        let (remote, number, name) = (self.remote.clone(), self.number, name.to_vec());
+        let unlocking = self.remote.runtime.spawn(async move {
+            match remote.ask_again(&Call::Unlock { number, name }).await? {
+                Answer::Done => Ok(true),
+                _ => Ok(false),
+            }
+        });
+        async move { unlocking.await.unwrap_or(Err(ProposeError::NotLeader)) }
+    }
+
     /// Gives the locks back; done when they are free.
     pub async fn release(mut self) {
         let Some(number) = self.forget() else { return };

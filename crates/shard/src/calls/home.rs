@@ -137,6 +137,13 @@ impl Home {
                 }
                 Begun::Now(Answer::Done)
             }
+            Call::Unlock { number, name } => {
+                let guest = self.with_node(from, |node| node.guests.get(&number).cloned());
+                Begun::Now(match guest.is_some_and(|guest| guest.unlock(&name)) {
+                    true => Answer::Done,
+                    false => Answer::LocksLost,
+                })
+            }
             Call::Writes { number, offset, bytes } => {
                 let guest = self.with_node(from, |node| node.guests.get(&number).cloned());
                 Begun::Now(guest.map_or(Answer::LocksLost, |guest| self.take_writes(&guest, offset, &bytes)))
@@ -547,6 +554,18 @@ impl Guest {
             }
             LockOutcome::Deadlock => Err(Answer::Deadlock),
         }
+    }
+
+    /// Gives the lock of a name back, or its place in the queue; false: its locks are lost.
+    fn unlock(&self, name: &[u8]) -> bool {
+        let (is_kept, wait) = {
+            let state = &mut *self.state.lock();
+            let is_kept = !state.is_over && !state.locks.are_lost();
+            state.locks.unlock_name(name);
+            (is_kept, state.waiting.take())
+        };
+        drop(wait);
+        is_kept
     }
 
     /// Whoever waited for a lock does not any more.

@@ -27,6 +27,11 @@ pub(crate) enum Call {
     Release {
         number: u64,
     },
+    /// The lock of a name is free, or not waited for any more; the others stay.
+    Unlock {
+        number: u64,
+        name: Vec<u8>,
+    },
     /// A part of a write set that is longer than a message, from this byte on. Its end comes with the commit.
     Writes {
         number: u64,
@@ -134,6 +139,7 @@ const OUTCOME: u8 = 6;
 const IDS: u8 = 7;
 const ALIVE: u8 = 8;
 const WRITES: u8 = 9;
+const UNLOCK: u8 = 10;
 
 const AT: u8 = 1;
 const LOCKED: u8 = 2;
@@ -168,6 +174,10 @@ impl Call {
             }
             Call::Withdraw { number } => put_number(&mut to, WITHDRAW, *number),
             Call::Release { number } => put_number(&mut to, RELEASE, *number),
+            Call::Unlock { number, name } => {
+                put_number(&mut to, UNLOCK, *number);
+                put_bytes(&mut to, name);
+            }
             Call::Writes { number, offset, bytes } => {
                 to.reserve(bytes.len() + 32);
                 put_number(&mut to, WRITES, *number);
@@ -230,6 +240,10 @@ impl Call {
             }
             WITHDRAW => Call::Withdraw { number: bytes.u64()? },
             RELEASE => Call::Release { number: bytes.u64()? },
+            UNLOCK => Call::Unlock {
+                number: bytes.u64()?,
+                name: bytes.bytes()?.to_vec(),
+            },
             WRITES => Call::Writes {
                 number: bytes.u64()?,
                 offset: bytes.u64()?,
@@ -476,6 +490,10 @@ mod tests {
             lock(false, LockMode::IntentionShared),
             Call::Withdraw { number: 1 },
             Call::Release { number: 2 },
+            Call::Unlock {
+                number: 2,
+                name: b"name".to_vec(),
+            },
             Call::Writes {
                 number: 9,
                 offset: 1 << 40,

@@ -235,7 +235,7 @@ impl Session {
         self.forget_temporary_tables();
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
-        self.engine.named_locks().release_all(self.options.connection_id);
+        self.give_up_named_locks();
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
         self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
@@ -250,7 +250,7 @@ impl Session {
         self.forget_temporary_tables();
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
-        self.engine.named_locks().release_all(self.options.connection_id);
+        self.give_up_named_locks();
         self.variables.renew_settings();
         self.access = None;
         self.warnings.clear();
@@ -339,6 +339,16 @@ impl Session {
         self.ends
     }
 
+    /// GET_LOCK's.
+    fn give_up_named_locks(&self) {
+        self.engine.named_locks().release_all(self.options.connection_id);
+        drop(
+            self.state
+                .cluster_locks
+                .forget(&self.engine, self.options.connection_id),
+        );
+    }
+
     /// The current database, for SHOW PROCESSLIST.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
@@ -348,7 +358,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.forget_temporary_tables();
-        self.engine.named_locks().release_all(self.options.connection_id);
+        self.give_up_named_locks();
         self.close_all_statements();
     }
 }

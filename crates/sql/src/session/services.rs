@@ -9,6 +9,7 @@ use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use super::{Encryption, SessionOptions};
+use crate::cluster_locks::{Asker, ClusterLocks};
 use crate::engine::Engine;
 use crate::errors::interrupted;
 use crate::expr::Services;
@@ -34,6 +35,7 @@ pub struct SessionState {
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     random: RandomState,
+    pub(crate) cluster_locks: ClusterLocks,
     pub encryption: Option<Encryption>,
 }
 
@@ -55,6 +57,7 @@ impl SessionState {
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
             random: RandomState::new(seed >> 32, seed & 0xffff_ffff),
+            cluster_locks: ClusterLocks::default(),
             encryption: options.encryption.clone(),
         }
     }
@@ -211,21 +214,48 @@ impl Services for SessionServices<'_> {
     }
 
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> SqlResult<bool> {
-        self.engine
-            .named_locks()
-            .acquire(name, self.state.connection_id, timeout, self.host)
+        match self.asker() {
+            Some(asker) => self.state.cluster_locks.acquire(name, timeout, asker),
+            None => self
+                .engine
+                .named_locks()
+                .acquire(name, self.state.connection_id, timeout, self.host),
+        }
     }
 
     fn release_lock(&self, name: &str) -> SqlResult<Option<bool>> {
-        Ok(self.engine.named_locks().release(name, self.state.connection_id))
+        match self.asker() {
+            Some(asker) => self.state.cluster_locks.release(name, asker),
+            None => Ok(self.engine.named_locks().release(name, self.state.connection_id)),
+        }
     }
 
     fn release_all_locks(&self) -> SqlResult<u64> {
-        Ok(self.engine.named_locks().release_all(self.state.connection_id))
+        match self.asker() {
+            Some(asker) => self.state.cluster_locks.release_all(asker),
+            None => Ok(self.engine.named_locks().release_all(self.state.connection_id)),
+        }
     }
 
     fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>> {
-        Ok(self.engine.named_locks().holder(name).map(u64::from))
+        let holder = match self.asker() {
+            Some(asker) => self.state.cluster_locks.holder_of(name, asker)?,
+            None => self.engine.named_locks().holder(name),
+        };
+        Ok(holder.map(u64::from))
+    }
+}
+
+impl SessionServices<'_> {
+    /// On a node of a cluster: who asks for locks of the cluster.
+    fn asker(&self) -> Option<Asker<'_>> {
+        let nodes = self.engine.other_nodes()?;
+        Some(Asker {
+            engine: self.engine,
+            nodes: nodes.as_ref(),
+            host: self.host,
+            connection: self.state.connection_id,
+        })
     }
 }
 

@@ -506,6 +506,21 @@ impl TransactionLocks {
         self.is_covered(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
     }
 
+    /// Gives the lock of a name back. Nobody relies on more of it than that it is held.
+    pub fn unlock_name(&mut self, name: &[u8]) {
+        let place = self.table.place(LockKey::Name(name));
+        self.places.retain(|held| *held != place);
+        self.owner.locks.store(self.places.len(), Ordering::Relaxed);
+        let mut woken = Vec::new();
+        self.table.shard(place).with_lock(
+            place,
+            self.owner.id,
+            |lock| lock.release(self.owner.id, &mut woken),
+            &self.table.memory,
+        );
+        woken.into_iter().for_each(Waker::wake);
+    }
+
     /// How many locks there are.
     pub fn count(&self) -> usize {
         self.places.len()
