@@ -73,7 +73,10 @@ fn no_value_of_a_variable_locks_the_administrator_out() {
             taken += 1;
             let mut next = node.client();
             for show in ["SHOW GLOBAL VARIABLES", "SHOW GLOBAL STATUS", "SHOW PROCESSLIST"] {
-                assert_eq!(error_of(&mut next, show), 0, "{show} after {name} = {value}");
+                let error = error_of(&mut next, show);
+                // A millisecond may be over before a statement of a machine that does much else has begun.
+                let is_in_time = name != "max_execution_time" || error != 3024;
+                assert!(error == 0 || !is_in_time, "{show} after {name} = {value}: {error}");
             }
             let back = format!("SET GLOBAL {name} = {before}");
             assert_eq!(error_of(&mut next, &back), 0, "{back} after {value}");

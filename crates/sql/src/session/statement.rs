@@ -136,6 +136,14 @@ impl Session {
         }
     }
 
+    /// Waits until the catalog is as new as anybody has been told, also in the midst of a transaction.
+    fn wait_for_newest(&self, host: &dyn Host) -> SqlResult<()> {
+        match self.engine.participant().freshness() {
+            None => Ok(()),
+            Some(freshness) => wait_for_freshness(freshness, host),
+        }
+    }
+
     /// Waits until the rows are as new as a plan has to see them.
     #[inline]
     fn catch_up_for(&self, plan: &Plan, learns_by_lock: bool, host: &dyn Host) -> SqlResult<()> {
@@ -332,7 +340,11 @@ impl Session {
             if plan.is_change() {
                 let changed = || plan.changed_tables().iter().filter(|table| !table.id().is_local());
                 if changed().next().is_some() {
-                    self.check_server_writable()?;
+                    if self.check_server_writable().is_err() {
+                        // Another node may have been told of the end of it.
+                        self.wait_for_newest(host)?;
+                        self.check_server_writable()?;
+                    }
                     self.transaction.check_writable(&self.variables.settings)?;
                     self.table_locks.check_change(changed())?;
                 }
