@@ -118,8 +118,7 @@ fn an_open_address_is_refused_before_there_is_a_password() {
 fn what_is_not_there_is_refused_by_name() {
     let data = directory("refused");
     for (arguments, name) in [
-        (&["serve", "--join", "127.0.0.1:7306"][..], "--join"),
-        (&["serve", "--redis-addr", "127.0.0.1:6379"], "--redis-addr"),
+        (&["serve", "--redis-addr", "127.0.0.1:6379"][..], "--redis-addr"),
         (&["serve", "--witness"], "--witness"),
         (&["serve", "--roles", "sql"], "--roles"),
     ] {
@@ -130,12 +129,12 @@ fn what_is_not_there_is_refused_by_name() {
         );
     }
     let output = Command::new(env!("CARGO_BIN_EXE_latsdb"))
-        .args(["admin", "drain"])
+        .args(["admin", "backup"])
         .output()
         .unwrap();
     let message = error(&output);
     assert!(
-        message.contains("`admin drain`") && message.contains("not in this version"),
+        message.contains("`admin backup`") && message.contains("not in this version"),
         "{message}"
     );
     assert!(!data.exists(), "nothing was made for a refused start");

@@ -272,7 +272,9 @@ impl Replica {
     }
 
     pub fn guest(&self) -> Option<Guest> {
-        (self.lock_epoch() == NO_EPOCH).then(|| self.remote.guest())
+        // What has stopped says so at the commit.
+        let is_elsewhere = self.lock_epoch() == NO_EPOCH && !self.remote.has_stopped();
+        is_elsewhere.then(|| self.remote.guest())
     }
 
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {

@@ -218,7 +218,16 @@ impl Remote {
         if epoch != NO_EPOCH && (self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)) {
             return None;
         }
+        if self.has_stopped() && self.raft.voter_ids().eq([u64::from(self.me.node)]) {
+            // Nothing newer will come, from nobody.
+            return None;
+        }
         Some(self.freshness_of_others(epoch))
+    }
+
+    /// Whether this replica takes no commits any more, for a failure.
+    pub fn has_stopped(&self) -> bool {
+        self.shared.failure.get().is_some()
     }
 
     /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`. The leader is asked ahead of time,
