@@ -19,7 +19,7 @@ use crate::errors::{interrupted, no_majority};
 use crate::host::{Host, Interrupt, WaitEnd};
 use crate::named_locks::checked_name;
 use crate::nodes::OtherNodes;
-use crate::waiting::wait_for;
+use crate::waiting::{until, wait_for};
 
 /// The locks that sessions of this node hold, in lower case, and their connections.
 #[derive(Debug, Default)]
@@ -247,18 +247,11 @@ impl ClusterLocks {
         let is_guest = self.holder.borrow().as_ref().is_some_and(Transaction::is_guest);
         let freshness = asker.engine.participant().freshness().filter(|_| !is_guest);
         let Some(freshness) = freshness else { return Ok(()) };
-        let mut answer = None;
-        let end = {
-            let waiting = std::pin::pin!(async { answer = Some(freshness.await) });
-            asker.host.wait_interruptible(waiting, None)
-        };
-        match (end, answer) {
-            (WaitEnd::Interrupted(interrupt), _) => Err(Refused::Interrupted(interrupt)),
-            (_, Some(Ok(()))) => match &mut *self.holder.borrow_mut() {
-                Some(holder) => holder.confirm_locks().map(drop).map_err(Refused::Failed),
-                None => Ok(()),
-            },
-            _ => Err(Refused::Failed(TransactionError::Unavailable)),
+        let fresh = until(freshness, "Waiting for other nodes", asker.host).map_err(Refused::Interrupted)?;
+        match (fresh, &mut *self.holder.borrow_mut()) {
+            (Err(_), _) => Err(Refused::Failed(TransactionError::Unavailable)),
+            (Ok(()), Some(holder)) => holder.confirm_locks().map(drop).map_err(Refused::Failed),
+            (Ok(()), None) => Ok(()),
         }
     }
 

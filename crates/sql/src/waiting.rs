@@ -1,23 +1,29 @@
 //! Waiting for what other nodes say.
 
+use std::future::Future;
+
 use types::SqlResult;
 
-use crate::errors::{interrupted, no_majority};
-use crate::host::{Host, WaitEnd};
+use crate::errors::interrupted;
+use crate::host::{Host, Interrupt, WaitEnd};
 use crate::nodes::Asked;
 
-/// Suspends the statement until the answer is there, or somebody interrupts it. What is asked ends by itself.
-pub(crate) fn wait_for<T>(asked: Asked<T>, host: &dyn Host) -> SqlResult<T> {
+/// Suspends the statement until the future is ready, or somebody interrupts it. The future has to end by itself.
+pub(crate) fn until<T>(future: impl Future<Output = T>, state: &'static str, host: &dyn Host) -> Result<T, Interrupt> {
     let mut answer = None;
-    host.show_state("Waiting for other nodes");
+    host.show_state(state);
     let end = {
-        let waiting = std::pin::pin!(async { answer = Some(asked.await) });
+        let waiting = std::pin::pin!(async { answer = Some(future.await) });
         host.wait_interruptible(waiting, None)
     };
     host.show_state("");
-    match (end, answer) {
-        (WaitEnd::Interrupted(interrupt), _) => Err(interrupted(interrupt)),
-        (_, Some(answer)) => Ok(answer),
-        (_, None) => Err(no_majority()),
+    match end {
+        WaitEnd::Interrupted(interrupt) => Err(interrupt),
+        WaitEnd::Done | WaitEnd::TimedOut => Ok(answer.expect("without a limit, a wait ends with its future")),
     }
+}
+
+/// As [`until`], of a question to other nodes.
+pub(crate) fn wait_for<T>(asked: Asked<T>, host: &dyn Host) -> SqlResult<T> {
+    until(asked, "Waiting for other nodes", host).map_err(interrupted)
 }

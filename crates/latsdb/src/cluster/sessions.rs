@@ -125,41 +125,43 @@ impl Cluster {
     }
 }
 
-impl OtherNodes for Cluster {
-    fn holders_of(&self, lock: &str) -> Asked<Gathered<u32>> {
-        let request = Request::HolderOf { lock: lock.to_owned() };
+impl Cluster {
+    /// Asks all other nodes. `take` says of each answer what was found, and whether that is all.
+    fn gather<T: Send + 'static>(
+        &self,
+        request: &Request,
+        take: impl Fn(Response, &mut Vec<T>) -> bool + Send + 'static,
+    ) -> Asked<Gathered<T>> {
         let nodes = self.other_nodes().into_iter();
-        let asked: Vec<_> = nodes.map(|node| (node, self.ask(node, &request))).collect();
+        let asked: Vec<_> = nodes.map(|node| (node, self.ask(node, request))).collect();
         Box::pin(async move {
             let (mut found, mut silent) = (Vec::new(), Vec::new());
             for (node, answer) in asked {
-                match answer.await {
-                    Some(Response::Holder(holder)) => found.extend(holder),
-                    // It has no sessions yet.
-                    Some(_) => {}
-                    None => silent.push(node),
-                }
+                let is_all = answer.await.is_some_and(|answer| take(answer, &mut found));
+                silent.extend((!is_all).then_some(node));
             }
             Gathered { found, silent }
         })
     }
+}
+
+impl OtherNodes for Cluster {
+    fn holders_of(&self, lock: &str) -> Asked<Gathered<u32>> {
+        let request = Request::HolderOf { lock: lock.to_owned() };
+        self.gather(&request, |answer, found| {
+            // Another answer: it has no sessions yet.
+            if let Response::Holder(holder) = answer {
+                found.extend(holder);
+            }
+            true
+        })
+    }
 
     fn serving(&self) -> Asked<Gathered<bool>> {
-        let nodes = self.other_nodes().into_iter();
-        let asked: Vec<_> = nodes
-            .map(|node| (node, self.ask(node, &Request::AreYouServing)))
-            .collect();
-        Box::pin(async move {
-            let (mut found, mut silent) = (Vec::new(), Vec::new());
-            for (node, answer) in asked {
-                match answer.await {
-                    Some(Response::Serving(serves)) => found.push(serves),
-                    // It has not come so far.
-                    Some(_) => found.push(false),
-                    None => silent.push(node),
-                }
-            }
-            Gathered { found, silent }
+        self.gather(&Request::AreYouServing, |answer, found| {
+            // Another answer: it has not come so far.
+            found.push(matches!(answer, Response::Serving(true)));
+            true
         })
     }
 
@@ -167,20 +169,12 @@ impl OtherNodes for Cluster {
         let request = Request::Connections {
             attributes: wanted == Wanted::Attributes,
         };
-        let nodes = self.other_nodes().into_iter();
-        let asked: Vec<_> = nodes.map(|node| (node, self.ask(node, &request))).collect();
-        Box::pin(async move {
-            let (mut found, mut silent) = (Vec::new(), Vec::new());
-            for (node, answer) in asked {
-                match answer.await {
-                    Some(Response::Connections(told)) => {
-                        found.extend(told.connections.into_iter().map(Process::from));
-                        silent.extend((!told.complete).then_some(node));
-                    }
-                    _ => silent.push(node),
-                }
+        self.gather(&request, |answer, found| match answer {
+            Response::Connections(told) => {
+                found.extend(told.connections.into_iter().map(Process::from));
+                told.complete
             }
-            Gathered { found, silent }
+            _ => false,
         })
     }
 

@@ -26,6 +26,7 @@ use crate::host::{Host, WaitEnd};
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
+use crate::waiting::until;
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
 
@@ -425,18 +426,8 @@ pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
 
 #[cold]
 fn wait_for_freshness(freshness: Freshness, host: &dyn Host) -> SqlResult<()> {
-    let mut answer = None;
-    host.show_state("Waiting for the newest commits");
-    let end = {
-        let waiting = std::pin::pin!(async { answer = Some(freshness.await) });
-        host.wait_interruptible(waiting, None)
-    };
-    host.show_state("");
-    match (end, answer) {
-        (WaitEnd::Interrupted(interrupt), _) => Err(interrupted(interrupt)),
-        (_, Some(Ok(()))) => Ok(()),
-        _ => Err(no_majority()),
-    }
+    let fresh = until(freshness, "Waiting for the newest commits", host).map_err(interrupted)?;
+    fresh.map_err(|_| no_majority())
 }
 
 /// The table of classes and a runner disagree.
