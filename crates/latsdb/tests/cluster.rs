@@ -541,3 +541,25 @@ fn wait_until_waiting_for_user_lock(client: &mut Client, id: u32) {
         other => Err(other),
     });
 }
+
+#[test]
+fn a_node_that_is_taken_out_stays_out() {
+    let cluster = Cluster::start("cluster-removed");
+    let leader = cluster.leader();
+    let removed = cluster.follower();
+    let answer = cluster.node(leader).post(&format!("/admin/remove-node?node={removed}"));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut client = cluster.client(leader);
+    run(&mut client, "CREATE TABLE test.after (a INT)");
+    // It looks at the membership ten times a second.
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(100));
+        let status: String = cluster.node(leader).get("/status").split_whitespace().collect();
+        let left: Vec<String> = (1..=3)
+            .filter(|node| *node != removed)
+            .map(|node| node.to_string())
+            .collect();
+        let voters = format!("\"voters\":[{}]", left.join(","));
+        assert!(status.contains(&voters), "{status}");
+    }
+}

@@ -84,8 +84,6 @@ pub struct Presence {
     pub term: u64,
     pub last_log_index: u64,
     pub applied_index: u64,
-    pub checkpoint_index: u64,
-    pub newest_commit: u64,
 }
 
 impl Cluster {
@@ -210,8 +208,6 @@ impl Cluster {
             term: status.term,
             last_log_index: status.last_log_index.unwrap_or(0),
             applied_index: status.applied_index.unwrap_or(0),
-            checkpoint_index: status.checkpoint_index.unwrap_or(0),
-            newest_commit: status.newest_commit.0,
         }
     }
 }

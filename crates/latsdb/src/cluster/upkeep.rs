@@ -20,6 +20,8 @@ const ADMISSION: Duration = Duration::from_secs(600);
 /// Until the node stops.
 pub async fn keep_up(cluster: Arc<Cluster>) {
     let mut look: u32 = 0;
+    // A node that was let go is not to ask again.
+    let mut has_belonged = false;
     loop {
         tokio::time::sleep(EVERY).await;
         let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
@@ -38,10 +40,16 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
                 }
             }
         }
-        if let Some(member) = cluster.member()
-            && !stands(&replicas, cluster.node, &member)
-        {
-            cluster.ask_to_be_admitted(&member).await;
+        let own = replicas.iter().find(|replica| replica.node == cluster.node);
+        match (own, cluster.member()) {
+            (Some(own), Some(member)) if own.votes && own.member == member => has_belonged = true,
+            (None, Some(_)) if has_belonged => {
+                tracing::warn!("this node is none of the cluster's any more: stop it");
+                // Nobody sends it anything: nothing will change.
+                return;
+            }
+            (_, Some(member)) => cluster.ask_to_be_admitted(&member).await,
+            (_, None) => {}
         }
         if look.is_multiple_of(LOOKS_PER_ROUND) {
             let others = known.iter().copied().filter(|&node| node != cluster.node);
@@ -49,15 +57,6 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         }
         look = look.wrapping_add(1);
     }
-}
-
-/// Whether the membership has the node as it is.
-fn stands(replicas: &[Replica], node: u32, member: &Member) -> bool {
-    let of_node = |replica: &&Replica| replica.node == node;
-    replicas
-        .iter()
-        .find(of_node)
-        .is_some_and(|replica| replica.votes && replica.member == *member)
 }
 
 impl Cluster {

@@ -63,10 +63,18 @@ impl Running {
     }
 
     pub fn get(&self, path: &str) -> String {
+        self.ask("GET", path)
+    }
+
+    pub fn post(&self, path: &str) -> String {
+        self.ask("POST", path)
+    }
+
+    fn ask(&self, method: &str, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.http).unwrap();
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         )
         .unwrap();
         let mut answer = String::new();
