@@ -184,17 +184,8 @@ impl Replica {
             config.transaction_bytes,
         );
         let issuing = Issuing::new(issuer);
-        let remote = Remote::new(
-            issuer,
-            shared.clone(),
-            store.clone(),
-            raft.clone(),
-            config.peers.clone(),
-            home.clone(),
-            calls.runtime.clone(),
-            issuing.clone(),
-            config.timing.commit,
-        );
+        let (peers, patience) = (config.peers.clone(), config.timing.commit);
+        let remote = Remote::new(home.clone(), peers, issuer, issuing.clone(), patience);
         calls.runtime.spawn(remote.clone().keep_alive());
         let (orders, received) = mpsc::channel();
         let housekeeper = {

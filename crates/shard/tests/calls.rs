@@ -211,9 +211,7 @@ fn a_counter_under_a_lock_counts_every_raise_once() {
         commit(cluster.shard(cluster.leader()), one(&accounts, 1, 0)).ok()
     });
     let is_over = Arc::new(AtomicBool::new(false));
-    let shards: Arc<parking_lot::Mutex<Vec<Arc<Shard>>>> = Arc::default();
-    let publish = |cluster: &Cluster| *shards.lock() = cluster.shards.values().cloned().collect();
-    publish(&cluster);
+    let shards = Arc::new(cluster.running());
     let clients: Vec<_> = (0..6)
         .map(|client: usize| {
             let (accounts, is_over, shards) = (accounts.clone(), is_over.clone(), shards.clone());
@@ -244,22 +242,7 @@ fn a_counter_under_a_lock_counts_every_raise_once() {
             })
         })
         .collect();
-    for round in 0..6 {
-        std::thread::sleep(Duration::from_millis(400));
-        let leader = cluster.leader();
-        if round % 2 == 0 {
-            cluster.net.cut_off(&[leader]);
-            std::thread::sleep(Duration::from_millis(700));
-            cluster.net.heal();
-        } else {
-            shards.lock().clear();
-            cluster.kill(leader);
-            publish(&cluster);
-            std::thread::sleep(Duration::from_millis(700));
-            cluster.start(leader);
-            publish(&cluster);
-        }
-    }
+    cluster.lose_leaders(&shards);
     is_over.store(true, Ordering::Relaxed);
     let told: Vec<(i64, i64)> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     shards.lock().clear();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::{Accounts, block_on, commit, propose, propose_as};
-use shard::{Outcome, ProposeError, Shard};
+use shard::{Outcome, ProposeError};
 use store::WriteSet;
 
 fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
@@ -145,9 +145,7 @@ fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
     let mut cluster = Cluster::found(3, 4);
     commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
     let is_over = Arc::new(AtomicBool::new(false));
-    let shards: Arc<parking_lot::Mutex<Vec<Arc<Shard>>>> = Arc::default();
-    let publish = |cluster: &Cluster| *shards.lock() = cluster.shards.values().cloned().collect();
-    publish(&cluster);
+    let shards = Arc::new(cluster.running());
     let clients: Vec<_> = (0..4_i64)
         .map(|client| {
             let (accounts, is_over, shards) = (accounts.clone(), is_over.clone(), shards.clone());
@@ -176,22 +174,7 @@ fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
             })
         })
         .collect();
-    for round in 0..6 {
-        std::thread::sleep(Duration::from_millis(400));
-        let leader = cluster.leader();
-        if round % 2 == 0 {
-            cluster.net.cut_off(&[leader]);
-            std::thread::sleep(Duration::from_millis(700));
-            cluster.net.heal();
-        } else {
-            shards.lock().clear();
-            cluster.kill(leader);
-            publish(&cluster);
-            std::thread::sleep(Duration::from_millis(700));
-            cluster.start(leader);
-            publish(&cluster);
-        }
-    }
+    cluster.lose_leaders(&shards);
     is_over.store(true, Ordering::Relaxed);
     let told: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     shards.lock().clear();

@@ -6,7 +6,7 @@ use env::failpoints;
 
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
-use store::{IndexId, LockKey, LockMode, LockOutcome, MemoryLimit, Snapshot, Table, TableId};
+use store::{IndexId, LockKey, LockMode, LockOutcome, LockWait, MemoryLimit, Snapshot, Table, TableId};
 
 /// The memory limit is looked at again after this many locks.
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
@@ -44,10 +44,8 @@ impl Transaction {
     /// tables it reads and [`LockMode::IntentionExclusive`] of those it changes, which keeps DDL ([`LockMode::Exclusive`]) out until the
     /// transaction ends. It is taken before the statement looks at a row, and says nothing of rows: no snapshot gets too old by it.
     pub fn lock_definition(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Progress, TransactionError> {
-        match self.locks.lock(key, mode) {
-            LockOutcome::Granted => {}
-            LockOutcome::Wait(wait) => return Ok(Progress::Wait(Wait::Here(wait))),
-            LockOutcome::Deadlock => return Err(TransactionError::Deadlock),
+        if let Some(wait) = self.lock_here(key, mode)? {
+            return Ok(Progress::Wait(Wait::Here(wait)));
         }
         // Who only reads keeps away those of this node: of the others it is told by its snapshot.
         match mode {
@@ -64,10 +62,8 @@ impl Transaction {
     /// before the first read ([`lock_later`](Self::lock_later)). Whoever was faster may have changed the definition by then:
     /// look at it again where [`take_late_definitions`](Self::take_late_definitions) says so.
     pub fn lock_definition_later(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Progress, TransactionError> {
-        match self.locks.lock(key, mode) {
-            LockOutcome::Granted => {}
-            LockOutcome::Wait(wait) => return Ok(Progress::Wait(Wait::Here(wait))),
-            LockOutcome::Deadlock => return Err(TransactionError::Deadlock),
+        if let Some(wait) = self.lock_here(key, mode)? {
+            return Ok(Progress::Wait(Wait::Here(wait)));
         }
         if let Some(guest) = &mut self.guest
             && !guest.covers(key, mode)
@@ -75,6 +71,15 @@ impl Transaction {
             guest.ask_later(key, mode);
         }
         Ok(Progress::Done)
+    }
+
+    /// Asks this node's lock table. `None`: the lock is held.
+    fn lock_here(&mut self, key: LockKey<'_>, mode: LockMode) -> Result<Option<LockWait>, TransactionError> {
+        match self.locks.lock(key, mode) {
+            LockOutcome::Granted => Ok(None),
+            LockOutcome::Wait(wait) => Ok(Some(wait)),
+            LockOutcome::Deadlock => Err(TransactionError::Deadlock),
+        }
     }
 
     /// Locks a name, for this transaction alone. It can be given back before the others ([`unlock_name`](Self::unlock_name)).
@@ -105,12 +110,9 @@ impl Transaction {
             return Ok(Progress::Done);
         };
         match guest.take_answer(NOBODYS, LockMode::IntentionShared) {
-            None => Ok(Progress::Wait(Wait::AtLeader(guest.ask_whether_kept()))),
+            None => Ok(Progress::Wait(Wait::AtLeader(guest.ask_for_nothing()))),
             Some(GuestLock::Granted { .. }) => Ok(Progress::Done),
-            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
-            Some(GuestLock::NotFree | GuestLock::Deadlock | GuestLock::Unavailable) => {
-                Err(TransactionError::Unavailable)
-            }
+            Some(refused) => Err(refusal(refused)),
         }
     }
 
@@ -133,13 +135,10 @@ impl Transaction {
         match guest.take_answer(NOBODYS, LockMode::IntentionShared) {
             None if guest.has_later() => {
                 self.has_late_definitions = true;
-                let wait = guest.ask(NOBODYS, LockMode::IntentionShared, true);
-                Ok(Progress::Wait(Wait::AtLeader(wait)))
+                Ok(Progress::Wait(Wait::AtLeader(guest.ask_for_nothing())))
             }
             None | Some(GuestLock::Granted { .. }) => Ok(Progress::Done),
-            Some(GuestLock::NotFree | GuestLock::Deadlock) => Err(TransactionError::Deadlock),
-            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
-            Some(GuestLock::Unavailable) => Err(TransactionError::Unavailable),
+            Some(refused) => Err(refusal(refused)),
         }
     }
 
@@ -168,9 +167,7 @@ impl Transaction {
             }
             Some(GuestLock::Granted { waited, .. }) => Ok(AtLeader::Granted { waited }),
             Some(GuestLock::NotFree) => Ok(AtLeader::NotFree),
-            Some(GuestLock::Deadlock) => Err(TransactionError::Deadlock),
-            Some(GuestLock::Lost) => Err(TransactionError::LocksLost),
-            Some(GuestLock::Unavailable) => Err(TransactionError::Unavailable),
+            Some(refused) => Err(refusal(refused)),
         }
     }
 
@@ -314,13 +311,12 @@ impl Transaction {
         }
         let held = self.locks.count();
         let outcome = match policy {
-            LockPolicy::Wait => match self.locks.lock(key, mode) {
-                LockOutcome::Granted => Ok(Progress::Done),
-                LockOutcome::Wait(wait) => {
+            LockPolicy::Wait => match self.lock_here(key, mode) {
+                Ok(Some(wait)) => {
                     self.note_wait(key);
                     return Ok(Progress::Wait(Wait::Here(wait)));
                 }
-                LockOutcome::Deadlock => Err(TransactionError::Deadlock),
+                held => held.map(|_| Progress::Done),
             },
             _ if self.locks.try_lock(key, mode) => Ok(Progress::Done),
             LockPolicy::NoWait => Err(TransactionError::LockNotAvailable),
@@ -345,6 +341,15 @@ impl Transaction {
             .into()),
             false => Ok(()),
         }
+    }
+}
+
+/// Why the leader has not given a lock that was waited for.
+fn refusal(answer: GuestLock) -> TransactionError {
+    match answer {
+        GuestLock::Deadlock => TransactionError::Deadlock,
+        GuestLock::Lost => TransactionError::LocksLost,
+        GuestLock::Granted { .. } | GuestLock::NotFree | GuestLock::Unavailable => TransactionError::Unavailable,
     }
 }
 

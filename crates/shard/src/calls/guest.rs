@@ -112,26 +112,22 @@ enum Unanswered {
 }
 
 impl Remote {
-    #[expect(clippy::too_many_arguments, reason = "the parts of one replica")]
+    /// `home` is this node's own side, for when it leads.
     pub fn new(
-        me: Issuer,
-        shared: Parts,
-        store: Arc<Store>,
-        raft: Raft,
-        peers: Arc<dyn Peers>,
         home: Arc<Home>,
-        runtime: Handle,
+        peers: Arc<dyn Peers>,
+        me: Issuer,
         issuing: Arc<Issuing>,
         patience: Duration,
     ) -> Arc<Remote> {
         Arc::new(Remote {
             me,
-            shared,
-            store,
-            raft,
+            shared: home.shared.clone(),
+            store: home.store.clone(),
+            raft: home.raft.clone(),
+            runtime: home.runtime.clone(),
             peers,
             home,
-            runtime,
             issuing,
             patience,
             next: AtomicU64::new(1),
@@ -267,15 +263,15 @@ impl Remote {
     #[cold]
     fn freshness_of_others(self: &Arc<Remote>, epoch: u64) -> Freshness {
         if epoch == NO_EPOCH {
-            return Freshness::new(&self.runtime, self.join_readers());
+            return Freshness(self.entered(self.join_readers()));
         }
         let remote = self.clone();
-        Freshness::new(&self.runtime, async move {
+        Freshness(self.entered(async move {
             match Lease::confirm(&remote.raft).await {
                 true => Ok(()),
                 false => remote.join_readers().await,
             }
-        })
+        }))
     }
 
     /// What is under way may have been asked before the caller came.
@@ -325,6 +321,14 @@ impl Remote {
     }
 
     // --- guests ---
+
+    /// To be polled by whoever waits for it.
+    fn entered<T>(&self, future: impl Future<Output = T> + Send + 'static) -> Entered<T> {
+        Entered {
+            runtime: self.runtime.clone(),
+            future: Box::pin(future),
+        }
+    }
 
     /// A transaction that takes its locks at the leader.
     pub fn guest(self: &Arc<Remote>) -> Guest {
@@ -454,15 +458,6 @@ impl<T> Future for Entered<T> {
 #[must_use]
 pub struct Freshness(Entered<Result<(), ProposeError>>);
 
-impl Freshness {
-    fn new(runtime: &Handle, future: impl Future<Output = Result<(), ProposeError>> + Send + 'static) -> Freshness {
-        Freshness(Entered {
-            runtime: runtime.clone(),
-            future: Box::pin(future),
-        })
-    }
-}
-
 impl Future for Freshness {
     type Output = Result<(), ProposeError>;
 
@@ -557,7 +552,7 @@ impl Guest {
         !self.later.is_empty()
     }
 
-    /// Whether this one is to be asked for, or is held.
+    /// Whether this one is to be asked for.
     pub fn covers_later(&self, key: LockKey<'_>, mode: LockMode) -> bool {
         let lock = (mode, encode_key(key));
         self.later.contains(&lock)
@@ -598,10 +593,7 @@ impl Guest {
         GuestWait {
             remote: self.remote.clone(),
             number: self.number,
-            asking: Entered {
-                runtime: self.remote.runtime.clone(),
-                future: Box::pin(asking),
-            },
+            asking: self.remote.entered(asking),
             is_over: false,
         }
     }
@@ -654,16 +646,14 @@ impl Guest {
         GuestWait {
             remote: self.remote.clone(),
             number: 0,
-            asking: Entered {
-                runtime: self.remote.runtime.clone(),
-                future: Box::pin(asking),
-            },
+            asking: self.remote.entered(asking),
             is_over: false,
         }
     }
 
-    /// Whether another node has led since it took its locks shows by a call; [`take_answer`](Self::take_answer) for [`NOBODYS`] tells.
-    pub fn ask_whether_kept(&mut self) -> GuestWait {
+    /// Asks for what was left for later, for an epoch, or whether its locks are good still: as a lock of [`NOBODYS`], for which
+    /// [`take_answer`](Self::take_answer) has the answer.
+    pub fn ask_for_nothing(&mut self) -> GuestWait {
         self.ask(NOBODYS, LockMode::IntentionShared, true)
     }
 
@@ -685,40 +675,32 @@ impl Guest {
     pub async fn release(mut self) {
         let Some(number) = self.forget() else { return };
         let remote = self.remote.clone();
-        Entered {
-            runtime: self.remote.runtime.clone(),
-            future: Box::pin(async move {
-                // A leader that does not answer has lost them, or hears of it later.
-                let _ = remote.ask(Call::Release { number }.encode(), CALL).await;
-            }),
-        }
-        .await;
+        let releasing = self.remote.entered(async move {
+            // A leader that does not answer has lost them, or hears of it later.
+            let _ = remote.ask(Call::Release { number }.encode(), CALL).await;
+        });
+        releasing.await;
     }
 
     /// Commits a write set under the guest's locks. Drive it to its end: the locks are free when it is over.
     pub async fn commit(mut self, writes: Vec<u8>, memory: Reservation) -> Result<Timestamp, ProposeError> {
         if self.epoch == 0 {
-            self.ask(NOBODYS, LockMode::IntentionShared, true).await;
+            self.ask_for_nothing().await;
             match self.take_answer(NOBODYS, LockMode::IntentionShared) {
                 Some(GuestLock::Granted { .. }) => {}
                 _ => return Err(ProposeError::NotLeader),
             }
         }
         let (remote, number, epoch) = (self.remote.clone(), self.number, self.epoch);
-        let committing = Entered {
-            runtime: self.remote.runtime.clone(),
-            future: Box::pin(async move { remote.commit(number, epoch, writes).await }),
-        };
-        let committed = committing.await;
+        let committing = async move { remote.commit(number, epoch, writes).await };
+        let committed = self.remote.entered(committing).await;
         drop(memory);
         if committed.is_ok() {
             self.forget();
         }
         committed
     }
-}
 
-impl Guest {
     /// Nothing of it is left at the leader.
     fn forget(&mut self) -> Option<u64> {
         let number = std::mem::take(&mut self.number);

@@ -34,11 +34,11 @@ const HEARD_WITHIN: Duration = Duration::from_secs(3);
 const GROWTH: u64 = 2;
 
 pub(crate) struct Home {
-    shared: Shared,
-    store: Arc<Store>,
-    raft: Raft,
+    pub(super) shared: Shared,
+    pub(super) store: Arc<Store>,
+    pub(super) raft: Raft,
     /// Where what must go on without its caller runs.
-    runtime: Handle,
+    pub(super) runtime: Handle,
     observed: Option<TableId>,
     transaction_bytes: u64,
     /// In which the guests have come.
@@ -126,7 +126,7 @@ impl Home {
                 None => Begun::Now(Answer::LocksLost),
             },
             Call::Withdraw { number } => {
-                if let Some(guest) = self.with_node(from, |node| node.guests.get(&number).cloned()) {
+                if let Some(guest) = self.find(from, number) {
                     guest.withdraw();
                 }
                 Begun::Now(Answer::Done)
@@ -138,14 +138,14 @@ impl Home {
                 Begun::Now(Answer::Done)
             }
             Call::Unlock { number, name } => {
-                let guest = self.with_node(from, |node| node.guests.get(&number).cloned());
-                Begun::Now(match guest.is_some_and(|guest| guest.unlock(&name)) {
+                let is_kept = self.find(from, number).is_some_and(|guest| guest.unlock(&name));
+                Begun::Now(match is_kept {
                     true => Answer::Done,
                     false => Answer::LocksLost,
                 })
             }
             Call::Writes { number, offset, bytes } => {
-                let guest = self.with_node(from, |node| node.guests.get(&number).cloned());
+                let guest = self.find(from, number);
                 Begun::Now(guest.map_or(Answer::LocksLost, |guest| self.take_writes(&guest, offset, &bytes)))
             }
             Call::Commit(commit) => self.commit(from, epoch, commit),
@@ -193,6 +193,10 @@ impl Home {
             Some(node) if node.incarnation == from.incarnation => act(node),
             _ => R::default(),
         }
+    }
+
+    fn find(&self, from: Issuer, number: u64) -> Option<Arc<Guest>> {
+        self.with_node(from, |node| node.guests.get(&number).cloned())
     }
 
     /// Frees the locks of nodes that were not heard of for long.
@@ -299,8 +303,7 @@ impl Home {
         if lock_epoch != 0 && lock_epoch != epoch {
             return Begun::Now(Answer::Failed(ProposeError::LocksLost));
         }
-        let guest = self.with_node(from, |node| node.guests.get(&number).cloned());
-        let Some(guest) = guest else {
+        let Some(guest) = self.find(from, number) else {
             return Begun::Now(Answer::Failed(ProposeError::LocksLost));
         };
         let (writes, memory) = match self.gather_writes(&guest, writes) {

@@ -214,6 +214,32 @@ impl Cluster {
         }
     }
 
+    /// The replicas that run, for clients in other threads.
+    pub fn running(&self) -> Mutex<Vec<Arc<Shard>>> {
+        Mutex::new(self.shards.values().cloned().collect())
+    }
+
+    /// Three times each, a leader is cut off from the others, and one is killed and started again; `running` is kept up.
+    pub fn lose_leaders(&mut self, running: &Mutex<Vec<Arc<Shard>>>) {
+        let publish = |cluster: &Cluster| *running.lock() = cluster.shards.values().cloned().collect();
+        for round in 0..6 {
+            std::thread::sleep(Duration::from_millis(400));
+            let leader = self.leader();
+            if round % 2 == 0 {
+                self.net.cut_off(&[leader]);
+                std::thread::sleep(Duration::from_millis(700));
+                self.net.heal();
+            } else {
+                running.lock().clear();
+                self.kill(leader);
+                publish(self);
+                std::thread::sleep(Duration::from_millis(700));
+                self.start(leader);
+                publish(self);
+            }
+        }
+    }
+
     /// The one replica that leads, of these.
     pub fn leader_of(&self, nodes: &[u32]) -> u32 {
         wait_for("a leader", || {

@@ -26,9 +26,9 @@ use crate::host::{Host, WaitEnd};
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
-use crate::waiting::until;
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
+use crate::waiting::until;
 
 /// How long a lone change is tried while leaders come and go.
 pub(super) const LEADER_PATIENCE: Duration = Duration::from_secs(10);
