@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::hello::{HELLO_BYTES, Hello, NoHello, REASON_BYTES, Refused, Verdict, may_be_hello};
+use crate::owner::Ends;
 use crate::serve::{Serving, serve};
 use crate::shared::Shared;
 use crate::socket::Socket;
@@ -126,7 +127,13 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Result<(Socket, Hello, boo
     let ended = |error: std::io::Error| Away::Stranger(error.to_string());
     stream.set_nodelay(true).map_err(ended)?;
     let mut socket = match &shared.tls {
-        None => Socket::plain(stream),
+        None => {
+            if !shared.trusts_all {
+                let ends = Ends::of(&stream).map_err(ended)?;
+                ends.check().map_err(Away::Stranger)?;
+            }
+            Socket::plain(stream)
+        }
         Some(tls) => tls.accept(stream).await.map_err(Away::Stranger)?,
     };
     let theirs = read_hello(&mut socket).await.map_err(Away::Stranger)?;

@@ -29,6 +29,7 @@ use crate::error::To;
 use crate::frame::{Decoder, Kind};
 use crate::hello::{HELLO_BYTES, Hello, REASON_BYTES, Refused, Verdict};
 use crate::line::{Line, Trouble};
+use crate::owner::Ends;
 use crate::shared::Shared;
 use crate::socket::{Broken, Pulse, Reading, Socket, write_frames};
 
@@ -330,6 +331,8 @@ impl Door {
         expected: u32,
     ) -> Result<Entered, Trouble> {
         let unreachable = |reason: String| Trouble::Unreachable(format!("{}: {reason}", self.addr));
+        let is_unproved = shared.tls.is_none() && !shared.trusts_all;
+        let ends = Ends::of(&stream).map_err(|error| unreachable(error.to_string()))?;
         let mut socket = match &shared.tls {
             None => Socket::plain(stream),
             Some(tls) => tls.connect(stream, self.host()).await.map_err(unreachable)?,
@@ -340,6 +343,9 @@ impl Door {
         // Its refusal first: it knows more about why than this node would guess from what it says of itself.
         if let Some(refused) = refused {
             return Err(Trouble::Refused(refused));
+        }
+        if is_unproved {
+            ends.check().map_err(unreachable)?;
         }
         let is_member = shared.meet(expected, &theirs).map_err(Trouble::Refused)?;
         Ok(Entered {

@@ -21,6 +21,7 @@ mod accept;
 mod dial;
 mod line;
 mod news;
+mod owner;
 mod roster;
 mod serve;
 mod shared;

@@ -24,6 +24,8 @@ pub struct Shared {
     pub cluster: watch::Sender<Option<u128>>,
     pub limits: Limits,
     pub tls: Option<Tls>,
+    /// Without TLS, nodes of any machine and user are believed.
+    pub trusts_all: bool,
     pub service: Arc<dyn Service>,
     pub roster: Mutex<Roster>,
     pub peers: RwLock<BTreeMap<u32, Arc<Peer>>>,
@@ -42,6 +44,7 @@ impl Shared {
             roster: Mutex::new(Roster::new(&config.known_incarnations, config.limits.nodes)),
             limits: config.limits,
             tls: config.tls,
+            trusts_all: config.allow_plain_beyond_loopback,
             service,
             peers: RwLock::default(),
             turned_away: AtomicU64::new(0),

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use net::Lane;
@@ -113,4 +115,26 @@ fn the_protocol_is_as_drawn() {
     };
     assert_eq!(next(), (PONG, 5, Vec::new()));
     assert_eq!(next(), (ANSWER, 6, b"2:x".to_vec()));
+}
+
+/// How many bytes a user of this machine gets for a perfect handshake.
+fn answered(addr: &str, user: u32) -> String {
+    let hello: String = HELLO.encode().iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    let addr = addr.replace(':', "/");
+    let script = format!("exec 3<>/dev/tcp/{addr}; printf '{hello}' >&3; head -c 56 <&3 | wc -c");
+    let mut bash = Command::new("bash");
+    let output = bash.args(["-c", &script]).uid(user).current_dir("/").output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[test]
+fn another_user_of_the_machine_is_no_node() {
+    let this = rustix::process::geteuid().as_raw();
+    let one = start(config(1, 1));
+    assert_eq!(answered(&one.addr(), this), "56");
+    // Only the superuser can act as somebody else.
+    if this == 0 {
+        assert_eq!(answered(&one.addr(), 12_345), "0");
+        until(|| one.net.turned_away() == 1);
+    }
 }
