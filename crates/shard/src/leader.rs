@@ -13,14 +13,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use journal::JournalError;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
 use openraft::{ReadPolicy, ServerState, SnapshotPolicy};
-use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 use types::Timestamp;
 
@@ -58,7 +56,7 @@ const COMPACT_AT_ONCE: usize = 2048;
 /// While there is something to move, that begins after as long without commits.
 const IDLE_TO_COMPACT: Duration = Duration::from_millis(1);
 
-type Started = Result<(Raft, Handle), OpenError>;
+type Started = Result<Raft, OpenError>;
 
 /// Which replica this is, and how it meets the others.
 pub(crate) struct Settings {
@@ -72,52 +70,41 @@ pub(crate) struct Settings {
 
 /// Runs until told to exit. Tells `ready` when the rows are there and, where there is nobody else to lead, commits are taken; and `drained`
 /// when there will be no more answers.
-pub(crate) fn run(
+pub(crate) async fn run(
     shared: Shared,
     settings: Settings,
-    ready: &mpsc::Sender<Started>,
-    drained: &mpsc::Sender<()>,
+    ready: oneshot::Sender<Started>,
+    drained: oneshot::Sender<()>,
     exit: oneshot::Receiver<()>,
 ) {
-    let runtime = match runtime::Builder::new_current_thread().enable_time().build() {
-        Ok(runtime) => runtime,
+    let timing = settings.timing;
+    // Nobody listens only if the opener is gone; the same below.
+    let raft = match start(&shared, settings).await {
+        Ok(raft) => {
+            let _ = ready.send(Ok(raft.clone()));
+            raft
+        }
         Err(error) => {
-            // Nobody listens only if the opener is gone; the same below.
-            let _ = ready.send(Err(OpenError::Replay(format!(
-                "cannot start the shard's thread: {error}"
-            ))));
+            let _ = ready.send(Err(error));
             return;
         }
     };
-    runtime.block_on(async {
-        let timing = settings.timing;
-        let raft = match start(&shared, settings).await {
-            Ok(raft) => {
-                let _ = ready.send(Ok((raft.clone(), Handle::current())));
-                raft
-            }
-            Err(error) => {
-                let _ = ready.send(Err(error));
-                return;
-            }
-        };
-        if let Err(reason) = serve(&shared, &raft, timing).await {
-            shared.failure.set(reason);
-            let first = shared.failure.get().expect("it was just set");
-            shared.queue.fail(first);
+    if let Err(reason) = serve(&shared, &raft, timing).await {
+        shared.failure.set(reason);
+        let first = shared.failure.get().expect("it was just set");
+        shared.queue.fail(first);
+    }
+    shared.lock_epoch.store(NO_EPOCH, Release);
+    let _ = drained.send(());
+    // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
+    let _ = exit.await;
+    let _ = raft.shutdown().await;
+    if shared.failure.get().is_none() {
+        let journal = &mut *shared.journal.lock();
+        if let Err(error) = journal.mark().and_then(|()| journal.sync()) {
+            tracing::warn!("{error}");
         }
-        shared.lock_epoch.store(NO_EPOCH, Release);
-        let _ = drained.send(());
-        // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
-        let _ = exit.await;
-        let _ = raft.shutdown().await;
-        if shared.failure.get().is_none() {
-            let journal = &mut *shared.journal.lock();
-            if let Err(error) = journal.mark().and_then(|()| journal.sync()) {
-                tracing::warn!("{error}");
-            }
-        }
-    });
+    }
 }
 
 /// Replays the log's tail. A replica without others takes the lead.
