@@ -98,6 +98,11 @@ impl Housekeeper {
             replicated.want_cut()
         };
         let cut = self.wait_for(cut).await?;
+        // The others may have it on their disks before this one has. A log that ended before its checkpoint would be taken for a damaged one.
+        let log = self.shared.journal.lock().unsynced();
+        log.sync().map_err(|error| CheckpointError {
+            reason: error.to_string(),
+        })?;
         let started = self.env.clock.monotonic();
         let meta = cut
             .write(

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use journal::JournalError;
@@ -30,6 +30,7 @@ use crate::machine::Machine;
 use crate::peers::{Peers, Ways};
 use crate::queue::{Departure, Flight};
 use crate::replica::{NO_EPOCH, Shared};
+use crate::syncs::Syncs;
 use crate::{OpenError, ProposeError};
 
 /// Write sets gathered into one log entry.
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
     pub peers: Arc<dyn Peers>,
     pub founding: Founding,
     pub timing: Timing,
+    pub syncs: Syncs,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     pub bytes_per_second: u64,
 }
@@ -121,6 +123,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         peers,
         founding,
         timing,
+        syncs,
         bytes_per_second,
     } = settings;
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -141,7 +144,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         ..openraft::Config::default()
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
-    let log = Log::new(shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
+    let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
+    let log = Log::new(journal, failure, meters, syncs);
     let machine = Machine::new(shared);
     let raft = Raft::new(node_id, config, Ways::new(peers, bytes_per_second), log, machine)
         .await
@@ -155,6 +159,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     if is_new && !founders.is_empty() {
         raft.initialize(founders).await.map_err(|error| replay_error(&error))?;
     }
+    shared.is_alone.store(is_alone(&raft), Relaxed);
     if is_alone(&raft) {
         if !is_new {
             raft.trigger()
@@ -228,6 +233,7 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
         return Ok(Some(epoch));
     }
     let mut changes = raft.server_metrics();
+    shared.is_alone.store(false, Relaxed);
     loop {
         if shared.queue.is_closed() {
             shared.queue.follow();
@@ -330,10 +336,11 @@ async fn commit(
             let _ = done.send(());
         }
     });
+    shared.is_alone.store(is_alone(raft), Relaxed);
     raft.client_write_ff(batch, Some(callback))
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;
-    if is_alone(raft) {
+    if shared.is_alone.load(Relaxed) {
         return answered.await.map_err(|_| Arc::from("consensus has stopped"));
     }
     let late = doubt_until();

@@ -48,6 +48,7 @@ mod peers;
 mod queue;
 mod replica;
 mod salvage;
+mod syncs;
 mod visible;
 mod workers;
 

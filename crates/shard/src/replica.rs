@@ -1,13 +1,15 @@
 //! One replica's work, and what it has in common.
 //!
 //! ```text
-//!   sessions ──propose──▶ Queue ──gather──▶ shard thread: log (write + sync) → consensus → apply → answer
-//!                                                │
-//!                                 housekeeper: spare segments, checkpoints
+//!   sessions ──propose──▶ Queue ──gather──▶ shard thread: log → consensus → apply → answer
+//!                                                │    ▲
+//!                                                ▼    │
+//!                           log thread: sync, while the others write, too
+//!                           housekeeper: spare segments, checkpoints
 //! ```
 //!
-//! The shard thread runs everything a commit waits for, one batch after the other, so a commit costs two hand-overs:
-//! to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
+//! The shard thread runs everything a commit waits for, one batch after the other. A replica without others syncs there, too, so that a
+//! commit costs two hand-overs: to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
 //! it never waits for a disk.
 
 use std::io;
@@ -42,6 +44,7 @@ use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
+use crate::syncs::Syncs;
 use crate::visible::Visible;
 use crate::workers::Worker;
 use crate::{MembershipError, checkpoint, leader, membership};
@@ -62,6 +65,8 @@ pub(crate) struct Shared {
     /// The term in which this replica leads and gives locks, or [`NO_EPOCH`].
     pub lock_epoch: Arc<AtomicU64>,
     pub locks: Arc<LockTable>,
+    /// There are no other voters.
+    pub is_alone: Arc<AtomicBool>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
     pub lease: Arc<Lease>,
@@ -89,6 +94,8 @@ pub(crate) struct Replica {
 /// What goes on until the replica stops.
 struct Work {
     leader: Worker,
+    /// Ends with the leader's.
+    log: Worker,
     /// Told when everything that was proposed has been answered.
     drained: oneshot::Receiver<()>,
     housekeeper: Worker,
@@ -130,10 +137,15 @@ impl Replica {
             clock: config.env.clock.clone(),
             lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
             locks: store.locks().clone(),
+            is_alone: Arc::new(AtomicBool::new(true)),
             stopping: Arc::default(),
             lease: Arc::new(Lease::new(config.timing.election)),
             visible: Arc::default(),
         };
+        let workers = &config.workers;
+        let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
+        let (syncs, syncing) = Syncs::new(&shared);
+        let (log, _) = workers.start("log", &shared, syncing).map_err(not_started)?;
         let (exit, exits) = oneshot::channel();
         let (ready, started) = oneshot::channel();
         let (drained_sender, drained) = oneshot::channel();
@@ -142,10 +154,9 @@ impl Replica {
             peers: config.peers.clone(),
             founding: config.founding.clone(),
             timing: config.timing,
+            syncs,
             bytes_per_second: config.checkpoint_bytes_per_second,
         };
-        let workers = &config.workers;
-        let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
         let leading = leader::run(shared.clone(), settings, ready, drained_sender, exits);
         let (leader, runtime) = workers.start("shard", &shared, leading).map_err(not_started)?;
         let started = started.await;
@@ -154,6 +165,7 @@ impl Replica {
             Err(error) => {
                 // It has nothing left to do but to end.
                 leader.join();
+                log.join();
                 return Err(error);
             }
         };
@@ -163,6 +175,7 @@ impl Replica {
                 shared.queue.close("the shard was not opened".into());
                 drop(exit);
                 leader.join();
+                log.join();
                 return Err(error.into());
             }
         };
@@ -215,6 +228,7 @@ impl Replica {
             orders,
             work: Mutex::new(Some(Work {
                 leader,
+                log,
                 drained,
                 housekeeper,
                 calls,
@@ -400,6 +414,7 @@ impl Replica {
         work.housekeeper.ended().await;
         drop(work.exit);
         work.leader.ended().await;
+        work.log.ended().await;
         drop(work.exit_calls);
         work.calls.ended().await;
         drop(work.lock);
@@ -420,6 +435,7 @@ impl Drop for Replica {
             work.housekeeper.join();
             drop(work.exit);
             work.leader.join();
+            work.log.join();
             drop(work.exit_calls);
             work.calls.join();
             drop(work.lock);
