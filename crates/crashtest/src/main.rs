@@ -50,6 +50,9 @@ enum Test {
         /// Statements
         #[arg(long, default_value_t = 2000)]
         steps: u64,
+        /// Of a cluster, one of which is killed at a time while clients of the others go on
+        #[arg(long, default_value_t = 1)]
+        nodes: u16,
     },
     /// Tear the log at every byte of its last record
     Tear,
@@ -102,7 +105,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     let kill = |times| kill::run(&setup, times, seed);
     match arguments.test {
         Test::Kill { times } => kill(times),
-        Test::Definitions { steps } => definitions::run(&setup, steps, seed),
+        Test::Definitions { steps, nodes: 1 } => definitions::run(&setup, steps, seed),
+        Test::Definitions { steps, nodes } => {
+            let setups = Setup::latsdb_cluster(&arguments.server, &dir, arguments.port, nodes);
+            definitions::run_on_a_cluster(&setups, steps, seed)
+        }
         Test::Tear => damage::tear(&setup),
         Test::Flip { times } => damage::flip(&setup, times, seed),
         Test::Sync => disk::sync(&setup),

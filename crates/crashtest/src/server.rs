@@ -1,6 +1,8 @@
 //! The server under test, as a process.
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -52,6 +54,37 @@ impl Setup {
             port,
             environment: Vec::new(),
         }
+    }
+
+    /// The nodes of a cluster, in directories below. Three ports belong to each: MySQL, HTTP, and for the other nodes.
+    pub fn latsdb_cluster(program: &Path, dir: &Path, port: u16, nodes: u16) -> Vec<Setup> {
+        let peer = |node: u16| format!("127.0.0.1:{}", port + 3 * node + 2);
+        let node = |node: u16| {
+            let dir = dir.join(format!("node-{}", node + 1));
+            let mut setup = Setup::latsdb(program, &dir, port + 3 * node);
+            let id = (node + 1).to_string();
+            setup
+                .command
+                .extend(["--node-id".into(), id, "--peer-addr".into(), peer(node)]);
+            if node > 0 {
+                setup.command.extend(["--join".into(), peer(0)]);
+            }
+            setup
+        };
+        (0..nodes).map(node).collect()
+    }
+
+    /// Whether it is the node of a cluster that leads.
+    pub fn leads(&self) -> bool {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port + 1))?;
+            stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            stream.write_all(b"GET /health/leader HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
     }
 
     fn spawn(&self) -> Result<Server> {

@@ -8,7 +8,6 @@ use mysql_client::{Answer, Client};
 
 use super::generate::Generator;
 use super::model::{Column, ForeignKey, Key, Operation, State, Table};
-use crate::server::Server;
 
 /// What a statement may be answered with: waits that were ended, and what is wrong with names, rows and keys.
 const EXPECTED: [u16; 48] = [
@@ -16,6 +15,8 @@ const EXPECTED: [u16; 48] = [
     1137, 1146, 1205, 1213, 1215, 1216, 1217, 1264, 1317, 1347, 1356, 1364, 1406, 1412, 1449, 1451, 1452, 1553, 1701,
     1822, 1824, 1826, 1828, 1829, 1832, 1833, 3730, 3780, 1136,
 ];
+/// No majority, or none that is known.
+const UNAVAILABLE: u16 = 1047;
 /// A killed connection has gone by then.
 const GONE_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -67,9 +68,9 @@ impl Memory {
     }
 
     /// Runs statements until it is told to stop, or the server has gone.
-    pub fn work(&mut self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<Stopped> {
+    pub fn work(&mut self, connect: &dyn Fn() -> Result<Client>, is_over: &dyn Fn() -> bool) -> Result<Stopped> {
         while !is_over() {
-            let Ok(mut client) = server.connect(None) else {
+            let Ok(mut client) = connect() else {
                 return Ok(Stopped::ServerGone);
             };
             let connection = client.connection_id;
@@ -80,7 +81,7 @@ impl Memory {
             }
             // Whoever asks may be killed, too.
             loop {
-                let Ok(mut client) = server.connect(None) else {
+                let Ok(mut client) = connect() else {
                     return Ok(Stopped::ServerGone);
                 };
                 if !wait_until_gone(&mut client, connection)? {
@@ -258,7 +259,8 @@ fn commits(client: &mut Client) -> Result<Commits> {
         Ok(Answer::Ok { .. }) => Commits::Taken,
         Ok(Answer::Error { code: 1180, .. }) => Commits::Refused,
         Ok(Answer::Error { code, message, .. }) => {
-            let is_expected = EXPECTED.contains(&code) || code == 3169 || is_injected(code, &message);
+            let is_expected =
+                EXPECTED.contains(&code) || code == 3169 || code == UNAVAILABLE || is_injected(code, &message);
             ensure!(is_expected, "a probe: {code} {message}");
             Commits::Failed
         }
@@ -275,7 +277,10 @@ fn ask(client: &mut Client, sql: &str) -> Result<Outcome> {
         // A step that was made to fail, or to panic; whether another panic was behind it, the server's log says.
         Ok(Answer::Error { code, message, .. }) if is_injected(code, &message) => Outcome::Unknown,
         // Killed: what it had begun with is not known, and the connection may go.
-        Ok(Answer::Error { code: 1317 | 3169, .. }) => Outcome::Unknown,
+        Ok(Answer::Error {
+            code: 1317 | 3169 | UNAVAILABLE,
+            ..
+        }) => Outcome::Unknown,
         Ok(Answer::Error { code, message, .. }) => {
             ensure!(EXPECTED.contains(&code), "{sql}: {code} {message}");
             Outcome::Failed
@@ -420,7 +425,7 @@ fn rows(client: &mut Client, sql: &str) -> Result<Option<Vec<Vec<String>>>> {
         }
         // Whoever kills at random, or makes steps fail, may hit the question; so may the end of the server.
         Ok(Answer::Error {
-            code: 1317 | 3169 | 1053,
+            code: 1317 | 3169 | 1053 | UNAVAILABLE,
             ..
         })
         | Err(_) => Ok(None),

@@ -6,15 +6,19 @@
 //! is one of those that it may be: definitions, rows, and rows by way of every index.
 
 mod client;
+mod cluster;
 mod generate;
 mod model;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use client::Memory;
+pub use cluster::run as run_on_a_cluster;
+
+use client::{Memory, Stopped};
 use env::{Random, SeededRandom};
 use mysql_client::Client;
 
@@ -50,6 +54,13 @@ const STEPS: [&str; 20] = [
     "shard.applying",
 ];
 
+/// Where all clients meet, and where they see whether commits are taken.
+const COMMON: [&str; 3] = [
+    "CREATE DATABASE IF NOT EXISTS shared",
+    "CREATE DATABASE IF NOT EXISTS probe",
+    "CREATE TABLE IF NOT EXISTS probe.p (id INT PRIMARY KEY, at INT UNSIGNED)",
+];
+
 /// Runs at least `steps` statements.
 pub fn run(setup: &Setup, steps: u64, seed: u64) -> Result<()> {
     let _ = std::fs::remove_dir_all(&setup.dir);
@@ -73,11 +84,7 @@ pub fn run(setup: &Setup, steps: u64, seed: u64) -> Result<()> {
                 place()
             );
         }
-        for sql in [
-            "CREATE DATABASE IF NOT EXISTS shared",
-            "CREATE DATABASE IF NOT EXISTS probe",
-            "CREATE TABLE IF NOT EXISTS probe.p (id INT PRIMARY KEY, at INT UNSIGNED)",
-        ] {
+        for sql in COMMON {
             admin.query(sql)?;
         }
         let round = Round {
@@ -88,14 +95,18 @@ pub fn run(setup: &Setup, steps: u64, seed: u64) -> Result<()> {
         round.live(server, admin, &mut memories).with_context(place)?;
         verify(setup).with_context(place)?;
     }
+    report("definitions", &memories, rounds)
+}
+
+fn report(what: &str, memories: &[Memory], rounds: u64) -> Result<()> {
     let succeeded: u64 = memories.iter().map(|memory| memory.succeeded).sum();
-    let statements = done(&memories);
+    let statements: u64 = memories.iter().map(|memory| memory.statements).sum();
     ensure!(
         succeeded * 5 > statements,
         "hardly any statement succeeded: {succeeded} of {statements}"
     );
     println!(
-        "definitions: {statements} statements by {CLIENTS} clients, {succeeded} with success, {rounds} kills; all databases are what they may be, and whole"
+        "{what}: {statements} statements by {CLIENTS} clients, {succeeded} with success, {rounds} kills; all databases are what they may be, and whole"
     );
     Ok(())
 }
@@ -139,47 +150,54 @@ impl Round<'_> {
                 .iter_mut()
                 .map(|memory| {
                     let (server, is_over) = (&server, &is_over);
-                    scope.spawn(move || {
-                        let ended = memory.work(server, &|| is_over.load(Ordering::Relaxed));
-                        // A finding ends the round for all.
-                        if ended.is_err() {
-                            is_over.store(true, Ordering::Relaxed);
-                        }
-                        ended
-                    })
+                    scope.spawn(move || work(memory, &|| server.connect(None), is_over))
                 })
                 .collect();
-            self.kill_statements(&server, &is_over);
+            kill_statements(&|| server.connect(None), self.life, self.random, &is_over);
             is_over.store(true, Ordering::Relaxed);
             // Statements that run are ended by the server's end, and their outcomes are not known.
             let killed = server.interrupt();
-            let mut found = None;
-            for worker in workers {
-                match worker.join() {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => found = found.or(Some(error)),
-                    Err(_) => bail!("a client panicked"),
-                }
-            }
-            found.map_or(Ok(()), Err)?;
+            ended(workers)?;
             killed
         })
         .with_context(|| format!("with the rules {:?}", self.rules))?;
         server.kill()
     }
+}
 
-    /// Kills statements and connections at random until the server's time is over, or it is gone.
-    fn kill_statements(&self, server: &Server, is_over: &AtomicBool) {
-        let started = std::time::Instant::now();
-        while started.elapsed() < self.life && !is_over.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(self.random.below(2 * KILL_EVERY_MS)));
-            let Ok(mut client) = server.connect(None) else { return };
-            let what = ["KILL", "KILL QUERY", "KILL QUERY"][self.random.below(3) as usize];
-            // Connections have small numbers; the newest are those of the clients.
-            let newest = u64::from(client.connection_id);
-            let victim = newest.saturating_sub(1 + self.random.below(12)).max(1);
-            let _ = client.query(&format!("{what} {victim}"));
+/// Lets a client work until it is told to stop. A finding ends the round for all.
+fn work(memory: &mut Memory, connect: &dyn Fn() -> Result<Client>, is_over: &AtomicBool) -> Result<Stopped> {
+    let ended = memory.work(connect, &|| is_over.load(Ordering::Relaxed));
+    if ended.is_err() {
+        is_over.store(true, Ordering::Relaxed);
+    }
+    ended
+}
+
+/// Waits for the clients; the first finding.
+fn ended(workers: Vec<ScopedJoinHandle<'_, Result<Stopped>>>) -> Result<()> {
+    let mut found = None;
+    for worker in workers {
+        match worker.join() {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => found = found.or(Some(error)),
+            Err(_) => bail!("a client panicked"),
         }
+    }
+    found.map_or(Ok(()), Err)
+}
+
+/// Kills statements and connections at random until the time is over, or nobody can be reached.
+fn kill_statements(connect: &dyn Fn() -> Result<Client>, time: Duration, random: &SeededRandom, is_over: &AtomicBool) {
+    let started = Instant::now();
+    while started.elapsed() < time && !is_over.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(random.below(2 * KILL_EVERY_MS)));
+        let Ok(mut client) = connect() else { return };
+        let what = ["KILL", "KILL QUERY", "KILL QUERY"][random.below(3) as usize];
+        // Connections have small numbers; the newest are those of the clients.
+        let newest = u64::from(client.connection_id);
+        let victim = newest.saturating_sub(1 + random.below(12)).max(1);
+        let _ = client.query(&format!("{what} {victim}"));
     }
 }
 
