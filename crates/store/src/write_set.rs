@@ -22,7 +22,7 @@ pub enum WriteOp<'a> {
         table: TableId,
         key: &'a [u8],
     },
-    /// The next automatic id is at least `next`.
+    /// The next automatic id is at least `next`; nothing happens if there is no such table.
     AdvanceAutoIncrement {
         table: TableId,
         next: u64,

@@ -257,6 +257,9 @@ fn a_transaction_is_checked_against_its_own_definitions() {
         apply(&mut writer, 2, &encode(&[create(100, 0)])),
         Err(ApplyError::TableExists(TableId(100)).into())
     );
+    // Ids that were burnt of a table that has gone keep nothing from being committed.
+    let burnt = encode(&[Step::Advance { table: 102, next: 7 }, put(100, 1)]);
+    assert_eq!(apply(&mut writer, 2, &burnt), Ok(()));
     assert_eq!(contents(&store)[&100].2[0].len(), 1);
 }
 

@@ -21,8 +21,8 @@ const UNAVAILABLE: u16 = 1047;
 const GONE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Statements that a finding shows, and how much of each.
-const HISTORY: usize = 40;
-const SHOWN: usize = 120;
+const HISTORY: usize = 200;
+const SHOWN: usize = 160;
 
 /// What a client remembers while servers come and go.
 pub struct Memory {

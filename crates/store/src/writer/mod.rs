@@ -190,7 +190,11 @@ impl Writer {
                 }
             }
             WriteOp::Delete { table, key } => self.changing(table)?.delete(Stamp::at(ts), key),
-            WriteOp::AdvanceAutoIncrement { table, next } => self.table(table)?.apply_raised_auto_increment(next),
+            WriteOp::AdvanceAutoIncrement { table, next } => {
+                if let Some(table) = self.store.table(table) {
+                    table.apply_raised_auto_increment(next);
+                }
+            }
             WriteOp::SetAutoIncrement { table, next } => self.table(table)?.apply_auto_increment(next),
             WriteOp::CreateTable(spec) => {
                 self.add_table(Table::new(*spec, ts, Arc::clone(&self.store.snapshots)))?;
