@@ -117,7 +117,11 @@ impl Memory {
                 let sql = self.generator.shared();
                 let ends = ["ALTER", "CREATE", "DROP", "RENAME", "TRUNCATE"];
                 let commits = ends.iter().any(|verb| sql.starts_with(verb));
-                let outcome = self.ask(client, &sql)?;
+                let mut outcome = self.ask(client, &sql)?;
+                if commits && open.is_some() && matches!(outcome, Outcome::RolledBack) {
+                    // What was rolled back is the transaction, or what came after its commit.
+                    outcome = Outcome::Unknown;
+                }
                 if commits && !matches!(outcome, Outcome::Unknown) {
                     committed = open.take().unwrap_or(committed);
                 }
@@ -167,7 +171,8 @@ impl Memory {
             let sql = operation.sql(&self.database);
             let after = before.after(&operation);
             let outcome = self.ask(client, &sql)?;
-            if matches!(outcome, Outcome::Unknown) {
+            let is_rolled_back = matches!(outcome, Outcome::RolledBack) && open.is_some() && operation.is_definition();
+            if is_rolled_back || matches!(outcome, Outcome::Unknown) {
                 let may_commit = open.is_none() || operation.is_definition();
                 self.candidates = vec![committed];
                 if may_commit {
