@@ -331,6 +331,25 @@ impl Replica {
         }
     }
 
+    pub fn propose_holding<H: Send + 'static>(
+        &self,
+        transaction: Transaction,
+        held: H,
+    ) -> impl Future<Output = (Result<Timestamp, ProposeError>, Option<H>)> + Send + use<H> {
+        let (queue, id) = (self.shared.queue.clone(), transaction.id);
+        let proposal = self.propose(transaction);
+        async move {
+            let answer = proposal.await;
+            match &answer {
+                Err(ProposeError::Unknown { .. }) => {
+                    queue.keep(id, Box::new(held));
+                    (answer, None)
+                }
+                _ => (answer, Some(held)),
+            }
+        }
+    }
+
     pub fn outcome(&self, id: TransactionId) -> Outcome {
         // In this order: what is in flight now may be applied a moment later, not the other way round.
         if self.shared.queue.holds(id) {
@@ -345,9 +364,13 @@ impl Replica {
         }
     }
 
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.shared.failure.get()
+    }
+
     pub fn status(&self) -> Status {
         let metrics = self.raft.metrics().borrow_watched().clone();
-        let stopped = self.shared.failure.get();
+        let stopped = self.stopped();
         let (newest_commit, applied_index, checkpoint_index) = {
             let replicated = self.shared.replicated.lock();
             let checkpoint = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);

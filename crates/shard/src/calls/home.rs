@@ -335,8 +335,11 @@ impl Home {
             runtime: self.runtime.clone(),
             outcome: Some(Box::pin(async move {
                 let outcome = proposal.await;
+                let locks = GuestLocks(guest);
+                if let Err(ProposeError::Unknown { .. }) = outcome {
+                    home.shared.queue.keep(id, Box::new(locks));
+                }
                 home.with_node(from, |node| node.committing.remove(&sequence));
-                guest.end();
                 outcome
             })),
         };
@@ -406,6 +409,10 @@ impl Home {
             }
         }
         let id = TransactionId { issuer: from, sequence };
+        // In this order: what is in doubt now may be applied a moment later.
+        if self.shared.queue.holds(id) {
+            return Answer::Pending;
+        }
         match self.shared.replicated.lock().outcomes.get(id) {
             Known::Fate(Fate::Committed(timestamp)) => Answer::Committed(timestamp),
             Known::Fate(Fate::Aborted) => Answer::Failed(ProposeError::LocksLost),
@@ -434,6 +441,15 @@ impl Home {
             }
         };
         Answer::Ids { epoch, first, end }
+    }
+}
+
+/// The locks of a guest whose commit is under way: free when this is dropped.
+struct GuestLocks(Arc<Guest>);
+
+impl Drop for GuestLocks {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
