@@ -95,6 +95,9 @@ pub(crate) async fn run(
         shared.queue.fail(first);
     }
     shared.lock_epoch.store(NO_EPOCH, Release);
+    // The others need not wait until the last checkpoint is written: they hear of this leader no more, and elect another one.
+    raft.runtime_config().heartbeat(false);
+    raft.runtime_config().elect(false);
     let _ = drained.send(());
     // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
     let _ = exit.await;
