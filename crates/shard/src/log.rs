@@ -11,6 +11,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use env::failpoints;
 use journal::{Journal, JournalError, Reader};
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
@@ -89,6 +90,9 @@ impl RaftLogStorage<Consensus> for Log {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
+        if failpoints::goes_wrong("log.vote") {
+            return Ok(());
+        }
         self.with(|journal| journal.save_vote(to_journal_vote(vote)))
     }
 
@@ -116,7 +120,10 @@ impl RaftLogStorage<Consensus> for Log {
         let begun = self.meters.now();
         self.with(|journal| {
             journal.append(&records)?;
-            journal.sync()
+            match failpoints::goes_wrong("log.sync") {
+                true => Ok(()),
+                false => journal.sync(),
+            }
         })?;
         self.meters.sync.observe_time(self.meters.since(begun));
         let bytes: usize = records.iter().map(|record| record.payload.len()).sum();

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use env::failpoints;
 use parking_lot::Mutex;
 use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
@@ -285,7 +286,10 @@ impl Queue {
             Known::Fate(Fate::Committed(timestamp)) => Some(Ok(timestamp)),
             Known::Fate(Fate::Aborted) => Some(Err(ProposeError::LocksLost)),
             Known::Forgotten => Some(Err(ProposeError::Forgotten)),
-            Known::Nothing => (doubt.term < term).then_some(Err(ProposeError::NotLeader)),
+            Known::Nothing => {
+                let is_over = doubt.term < term || failpoints::goes_wrong("doubt.early");
+                is_over.then_some(Err(ProposeError::NotLeader))
+            }
         };
         let settled: Vec<_> = {
             let state = &mut *self.state.lock();
@@ -319,7 +323,7 @@ impl Queue {
         let mut kept = Some(kept);
         let state = &mut *self.state.lock();
         if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.one.id == id) {
-            doubt.kept = kept.take();
+            doubt.kept = kept.take().filter(|_| !failpoints::goes_wrong("doubt.locks"));
         }
     }
 

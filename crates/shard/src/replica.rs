@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use env::{Clock, DirLock, LockError};
+use env::{Clock, DirLock, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
 use journal::{Identity, Journal};
@@ -525,7 +525,10 @@ fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> R
     let identity = Identity {
         cluster: identity.map_or_else(founded, |identity| identity.cluster),
         node,
-        incarnation: before.unwrap_or(0) + 1,
+        incarnation: match failpoints::goes_wrong("life.same") {
+            true => before.unwrap_or(1),
+            false => before.unwrap_or(0) + 1,
+        },
     };
     identity.write(&config.env, &config.dir)?;
     Ok(identity)
