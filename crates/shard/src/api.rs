@@ -360,6 +360,16 @@ impl Shard {
         self.replica.propose(transaction)
     }
 
+    /// As [`propose`](Self::propose), by somebody who holds what the transaction relies on, its locks: given back with the answer, or, where
+    /// that says that the outcome is not known, kept until it is.
+    pub fn propose_holding<H: Send + 'static>(
+        &self,
+        transaction: Transaction,
+        held: H,
+    ) -> impl Future<Output = (Result<Timestamp, ProposeError>, Option<H>)> + Send + use<H> {
+        self.replica.propose_holding(transaction, held)
+    }
+
     /// What became of a transaction that [`begin`](Self::begin) named, in this process or in an earlier one.
     pub fn outcome(&self, id: TransactionId) -> Outcome {
         self.replica.outcome(id)
@@ -367,6 +377,11 @@ impl Shard {
 
     pub fn status(&self) -> Status {
         self.replica.status()
+    }
+
+    /// Why the shard takes no commits any more, if it does not.
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.replica.stopped()
     }
 
     /// Counts and times since the shard was opened.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use env::{Env, File};
+use env::{Env, File, failpoints};
 use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received};
 use journal::{Damage, EntryId};
 use parking_lot::Mutex;
@@ -83,8 +83,12 @@ impl Cut {
             let next = table.next_auto_increment();
             (table, next)
         });
+        let mut applied = replicated.applied?;
+        if failpoints::goes_wrong("checkpoint.position") {
+            applied.index += 1;
+        }
         Some(Cut {
-            applied: replicated.applied?,
+            applied,
             membership: replicated.membership.clone(),
             newest: replicated.newest,
             outcomes: replicated.outcomes.clone(),
@@ -274,7 +278,9 @@ fn install(
 ) -> Result<(), ApplyError> {
     replicated.writer.replace(tables)?;
     replicated.outcomes = Outcomes::default();
-    replicated.outcomes.restore(&meta.marks, fates);
+    if !failpoints::goes_wrong("checkpoint.outcomes") {
+        replicated.outcomes.restore(&meta.marks, fates);
+    }
     replicated.applied = Some(log_id(meta.applied));
     replicated.membership = meta.membership.clone();
     replicated.newest = meta.newest;

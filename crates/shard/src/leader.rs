@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
+use env::failpoints;
 use journal::JournalError;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
@@ -97,6 +98,9 @@ pub(crate) async fn run(
         shared.queue.fail(first);
     }
     shared.lock_epoch.store(NO_EPOCH, Release);
+    // The others need not wait until the last checkpoint is written: they hear of this leader no more, and elect another one.
+    raft.runtime_config().heartbeat(false);
+    raft.runtime_config().elect(false);
     let _ = drained.send(());
     // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
     let _ = exit.await;
@@ -190,14 +194,17 @@ fn leading_term(raft: &Raft) -> Option<u64> {
 /// A new leader opens its lock table once it has applied everything of the terms before, and its own first entry.
 async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
     let term = leading_term(raft).ok_or("another replica leads")?;
-    raft.ensure_linearizable(ReadPolicy::ReadIndex)
-        .await
-        .map_err(|error| error.to_string())?;
+    if !failpoints::goes_wrong("lead.early") {
+        let confirmed = raft.ensure_linearizable(ReadPolicy::ReadIndex).await;
+        confirmed.map_err(|error| error.to_string())?;
+    }
     if leading_term(raft) != Some(term) {
         return Err("another replica leads".into());
     }
     // What was locked here while somebody else led was locked by nobody's leave.
-    shared.locks.begin_epoch();
+    if !failpoints::goes_wrong("lead.locks") {
+        shared.locks.begin_epoch();
+    }
     for table in shared.replicated.lock().writer.store().tables() {
         table.forget_row_ids();
     }
@@ -314,7 +321,7 @@ async fn commit(
         }
         Err(JournalError::Poisoned(reason)) => return Err(reason),
     }
-    let _ = env::failpoints::hit("shard.logging");
+    let _ = failpoints::hit("shard.logging");
     let (done, mut answered) = oneshot::channel();
     let (queue, replicated, clock) = (shared.queue.clone(), shared.replicated.clone(), shared.clock.clone());
     let doubt_until = move || clock.monotonic() + timing.commit;

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use env::failpoints;
 use openraft::ReadPolicy;
 use openraft::async_runtime::Instant as _;
 use openraft::async_runtime::WatchReceiver;
@@ -59,7 +60,11 @@ impl Lease {
         };
         let since = Instant::now() - ago;
         // In this order: who offers the lead voids the lease after it has said so.
-        let until = (since + self.length).saturating_duration_since(self.opened);
+        let length = match failpoints::goes_wrong("lease.length") {
+            true => self.length * 10,
+            false => self.length,
+        };
+        let until = (since + length).saturating_duration_since(self.opened);
         self.until.store(until.as_nanos() as u64, Ordering::SeqCst);
         if self.offered.load(Ordering::SeqCst) == term {
             self.until.store(0, Ordering::SeqCst);
@@ -69,6 +74,9 @@ impl Lease {
 
     /// Another replica may take the lead of this term at any moment.
     pub fn offer(&self, term: u64) {
+        if failpoints::goes_wrong("lease.offer") {
+            return;
+        }
         self.offered.store(term, Ordering::SeqCst);
         self.until.store(0, Ordering::SeqCst);
     }
@@ -85,6 +93,6 @@ impl Lease {
 
     /// Whether votes may be given: nobody relies on what this replica has answered in an earlier life.
     pub fn may_vote(&self) -> bool {
-        self.opened.elapsed() > self.length
+        self.opened.elapsed() > self.length || failpoints::goes_wrong("lease.start")
     }
 }

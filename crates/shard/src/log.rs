@@ -9,6 +9,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use env::failpoints;
 use journal::{Journal, JournalError, Reader};
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
@@ -90,6 +91,9 @@ impl RaftLogStorage<Consensus> for Log {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
+        if failpoints::goes_wrong("log.vote") {
+            return Ok(());
+        }
         self.with(|journal| journal.save_vote(to_journal_vote(vote)))
     }
 

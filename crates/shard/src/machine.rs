@@ -17,6 +17,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use env::failpoints;
 use futures_util::{Stream, TryStreamExt};
 use journal::Journal;
 use journal::checkpoint::CheckpointDir;
@@ -146,11 +147,18 @@ impl Replicated {
     /// An error stops the replica: the batch cannot be read.
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let mut verdicts = Vec::new();
+        let (mut verdicts, mut put_off) = (Vec::new(), Vec::new());
         let pieces = batch.pieces().map_err(|error| unreadable(&error))?;
         let base = pieces.moment().base;
         for piece in pieces {
             let (origin, piece) = piece.map_err(|error| unreadable(&error))?;
+            if failpoints::goes_wrong("apply.order") {
+                put_off.push((origin, piece));
+                continue;
+            }
+            verdicts.extend(self.apply_piece(base, origin, piece)?);
+        }
+        for (origin, piece) in put_off {
             verdicts.extend(self.apply_piece(base, origin, piece)?);
         }
         // In this order: who sees the rows finds what the observer made of them.
@@ -271,7 +279,7 @@ impl Replicated {
     /// Commits a transaction of which so many chunks have come before.
     fn commit(&mut self, base: Timestamp, origin: Origin, chunks: u32, writes: &[u8]) -> io::Result<Verdict> {
         let id = origin.id;
-        if origin.lock_epoch != 0 && origin.lock_epoch != self.term {
+        if origin.lock_epoch != 0 && origin.lock_epoch != self.term && !failpoints::goes_wrong("apply.term") {
             self.forget(id);
             self.outcomes.insert(id, Fate::Aborted);
             return Ok(Err(Abort::LocksLost));
@@ -288,8 +296,8 @@ impl Replicated {
         };
         let timestamp = self.newest.next().max(base);
         // Only panics and kills: an error here would be one of this replica alone.
-        let _ = env::failpoints::hit("shard.applying");
-        if env::failpoints::goes_wrong("shard.applying") {
+        let _ = failpoints::hit("shard.applying");
+        if failpoints::goes_wrong("shard.applying") {
             self.forget(id);
             self.newest = timestamp;
             return Ok(Ok(timestamp));

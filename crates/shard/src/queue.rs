@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use env::failpoints;
 use parking_lot::Mutex;
 use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
@@ -126,17 +127,20 @@ struct LargeProposal {
     reserved: u64,
 }
 
-/// Somebody waits for the outcome of a transaction that may be in the log.
+/// A transaction that may be in the log. Somebody waits for its outcome, or has been told that it is not known.
 struct Doubt {
     one: InFlight,
     /// In which it was proposed: what the log shows in a later one is all it will ever show of it.
     term: u64,
     until: Duration,
+    /// What must not be let go while it may yet commit: its locks.
+    kept: Option<Box<dyn Send>>,
 }
 
 struct InFlight {
     id: TransactionId,
-    answer: oneshot::Sender<Answer>,
+    /// `None`: it was told that the outcome is not known.
+    answer: Option<oneshot::Sender<Answer>>,
     entered: Duration,
     /// Until the rows are in the store.
     _memory: Option<Reservation>,
@@ -246,8 +250,7 @@ impl Queue {
         let now = self.meters.now();
         for (one, verdict) in in_flight.into_iter().zip(verdicts) {
             self.meters.commit.observe_time(now.saturating_sub(one.entered));
-            // A session that does not wait any more is told nothing.
-            let _ = one.answer.send(verdict.clone().map_err(ProposeError::from));
+            one.tell(verdict.clone().map_err(ProposeError::from));
         }
         true
     }
@@ -264,7 +267,12 @@ impl Queue {
         if state.part_in_flight.take().is_some() && in_flight.is_empty() {
             in_flight.extend(state.take_large().map(|large| large.proposal.depart().1));
         }
-        let doubts = in_flight.into_iter().map(|one| Doubt { one, term, until });
+        let doubts = in_flight.into_iter().map(|one| Doubt {
+            one,
+            term,
+            until,
+            kept: None,
+        });
         state.doubts.extend(doubts);
         self.doubts.store(state.doubts.len(), Ordering::Release);
     }
@@ -278,7 +286,10 @@ impl Queue {
             Known::Fate(Fate::Committed(timestamp)) => Some(Ok(timestamp)),
             Known::Fate(Fate::Aborted) => Some(Err(ProposeError::LocksLost)),
             Known::Forgotten => Some(Err(ProposeError::Forgotten)),
-            Known::Nothing => (doubt.term < term).then_some(Err(ProposeError::NotLeader)),
+            Known::Nothing => {
+                let is_over = doubt.term < term || failpoints::goes_wrong("doubt.early");
+                is_over.then_some(Err(ProposeError::NotLeader))
+            }
         };
         let settled: Vec<_> = {
             let state = &mut *self.state.lock();
@@ -291,24 +302,36 @@ impl Queue {
         self.end_doubts(settled, |doubt| verdict(doubt).expect("it was chosen for that"));
     }
 
-    /// Answers those in doubt whose time is over.
+    /// Answers those in doubt whose time is over. They are in doubt still: they may commit in this very term.
     pub fn give_up_doubts(&self, now: Duration) {
         if self.doubts.load(Ordering::Acquire) == 0 {
             return;
         }
         let late: Vec<_> = {
             let state = &mut *self.state.lock();
-            state.doubts.extract_if(.., |doubt| doubt.until <= now).collect()
+            let late = state.doubts.iter_mut().filter(|doubt| doubt.until <= now);
+            late.filter_map(|doubt| doubt.one.answer.take()).collect()
         };
         let reason: Arc<str> = "no majority of the replicas answers".into();
-        self.end_doubts(late, |_| Err(ProposeError::Unknown { reason: reason.clone() }));
+        for answer in late {
+            let _ = answer.send(Err(ProposeError::Unknown { reason: reason.clone() }));
+        }
+    }
+
+    /// Keeps this as long as the transaction is in doubt.
+    pub fn keep(&self, id: TransactionId, kept: Box<dyn Send>) {
+        let mut kept = Some(kept);
+        let state = &mut *self.state.lock();
+        if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.one.id == id) {
+            doubt.kept = kept.take().filter(|_| !failpoints::goes_wrong("doubt.locks"));
+        }
     }
 
     fn end_doubts(&self, ended: Vec<Doubt>, answer: impl Fn(&Doubt) -> Answer) {
         self.doubts.fetch_sub(ended.len(), Ordering::AcqRel);
         for doubt in ended {
             let answer = answer(&doubt);
-            let _ = doubt.one.answer.send(answer);
+            doubt.one.tell(answer);
         }
     }
 
@@ -331,7 +354,7 @@ impl Queue {
             in_flight
         };
         for one in in_flight {
-            let _ = one.answer.send(Err(error.clone()));
+            one.tell(Err(error.clone()));
         }
     }
 
@@ -353,19 +376,20 @@ impl Queue {
     /// Answers everybody: who waits was not committed, who was in flight may have been.
     pub fn fail(&self, reason: Arc<str>) {
         self.close(reason.clone());
-        let (waiting, in_flight) = {
+        let (waiting, in_flight, doubts) = {
             let state = &mut *self.state.lock();
-            let doubts = state.doubts.drain(..).map(|doubt| doubt.one);
-            let mut in_flight: Vec<_> = doubts.collect();
             self.doubts.store(0, Ordering::Release);
-            in_flight.append(&mut state.in_flight);
-            (state.take_waiting(), in_flight)
+            (
+                state.take_waiting(),
+                std::mem::take(&mut state.in_flight),
+                std::mem::take(&mut state.doubts),
+            )
         };
         for one in waiting {
             let _ = one.answer.send(Err(ProposeError::Stopped { reason: reason.clone() }));
         }
-        for one in in_flight {
-            let _ = one.answer.send(Err(ProposeError::Unknown { reason: reason.clone() }));
+        for one in in_flight.into_iter().chain(doubts.into_iter().map(|doubt| doubt.one)) {
+            one.tell(Err(ProposeError::Unknown { reason: reason.clone() }));
         }
     }
 
@@ -516,6 +540,15 @@ impl State {
     }
 }
 
+impl InFlight {
+    /// A session that does not wait any more is told nothing.
+    fn tell(self, answer: Answer) {
+        if let Some(session) = self.answer {
+            let _ = session.send(answer);
+        }
+    }
+}
+
 impl LargeProposal {
     /// The chunk in flight is in the store, which is charged for its rows: gives back its share of what was reserved for all.
     fn chunk_applied(&mut self) {
@@ -540,7 +573,7 @@ impl Proposal {
     fn depart(mut self) -> (Transaction, InFlight) {
         let in_flight = InFlight {
             id: self.transaction.id,
-            answer: self.answer,
+            answer: Some(self.answer),
             entered: self.entered,
             _memory: self.transaction.memory.take(),
         };

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use env::{Clock, DirLock, LockError};
+use env::{Clock, DirLock, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
 use journal::{Identity, Journal};
@@ -345,6 +345,25 @@ impl Replica {
         }
     }
 
+    pub fn propose_holding<H: Send + 'static>(
+        &self,
+        transaction: Transaction,
+        held: H,
+    ) -> impl Future<Output = (Result<Timestamp, ProposeError>, Option<H>)> + Send + use<H> {
+        let (queue, id) = (self.shared.queue.clone(), transaction.id);
+        let proposal = self.propose(transaction);
+        async move {
+            let answer = proposal.await;
+            match &answer {
+                Err(ProposeError::Unknown { .. }) => {
+                    queue.keep(id, Box::new(held));
+                    (answer, None)
+                }
+                _ => (answer, Some(held)),
+            }
+        }
+    }
+
     pub fn outcome(&self, id: TransactionId) -> Outcome {
         // In this order: what is in flight now may be applied a moment later, not the other way round.
         if self.shared.queue.holds(id) {
@@ -359,9 +378,13 @@ impl Replica {
         }
     }
 
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.shared.failure.get()
+    }
+
     pub fn status(&self) -> Status {
         let metrics = self.raft.metrics().borrow_watched().clone();
-        let stopped = self.shared.failure.get();
+        let stopped = self.stopped();
         let (newest_commit, applied_index, checkpoint_index) = {
             let replicated = self.shared.replicated.lock();
             let checkpoint = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
@@ -518,7 +541,10 @@ fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> R
     let identity = Identity {
         cluster: identity.map_or_else(founded, |identity| identity.cluster),
         node,
-        incarnation: before.unwrap_or(0) + 1,
+        incarnation: match failpoints::goes_wrong("life.same") {
+            true => before.unwrap_or(1),
+            false => before.unwrap_or(0) + 1,
+        },
     };
     identity.write(&config.env, &config.dir)?;
     Ok(identity)

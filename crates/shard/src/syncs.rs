@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use env::failpoints;
 use journal::Unsynced;
 use openraft::storage::IOFlushed;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -87,6 +88,9 @@ async fn sync_all(mut written: UnboundedReceiver<Written>, meters: Arc<Meters>, 
 
 /// A failure is the shard's.
 fn sync(entries: &Unsynced, failure: &Failure) -> std::io::Result<()> {
+    if failpoints::goes_wrong("log.sync") {
+        return Ok(());
+    }
     entries.sync().map_err(|error| {
         failure.set(error.to_string());
         error.into()

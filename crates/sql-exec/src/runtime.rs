@@ -346,7 +346,11 @@ impl<'a> Runtime<'a> {
             self.lock_before_read(path, keys, policy)?;
         }
         if !self.transaction().must_be_unchanged() {
-            return Ok(());
+            // What it looks through are the newest rows.
+            return match path.table.rows.is_current() {
+                true => Ok(()),
+                false => Err(ErrorKind::TableDefChanged.into()),
+            };
         }
         if path.primary_keys(keys).is_some() {
             let snapshot = self.transaction().fixed_snapshot();

@@ -31,8 +31,8 @@ pub struct Table {
     /// In the order of [`TableSpec::indexes`].
     pub(crate) indexes: Vec<Arc<Index>>,
     pub(crate) snapshots: Arc<Snapshots>,
-    /// The timestamp that gave the rows other columns, from which on they must be read through another handle. Shared by all
-    /// handles with the same columns.
+    /// The timestamp that gave the rows other columns, or put other rows in their place, from which on they must be read through another
+    /// handle. Shared by all handles with the same columns.
     pub(crate) readable_until: Arc<AtomicU64>,
     /// The handle with the columns before, for whoever comes with a definition from before.
     pub(crate) before: Option<Arc<Table>>,
@@ -252,6 +252,18 @@ impl Table {
             _ => self.index(index).map(|index| index.created_at.max(self.created_at)),
         };
         since.is_some_and(|since| since <= snapshot) && snapshot.0 < self.readable_until.load(Ordering::Acquire)
+    }
+
+    /// Whether this handle shows the newest rows. Otherwise they are read through another one: the columns have changed, or this replica has
+    /// taken over another one's checkpoint. Who has just locked a row has to ask, or it goes on with what the row was before.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        self.readable_until.load(Ordering::Acquire) == u64::MAX
+    }
+
+    /// Other rows take the place of those that this handle shows, which are as of the timestamps before `ts`.
+    pub(crate) fn supersede(&self, ts: Timestamp) {
+        self.readable_until.fetch_min(ts.0, Ordering::AcqRel);
     }
 
     /// Appends the entry key that the row has in a secondary index, primary key included. Returns whether one of the index's

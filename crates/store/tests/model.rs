@@ -380,6 +380,14 @@ impl Tested {
         loaded.writer.publish();
         loaded.check(&loaded.store.snapshot(), &KeyRange::all(), 5);
         loaded.check_all_collected();
+
+        // Another replica's rows take their place.
+        let (before, at) = (loaded.store.table(TABLE).unwrap(), loaded.store.snapshot().timestamp());
+        let loader = TableLoader::new(&loaded.store, before.spec().clone(), at.next(), 17);
+        loaded.writer.replace(vec![loader.finish(Vec::new()).unwrap()]).unwrap();
+        loaded.writer.restore_timestamp(at.next());
+        assert!(before.is_readable_at(IndexId::PRIMARY, at) && !before.is_readable_at(IndexId::PRIMARY, at.next()));
+        assert!(!before.is_current() && loaded.store.table(TABLE).unwrap().is_current());
     }
 }
 

@@ -9,9 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use store::{Reservation, Store, Timestamp};
+use store::{Reservation, Store, Timestamp, TransactionLocks};
 
-type Committing = Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
+/// The locks come back with the answer; where that is not known yet, they stay with the shard.
+pub type Committing = Pin<Box<dyn Future<Output = (Result<Timestamp, ProposeError>, Option<TransactionLocks>)> + Send>>;
 
 /// The shard as a transaction sees it.
 pub trait Participant: Send + Sync {
@@ -44,14 +45,9 @@ pub trait Participant: Send + Sync {
     /// Questions of this node's sessions to the one that leads, so far.
     fn calls(&self) -> u64;
 
-    /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
-    /// back as the store is charged for them.
-    fn propose(
-        &self,
-        write_set: Vec<u8>,
-        lock_epoch: u64,
-        memory: Reservation,
-    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
+    /// Commits a write set under these locks: it is durable and visible when the future is ready. `memory` is what was reserved for its rows;
+    /// it is given back as the store is charged for them.
+    fn propose(&self, write_set: Vec<u8>, lock_epoch: u64, memory: Reservation, locks: TransactionLocks) -> Committing;
 }
 
 impl Participant for Shard {
@@ -97,22 +93,15 @@ impl Participant for Shard {
         self.meters().calls.load(Ordering::Relaxed)
     }
 
-    fn propose(
-        &self,
-        write_set: Vec<u8>,
-        lock_epoch: u64,
-        memory: Reservation,
-    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
+    fn propose(&self, write_set: Vec<u8>, lock_epoch: u64, memory: Reservation, locks: TransactionLocks) -> Committing {
         let ticket = self.begin();
-        let proposal = Shard::propose(
-            self,
-            shard::Transaction {
-                id: ticket.id(),
-                lock_epoch,
-                writes: write_set,
-                memory: Some(memory),
-            },
-        );
+        let transaction = shard::Transaction {
+            id: ticket.id(),
+            lock_epoch,
+            writes: write_set,
+            memory: Some(memory),
+        };
+        let proposal = self.propose_holding(transaction, locks);
         Box::pin(async move {
             let answer = proposal.await;
             // Nobody asks again: the session tells its client what it has been told.
@@ -153,26 +142,38 @@ impl Transaction {
             memory,
             ..
         } = self;
-        let propose = || {
+        let locks = match failpoints::goes_wrong("lock.commit") {
+            true => participant.store().locks().transaction(),
+            false => locks,
+        };
+        let propose = |locks| {
             let writes = governor::given_away(|| overlay.encode());
             // It covers what the store is going to grow by; as it grows, it is charged itself.
             let memory = memory.hand_over();
             match guest.take() {
-                Some(guest) => governor::given_away(|| Box::pin(guest.commit(writes, memory)) as _),
-                None => governor::given_away(|| participant.propose(writes, lock_epoch, memory)),
+                // What others may not do meanwhile is said by the locks that it has there.
+                Some(guest) => governor::given_away(|| {
+                    Box::pin(async move { (guest.commit(writes, memory).await, Some(locks)) }) as Committing
+                }),
+                None => governor::given_away(|| participant.propose(writes, lock_epoch, memory, locks)),
             }
         };
-        let proposal: Option<Committing> = (!overlay.is_empty()).then(propose);
+        let (locks, proposal) = match overlay.is_empty() {
+            true => (Some(locks), None),
+            false => (None, Some(propose(locks))),
+        };
         drop(overlay);
         async move {
-            let _held = ((!failpoints::goes_wrong("lock.commit")).then_some(locks), prepared);
+            let _held = (locks, prepared);
             let Some(proposal) = proposal else {
                 if let Some(guest) = guest {
                     guest.release().await;
                 }
                 return Ok(None);
             };
-            let committed = proposal.await?;
+            // They go after what is to be done before.
+            let (committed, _locks) = proposal.await;
+            let committed = committed?;
             then(committed);
             Ok(Some(committed))
         }

@@ -31,7 +31,7 @@ mod read;
 mod settle;
 mod write;
 
-pub use commit::Participant;
+pub use commit::{Committing, Participant};
 pub use local::LocalChanges;
 pub use lock::Unlocking;
 pub use settle::{Missed, Settled, StatementScope};

@@ -203,7 +203,7 @@ impl Transaction {
         index: IndexId,
         key: &[u8],
     ) -> Result<Progress, TransactionError> {
-        self.lock(LockKey::Key(table.id(), index, key), LockMode::Shared, LockPolicy::Wait)
+        self.lock_entry(table, index, key, LockMode::Shared, LockPolicy::Wait)
     }
 
     /// Locks a row that the statement is about to change, and checks that it has not changed since the snapshot if the
@@ -238,7 +238,28 @@ impl Transaction {
         mode: LockMode,
         policy: LockPolicy,
     ) -> Result<Progress, TransactionError> {
-        self.lock(LockKey::Key(table.id(), IndexId::PRIMARY, key), mode, policy)
+        self.lock_entry(table, IndexId::PRIMARY, key, mode, policy)
+    }
+
+    /// Locks a key of an index, to look at what is there now through this handle.
+    pub(super) fn lock_entry(
+        &mut self,
+        table: &Table,
+        index: IndexId,
+        key: &[u8],
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Progress, TransactionError> {
+        let progress = self.lock(LockKey::Key(table.id(), index, key), mode, policy)?;
+        // Another node gives the lock when the newest row is here; it may have come with a checkpoint, in a table of its own.
+        if matches!(progress, Progress::Done)
+            && !failpoints::goes_wrong("table.current")
+            && !table.is_current()
+            && !table.id().is_local()
+        {
+            return Err(TransactionError::WriteConflict(table.id()));
+        }
+        Ok(progress)
     }
 
     /// First committer wins: an error if somebody has changed the locked row since the snapshot; or, while the statement may run again,

@@ -6,9 +6,7 @@ use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
 use env::failpoints;
 use shard::{Guest, GuestWait, IdKind, NOBODYS};
 use std::ops::{ControlFlow, Range};
-use store::{
-    Cursor, Direction, IndexId, IndexSpec, KeyRange, LockKey, LockMode, PrepareError, Table, TableId, TableSpec,
-};
+use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockMode, PrepareError, Table, TableId, TableSpec};
 use types::row::generation::ColumnChange;
 
 /// How many entries under one unique key are looked at in one go; all but one of them are dead.
@@ -263,11 +261,7 @@ impl Transaction {
     }
 
     fn lock_key(&mut self, table: &Table, index: IndexId, key: &[u8]) -> Result<Progress, TransactionError> {
-        self.lock(
-            LockKey::Key(table.id(), index, key),
-            LockMode::Exclusive,
-            LockPolicy::Wait,
-        )
+        self.lock_entry(table, index, key, LockMode::Exclusive, LockPolicy::Wait)
     }
 
     /// Locks a primary key for a new row, and makes sure that there is none.

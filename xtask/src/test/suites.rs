@@ -28,7 +28,7 @@ impl Suite {
     }
 
     pub fn needs_server_binary(&self) -> bool {
-        !matches!(self.name, "crates" | "fuzz" | "loom")
+        !matches!(self.name, "crates" | "fuzz" | "loom" | "sim")
     }
 }
 
@@ -166,6 +166,29 @@ pub const SUITES: &[Suite] = &[
                 .args(["--transactions", transactions, "--seconds", seconds])
                 .current_dir(&context.root);
             Ok(histories)
+        },
+    },
+    Suite {
+        name: "sim",
+        about: "simulated clusters, each from a seed: kills, power cuts, partitions, bad disks, and what must hold all the same",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            let mut build = Command::new(env!("CARGO"));
+            build
+                .args(["build", "--quiet", "--package", "sim"])
+                .current_dir(&context.root);
+            run::done(build)?;
+            let (seeds, minutes) = match context.options.long {
+                true => ("1..1000000", "60"),
+                false => ("1..200", "8"),
+            };
+            let mut sim = Command::new(context.target("debug").join("latsdb-sim"));
+            sim.args(["seeds", seeds, "--minutes", minutes])
+                .current_dir(&context.root);
+            Ok(sim)
         },
     },
     Suite {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use env::failpoints;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use openraft::async_runtime::WatchReceiver;
@@ -211,6 +212,9 @@ impl Remote {
     #[inline]
     pub fn freshness(self: &Arc<Remote>) -> Option<Freshness> {
         let epoch = self.shared.lock_epoch.load(Ordering::Acquire);
+        if epoch != NO_EPOCH && failpoints::goes_wrong("lease.none") {
+            return None;
+        }
         if epoch != NO_EPOCH && (self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)) {
             return None;
         }
@@ -304,7 +308,9 @@ impl Remote {
         match self.ask_again(&Call::ReadAt).await? {
             Answer::At { newest, wanted } => {
                 self.store.locks().set_wanted_elsewhere(&wanted);
-                self.apply_up_to(newest).await?;
+                if !failpoints::goes_wrong("read.early") {
+                    self.apply_up_to(newest).await?;
+                }
                 self.freshest.note(began);
                 Ok(())
             }
@@ -357,7 +363,7 @@ impl Remote {
         loop {
             match self.ask_again(&call).await {
                 Ok(Answer::Locked { epoch, as_of, waited }) => {
-                    if self.apply_up_to(as_of).await.is_err() {
+                    if !failpoints::goes_wrong("lock.early") && self.apply_up_to(as_of).await.is_err() {
                         return GuestLock::Unavailable;
                     }
                     return GuestLock::Granted {
@@ -404,6 +410,7 @@ impl Remote {
         });
         let committed = match self.ask(call.encode(), self.patience).await {
             Ok(Answer::Committed(timestamp)) => Ok(timestamp),
+            Err(Unanswered::Lost) if failpoints::goes_wrong("commit.lost") => Err(ProposeError::LocksLost),
             Ok(Answer::Failed(ProposeError::Unknown { .. })) | Err(Unanswered::Lost) => {
                 self.outcome(number, sequence, lock_epoch).await
             }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use env::failpoints;
 use futures_util::future::Either;
 use parking_lot::Mutex;
 use store::{LockKey, LockMode, LockOutcome, LockWait, MemoryUse, Reservation, Store, TransactionLocks};
@@ -335,13 +336,24 @@ impl Home {
         let Some(proposal) = proposal else {
             return Begun::Now(Answer::Failed(ProposeError::LocksLost));
         };
+        if failpoints::goes_wrong("commit.quorum") {
+            self.runtime.spawn(proposal);
+            guest.end();
+            return Begun::Now(Answer::Committed(self.store.published().next()));
+        }
         let home = self.clone();
         let committing = Committing {
             runtime: self.runtime.clone(),
             outcome: Some(Box::pin(async move {
+                if failpoints::goes_wrong("commit.unlock") {
+                    guest.end();
+                }
                 let outcome = proposal.await;
+                let locks = GuestLocks(guest);
+                if let Err(ProposeError::Unknown { .. }) = outcome {
+                    home.shared.queue.keep(id, Box::new(locks));
+                }
                 home.with_node(from, |node| node.committing.remove(&sequence));
-                guest.end();
                 outcome
             })),
         };
@@ -401,7 +413,11 @@ impl Home {
         let epoch = self.shared.lock_epoch.load(Ordering::Acquire);
         if lock_epoch == epoch {
             let (guest, is_pending) = self.with_node(from, |node| {
-                (node.guests.remove(&number), node.committing.contains(&sequence))
+                let guest = match failpoints::goes_wrong("outcome.late") {
+                    true => None,
+                    false => node.guests.remove(&number),
+                };
+                (guest, node.committing.contains(&sequence))
             });
             if let Some(guest) = guest {
                 guest.end();
@@ -411,6 +427,10 @@ impl Home {
             }
         }
         let id = TransactionId { issuer: from, sequence };
+        // In this order: what is in doubt now may be applied a moment later.
+        if self.shared.queue.holds(id) && !failpoints::goes_wrong("doubt.outcome") {
+            return Answer::Pending;
+        }
         match self.shared.replicated.lock().outcomes.get(id) {
             Known::Fate(Fate::Committed(timestamp)) => Answer::Committed(timestamp),
             Known::Fate(Fate::Aborted) => Answer::Failed(ProposeError::LocksLost),
@@ -431,7 +451,10 @@ impl Home {
         let (first, end) = match ids.kind {
             IdKind::AutoIncrement => {
                 table.raise_auto_increment(ids.at_least);
-                table.take_auto_increments(ids.count, ids.step, ids.offset)
+                match failpoints::goes_wrong("ids.twice") {
+                    true => (table.next_auto_increment(), table.next_auto_increment() + ids.count),
+                    false => table.take_auto_increments(ids.count, ids.step, ids.offset),
+                }
             }
             IdKind::HiddenRow => {
                 let first = table.take_row_ids(ids.count);
@@ -439,6 +462,15 @@ impl Home {
             }
         };
         Answer::Ids { epoch, first, end }
+    }
+}
+
+/// The locks of a guest whose commit is under way: free when this is dropped.
+struct GuestLocks(Arc<Guest>);
+
+impl Drop for GuestLocks {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

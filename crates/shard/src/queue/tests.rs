@@ -310,6 +310,15 @@ fn a_doubt_has_an_end() {
         Poll::Ready(Err(ProposeError::Unknown { .. }))
     ));
     assert!(poll(&mut large, &counter).is_pending());
+    // It may yet commit: nobody else may have its locks.
+    let locks = Arc::new(());
+    queue.keep(id(0), Box::new(locks.clone()));
+    queue.keep(id(9), Box::new(locks.clone()));
+    assert!(Arc::strong_count(&locks) == 2 && queue.holds(id(0)));
+    let mut outcomes = Outcomes::default();
+    outcomes.insert(id(0), Fate::Committed(Timestamp(5)));
+    queue.settle_doubts(7, &outcomes);
+    assert!(Arc::strong_count(&locks) == 1 && !queue.holds(id(0)));
     queue.give_up_doubts(Duration::from_secs(10));
     assert!(matches!(
         poll(&mut large, &counter),

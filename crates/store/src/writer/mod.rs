@@ -147,7 +147,7 @@ impl Writer {
     }
 
     /// Puts these tables, which were loaded from a checkpoint, in the place of all that are there: nobody finds a mixture. Who reads an
-    /// older table goes on with it.
+    /// older table goes on with it, at older timestamps.
     pub fn replace(&mut self, loaded: Vec<LoadedTable>) -> Result<(), ApplyError> {
         for writer in self.tables.values_mut() {
             writer.publish(&mut self.retired, &self.store);
@@ -166,6 +166,9 @@ impl Writer {
             tables.insert(table.id(), table);
         }
         let before = std::mem::replace(&mut *self.store.tables.write(), tables);
+        for table in before.values() {
+            table.supersede(self.newest.next());
+        }
         self.dropped.extend(before.into_values());
         Ok(())
     }

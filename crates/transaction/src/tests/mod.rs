@@ -7,7 +7,6 @@ mod writes;
 
 use super::*;
 use parking_lot::Mutex;
-use shard::ProposeError;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
@@ -75,13 +74,14 @@ impl Participant for Local {
         write_set: Vec<u8>,
         _lock_epoch: u64,
         _memory: Reservation,
-    ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
+        locks: TransactionLocks,
+    ) -> Committing {
         let (writer, newest) = &mut *self.writer.lock();
         *newest = newest.next();
         writer.apply(*newest, WriteOps::decode(&write_set).unwrap()).unwrap();
         writer.publish();
         writer.collect(*self.collects.lock());
-        Box::pin(std::future::ready(Ok(*newest)))
+        Box::pin(std::future::ready((Ok(*newest), Some(locks))))
     }
 }
 
@@ -124,7 +124,10 @@ impl Fixture {
         let mut set = WriteSet::new();
         set.create_table(&spec());
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
-        done(local.propose(set.into_bytes(), local.lock_epoch(), memory)).unwrap();
+        let locks = local.store().locks().transaction();
+        done(local.propose(set.into_bytes(), local.lock_epoch(), memory, locks))
+            .0
+            .unwrap();
         let fixture = Fixture {
             table: store.table(TABLE).unwrap(),
             local,

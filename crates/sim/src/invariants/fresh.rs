@@ -1,0 +1,48 @@
+//! What begins after a commit was answered sees it, wherever it runs; and a commit comes after all that were answered before it began.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use types::Timestamp;
+
+use crate::report::Report;
+
+/// The newest commit that anybody was told of.
+#[derive(Default)]
+pub struct Fresh {
+    answered: AtomicU64,
+}
+
+impl Fresh {
+    /// What begins now must see commits up to here.
+    pub fn floor(&self) -> Timestamp {
+        Timestamp(self.answered.load(Ordering::Relaxed))
+    }
+
+    pub fn answered(&self, at: Timestamp) {
+        self.answered.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    pub fn check_read(&self, who: &str, floor: Timestamp, snapshot: Timestamp, report: &Report) {
+        if snapshot < floor {
+            report.violation(
+                "fresh",
+                format_args!(
+                    "{who} reads at {}, and {} had been answered before it began",
+                    snapshot.0, floor.0
+                ),
+            );
+        }
+    }
+
+    pub fn check_commit(&self, who: &str, floor: Timestamp, at: Timestamp, report: &Report) {
+        if at <= floor {
+            report.violation(
+                "fresh",
+                format_args!(
+                    "{who} commits at {}, and {} had been answered before it began",
+                    at.0, floor.0
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! A node: a disk that outlives it, and a runtime whose clock the world turns.
+//!
+//! Everything that a server's threads do for the shard runs as tasks of that runtime, and so do the sessions of the node's clients. To kill
+//! the node is to drop the runtime: nothing of the process is left but what its disk kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::{Env, FaultyDisk, SeededRandom, SimDisk};
+use parking_lot::Mutex;
+use shard::{Config, Founding, Issuer, Member, OpenError, Shard, Timing, Workers};
+use store::MemoryBudget;
+use tokio::runtime::{self, Runtime};
+use tokio::time::Instant;
+
+use crate::clock::NodeClock;
+use crate::net::{Body, Door, Message, Net};
+use crate::watcher::Watcher;
+
+/// What is in a node's process.
+#[derive(Clone)]
+pub enum Slot {
+    Starting,
+    Up(Arc<Shard>),
+    /// Why the shard was not opened.
+    Failed(Arc<OpenError>),
+    /// It was told to, and has.
+    Stopped,
+}
+
+/// A process.
+pub struct Process {
+    pub runtime: Runtime,
+    pub slot: Arc<Mutex<Slot>>,
+    pub watcher: Arc<Watcher>,
+    begun: Instant,
+    /// Milliseconds by the runtime's clock.
+    elapsed: u64,
+}
+
+pub struct Node {
+    pub id: u32,
+    pub disk: Arc<SimDisk>,
+    /// What its process sees of the disk.
+    pub faulty: Arc<FaultyDisk>,
+    /// Milliseconds for which a change of the disk takes all of the node's time, at most.
+    pub slow_disk: u64,
+    /// Changes of the disk so far.
+    operations: u64,
+    pub clock: Arc<NodeClock>,
+    /// Milliseconds that its clock gains in a million.
+    drift: i64,
+    /// Of a millisecond, in millionths.
+    gained: i64,
+    local: u64,
+    pub process: Option<Process>,
+    /// Lives so far.
+    pub life: u64,
+    /// Its tasks do not run before.
+    pub stands_until: u64,
+    /// Milliseconds that passed while it stood still.
+    missed: u64,
+    /// It knows the others when it starts for the first time; who is taken in later does not.
+    pub founds: bool,
+}
+
+/// How its replica is set up.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub nodes: u32,
+    pub checkpoint_bytes: u64,
+    pub checkpoint_bytes_per_second: u64,
+    pub timing: Timing,
+}
+
+impl Node {
+    pub fn new(id: u32, seed: u64, drift: i64, skew: u64) -> Node {
+        let disk = SimDisk::new(seed);
+        Node {
+            id,
+            faulty: Arc::new(FaultyDisk::new(disk.clone())),
+            disk,
+            slow_disk: 0,
+            operations: 0,
+            clock: Arc::new(NodeClock::new(skew)),
+            drift,
+            gained: 0,
+            local: 0,
+            process: None,
+            life: 0,
+            stands_until: 0,
+            missed: 0,
+            founds: true,
+        }
+    }
+
+    /// Starts the process. Its clients begin when the shard is open.
+    pub fn start(
+        &mut self,
+        net: &Arc<Net>,
+        settings: Settings,
+        seed: u64,
+        begin_clients: impl FnOnce(&Arc<Shard>) + Send + 'static,
+    ) {
+        self.life += 1;
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime without a network needs nothing of the system");
+        let begun = runtime.block_on(async { Instant::now() });
+        let identity = Arc::new(Mutex::new(None));
+        let watcher = Arc::new(Watcher::default());
+        self.faulty = Arc::new(FaultyDisk::new(self.disk.clone()));
+        let members: BTreeMap<_, _> = (1..=settings.nodes).map(|node| (node, member(node))).collect();
+        let config = Config {
+            node_id: self.id,
+            segment_bytes: 64 << 10,
+            checkpoint_bytes: settings.checkpoint_bytes,
+            checkpoint_bytes_per_second: settings.checkpoint_bytes_per_second,
+            peers: Arc::new(Door {
+                net: net.clone(),
+                node: self.id,
+                identity: identity.clone(),
+            }),
+            founding: match self.founds {
+                true => Founding::Together(members),
+                false => Founding::Joins,
+            },
+            timing: settings.timing,
+            observer: Some(watcher.clone()),
+            workers: Workers::Tasks(runtime.handle().clone()),
+            ..Config::new(
+                Env {
+                    disk: self.faulty.clone(),
+                    clock: self.clock.clone(),
+                    random: Arc::new(SeededRandom::new(seed)),
+                },
+                "data",
+                MemoryBudget::new(1 << 30),
+            )
+        };
+        let slot = Arc::new(Mutex::new(Slot::Starting));
+        self.operations = self.disk.operations();
+        let opened = slot.clone();
+        runtime.spawn(async move {
+            let started = match Shard::start(config).await {
+                Ok(shard) => {
+                    let life = shard.identity();
+                    *identity.lock() = Some(Issuer {
+                        node: life.node,
+                        incarnation: life.incarnation,
+                    });
+                    let shard = Arc::new(shard);
+                    begin_clients(&shard);
+                    Slot::Up(shard)
+                }
+                Err(error) => Slot::Failed(Arc::new(error)),
+            };
+            *opened.lock() = started;
+        });
+        self.missed = 0;
+        self.stands_until = 0;
+        self.process = Some(Process {
+            runtime,
+            slot,
+            watcher,
+            begun,
+            elapsed: 0,
+        });
+        net.set_up(self.id, true);
+    }
+
+    /// The process is gone; the disk keeps all that was written, or, without power, what was synced and some of the rest.
+    pub fn kill(&mut self, net: &Net, loses_power: bool) {
+        net.set_up(self.id, false);
+        match loses_power {
+            true => self.disk.restore_power(),
+            false => self.disk.kill_process(),
+        }
+        self.process = None;
+    }
+
+    pub fn shard(&self) -> Option<Arc<Shard>> {
+        match self.slot()? {
+            Slot::Up(shard) => Some(shard),
+            _ => None,
+        }
+    }
+
+    pub fn slot(&self) -> Option<Slot> {
+        let process = self.process.as_ref()?;
+        Some(process.slot.lock().clone())
+    }
+
+    /// A message arrives.
+    pub fn receive(&self, net: &Arc<Net>, message: Message) {
+        let Some(process) = &self.process else {
+            return;
+        };
+        let Message { from, to, body, caller } = message;
+        let _entered = process.runtime.enter();
+        match body {
+            Body::Answer(bytes) => drop(caller.send(bytes)),
+            Body::Request {
+                lane,
+                from: issuer,
+                bytes,
+            } => {
+                // Who is starting answers nothing: the connection is not taken.
+                let Slot::Up(shard) = process.slot.lock().clone() else {
+                    return;
+                };
+                let net = net.clone();
+                let send = move |answer| net.answer(to, from, answer, caller);
+                // Begun here, in order of arrival; the rest by a task.
+                match lane {
+                    shard::Lane::Consensus => {
+                        let answer = shard.receive(&bytes);
+                        process.runtime.spawn(async move { send(answer.await) });
+                    }
+                    shard::Lane::Storage => {
+                        let answer = shard.serve(issuer, &bytes);
+                        process.runtime.spawn(async move { send(answer.await) });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether it has changed something on its disk since it was asked the last time.
+    pub fn has_written(&mut self) -> bool {
+        let operations = self.disk.operations();
+        std::mem::replace(&mut self.operations, operations) != operations
+    }
+
+    /// Lets a millisecond pass, and everything run that is ready or due in it.
+    pub fn step(&mut self, now: u64) {
+        self.gained += self.drift;
+        let mut passed = 1;
+        if self.gained >= 1_000_000 {
+            self.gained -= 1_000_000;
+            passed = 2;
+        } else if self.gained <= -1_000_000 {
+            self.gained += 1_000_000;
+            passed = 0;
+        }
+        self.local += passed;
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if self.stands_until > now {
+            self.missed += passed;
+            return;
+        }
+        if self.missed > 0 {
+            let missed = std::mem::take(&mut self.missed);
+            process.elapsed += missed;
+            self.clock.set(self.local - passed);
+            let missed = Duration::from_millis(missed);
+            process.runtime.block_on(async { tokio::time::advance(missed).await });
+        }
+        process.elapsed += passed;
+        let until = process.begun + Duration::from_millis(process.elapsed);
+        self.clock.set(self.local);
+        process
+            .runtime
+            .block_on(async { tokio::time::sleep_until(until).await });
+    }
+}
+
+pub fn member(node: u32) -> Member {
+    Member {
+        peer_addr: format!("node{node}:1"),
+        sql_addr: format!("node{node}:2"),
+        ..Member::default()
+    }
+}

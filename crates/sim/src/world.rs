@@ -1,0 +1,553 @@
+//! Nodes, the ways between them, their clients, and time, a millisecond after the other.
+//!
+//! A run has three parts: the cluster is founded; clients work while the nemesis does its own; everything is made good, and everybody must
+//! come to agree within seconds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use env::SeededRandom;
+use parking_lot::Mutex;
+use shard::{Shard, Timing, Transaction};
+
+use crate::invariants::election::Election;
+use crate::invariants::equality::Equality;
+use crate::invariants::log;
+use crate::nemesis::Nemesis;
+use crate::net::Net;
+use crate::node::{Node, Settings, Slot, member};
+use crate::panics;
+use crate::report::{Report, Violation};
+use crate::schema::{self, LISTS};
+use crate::trace::{Trace, hash};
+use crate::workload::{Bench, Session};
+
+/// Within which a cluster without faults has to have a leader, and serves.
+const RECOVERY: u64 = 20_000;
+/// Everybody who waits is answered by then.
+const LAST_ANSWERS: u64 = 20_000;
+
+/// What a run is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub seed: u64,
+    /// Milliseconds with faults.
+    pub length: u64,
+    pub is_shown: bool,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    pub violations: Vec<Violation>,
+    pub hash: u64,
+    /// What it did, in numbers.
+    pub summary: String,
+}
+
+pub struct World {
+    pub trace: Arc<Trace>,
+    pub report: Report,
+    pub net: Arc<Net>,
+    pub nodes: Vec<Node>,
+    pub random: SeededRandom,
+    pub now: u64,
+    seed: u64,
+    /// The greatest id that a node has had.
+    newest: u32,
+    settings: Settings,
+    bench: Arc<Bench>,
+    election: Election,
+    equality: Equality,
+    clients: u64,
+    /// Of nodes that are down, when they start again.
+    pub restarts: BTreeMap<u32, u64>,
+    /// Nodes that ask to be taken in.
+    joining: BTreeSet<u32>,
+    /// Nodes that are to be let go.
+    leaving: BTreeSet<u32>,
+    /// Nodes whose disks fail now, or did since their start.
+    pub bad_disks: BTreeMap<u32, &'static str>,
+}
+
+/// Runs a seed from its beginning to its end.
+pub fn run(plan: Plan) -> Outcome {
+    let mut world = World::new(plan);
+    let mut nemesis = Nemesis::new(&world);
+    if world.found() {
+        let end = world.now + plan.length;
+        while world.now < end && !world.report.has_any() {
+            nemesis.act(&mut world);
+            world.tick();
+        }
+        nemesis.stop(&mut world);
+        world.recover();
+    }
+    world.finish()
+}
+
+impl World {
+    fn new(plan: Plan) -> World {
+        let trace = Arc::new(Trace::new(plan.is_shown));
+        let report = Report::new(trace.clone());
+        let random = SeededRandom::new(plan.seed);
+        let count = if random.below(4) == 0 { 5 } else { 3 };
+        let settings = Settings {
+            nodes: count,
+            checkpoint_bytes: [4 << 10, 32 << 10, 1 << 20][random.below(3) as usize],
+            checkpoint_bytes_per_second: [0, 300_000][random.below(2) as usize],
+            timing: Timing {
+                commit: Duration::from_secs(2),
+                ..Timing::default()
+            },
+        };
+        let nodes = (1..=count).map(|id| {
+            let drift = random.below(40_001) as i64 - 20_000;
+            Node::new(id, plan.seed * 1000 + u64::from(id), drift, random.below(2_000))
+        });
+        let nodes = nodes.collect();
+        World {
+            net: Net::new(plan.seed ^ 0x006e_6574, trace.clone()),
+            bench: Bench::new(trace.clone(), report.clone()),
+            clients: 2 + random.below(3),
+            trace,
+            report,
+            nodes,
+            random,
+            now: 0,
+            seed: plan.seed,
+            newest: count,
+            settings,
+            election: Election::default(),
+            equality: Equality::default(),
+            restarts: BTreeMap::new(),
+            joining: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            bad_disks: BTreeMap::new(),
+        }
+    }
+
+    pub fn start(&mut self, id: u32) {
+        let (settings, net, bench) = (self.settings, self.net.clone(), self.bench.clone());
+        let seed = self.random.below(u64::MAX);
+        let clients = self.clients;
+        let node = self.node(id);
+        let life = node.life + 1;
+        node.start(&net, settings, seed, move |shard| {
+            for client in 0..clients {
+                let session = Session {
+                    shard: shard.clone(),
+                    bench: bench.clone(),
+                    random: SeededRandom::new(seed ^ hash(client, b"client")),
+                    node: id,
+                    name: format!("client {id}.{life}.{client}"),
+                    only_reads: client == 0,
+                };
+                tokio::spawn(session.run());
+            }
+        });
+        self.restarts.remove(&id);
+        self.bad_disks.remove(&id);
+        self.trace.note(format_args!("node {id} starts its life {life}"));
+    }
+
+    pub fn kill(&mut self, id: u32, loses_power: bool) {
+        let net = self.net.clone();
+        self.node(id).kill(&net, loses_power);
+        self.bench.ends.abandon(id);
+        self.equality.forget(id);
+        let how = if loses_power { "loses power" } else { "is killed" };
+        self.trace.note(format_args!("node {id} {how}"));
+    }
+
+    /// Its process stands still.
+    pub fn stall(&mut self, id: u32, milliseconds: u64) {
+        let until = self.now + milliseconds;
+        self.node(id).stands_until = until;
+        self.net.hold_until(id, until);
+        self.bench.ends.excuse(id, milliseconds);
+        self.trace
+            .note(format_args!("node {id} stands still for {milliseconds} ms"));
+    }
+
+    /// Tells it to come to an end, which it does when it has answered everybody and written a checkpoint.
+    pub fn stop(&mut self, id: u32) {
+        let Some(process) = self.node(id).process.as_ref() else {
+            return;
+        };
+        let slot = process.slot.clone();
+        self.trace.note(format_args!("node {id} is told to stop"));
+        let (bench, now) = (self.bench.clone(), self.now);
+        self.ask(id, |shard| async move {
+            let operation = bench.begin(id, "stop", now);
+            shard.stop().await;
+            bench.ends.end(operation);
+            *slot.lock() = Slot::Stopped;
+        });
+    }
+
+    /// One more node, which the others do not know yet.
+    pub fn add(&mut self) {
+        let id = self
+            .nodes
+            .iter()
+            .map(|node| node.id)
+            .max()
+            .unwrap_or(0)
+            .max(self.newest)
+            + 1;
+        self.newest = id;
+        let mut node = Node::new(id, self.seed * 1000 + u64::from(id), 0, 0);
+        node.founds = false;
+        self.nodes.push(node);
+        self.start(id);
+        self.joining.insert(id);
+    }
+
+    /// One node less. It is gone when the others have agreed to that.
+    pub fn remove(&mut self, id: u32) {
+        self.joining.remove(&id);
+        self.leaving.insert(id);
+        self.trace.note(format_args!("node {id} is to be let go"));
+    }
+
+    /// How many nodes there will be when those that come and go have done so.
+    pub fn members(&self) -> usize {
+        self.nodes.len() - self.leaving.len()
+    }
+
+    /// What nodes do by themselves from time to time: they ask to be taken in, and go when they have been let go.
+    fn keep_up(&mut self) {
+        let Some(leader) = self.leader() else { return };
+        let Some(shard) = self.nodes.iter().find(|node| node.id == leader).and_then(Node::shard) else {
+            return;
+        };
+        let replicas = shard.replicas();
+        let votes = |id: u32| replicas.iter().any(|replica| replica.node == id && replica.votes);
+        self.joining.retain(|&id| !votes(id));
+        let is_up = |id: &u32| self.nodes.iter().any(|node| node.id == *id && node.shard().is_some());
+        for id in self.joining.iter().copied().filter(is_up) {
+            self.ask(leader, |shard| async move { drop(shard.admit(id, member(id)).await) });
+        }
+        for id in self.leaving.clone() {
+            match replicas.iter().any(|replica| replica.node == id) {
+                true => self.ask(leader, |shard| async move { drop(shard.dismiss(id).await) }),
+                false => {
+                    self.kill(id, false);
+                    self.restarts.remove(&id);
+                    self.leaving.remove(&id);
+                    self.nodes.retain(|node| node.id != id);
+                    self.trace.note(format_args!("node {id} has been let go"));
+                }
+            }
+        }
+    }
+
+    pub fn node(&mut self, id: u32) -> &mut Node {
+        self.nodes
+            .iter_mut()
+            .find(|node| node.id == id)
+            .expect("there is such a node")
+    }
+
+    /// The node that takes commits, of those that think so the one of the latest term.
+    pub fn leader(&self) -> Option<u32> {
+        let led = self.nodes.iter().filter_map(|node| {
+            let term = node.shard()?.lock_epoch();
+            (term != u64::MAX).then_some((term, node.id))
+        });
+        led.max().map(|(_, id)| id)
+    }
+
+    /// The latest term that the node has heard of.
+    pub fn term(&self, id: u32) -> Option<u64> {
+        let node = self.nodes.iter().find(|node| node.id == id)?;
+        Some(node.shard()?.status().term)
+    }
+
+    /// Has something done on a node, by a task.
+    pub fn ask<F: Future<Output = ()> + Send + 'static>(&self, id: u32, ask: impl FnOnce(Arc<Shard>) -> F) {
+        let node = self.nodes.iter().find(|node| node.id == id);
+        let Some((node, shard)) = node.and_then(|node| Some((node, node.shard()?))) else {
+            return;
+        };
+        if let Some(process) = &node.process {
+            let _entered = process.runtime.enter();
+            process.runtime.spawn(ask(shard));
+        }
+    }
+
+    /// Lets a millisecond pass.
+    pub fn tick(&mut self) {
+        self.now += 1;
+        self.trace.set_now(self.now);
+        for message in self.net.arrivals() {
+            if let Some(node) = self.nodes.iter().find(|node| node.id == message.to) {
+                node.receive(&self.net, message);
+            }
+        }
+        let first = self.random.below(self.nodes.len() as u64) as usize;
+        for at in 0..self.nodes.len() {
+            let at = (first + at) % self.nodes.len();
+            self.nodes[at].step(self.now);
+            let slow = self.nodes[at].slow_disk;
+            if slow > 0 && self.nodes[at].has_written() {
+                let time = self.random.below(slow);
+                self.stall(self.nodes[at].id, time);
+            }
+        }
+        for at in 0..self.nodes.len() {
+            self.observe(at);
+        }
+        if let Some(panic) = panics::take() {
+            self.report.violation("panics", panic);
+        }
+        if self.now.is_multiple_of(1000) {
+            self.bench.ends.check(self.now, &self.report);
+        }
+        if self.now.is_multiple_of(300) {
+            self.keep_up();
+        }
+        let due: Vec<u32> = self
+            .restarts
+            .iter()
+            .filter(|(_, at)| **at <= self.now)
+            .map(|(id, _)| *id)
+            .collect();
+        due.into_iter().for_each(|id| self.start(id));
+    }
+
+    fn observe(&mut self, at: usize) {
+        let (id, slot) = (self.nodes[at].id, self.nodes[at].slot());
+        let stopped = match slot {
+            None | Some(Slot::Starting) => None,
+            Some(Slot::Stopped) => {
+                self.trace.note(format_args!("node {id} has come to its end"));
+                self.kill(id, true);
+                let pause = self.random.below(1000);
+                self.restarts.insert(id, self.now + pause);
+                None
+            }
+            Some(Slot::Up(shard)) => {
+                let status = shard.status();
+                self.election.see(id, shard.lock_epoch(), &self.trace, &self.report);
+                if status.leader == Some(id) {
+                    self.election.believe(id, status.term, &self.report);
+                }
+                if let Some(process) = &self.nodes[at].process {
+                    self.equality.look(id, shard.store(), &process.watcher, &self.report);
+                }
+                shard.stopped().map(|reason| reason.to_string())
+            }
+            Some(Slot::Failed(error)) => Some(error.to_string()),
+        };
+        if let Some(reason) = stopped {
+            let is_expected = self.bad_disks.contains_key(&id);
+            self.trace.note(format_args!("node {id} has stopped: {reason}"));
+            if !is_expected {
+                self.report
+                    .violation("recovery", format_args!("node {id} has stopped: {reason}"));
+            }
+            self.kill(id, true);
+            let pause = 200 + self.random.below(2000);
+            self.restarts.insert(id, self.now + pause);
+        }
+    }
+
+    /// Starts all nodes, and makes the tables.
+    fn found(&mut self) -> bool {
+        let ids: Vec<u32> = self.nodes.iter().map(|node| node.id).collect();
+        ids.into_iter().for_each(|id| self.start(id));
+        let is_made = Arc::new(Mutex::new(None));
+        let mut is_asked = false;
+        while self.now < RECOVERY {
+            self.tick();
+            if let Some(leader) = self.leader()
+                && !is_asked
+            {
+                is_asked = true;
+                let made = is_made.clone();
+                self.ask(leader, |shard| async move {
+                    let ticket = shard.begin();
+                    let done = shard.propose(Transaction {
+                        id: ticket.id(),
+                        lock_epoch: 0,
+                        writes: schema::found(),
+                        memory: None,
+                    });
+                    *made.lock() = Some(done.await.is_ok());
+                });
+            }
+            let made = *is_made.lock();
+            match made {
+                Some(true) => return true,
+                Some(false) => is_asked = false,
+                None => {}
+            }
+        }
+        self.report.violation("recovery", "no cluster was founded");
+        false
+    }
+
+    /// Everything is good again: everybody has to serve, and to agree.
+    fn recover(&mut self) {
+        self.net.heal();
+        self.trace.note("all is good again");
+        let down: Vec<u32> = self
+            .nodes
+            .iter()
+            .filter(|node| node.process.is_none())
+            .map(|node| node.id)
+            .collect();
+        for id in down {
+            self.start(id);
+        }
+        for node in &mut self.nodes {
+            node.stands_until = node.stands_until.min(self.now);
+            node.slow_disk = 0;
+            node.disk.set_capacity(None);
+        }
+        // Clients go on for a while, then they are told to come to their ends.
+        let begun = self.now;
+        let served: Arc<Mutex<BTreeMap<u32, u64>>> = Arc::default();
+        let mut has_asked: BTreeMap<u32, u64> = BTreeMap::new();
+        while self.now < begun + RECOVERY && !self.report.has_any() {
+            self.tick();
+            let ids: Vec<(u32, u64)> = self.nodes.iter().map(|node| (node.id, node.life)).collect();
+            let is_settled = self.joining.is_empty() && self.leaving.is_empty();
+            if is_settled && ids.iter().all(|(id, life)| served.lock().get(id) == Some(life)) {
+                break;
+            }
+            for (id, life) in ids {
+                let is_up = self.nodes.iter().any(|node| node.id == id && node.shard().is_some());
+                if is_up && has_asked.insert(id, life) != Some(life) {
+                    let (bench, served) = (self.bench.clone(), served.clone());
+                    self.ask(id, |shard| async move {
+                        let session = Session {
+                            shard,
+                            bench,
+                            random: SeededRandom::new(u64::from(id)),
+                            node: id,
+                            name: format!("probe {id}"),
+                            only_reads: false,
+                        };
+                        session.until_served().await;
+                        served.lock().insert(id, life);
+                    });
+                }
+            }
+        }
+        let took = self.now - begun;
+        let unserved: Vec<u32> = {
+            let served = served.lock();
+            self.nodes
+                .iter()
+                .map(|node| node.id)
+                .filter(|id| !served.contains_key(id))
+                .collect()
+        };
+        let comes_or_goes = !self.joining.is_empty() || !self.leaving.is_empty();
+        if comes_or_goes && !self.report.has_any() {
+            let what = format!(
+                "nodes {:?} do not come in, or {:?} do not go; {}",
+                self.joining,
+                self.leaving,
+                self.condition()
+            );
+            self.report.violation("recovery", what);
+        }
+        if !unserved.is_empty() && !self.report.has_any() {
+            let what = format!(
+                "nodes {unserved:?} do not serve {took} ms after the last fault; {}",
+                self.condition()
+            );
+            self.report.violation("recovery", what);
+        }
+        self.bench.is_over.store(true, Ordering::Relaxed);
+        let begun = self.now;
+        while self.now < begun + LAST_ANSWERS && !self.report.has_any() {
+            self.tick();
+            if self.bench.ends.is_empty() && self.agree() {
+                break;
+            }
+        }
+        if !self.report.has_any() && !self.bench.ends.is_empty() {
+            self.report.violation("ends", "a client waits still");
+        }
+        if !self.report.has_any() && !self.agree() {
+            let what = format!("the nodes do not come to agree; {}", self.condition());
+            self.report.violation("recovery", what);
+        }
+    }
+
+    /// All have applied the same.
+    fn agree(&self) -> bool {
+        let mut newest = self
+            .nodes
+            .iter()
+            .map(|node| node.shard().map(|shard| shard.store().published()));
+        let first = newest.next().flatten();
+        first.is_some() && newest.all(|other| other == first)
+    }
+
+    fn condition(&self) -> String {
+        let conditions = self.nodes.iter().map(|node| match node.slot() {
+            None => format!("{} is down", node.id),
+            Some(Slot::Starting) => format!("{} starts", node.id),
+            Some(Slot::Stopped | Slot::Failed(_)) => format!("{} has stopped", node.id),
+            Some(Slot::Up(shard)) => {
+                let status = shard.status();
+                let (term, leader, applied, last) =
+                    (status.term, status.leader, status.applied_index, status.last_log_index);
+                format!(
+                    "{}: term {term}, leader {leader:?}, applied {applied:?} of {last:?}",
+                    node.id
+                )
+            }
+        });
+        conditions.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Looks at the whole history, and at the disks.
+    fn finish(mut self) -> Outcome {
+        let lists = self.nodes.iter().find_map(|node| {
+            let rows = schema::newest(node.shard()?.store(), LISTS);
+            Some(
+                rows.into_iter()
+                    .map(|row| (row.id, schema::list_of(&row.bytes)))
+                    .collect::<BTreeMap<_, _>>(),
+            )
+        });
+        if let Some(lists) = lists.filter(|lists| !lists.is_empty() && !self.report.has_any()) {
+            self.bench.lists.check(&lists, &self.report);
+        }
+        let net = self.net.clone();
+        for node in &mut self.nodes {
+            node.kill(&net, false);
+        }
+        if !self.report.has_any() {
+            let disks: Vec<_> = self.nodes.iter().map(|node| (node.id, node.disk.clone())).collect();
+            log::check(&disks, &self.report);
+        }
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let (bench, (appends, reads)) = (&self.bench, self.bench.lists.counts());
+        let lives: u64 = self.nodes.iter().map(|node| node.life).sum();
+        let summary = format!(
+            "{} s, {} nodes, {lives} lives, {} terms; {} operations done, {} failed, {} unknown; {appends} appends, {reads} reads, {} states compared",
+            self.now / 1000,
+            self.nodes.len(),
+            self.election.terms,
+            count(&bench.committed),
+            count(&bench.failed),
+            count(&bench.unknown),
+            self.equality.compared,
+        );
+        self.trace.note(&summary);
+        Outcome {
+            violations: self.report.all(),
+            hash: self.trace.hash(),
+            summary,
+        }
+    }
+}
