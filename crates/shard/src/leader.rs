@@ -149,6 +149,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         install_snapshot_timeout: milliseconds(CHECKPOINT_SENDING),
         // Each start leads in a term of its own: locks of the start before are good in none.
         enable_leader_restore: Some(false),
+        // From one try to reach a lost replica to the next. Its connection tells at once that it is lost, so a try costs little.
+        backoff: format!("{0}ms {0}ms", milliseconds(timing.heartbeat)),
         // Who was cut off for a while does not depose a leader that the others hear.
         enable_pre_vote: Some(true),
         ..openraft::Config::default()
