@@ -151,6 +151,9 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         enable_leader_restore: Some(false),
         // From one try to reach a lost replica to the next. Its connection tells at once that it is lost, so a try costs little.
         backoff: format!("{0}ms {0}ms", milliseconds(timing.heartbeat)),
+        // Where a replica has less than it once said, its disk lies, or is an old copy. The leader sends it again what it lacks, and says so;
+        // the library's default is to end the leader.
+        allow_log_reversion: Some(true),
         // Who was cut off for a while does not depose a leader that the others hear.
         enable_pre_vote: Some(true),
         ..openraft::Config::default()

@@ -302,3 +302,26 @@ fn a_power_cut_while_a_checkpoint_is_taken_over_loses_nothing() {
         agree(&cluster, &accounts, &all_with(operations as i64 + 2));
     }
 }
+
+#[test]
+fn a_replica_with_an_old_copy_of_its_log_is_sent_what_it_lacks() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 11);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, 1, 10));
+    agree(&cluster, &accounts, &[(1, 10)]);
+    let (leader, term) = (cluster.leader(), cluster.shard(cluster.leader()).status().term);
+    let follower = cluster.follower();
+    let copy = cluster.disks[&follower].fork(1);
+    for id in 2..20 {
+        commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, id, 10));
+    }
+    let expected: Vec<_> = (1..20).map(|id| (id, 10)).collect();
+    agree(&cluster, &accounts, &expected);
+    cluster.kill(follower);
+    cluster.disks.insert(follower, copy);
+    cluster.start(follower);
+    agree(&cluster, &accounts, &expected);
+    let status = cluster.shard(leader).status();
+    assert_eq!((status.stopped, status.term), (None, term), "the leader goes on");
+}
