@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -91,6 +91,7 @@ pub(crate) fn run(
     };
     runtime.block_on(async {
         let timing = settings.timing;
+        tokio::spawn(shared.contact.clone().beat());
         let raft = match start(&shared, settings).await {
             Ok(raft) => {
                 let _ = ready.send(Ok((raft.clone(), Handle::current())));
@@ -318,6 +319,8 @@ async fn commit(
     drop(departure);
     let room = batch.bytes().len() + if only_ends { 0 } else { END_BYTES };
     let reserved = shared.journal.lock().reserve(room);
+    let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
+    shared.is_full.store(is_full, Relaxed);
     match reserved {
         Ok(()) => {}
         Err(JournalError::DiskFull { .. }) => {

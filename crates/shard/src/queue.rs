@@ -304,6 +304,24 @@ impl Queue {
         self.end_doubts(late, |_| Err(ProposeError::Unknown { reason: reason.clone() }));
     }
 
+    /// Answers everybody, because the thread that commits waits for its disk, and nobody knows until when. Who was in flight may be in the
+    /// log; the thread finds that flight given up.
+    pub fn give_up(&self) {
+        let (in_flight, waiting) = {
+            let state = &mut *self.state.lock();
+            state.flight.0 += 1;
+            state.part_in_flight = None;
+            (std::mem::take(&mut state.in_flight), state.take_waiting())
+        };
+        for one in waiting {
+            let _ = one.answer.send(Err(ProposeError::NotLeader));
+        }
+        let reason: Arc<str> = "this node waits for its disk".into();
+        for one in in_flight {
+            let _ = one.answer.send(Err(ProposeError::Unknown { reason: reason.clone() }));
+        }
+    }
+
     fn end_doubts(&self, ended: Vec<Doubt>, answer: impl Fn(&Doubt) -> Answer) {
         self.doubts.fetch_sub(ended.len(), Ordering::AcqRel);
         for doubt in ended {

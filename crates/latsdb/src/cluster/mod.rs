@@ -30,7 +30,7 @@ use sql::engine::Engine;
 use crate::config::{Config, PeerConfig};
 
 pub use control::{Presence, Request, Response};
-pub use join::join;
+pub use join::{join, rejoin};
 pub use upkeep::keep_up;
 
 /// The other nodes, for as long as this one runs.

@@ -8,6 +8,8 @@ use super::{Cluster, Request, Response};
 const MOVES_WITHIN: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
 const REMOVAL: Duration = Duration::from_secs(30);
+/// How long it may take until the others have noticed that a node is gone.
+const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Cluster {
     /// Another node takes the lead, if this one has it and there is another one.
@@ -25,7 +27,9 @@ impl Cluster {
     /// The voter, other than this node, that has the most of the log.
     fn furthest(&self) -> Option<u32> {
         let others = self.others();
-        let able = others.iter().filter(|other| other.votes && other.state == "up");
+        let able = others
+            .iter()
+            .filter(|other| other.votes && other.state == "up" && !other.disk_is_full);
         able.max_by_key(|other| other.last_log_index).map(|other| other.node)
     }
 
@@ -74,6 +78,39 @@ impl Cluster {
         }
         match self.ask_leader(&Request::Remove { node }, REMOVAL).await? {
             Response::Done => Ok(format!("node {node} is none of the cluster's any more")),
+            Response::Unknown { node } => Err(format!("node {node} is none of the cluster's")),
+            Response::Refused { reason } => Err(reason),
+            other => Err(format!("no node leads: {other:?}")),
+        }
+    }
+
+    /// `latsdb admin replace-node`
+    pub async fn order_replacement(&self, node: u32) -> Result<String, String> {
+        if node == self.node {
+            return Err(format!("node {node} is this one, and it has its rows"));
+        }
+        let replaced = async {
+            loop {
+                let led_by_it = self.leader().is_some_and(|(leader, _)| leader == node);
+                let others = self.others();
+                let is_up = others.iter().any(|other| other.node == node && other.state != "down");
+                if !led_by_it && !is_up {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        if tokio::time::timeout(NOTICED_WITHIN, replaced).await.is_err() {
+            return Err(format!(
+                "node {node} runs: it has its rows (latsdb admin remove-node takes out a node that runs)"
+            ));
+        }
+        let may_come = format!(
+            "node {node} may come back: start it with --join and an empty directory, or with the damaged one, which is set aside"
+        );
+        match self.ask_leader(&Request::Remove { node }, REMOVAL).await? {
+            // A second time it is none of the cluster's.
+            Response::Done | Response::Unknown { .. } => Ok(may_come),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
         }

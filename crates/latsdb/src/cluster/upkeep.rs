@@ -40,6 +40,13 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
                 }
             }
         }
+        // One that has room takes commits.
+        if shard.status().is_leader && shard.status().disk_is_full {
+            match cluster.give_up_lead().await {
+                Ok(()) => tracing::warn!("the disk is full: another node leads"),
+                Err(reason) => tracing::debug!(%reason, "the disk is full, and the lead stays here"),
+            }
+        }
         let own = replicas.iter().find(|replica| replica.node == cluster.node);
         match (own, cluster.member()) {
             (Some(own), Some(member)) if own.votes && own.member == member => has_belonged = true,
