@@ -27,6 +27,8 @@ pub enum Order {
     MoveLeader { to: Option<u32> },
     /// The node is none of the cluster's any more.
     RemoveNode { node: u32 },
+    /// What the node had is lost: it may come back with an empty directory.
+    ReplaceNode { node: u32 },
     /// The node that is asked gives up the lead and tells load balancers to send nobody.
     Drain,
     /// The opposite.
@@ -40,6 +42,7 @@ impl Order {
         Some(match path {
             "/admin/move-leader" => Order::MoveLeader { to: node },
             "/admin/remove-node" => Order::RemoveNode { node: node? },
+            "/admin/replace-node" => Order::ReplaceNode { node: node? },
             "/admin/drain" => Order::Drain,
             "/admin/resume" => Order::Resume,
             _ => return None,

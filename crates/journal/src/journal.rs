@@ -76,6 +76,15 @@ pub struct Unsynced {
 }
 
 impl Journal {
+    /// Whether there is a log in `dir`, sound or not.
+    pub fn is_there(env: &Env, dir: &Path) -> Result<bool, OpenError> {
+        match env.disk.list(dir) {
+            Ok(names) => Ok(names.iter().any(|name| segment::sequence_of(name).is_some())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(OpenError::io(dir, error)),
+        }
+    }
+
     /// Opens the log in `dir`, or begins one. Everything found is durable when this returns.
     pub fn open(env: &Env, dir: &Path, options: Options) -> Result<Journal, OpenError> {
         let io_error = |error| OpenError::io(dir, error);

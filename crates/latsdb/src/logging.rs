@@ -10,15 +10,21 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
 
-/// Starts logging for the whole process. Libraries speak only when something is wrong, unless everything is wanted.
+/// Starts logging for the whole process. Libraries speak only when something is wrong, unless everything is wanted. Consensus warns of every
+/// message that a lost node does not answer, thirty a second: which node is lost, and why, the network says once.
 pub fn start(level: Level, format: LogFormat) {
     let libraries = if level == Level::TRACE {
         LevelFilter::TRACE
     } else {
         LevelFilter::WARN
     };
+    let consensus = match level {
+        Level::TRACE => LevelFilter::TRACE,
+        Level::DEBUG => LevelFilter::WARN,
+        _ => LevelFilter::ERROR,
+    };
     let filter = Targets::new().with_default(level).with_targets([
-        ("openraft", libraries),
+        ("openraft", consensus),
         ("hyper", libraries),
         ("mio", libraries),
     ]);

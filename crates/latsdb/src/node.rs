@@ -68,14 +68,11 @@ impl Parts {
         data_dir::prepare(&config.data_dir)?;
         let env = Env::real();
         let joins = config.peer.as_ref().filter(|peer| !peer.join.is_empty());
-        if let Some(peer) = joins {
-            cluster::join(config, peer, &env)?;
-        }
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         governor::memory::set_node_limit(config.memory_limit_bytes);
         allocator::take_small_steps()?;
         let schema = Schema::new();
-        let shard = Arc::new(Shard::open(shard::Config {
+        let settings = shard::Config {
             node_id: config.node_id,
             observer: Some(schema.clone()),
             peers: match &cluster {
@@ -87,7 +84,18 @@ impl Parts {
                 None => Founding::Alone,
             },
             ..shard::Config::new(env.clone(), &config.data_dir, memory)
-        })?);
+        };
+        if let Some(peer) = joins {
+            cluster::join(config, peer, &settings)?;
+        }
+        let shard = match (Shard::open(settings.clone()), &config.peer) {
+            (Err(damage), Some(peer)) if damage.is_damage() => {
+                cluster::rejoin(config, peer, &settings, &damage)?;
+                Shard::open(settings)
+            }
+            (opened, _) => opened,
+        };
+        let shard = Arc::new(shard?);
         if let Some(cluster) = &cluster {
             cluster.start(shard.clone())?;
         }
@@ -141,7 +149,7 @@ impl Node {
         match order {
             Order::Drain => self.is_draining.store(true, Ordering::Relaxed),
             Order::Resume => self.is_draining.store(false, Ordering::Relaxed),
-            Order::MoveLeader { .. } | Order::RemoveNode { .. } => {}
+            Order::MoveLeader { .. } | Order::RemoveNode { .. } | Order::ReplaceNode { .. } => {}
         }
         let cluster = self.parts().and_then(|parts| parts.cluster);
         match (order, cluster) {
@@ -154,6 +162,7 @@ impl Node {
             }
             (Order::MoveLeader { to }, Some(cluster)) => cluster.order_leader(to).await,
             (Order::RemoveNode { node }, Some(cluster)) => cluster.order_removal(node).await,
+            (Order::ReplaceNode { node }, Some(cluster)) => cluster.order_replacement(node).await,
         }
     }
 
@@ -316,6 +325,12 @@ impl front_http::Node for Node {
                     not_serving("no commits are taken")
                 }
                 shard::Status { leader: None, .. } => not_serving("no leader"),
+                shard::Status { is_in_touch: false, .. } => not_serving("the other nodes are silent"),
+                shard::Status {
+                    disk_is_full: true,
+                    is_leader: false,
+                    ..
+                } => not_serving("the disk is full"),
                 _ => Health::Serving,
             },
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mysql_client::{Answer, Client};
 
-use crate::support::{Running, directory, rows};
+use crate::support::{Running, directory, latsdb, rows};
 
 /// For what comes about by itself. A machine that does much else takes its time.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -18,6 +18,7 @@ struct Cluster {
     dir: PathBuf,
     peer: Vec<String>,
     nodes: Vec<Option<Running>>,
+    is_founded: bool,
     /// One at a time: three nodes are much for a small machine.
     _alone: MutexGuard<'static, ()>,
 }
@@ -31,12 +32,14 @@ impl Cluster {
             dir,
             peer: (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect(),
             nodes: vec![None, None, None],
+            is_founded: false,
             _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         for node in 1..=3 {
             cluster.run(node);
         }
         cluster.wait_until_whole();
+        cluster.is_founded = true;
         cluster
     }
 
@@ -46,15 +49,37 @@ impl Cluster {
     }
 
     fn started(&self, node: usize) -> Running {
-        let peer = self.peer[node - 1].clone();
-        let id = node.to_string();
-        let mut flags = vec!["--node-id", &id, "--peer-addr", &peer, "--memory-limit", "256MiB"];
-        if node > 1 {
-            flags.extend(["--join", &self.peer[0]]);
-        }
-        let data = self.dir.join(format!("node-{node}"));
+        let flags = self.flags(node);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         std::fs::create_dir_all(&self.dir).unwrap();
-        Running::start_with(&data, &flags)
+        Running::start_with(&self.data(node), &flags)
+    }
+
+    fn data(&self, node: usize) -> PathBuf {
+        self.dir.join(format!("node-{node}"))
+    }
+
+    /// The first node founds the cluster; later it may be told whom to join, as the others are.
+    fn flags(&self, node: usize) -> Vec<String> {
+        let mut flags: Vec<String> = ["--node-id", &node.to_string(), "--peer-addr", &self.peer[node - 1]]
+            .into_iter()
+            .chain(["--memory-limit", "256MiB"])
+            .map(str::to_owned)
+            .collect();
+        if node > 1 || self.is_founded {
+            flags.extend(["--join".to_owned(), self.peer.join(",")]);
+        }
+        flags
+    }
+
+    /// What a node says that does not start.
+    fn refused(&self, node: usize) -> String {
+        let addresses = ["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
+        let flags = self.flags(node);
+        let mut command = latsdb(&addresses, &self.data(node));
+        let output = command.args(flags).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
     }
 
     fn wait_until_whole(&self) {
@@ -562,4 +587,51 @@ fn a_node_that_is_taken_out_stays_out() {
         let voters = format!("\"voters\":[{}]", left.join(","));
         assert!(status.contains(&voters), "{status}");
     }
+}
+
+/// A node whose directory is lost, or damaged, comes back with the same number when the cluster has been told.
+#[test]
+fn a_node_that_has_lost_its_directory_is_replaced() {
+    let mut cluster = Cluster::start("cluster-replaced");
+    let leader = cluster.leader();
+    let lost = cluster.follower();
+    let mut client = cluster.client(leader);
+    run(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY)");
+    run(&mut cluster.client(lost), "INSERT INTO test.t VALUES (1)");
+    let data = cluster.data(lost);
+    let replace = format!("/admin/replace-node?node={lost}");
+    let runs = cluster.node(leader).post(&replace);
+    assert!(runs.contains(&format!("node {lost} runs")), "{runs}");
+
+    let damages: [fn(&std::path::Path); 3] = [
+        |data| std::fs::remove_dir_all(data).unwrap(),
+        |data| std::fs::remove_dir_all(data.join("log")).unwrap(),
+        |data| {
+            let log = data.join("log/000000000001.log");
+            let mut bytes = std::fs::read(&log).unwrap();
+            bytes[4096 + 100] ^= 1;
+            std::fs::write(&log, bytes).unwrap();
+        },
+    ];
+    for (round, damage) in damages.into_iter().enumerate() {
+        cluster.kill(lost);
+        damage(&data);
+        let refused = cluster.refused(lost);
+        assert!(
+            refused.contains(&format!("latsdb admin replace-node {lost}")),
+            "round {round}: {refused}"
+        );
+        let answer = cluster.node(leader).post(&replace);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        cluster.run(lost);
+        cluster.wait_until_whole_from(leader);
+        // It names its transactions as none before it did.
+        let mut replaced = cluster.client(lost);
+        run(&mut replaced, &format!("INSERT INTO test.t VALUES ({})", round + 2));
+        let count = format!("{}", round + 2);
+        for client in [&mut client, &mut replaced] {
+            assert_eq!(one(client, "SELECT COUNT(*) FROM test.t"), count);
+        }
+    }
+    assert!(data.join("damaged-1").is_dir(), "what was damaged is kept");
 }

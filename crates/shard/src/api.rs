@@ -18,7 +18,7 @@ use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::peers::{NoPeers, Peers};
-use crate::replica::Replica;
+use crate::replica::{self, Replica};
 use crate::workers::{self, Workers};
 
 /// A transaction ready to commit: all its row locks are held, all its writes are encoded.
@@ -135,6 +135,12 @@ impl Config {
             workers: Workers::default(),
         }
     }
+
+    pub(crate) fn journal_options(&self) -> journal::Options {
+        journal::Options {
+            segment_bytes: self.segment_bytes,
+        }
+    }
 }
 
 /// What became of a transaction.
@@ -209,9 +215,22 @@ pub enum OpenError {
     /// Each file is sound, together they are not.
     #[error("{}: {what}", dir.display())]
     Mismatch { dir: PathBuf, what: String },
+    #[error("{}: the directory belongs to node {owner}, and this is started as node {node}", dir.display())]
+    OtherNode { dir: PathBuf, owner: u32, node: u32 },
     /// The log is sound, but an entry cannot be read, or consensus did not start.
     #[error("{0}")]
     Replay(String),
+}
+
+impl OpenError {
+    /// Whether what the directory held is lost, in part at least.
+    pub fn is_damage(&self) -> bool {
+        use journal::OpenError::Damaged;
+        matches!(
+            self,
+            OpenError::Files(Damaged(_)) | OpenError::Mismatch { .. } | OpenError::Replay(_)
+        )
+    }
 }
 
 impl From<journal::Damage> for OpenError {
@@ -238,6 +257,10 @@ pub struct CheckpointError {
 #[derive(Debug, Clone, Default)]
 pub struct Status {
     pub is_leader: bool,
+    /// Whether it has heard lately of whoever leads; of a leader, whether a majority has answered it lately.
+    pub is_in_touch: bool,
+    /// The last entries found no room on the disk. Where another replica leads, this one falls behind until there is.
+    pub disk_is_full: bool,
     /// Who leads, as far as this replica has heard.
     pub leader: Option<u32>,
     pub term: u64,
@@ -264,6 +287,11 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Prepares an empty directory for a replica of a shard that exists elsewhere. It is opened with [`Founding::Joins`].
+    pub fn prepare(config: &Config, identity: Identity) -> Result<(), OpenError> {
+        replica::prepare(config, identity)
+    }
+
     /// Recovers the rows from the newest checkpoint and the log. Blocks. A shard of one replica takes commits when this returns; of
     /// several, whoever leads.
     pub fn open(config: Config) -> Result<Shard, OpenError> {
@@ -328,6 +356,11 @@ impl Shard {
     /// Who belongs to the shard, as far as this replica has applied the log.
     pub fn replicas(&self) -> Vec<membership::Replica> {
         self.replica.replicas()
+    }
+
+    /// The latest life of a node that this replica has applied something of.
+    pub fn newest_incarnation(&self, node: u32) -> Option<u32> {
+        self.replica.newest_incarnation(node)
     }
 
     /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.

@@ -49,8 +49,7 @@ pub(crate) fn bytes_since_checkpoint(shared: &Shared) -> u64 {
         .checkpoint
         .as_ref()
         .and_then(|meta| meta.last_log_id);
-    let reader = shared.journal.lock().reader();
-    reader.bytes_after(checkpoint.map(|id| id.index))
+    shared.log.bytes_after(checkpoint.map(|id| id.index))
 }
 
 impl Housekeeper {

@@ -81,6 +81,7 @@ pub(crate) async fn run(
     exit: oneshot::Receiver<()>,
 ) {
     let timing = settings.timing;
+    tokio::spawn(shared.contact.clone().beat());
     // Nobody listens only if the opener is gone; the same below.
     let raft = match start(&shared, settings).await {
         Ok(raft) => {
@@ -143,6 +144,11 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         install_snapshot_timeout: milliseconds(CHECKPOINT_SENDING),
         // Each start leads in a term of its own: locks of the start before are good in none.
         enable_leader_restore: Some(false),
+        // From one try to reach a lost replica to the next. Its connection tells at once that it is lost, so a try costs little.
+        backoff: format!("{0}ms {0}ms", milliseconds(timing.heartbeat)),
+        // Where a replica has less than it once said, its disk lies, or is an old copy. The leader sends it again what it lacks, and says so;
+        // the library's default is to end the leader.
+        allow_log_reversion: Some(true),
         // Who was cut off for a while does not depose a leader that the others hear.
         enable_pre_vote: Some(true),
         ..openraft::Config::default()
@@ -313,6 +319,8 @@ async fn commit(
     drop(departure);
     let room = batch.bytes().len() + if only_ends { 0 } else { END_BYTES };
     let reserved = shared.journal.lock().reserve(room);
+    let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
+    shared.is_full.store(is_full, Relaxed);
     match reserved {
         Ok(()) => {}
         Err(JournalError::DiskFull { .. }) => {

@@ -18,6 +18,9 @@ use tokio::time::Instant;
 
 use crate::consensus::Raft;
 
+/// Who has not confirmed the lead by then is not waited for.
+const CONFIRMED_WITHIN: Duration = Duration::from_millis(500);
+
 /// A leader's right to answer alone.
 pub(crate) struct Lease {
     /// From then on time is counted, by the consensus library's clock.
@@ -86,9 +89,11 @@ impl Lease {
         self.until.store(0, Ordering::SeqCst);
     }
 
-    /// Asks the others whether this replica leads still, and waits until it has applied what was committed before.
+    /// Asks the others whether this replica leads still, and waits until it has applied what was committed before. A thread that waits for
+    /// its disk says nothing.
     pub async fn confirm(raft: &Raft) -> bool {
-        raft.ensure_linearizable(ReadPolicy::ReadIndex).await.is_ok()
+        let asking = raft.ensure_linearizable(ReadPolicy::ReadIndex);
+        matches!(tokio::time::timeout(CONFIRMED_WITHIN, asking).await, Ok(Ok(_)))
     }
 
     /// Whether votes may be given: nobody relies on what this replica has answered in an earlier life.

@@ -14,7 +14,8 @@
 //! * `replica`: its work and what is shared; `workers`: the threads, or tasks, on which it goes on; `queue`: where transactions wait; `leader`: the thread that commits;
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log; `peers`, `message`: its
 //!   other replicas and what is said to them;
-//! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `visible`: waiting
+//! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
+//!   the others; `visible`: waiting
 //!   for what it has committed;
 //! * `membership`: who belongs to the shard;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
@@ -30,6 +31,7 @@ mod calls;
 mod checkpoint;
 mod compaction;
 mod consensus;
+mod contact;
 mod failure;
 #[doc(hidden)]
 pub mod fuzz;

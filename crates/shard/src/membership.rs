@@ -5,13 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use openraft::ChangeMembers;
+use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::api::Member;
-use crate::consensus::Raft;
+use crate::consensus::{Consensus, Raft};
 use crate::machine::Replicated;
+
+/// How long a change waits for the one before it.
+const TURN_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A replica of the shard, as the newest membership in the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,11 +61,7 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
     let id = u64::from(node);
     match known.iter().find(|replica| replica.node == node) {
         Some(replica) if replica.member == member => {}
-        Some(_) => {
-            let nodes = BTreeMap::from([(id, member)]);
-            let changed = raft.change_membership(ChangeMembers::SetNodes(nodes), true).await;
-            changed.map_err(|error| failed(&error))?;
-        }
+        Some(_) => change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, member)]))).await?,
         None => {
             let added = raft.add_learner(id, member, true).await;
             added.map_err(|error| failed(&error))?;
@@ -67,9 +70,7 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
     if known.iter().any(|replica| replica.node == node && replica.votes) {
         return Ok(());
     }
-    let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
-    let changed = raft.change_membership(voters, true).await;
-    changed.map(|_| ()).map_err(|error| failed(&error))
+    change(raft, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await
 }
 
 /// Lets a replica go: it votes no more, and is sent nothing.
@@ -82,19 +83,29 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
         if known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
         }
-        let changed = raft
-            .change_membership(ChangeMembers::RemoveVoters(ids.clone()), true)
-            .await;
-        changed.map_err(|error| failed(&error))?;
+        change(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
     }
-    let changed = raft.change_membership(ChangeMembers::RemoveNodes(ids), true).await;
-    changed.map(|_| ()).map_err(|error| failed(&error))
+    change(raft, ChangeMembers::RemoveNodes(ids)).await
 }
 
-type ChangeError = openraft::error::RaftError<
-    crate::consensus::Consensus,
-    openraft::error::ClientWriteError<crate::consensus::Consensus>,
->;
+/// One change, after the one that is under way: of an earlier leader, or for another node.
+async fn change(raft: &Raft, change: ChangeMembers<u64, Member>) -> Result<(), MembershipError> {
+    let deadline = Instant::now() + TURN_WITHIN;
+    loop {
+        match raft.change_membership(change.clone(), true).await {
+            Ok(_) => return Ok(()),
+            Err(error) if is_under_way(&error) && Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+fn is_under_way(error: &ChangeError) -> bool {
+    use ClientWriteError::ChangeMembershipError as Refused;
+    matches!(error.api_error(), Some(Refused(ChangeMembershipError::InProgress(_))))
+}
+
+type ChangeError = RaftError<Consensus, ClientWriteError<Consensus>>;
 
 fn failed(error: &ChangeError) -> MembershipError {
     match error.forward_to_leader() {

@@ -21,6 +21,9 @@ const PART_BYTES: u64 = 256 << 10;
 /// The last part is answered when all of the rows have been read.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How long entries may take to the disk of another replica. To send them again earlier would only add to what it has to do.
+const APPEND: Duration = Duration::from_secs(1);
+
 /// What a call is about. Those of one kind do not wait for those of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
@@ -110,18 +113,18 @@ impl Way {
     async fn call_within(&self, request: Request, limit: Duration) -> Result<Response, CallError> {
         let call = self.peers.call(self.to, Lane::Consensus, request.encode(), limit);
         let answer = tokio::time::timeout(limit, call);
+        // A replica that is not reached is left alone for a while. One that is only late is not: it may be the one that makes the majority.
         let unreachable = |error: String| RPCError::Unreachable(Unreachable::new(&AnyError::error(error)));
+        let late = |error: String| RPCError::Network(NetworkError::new(&AnyError::error(error)));
         match answer.await {
             Ok(Ok(answer)) => match Response::decode(&answer) {
                 Ok(Response::Refused(reason)) => Err(unreachable(reason)),
                 Ok(response) => Ok(response),
                 Err(garbled) => Err(unreachable(garbled.to_string())),
             },
+            Ok(Err(no_answer)) if no_answer.may_have_arrived => Err(late(no_answer.to_string())),
             Ok(Err(no_answer)) => Err(unreachable(no_answer.to_string())),
-            Err(_late) => {
-                let late = format!("no answer of node {} within {limit:?}", self.to);
-                Err(RPCError::Network(NetworkError::new(&AnyError::error(late))))
-            }
+            Err(_) => Err(late(format!("no answer of node {} within {limit:?}", self.to))),
         }
     }
 }
@@ -135,7 +138,10 @@ impl RaftNetworkV2<Consensus> for Way {
     type SnapshotData = Handle;
 
     async fn append_entries(&mut self, request: Append, option: RPCOption) -> Result<Appended, CallError> {
-        match self.call(Request::Append(request), &option).await? {
+        match self
+            .call_within(Request::Append(request), option.hard_ttl().max(APPEND))
+            .await?
+        {
             Response::Append(appended) => Ok(appended),
             _ => Err(astray()),
         }

@@ -327,6 +327,18 @@ impl Queue {
         }
     }
 
+    /// Answers everybody, because the thread that commits in this term waits for its disk, and nobody knows until when. Who was in flight
+    /// may be in the log, and is in doubt; the thread finds that flight given up.
+    pub fn give_up(&self, term: u64, now: Duration) {
+        let flight = self.state.lock().flight;
+        self.doubt(flight, term, now);
+        let waiting = self.state.lock().take_waiting();
+        for one in waiting {
+            let _ = one.answer.send(Err(ProposeError::NotLeader));
+        }
+        self.give_up_doubts(now);
+    }
+
     fn end_doubts(&self, ended: Vec<Doubt>, answer: impl Fn(&Doubt) -> Answer) {
         self.doubts.fetch_sub(ended.len(), Ordering::AcqRel);
         for doubt in ended {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use env::{Clock, DirLock, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
-use journal::{Identity, Journal};
+use journal::{Identity, Journal, JournalError};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockTable, Store};
@@ -35,12 +35,14 @@ use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeErr
 use crate::arrivals::Arrivals;
 use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
+use crate::contact::Contact;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
 use crate::lease::Lease;
+use crate::log::payload_bytes;
 use crate::machine::Replicated;
-use crate::message::{Request, Response};
+use crate::message::{Append, Appended, Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
@@ -52,11 +54,17 @@ use crate::{MembershipError, checkpoint, leader, membership};
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
+/// What an entry needs in the log beside its payload, at most.
+const RECORD_BYTES: usize = 64;
+
 /// What its work has in common.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub queue: Arc<Queue>,
+    /// Locked for as long as a write or a sync takes: by the shard thread alone.
     pub journal: Arc<Mutex<Journal>>,
+    /// For everybody else.
+    pub log: journal::Reader,
     pub replicated: Arc<Mutex<Replicated>>,
     pub checkpoints: CheckpointDir,
     pub failure: Failure,
@@ -70,6 +78,9 @@ pub(crate) struct Shared {
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
     pub lease: Arc<Lease>,
+    pub contact: Arc<Contact>,
+    /// The last entries did not find room.
+    pub is_full: Arc<AtomicBool>,
     pub visible: Arc<Visible>,
 }
 
@@ -112,10 +123,7 @@ impl Replica {
         let lock = lock(&config)?;
         let identity = identity_of(&config)?;
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
-        let options = journal::Options {
-            segment_bytes: config.segment_bytes,
-        };
-        let journal = Journal::open(&config.env, &config.dir.join("log"), options)?;
+        let journal = Journal::open(&config.env, &log_dir(&config), config.journal_options())?;
         checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
         let (store, writer) = Store::new(config.memory.clone());
         let mut replicated = Replicated::new(writer, config.observer.clone());
@@ -128,6 +136,7 @@ impl Replica {
         let spares = journal.spares();
         let meters = Meters::new(config.env.clock.clone());
         let shared = Shared {
+            log: journal.reader(),
             queue: Arc::new(Queue::new(config.queue_bytes, meters.clone())),
             journal: Arc::new(Mutex::new(journal)),
             replicated: Arc::new(Mutex::new(replicated)),
@@ -140,6 +149,8 @@ impl Replica {
             is_alone: Arc::new(AtomicBool::new(true)),
             stopping: Arc::default(),
             lease: Arc::new(Lease::new(config.timing.election)),
+            contact: Arc::new(Contact::new(config.timing.election)),
+            is_full: Arc::default(),
             visible: Arc::default(),
         };
         let workers = &config.workers;
@@ -286,13 +297,23 @@ impl Replica {
         let (raft, request) = (self.raft.clone(), Request::decode(request));
         let (arrivals, store, observed) = (self.arrivals.clone(), self.store.clone(), self.observed);
         let may_vote = self.shared.lease.may_vote();
+        let shared = self.shared.clone();
+        let runtime = self.runtime.clone();
         async move {
             let response = match request {
+                // What consensus has ended for says nothing more.
+                Ok(_) if let Some(reason) = shared.failure.get() => Response::Refused(reason.to_string()),
                 Ok(Request::Vote(_)) if !may_vote => {
                     Response::Refused("this replica has just started, and gives no votes yet".into())
                 }
                 Ok(Request::Part(part)) => arrivals.take(&raft, &store, observed, part).await,
-                Ok(request) => answer(&raft, request).await,
+                Ok(Request::Append(append)) if !append.entries.is_empty() => {
+                    // On the shard's thread, which is the only one to wait for the log.
+                    let appending = runtime.spawn(async move { append_entries(&raft, &shared, append).await });
+                    let stopping = |_| Response::Refused("the node is stopping".into());
+                    appending.await.unwrap_or_else(stopping)
+                }
+                Ok(request) => answer(&raft, &shared, request).await,
                 Err(garbled) => Response::Refused(garbled.to_string()),
             };
             response.encode()
@@ -301,6 +322,10 @@ impl Replica {
 
     pub fn replicas(&self) -> Vec<membership::Replica> {
         membership::replicas(&self.shared.replicated.lock())
+    }
+
+    pub fn newest_incarnation(&self, node: u32) -> Option<u32> {
+        self.shared.replicated.lock().outcomes.newest_incarnation(node)
     }
 
     pub fn admit(&self, node: u32, member: Member) -> Changing {
@@ -396,6 +421,8 @@ impl Replica {
         };
         Status {
             is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
+            disk_is_full: self.shared.is_full.load(Ordering::Relaxed),
+            is_in_touch: self.shared.contact.is_kept(&self.raft),
             leader: metrics.current_leader.and_then(|leader| u32::try_from(leader).ok()),
             term: metrics.current_term,
             last_log_index: metrics.last_log_index,
@@ -480,14 +507,39 @@ impl Future for Changing {
     }
 }
 
+/// Takes entries, if there is room for them. A log that finds none in the middle of it takes nothing more, for good.
+async fn append_entries(raft: &Raft, shared: &Shared, append: Append) -> Response {
+    let bytes = append
+        .entries
+        .iter()
+        .map(|entry| payload_bytes(entry) + RECORD_BYTES)
+        .sum();
+    let reserved = shared.journal.lock().reserve(bytes);
+    let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
+    shared.is_full.store(is_full, Ordering::Relaxed);
+    match reserved {
+        Ok(()) => append_to_log(raft, shared, append).await,
+        Err(error) => Response::Refused(error.to_string()),
+    }
+}
+
+async fn append_to_log(raft: &Raft, shared: &Shared, append: Append) -> Response {
+    match raft.append_entries(append).await {
+        Ok(appended) => {
+            if !matches!(appended, Appended::HigherVote(_)) {
+                shared.contact.heard();
+            }
+            Response::Append(appended)
+        }
+        Err(error) => Response::Refused(error.to_string()),
+    }
+}
+
 /// What this replica says to another one.
-async fn answer(raft: &Raft, request: Request) -> Response {
+async fn answer(raft: &Raft, shared: &Shared, request: Request) -> Response {
     let refused = |error: &dyn std::fmt::Display| Response::Refused(error.to_string());
     match request {
-        Request::Append(append) => match raft.append_entries(append).await {
-            Ok(appended) => Response::Append(appended),
-            Err(error) => refused(&error),
-        },
+        Request::Append(append) => append_to_log(raft, shared, append).await,
         Request::Vote(ballot) => match raft.vote(ballot).await {
             Ok(verdict) => Response::Vote(verdict),
             Err(error) => refused(&error),
@@ -515,17 +567,32 @@ fn lock(config: &Config) -> Result<DirLock, OpenError> {
     })
 }
 
+fn log_dir(config: &Config) -> PathBuf {
+    config.dir.join("log")
+}
+
+/// Makes a directory one of a shard that exists elsewhere. There is an empty log before there is an identity.
+pub(crate) fn prepare(config: &Config, identity: Identity) -> Result<(), OpenError> {
+    Journal::open(&config.env, &log_dir(config), config.journal_options())?;
+    Ok(identity.write(&config.env, &config.dir)?)
+}
+
 /// Whose the directory is, if it is not new. A directory of another node is refused.
 fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
     let identity = Identity::read(&config.env, &config.dir)?;
     match identity {
-        Some(Identity { node, .. }) if node != config.node_id => Err(OpenError::Mismatch {
+        Some(Identity { node, .. }) if node != config.node_id => Err(OpenError::OtherNode {
             dir: config.dir.clone(),
-            what: format!(
-                "the directory belongs to node {node}, and this is started as node {}",
-                config.node_id
-            ),
+            owner: node,
+            node: config.node_id,
         }),
+        // There was a log before the first start was counted. Whoever has lost it has lost its votes.
+        Some(Identity { incarnation, .. }) if incarnation > 0 && !Journal::is_there(&config.env, &log_dir(config))? => {
+            Err(OpenError::Mismatch {
+                dir: config.dir.clone(),
+                what: "there is no log any more, nor the votes in it".into(),
+            })
+        }
         _ => Ok(identity),
     }
 }

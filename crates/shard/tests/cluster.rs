@@ -325,3 +325,58 @@ fn a_power_cut_while_a_checkpoint_is_taken_over_loses_nothing() {
         agree(&cluster, &accounts, &all_with(operations as i64 + 2));
     }
 }
+
+#[test]
+fn a_replica_with_an_old_copy_of_its_log_is_sent_what_it_lacks() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 11);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, 1, 10));
+    agree(&cluster, &accounts, &[(1, 10)]);
+    let (leader, term) = (cluster.leader(), cluster.shard(cluster.leader()).status().term);
+    let follower = cluster.follower();
+    let copy = cluster.disks[&follower].fork(1);
+    for id in 2..20 {
+        commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, id, 10));
+    }
+    let expected: Vec<_> = (1..20).map(|id| (id, 10)).collect();
+    agree(&cluster, &accounts, &expected);
+    cluster.kill(follower);
+    cluster.disks.insert(follower, copy);
+    cluster.start(follower);
+    agree(&cluster, &accounts, &expected);
+    let status = cluster.shard(leader).status();
+    assert_eq!((status.stopped, status.term), (None, term), "the leader goes on");
+}
+
+#[test]
+fn a_replica_whose_disk_is_full_falls_behind_and_catches_up_when_there_is_room() {
+    let accounts = Accounts::new();
+    let cluster = Cluster::found(3, 12);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let (leader, follower) = (cluster.leader(), cluster.follower());
+    let disk = &cluster.disks[&follower];
+    disk.set_capacity(Some(disk.used()));
+    let mut balance = 0;
+    wait_for("a full disk", || {
+        balance += 1;
+        let large = || {
+            let mut writes = WriteSet::new();
+            for id in 0..30 {
+                accounts.put(&mut writes, id, balance, &[1; 900]);
+            }
+            writes
+        };
+        commit_somewhere(&cluster, &[1, 2, 3], large);
+        cluster.shard(follower).status().disk_is_full.then_some(())
+    });
+    assert_eq!(cluster.shard(follower).status().stopped, None);
+    // The others make a majority.
+    commit_somewhere(&cluster, &[1, 2, 3], || one(&accounts, 7, -1));
+    disk.set_capacity(None);
+    let mut expected = all_with(balance);
+    expected[7] = (7, -1);
+    agree(&cluster, &accounts, &expected);
+    assert!(!cluster.shard(follower).status().disk_is_full);
+    assert_eq!(cluster.leader(), leader);
+}

@@ -192,6 +192,28 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "availability",
+        about: "nodes in network namespaces that are killed, paused, cut off, replaced: nothing lost, nothing stale, nobody hangs; for root",
+        needs: &["python3", "ip", "openssl"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(12),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python
+                .arg(context.root.join("tests/availability/suite.py"))
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/availability"))
+                .args(["--prefix", "lats-t", "--subnet", "10.79.1", "--safety"]);
+            if !context.options.long {
+                python.arg("--quick");
+            }
+            Ok(python)
+        },
+    },
+    Suite {
         name: "generated",
         about: "statements made at random, checked against LatsDB itself, with restarts and kills",
         needs: &[],

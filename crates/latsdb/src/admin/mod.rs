@@ -58,7 +58,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 count => bail!("{dir}: {count} problems; what could be read is in the dump"),
             }
         }
-        Some((name @ ("move-leader" | "remove-node" | "drain" | "resume"), matches)) => {
+        Some((name @ ("move-leader" | "remove-node" | "replace-node" | "drain" | "resume"), matches)) => {
             let address = crate::cli::config(matches)?.http_addr;
             let node = matches.try_get_one::<u32>("node").ok().flatten();
             let query = node.map_or_else(String::new, |node| format!("?node={node}"));
@@ -107,6 +107,13 @@ pub fn command() -> Command {
         .subcommand(
             cli::of_node("remove-node", "Take a node out of the cluster, running or lost")
                 .arg(number("Node to take out").required(true)),
+        )
+        .subcommand(
+            cli::of_node(
+                "replace-node",
+                "Let a node come back whose directory is lost or damaged: its next start gets everything from the others",
+            )
+            .arg(number("Node that has lost what it had").required(true)),
         )
         .subcommand(cli::of_node(
             "drain",

@@ -1,6 +1,6 @@
 //! What nodes say to each other beside the shard's own calls, as JSON: it is little, and read by people, too.
 
-use net::{Answering, Caller};
+use net::{Answering, Caller, Net};
 use serde::{Deserialize, Serialize};
 use shard::{Member, MembershipError, Role};
 
@@ -50,12 +50,20 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
-    /// The cluster's nodes with their peer addresses.
-    Nodes(Vec<(u32, String)>),
+    /// The cluster's nodes with their peer addresses, and the newest life of the node that has asked, should there have been one by its number
+    /// (0: none).
+    Nodes {
+        nodes: Vec<(u32, String)>,
+        incarnation: u32,
+    },
     Presence(Box<Presence>),
     Done,
     Serving(bool),
     Connections(Connections),
+    /// It is none of the cluster's nodes.
+    Unknown {
+        node: u32,
+    },
     /// `None`: there is none with that id.
     User(Option<String>),
     Killed(bool),
@@ -81,6 +89,7 @@ pub struct Presence {
     pub state: String,
     pub votes: bool,
     pub leads: bool,
+    pub disk_is_full: bool,
     pub term: u64,
     pub last_log_index: u64,
     pub applied_index: u64,
@@ -107,12 +116,30 @@ impl Cluster {
             Request::WhoIsThere => {
                 let replicas = shard.replicas().into_iter();
                 let nodes = replicas.map(|replica| (replica.node, replica.member.peer_addr));
-                now(Response::Nodes(nodes.collect()))
+                let seen = self.net.get().map(Net::incarnations).unwrap_or_default();
+                let lives = seen.into_iter().filter(|(node, _)| *node == from.node);
+                now(Response::Nodes {
+                    nodes: nodes.collect(),
+                    incarnation: lives
+                        .map(|(_, incarnation)| incarnation)
+                        .chain(shard.newest_incarnation(from.node))
+                        .max()
+                        .unwrap_or(0),
+                })
             }
             _ if !from.is_member => now(Response::Refused {
                 reason: "only nodes of the cluster are answered".into(),
             }),
             Request::HowAreYou => now(Response::Presence(Box::new(self.presence()))),
+            Request::Admit { .. } if shard.newest_incarnation(from.node) > Some(from.incarnation) => {
+                // Its transactions would have names that were given already.
+                now(Response::Refused {
+                    reason: format!(
+                        "node {} has had a later life: start it anew with an empty directory",
+                        from.node
+                    ),
+                })
+            }
             Request::Admit { peer_addr, sql_addr } => {
                 if let Some(net) = self.net.get() {
                     net.set_peer(from.node, &peer_addr);
@@ -168,6 +195,7 @@ impl Cluster {
             match changing.await {
                 Ok(()) => Response::Done,
                 Err(MembershipError::NotLeader) => Response::NotLeader { leader },
+                Err(MembershipError::Unknown(node)) => Response::Unknown { node },
                 Err(error) => Response::Refused {
                     reason: error.to_string(),
                 },
@@ -205,6 +233,7 @@ impl Cluster {
             },
             votes: shard.replicas().iter().any(votes),
             leads: status.is_leader,
+            disk_is_full: status.disk_is_full,
             term: status.term,
             last_log_index: status.last_log_index.unwrap_or(0),
             applied_index: status.applied_index.unwrap_or(0),

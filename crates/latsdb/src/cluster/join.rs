@@ -4,13 +4,13 @@
 //! there on the node is known to the others, and asks to be a replica ([`keep_up`](super::keep_up)).
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use env::Env;
 use net::{Answering, Caller, Introduction, Lane, Net, Service};
-use shard::Identity;
+use shard::{Identity, OpenError, Shard};
 
 use super::{Request, Response, tls};
 use crate::config::{Config, PeerConfig};
@@ -30,11 +30,102 @@ impl Service for Nobody {
 }
 
 /// Gives a directory without an identity that of the cluster to join. Blocks; waits for the others to come up.
-pub fn join(config: &Config, peer: &PeerConfig, env: &Env) -> Result<()> {
-    if Identity::read(env, &config.data_dir)?.is_some() {
+pub fn join(config: &Config, peer: &PeerConfig, shard: &shard::Config) -> Result<()> {
+    if Identity::read(&shard.env, &config.data_dir)?.is_some() {
         // It belongs somewhere. Where, the others will say.
         return Ok(());
     }
+    let found = look(config, peer)?;
+    if let Some(addr) = found.address_of(config.node_id) {
+        let node = config.node_id;
+        bail!(
+            "node {node} of the cluster exists already, at {addr}, and {} is empty: choose another --node-id, or, if what that node had is \
+             lost, say so first (latsdb admin replace-node {node})",
+            config.data_dir.display()
+        );
+    }
+    Shard::prepare(shard, found.identity(config.node_id))?;
+    tracing::info!(through = found.through, "joining the cluster");
+    Ok(())
+}
+
+/// What of a directory is damaged is lost, the node's votes among it. Once the cluster has let go of the node, what is left is set aside, and the
+/// directory joins anew. Until then the error says what to do.
+pub fn rejoin(config: &Config, peer: &PeerConfig, shard: &shard::Config, damage: &OpenError) -> Result<()> {
+    let node = config.node_id;
+    if peer.join.is_empty() {
+        bail!(
+            "{damage}. In a cluster this node can get its rows from the others: run `latsdb admin replace-node {node}` on one of them, and \
+             start this one with --join"
+        );
+    }
+    let found = look(config, peer).with_context(|| damage.to_string())?;
+    if found.address_of(node).is_some() {
+        bail!(
+            "{damage}. This node takes no part, and gives no vote, with such a directory. To give it up and get its rows from the others: run \
+             `latsdb admin replace-node {node}` on one of them, and start this one again"
+        );
+    }
+    if let Ok(Some(identity)) = Identity::read(&shard.env, &config.data_dir)
+        && identity.cluster != found.cluster
+    {
+        bail!("{damage}. The nodes of --join are of another cluster");
+    }
+    let aside = set_aside(&config.data_dir)?;
+    tracing::warn!("{damage}: what is left is in {}", aside.display());
+    Shard::prepare(shard, found.identity(node))?;
+    tracing::info!(through = found.through, "joining the cluster anew");
+    Ok(())
+}
+
+/// Moves what a shard keeps into a directory of its own beside it.
+fn set_aside(dir: &Path) -> Result<PathBuf> {
+    let aside = (1..)
+        .map(|number| dir.join(format!("damaged-{number}")))
+        .find(|aside| !aside.exists())
+        .expect("numbers do not end");
+    let cannot = || format!("cannot set the damaged files of {} aside", dir.display());
+    std::fs::create_dir(&aside).with_context(cannot)?;
+    // The identity last: without the log it tells that the log is lost.
+    for name in ["checkpoint", "log", "identity"] {
+        match std::fs::rename(dir.join(name), aside.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(cannot),
+            _ => {}
+        }
+    }
+    std::fs::File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .with_context(cannot)?;
+    Ok(aside)
+}
+
+/// The cluster, as its nodes tell.
+struct Found {
+    cluster: u128,
+    nodes: Vec<(u32, String)>,
+    /// Of this node by number, in its newest life that anybody knows of.
+    incarnation: u32,
+    /// The node that has told.
+    through: u32,
+}
+
+impl Found {
+    fn address_of(&self, node: u32) -> Option<&str> {
+        let found = self.nodes.iter().find(|(known, _)| *known == node);
+        found.map(|(_, addr)| &**addr)
+    }
+
+    /// Of a node that comes now: its transactions are to have other names than those of any node before it that had its number.
+    fn identity(&self, node: u32) -> Identity {
+        Identity {
+            cluster: self.cluster,
+            node,
+            incarnation: self.incarnation,
+        }
+    }
+}
+
+fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let stranger = net::Config {
         tls: tls(peer)?,
@@ -42,45 +133,49 @@ pub fn join(config: &Config, peer: &PeerConfig, env: &Env) -> Result<()> {
     };
     let net = Net::start(stranger, Arc::new(Nobody)).context("cannot start the network between nodes")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let (introduction, nodes) = runtime.block_on(find(&net, &peer.join))?;
+    let found = runtime.block_on(async {
+        let mut found = find(&net, &peer.join).await?;
+        // One that lags behind may not know of its newest life.
+        for (node, addr) in found.nodes.clone() {
+            if node != config.node_id
+                && let Ok(Some(other)) = ask(&net, &addr).await
+            {
+                found.incarnation = found.incarnation.max(other.incarnation);
+            }
+        }
+        Ok(found)
+    });
     net.shutdown();
-    let Some(cluster) = introduction.cluster else {
-        bail!("node {} belongs to no cluster yet", introduction.node);
-    };
-    if let Some((node, addr)) = nodes.iter().find(|(node, _)| *node == config.node_id) {
-        bail!(
-            "node {node} of the cluster exists already, at {addr}, and {} is empty: choose another --node-id, or, if that node is lost, \
-             first take it out (latsdb admin remove-node {node})",
-            config.data_dir.display()
-        );
-    }
-    let identity = Identity {
-        cluster,
-        node: config.node_id,
-        incarnation: 0,
-    };
-    identity.write(env, &config.data_dir)?;
-    tracing::info!(through = introduction.node, "joining the cluster");
-    Ok(())
+    found
 }
 
-async fn find(net: &Net, seeds: &[String]) -> Result<(Introduction, Vec<(u32, String)>)> {
+/// Asks the node at an address. `None`: it belongs to no cluster. The error is for a person.
+async fn ask(net: &Net, addr: &str) -> Result<Option<Found>, String> {
+    let request = serde_json::to_vec(&Request::WhoIsThere).map_err(|error| error.to_string())?;
+    let introduction = net.call_address(addr, request, CALL).await;
+    let Introduction { node, cluster, answer } = introduction.map_err(|error| error.to_string())?;
+    let (nodes, incarnation) = match serde_json::from_slice(&answer) {
+        Ok(Response::Nodes { nodes, incarnation }) => (nodes, incarnation),
+        Ok(other) => return Err(format!("{other:?}")),
+        Err(_) => return Err("an answer of another version".to_owned()),
+    };
+    Ok(cluster.map(|cluster| Found {
+        cluster,
+        nodes,
+        incarnation,
+        through: node,
+    }))
+}
+
+async fn find(net: &Net, seeds: &[String]) -> Result<Found> {
     let deadline = Instant::now() + PATIENCE;
-    let request = serde_json::to_vec(&Request::WhoIsThere)?;
     loop {
         let mut last = None;
         for seed in seeds {
-            let introduction = match net.call_address(seed, request.clone(), CALL).await {
-                Ok(introduction) => introduction,
-                Err(error) => {
-                    last = Some(format!("{seed}: {error}"));
-                    continue;
-                }
-            };
-            match serde_json::from_slice(&introduction.answer) {
-                Ok(Response::Nodes(nodes)) => return Ok((introduction, nodes)),
-                Ok(other) => last = Some(format!("{seed}: {other:?}")),
-                Err(_) => last = Some(format!("{seed}: an answer of another version")),
+            match ask(net, seed).await {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => last = Some(format!("{seed}: it belongs to no cluster yet")),
+                Err(error) => last = Some(format!("{seed}: {error}")),
             }
         }
         if Instant::now() >= deadline {

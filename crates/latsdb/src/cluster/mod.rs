@@ -7,18 +7,20 @@
 //! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
 //! * `join`: a new directory becomes one of the cluster's;
 //! * `orders`: what the operator asks for;
+//! * `relay`: the way round a cut between two nodes;
 //! * `sessions`: the sessions of the other nodes, as statements ask for them;
 //! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
 
 mod control;
 mod join;
 mod orders;
+mod relay;
 mod sessions;
 mod upkeep;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use front_mysql::Registry;
@@ -30,7 +32,8 @@ use sql::engine::Engine;
 use crate::config::{Config, PeerConfig};
 
 pub use control::{Presence, Request, Response};
-pub use join::join;
+pub use join::{join, rejoin};
+use relay::DeadEnds;
 pub use upkeep::keep_up;
 
 /// The other nodes, for as long as this one runs.
@@ -49,11 +52,16 @@ pub struct Cluster {
     sql_addr: OnceLock<SocketAddr>,
     /// What the others have said of themselves last.
     others: Mutex<Vec<Presence>>,
+    dead_ends: DeadEnds,
+    /// For calls that outlast a borrow.
+    this: Weak<Cluster>,
 }
 
 impl Cluster {
     pub fn new(config: &Config, peer: &PeerConfig, registry: Arc<Registry>) -> Arc<Cluster> {
-        Arc::new(Cluster {
+        Arc::new_cyclic(|this| Cluster {
+            this: this.clone(),
+            dead_ends: DeadEnds::default(),
             config: peer.clone(),
             node: config.node_id,
             http_addr: config.http_addr,
@@ -157,8 +165,21 @@ impl Peers for Cluster {
             Lane::Consensus => net::Lane::Consensus,
             Lane::Storage => net::Lane::Storage,
         };
-        let call = net.call(to, lane, request, within);
-        Box::pin(async move { call.await.map_err(|error| no_answer(to, &error)) })
+        let (began, this) = (Instant::now(), self.this.clone());
+        let call = net.call(to, lane, request.clone(), within);
+        Box::pin(async move {
+            let error = match call.await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let left = within.saturating_sub(began.elapsed());
+            if let (CallError::NotSent { .. }, Some(this)) = (&error, this.upgrade())
+                && let Some(answer) = this.call_round(to, lane, &request, left).await
+            {
+                return answer;
+            }
+            Err(no_answer(to, &error))
+        })
     }
 }
 
@@ -172,19 +193,32 @@ fn no_answer(node: u32, error: &CallError) -> NoAnswer {
 
 impl Service for Cluster {
     fn receive(&self, from: Caller, lane: net::Lane, request: Vec<u8>) -> Answering {
+        match lane {
+            net::Lane::Control => match self.answer_relayed(from, &request) {
+                Some(answer) => answer,
+                None => self.answer(from, &request),
+            },
+            net::Lane::Consensus | net::Lane::Storage => self.answer_on(from, lane, &request),
+        }
+    }
+}
+
+impl Cluster {
+    /// A call of the shard's.
+    fn answer_on(&self, from: Caller, lane: net::Lane, request: &[u8]) -> Answering {
         let Some(shard) = self.shard.get() else {
             return Box::pin(std::future::ready(Vec::new()));
         };
         match lane {
-            net::Lane::Consensus => Box::pin(shard.receive(&request)),
+            net::Lane::Consensus => Box::pin(shard.receive(request)),
             net::Lane::Storage => {
                 let from = Issuer {
                     node: from.node,
                     incarnation: from.incarnation,
                 };
-                Box::pin(shard.serve(from, &request))
+                Box::pin(shard.serve(from, request))
             }
-            net::Lane::Control => self.answer(from, &request),
+            net::Lane::Control => self.answer(from, request),
         }
     }
 }

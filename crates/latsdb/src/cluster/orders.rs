@@ -1,13 +1,16 @@
 //! What an operator asks of the cluster through one of its nodes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Cluster, Request, Response};
 
 /// A lead that has not moved by then stays.
 const MOVES_WITHIN: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
+const AGAIN: Duration = Duration::from_millis(100);
 const REMOVAL: Duration = Duration::from_secs(30);
+/// How long it may take until the others have noticed that a node is gone.
+const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Cluster {
     /// Another node takes the lead, if this one has it and there is another one.
@@ -25,7 +28,9 @@ impl Cluster {
     /// The voter, other than this node, that has the most of the log.
     fn furthest(&self) -> Option<u32> {
         let others = self.others();
-        let able = others.iter().filter(|other| other.votes && other.state == "up");
+        let able = others
+            .iter()
+            .filter(|other| other.votes && other.state == "up" && !other.disk_is_full);
         able.max_by_key(|other| other.last_log_index).map(|other| other.node)
     }
 
@@ -72,8 +77,54 @@ impl Cluster {
                 "node {node} leads: first hand the lead to another one (latsdb admin move-leader)"
             ));
         }
-        match self.ask_leader(&Request::Remove { node }, REMOVAL).await? {
+        match self.ask_until_led(&Request::Remove { node }).await? {
             Response::Done => Ok(format!("node {node} is none of the cluster's any more")),
+            Response::Unknown { node } => Err(format!("node {node} is none of the cluster's")),
+            Response::Refused { reason } => Err(reason),
+            other => Err(format!("no node leads: {other:?}")),
+        }
+    }
+
+    /// Asks whoever leads, and waits for a while until somebody does.
+    async fn ask_until_led(&self, request: &Request) -> Result<Response, String> {
+        let deadline = Instant::now() + NOTICED_WITHIN;
+        loop {
+            match self.ask_leader(request, REMOVAL).await {
+                Ok(Response::NotLeader { .. }) | Err(_) if Instant::now() < deadline => {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// `latsdb admin replace-node`
+    pub async fn order_replacement(&self, node: u32) -> Result<String, String> {
+        if node == self.node {
+            return Err(format!("node {node} is this one, and it has its rows"));
+        }
+        let replaced = async {
+            loop {
+                let led_by_it = self.leader().is_some_and(|(leader, _)| leader == node);
+                let others = self.others();
+                let is_up = others.iter().any(|other| other.node == node && other.state != "down");
+                if !led_by_it && !is_up {
+                    return;
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        if tokio::time::timeout(NOTICED_WITHIN, replaced).await.is_err() {
+            return Err(format!(
+                "node {node} runs: it has its rows (latsdb admin remove-node takes out a node that runs)"
+            ));
+        }
+        let may_come = format!(
+            "node {node} may come back: start it with --join and an empty directory, or with the damaged one, which is set aside"
+        );
+        match self.ask_until_led(&Request::Remove { node }).await? {
+            // A second time it is none of the cluster's.
+            Response::Done | Response::Unknown { .. } => Ok(may_come),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
         }

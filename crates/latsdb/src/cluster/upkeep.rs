@@ -32,12 +32,20 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         for replica in &replicas {
             net.set_peer(replica.node, &replica.member.peer_addr);
         }
+        let status = shard.status();
         // Who has been let go. Who is about to be taken in is kept: it is connected, or it tries.
-        if shard.status().is_leader {
+        if status.is_leader {
             for peer in net.peers().iter().filter(|peer| !peer.is_connected()) {
                 if !known.contains(&peer.node) {
                     net.remove_peer(peer.node);
                 }
+            }
+        }
+        // One that has room takes commits.
+        if status.is_leader && status.disk_is_full {
+            match cluster.give_up_lead().await {
+                Ok(()) => tracing::warn!("the disk is full: another node leads"),
+                Err(reason) => tracing::debug!(%reason, "the disk is full, and the lead stays here"),
             }
         }
         let own = replicas.iter().find(|replica| replica.node == cluster.node);

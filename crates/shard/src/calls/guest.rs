@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use env::failpoints;
 use futures_util::FutureExt;
-use futures_util::future::Shared;
+use futures_util::future::{Either, Shared, select};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockKey, LockMode, LockModes, Reservation, Store, Table};
@@ -144,6 +144,10 @@ impl Remote {
         loop {
             tokio::time::sleep(ALIVE).await;
             self.home.expire();
+            if !self.is_alone() && self.shared.contact.stalled_for() > self.patience {
+                let term = self.shared.lock_epoch.load(Ordering::Acquire);
+                self.shared.queue.give_up(term, self.shared.clock.monotonic());
+            }
             let oldest = self.live.lock().first().copied();
             if let Some(oldest) = oldest
                 && !self.leads()
@@ -152,6 +156,10 @@ impl Remote {
                 let _ = self.ask(call, ALIVE).await;
             }
         }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.raft.voter_ids().eq([u64::from(self.me.node)])
     }
 
     fn leads(&self) -> bool {
@@ -164,17 +172,32 @@ impl Remote {
         leader.and_then(|leader| u32::try_from(leader).ok())
     }
 
+    /// Ready when another replica is known to lead.
+    async fn until_led_by_another(&self, leader: u32) {
+        let mut changes = self.raft.server_metrics();
+        loop {
+            let current = changes.borrow_and_update().current_leader;
+            if current.is_some_and(|current| current != u64::from(leader)) || changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     async fn ask(&self, call: Vec<u8>, within: Duration) -> Result<Answer, Unanswered> {
         self.shared.meters.calls.fetch_add(1, Ordering::Relaxed);
         let answer = match self.leader() {
             None => return Err(Unanswered::NotDone),
             Some(leader) if leader == self.me.node => self.home.answer(self.me, &call).await,
             Some(leader) => {
-                let answer = self.peers.call(leader, Lane::Storage, call, within).await;
-                answer.map_err(|no_answer| match no_answer.may_have_arrived {
-                    true => Unanswered::Lost,
-                    false => Unanswered::NotDone,
-                })?
+                let calling = self.peers.call(leader, Lane::Storage, call, within);
+                // A leader that is cut off, or paused, answers nothing; its successor is known long before its connection is given up.
+                match select(calling, pin!(self.until_led_by_another(leader))).await {
+                    Either::Left((answer, _)) => answer.map_err(|no_answer| match no_answer.may_have_arrived {
+                        true => Unanswered::Lost,
+                        false => Unanswered::NotDone,
+                    })?,
+                    Either::Right(_) => return Err(Unanswered::Lost),
+                }
             }
         };
         match Answer::decode(&answer) {
@@ -218,7 +241,7 @@ impl Remote {
         if epoch != NO_EPOCH && (self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)) {
             return None;
         }
-        if self.has_stopped() && self.raft.voter_ids().eq([u64::from(self.me.node)]) {
+        if self.has_stopped() && self.is_alone() {
             // Nothing newer will come, from nobody.
             return None;
         }
@@ -408,11 +431,13 @@ impl Remote {
             lock_epoch,
             writes,
         });
+        let began = Instant::now();
         let committed = match self.ask(call.encode(), self.patience).await {
             Ok(Answer::Committed(timestamp)) => Ok(timestamp),
             Err(Unanswered::Lost) if failpoints::goes_wrong("commit.lost") => Err(ProposeError::LocksLost),
             Ok(Answer::Failed(ProposeError::Unknown { .. })) | Err(Unanswered::Lost) => {
-                self.outcome(number, sequence, lock_epoch).await
+                let until = (began + self.patience).max(Instant::now() + CALL);
+                self.outcome(number, sequence, lock_epoch, until).await
             }
             Ok(Answer::Failed(error)) => Err(error),
             Ok(_) | Err(Unanswered::NotDone) => Err(ProposeError::LocksLost),
@@ -423,8 +448,13 @@ impl Remote {
     }
 
     /// Asks whoever leads what became of a commit whose answer was lost.
-    async fn outcome(&self, number: u64, sequence: u64, lock_epoch: u64) -> Result<Timestamp, ProposeError> {
-        let deadline = Instant::now() + self.patience;
+    async fn outcome(
+        &self,
+        number: u64,
+        sequence: u64,
+        lock_epoch: u64,
+        deadline: Instant,
+    ) -> Result<Timestamp, ProposeError> {
         let call = Call::Outcome {
             number,
             sequence,

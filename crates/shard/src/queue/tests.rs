@@ -326,3 +326,31 @@ fn a_doubt_has_an_end() {
     ));
     assert!(queue.is_empty());
 }
+
+#[test]
+fn while_the_disk_stalls_everybody_is_answered_and_the_thread_finds_its_flight_given_up() {
+    let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
+    let mut in_flight = queue.propose(transaction(0, 10));
+    let Poll::Ready(Some((flight, _))) = poll(&mut Box::pin(queue.gather(10)), &counter) else {
+        panic!("nothing departs")
+    };
+    let mut waiting = queue.propose(transaction(1, 10));
+    let mut long = queue.propose(large(2, 3));
+    queue.give_up(1, Duration::from_secs(1));
+    let unknown = poll(&mut in_flight, &counter);
+    assert!(matches!(unknown, Poll::Ready(Err(ProposeError::Unknown { .. }))));
+    for refused in [&mut waiting, &mut long] {
+        assert!(matches!(
+            poll(refused, &counter),
+            Poll::Ready(Err(ProposeError::NotLeader))
+        ));
+    }
+    assert!(
+        !queue.answer(flight, &[Ok(Timestamp(1))]),
+        "its batch is in the log after all"
+    );
+    let mut next = queue.propose(transaction(3, 20));
+    assert_eq!(sequences(poll(&mut Box::pin(queue.gather(10)), &counter)), [3]);
+    answer(&queue, &[Ok(Timestamp(2))]);
+    assert!(matches!(poll(&mut next, &counter), Poll::Ready(Ok(Timestamp(2)))));
+}

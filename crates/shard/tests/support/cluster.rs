@@ -138,7 +138,7 @@ pub struct Cluster {
     /// Of each node since its last start.
     pub watchers: BTreeMap<u32, Arc<Watcher>>,
     pub net: Arc<Net>,
-    disks: BTreeMap<u32, Arc<SimDisk>>,
+    pub disks: BTreeMap<u32, Arc<SimDisk>>,
     /// Of each node since its last start.
     faults: BTreeMap<u32, Arc<FaultyDisk>>,
     pub shards: BTreeMap<u32, Arc<Shard>>,
