@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use crate::CheckpointError;
 use crate::checkpoint::Cut;
 use crate::compaction::Compaction;
-use crate::consensus::{LogId, Raft};
+use crate::consensus::{LogId, Raft, log_id};
 use crate::replica::Shared;
 
 /// How often it looks whether there is something to do.
@@ -39,6 +39,7 @@ pub(crate) struct Housekeeper {
     /// Where `raft` lives.
     pub runtime: Handle,
     pub checkpoint_bytes: u64,
+    pub log_keep_bytes: u64,
     pub bytes_per_second: u64,
 }
 
@@ -149,15 +150,30 @@ impl Housekeeper {
         }
     }
 
-    /// Has the consensus library note the checkpoint; it then purges the log, which recycles segments.
+    /// Has the consensus library note the checkpoint, and purge the log before it but for what is kept; that recycles segments.
+    ///
+    /// The library purges nothing that is on its way to another replica. One that is slower than the log grows would keep it for ever:
+    /// after a while its way ends ([`Ways`](crate::peers::Ways)), and it gets a checkpoint.
     fn release_log(&self, applied: LogId) {
-        let raft = self.raft.clone();
+        let reader = self.shared.journal.lock().reader();
+        let upto = reader.before_bytes(applied.index, self.log_keep_bytes);
+        let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
+        let (raft, floor) = (self.raft.clone(), self.shared.log_floor.clone());
         let noted = self.runtime.block_on(async move {
-            raft.trigger().snapshot().await.map_err(|error| error.to_string())?;
+            let text = |error: &dyn std::fmt::Display| error.to_string();
             let wait = raft.wait(Some(NOTE_TIMEOUT));
-            wait.purged(Some(applied), "checkpoint")
+            raft.trigger().snapshot().await.map_err(|error| text(&error))?;
+            wait.snapshot(applied, "checkpoint")
                 .await
-                .map_err(|error| error.to_string())
+                .map_err(|error| text(&error))?;
+            let Some(upto) = upto else { return Ok(()) };
+            raft.trigger()
+                .purge_log(upto.index)
+                .await
+                .map_err(|error| text(&error))?;
+            let purged = wait.purged(Some(upto), "purge").await;
+            floor.fetch_max(upto.index + 1, Ordering::Relaxed);
+            purged.map(drop).map_err(|error| text(&error))
         });
         if let Err(error) = noted {
             tracing::warn!("the log is not released up to the checkpoint: {error}");

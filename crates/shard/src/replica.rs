@@ -33,6 +33,7 @@ use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
+use crate::backup::{Backup, BackupError, Source};
 use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
 use crate::failure::Failure;
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub stopping: Arc<AtomicBool>,
     pub lease: Arc<Lease>,
     pub visible: Arc<Visible>,
+    /// Entries up to this index (less one) are to go from the log: a replica that lacks them gets a checkpoint.
+    pub log_floor: Arc<AtomicU64>,
 }
 
 pub(crate) struct Replica {
@@ -131,6 +134,7 @@ impl Replica {
             stopping: Arc::default(),
             lease: Arc::new(Lease::new(config.timing.election)),
             visible: Arc::default(),
+            log_floor: Arc::default(),
         };
         let (exit, exits) = oneshot::channel();
         let (ready, opened) = mpsc::channel();
@@ -197,6 +201,7 @@ impl Replica {
                 raft: raft.clone(),
                 runtime: runtime.clone(),
                 checkpoint_bytes: config.checkpoint_bytes,
+                log_keep_bytes: config.log_keep_bytes,
                 bytes_per_second: config.checkpoint_bytes_per_second,
             };
             spawn("housekeeper", &shared, move || keeper.run(&received))
@@ -357,6 +362,7 @@ impl Replica {
                 checkpoint.map(|id| id.index),
             )
         };
+        let log = self.shared.journal.lock().reader();
         Status {
             is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
             leader: metrics.current_leader.and_then(|leader| u32::try_from(leader).ok()),
@@ -365,10 +371,33 @@ impl Replica {
             applied_index,
             checkpoint_index,
             newest_commit,
-            log_bytes: housekeeper::bytes_since_checkpoint(&self.shared),
+            log_bytes: log.bytes_after(checkpoint_index),
+            log_kept_bytes: log.bytes_after(None),
+            purged_index: log.purged().map(|id| id.index),
             guests: self.home.guests(),
             calls: self.shared.meters.calls.load(Ordering::Relaxed),
             stopped,
+        }
+    }
+
+    pub fn back_up(&self, earlier: Option<u64>) -> Result<Backup, BackupError> {
+        if let Some(earlier) = earlier
+            && let Ok(backup) = self.source().open()
+            && backup.head().after.index == earlier
+        {
+            return Ok(backup);
+        }
+        self.checkpoint()?;
+        self.source().open()
+    }
+
+    pub fn source(&self) -> Source<'_> {
+        Source {
+            identity: self.identity,
+            checkpoints: &self.shared.checkpoints,
+            log: self.shared.journal.lock().reader(),
+            replicated: &self.shared.replicated,
+            clock: &self.shared.clock,
         }
     }
 

@@ -139,6 +139,8 @@ pub struct Cluster {
     pub watchers: BTreeMap<u32, Arc<Watcher>>,
     pub net: Arc<Net>,
     disks: BTreeMap<u32, Arc<SimDisk>>,
+    /// Of nodes that are started from now on.
+    pub log_keep_bytes: u64,
     pub shards: BTreeMap<u32, Arc<Shard>>,
 }
 
@@ -149,6 +151,7 @@ impl Cluster {
             watchers: BTreeMap::new(),
             net: Arc::default(),
             disks: disks.collect(),
+            log_keep_bytes: 0,
             shards: BTreeMap::new(),
         };
         for node in 1..=nodes {
@@ -184,6 +187,7 @@ impl Cluster {
             }),
             founding: Founding::Together(members),
             observer: Some(watcher),
+            log_keep_bytes: self.log_keep_bytes,
             // Replicas wait for each other by the real one.
             ..config(
                 Env {
