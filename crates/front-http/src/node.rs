@@ -51,8 +51,13 @@ pub enum BackupCall {
     Chunk { backup: u64, number: u64 },
     /// It is given up, or done.
     End { backup: u64 },
-    /// The record that a log behind an entry begins with, at which `newest` was the newest commit.
-    LogHead { term: u64, index: u64, newest: u64 },
+    /// The record that the log of a cluster begins with, behind an entry at which `newest` was the newest commit.
+    LogHead {
+        cluster: u128,
+        term: u64,
+        index: u64,
+        newest: u64,
+    },
     /// What the log has behind an entry.
     Log { term: u64, index: u64 },
     /// Where this node leads: puts a commit that changes nothing into the log, so that the log has everything up to now.
@@ -62,10 +67,11 @@ pub enum BackupCall {
 impl BackupCall {
     /// Of a request's target.
     pub(crate) fn of(path: &str, query: Option<&str>) -> Option<BackupCall> {
-        let number = |key: &str| -> Option<u64> {
+        let text = |key: &str| {
             let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-            pairs.find(|(name, _)| *name == key)?.1.parse().ok()
+            pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
         };
+        let number = |key: &str| text(key)?.parse().ok();
         Some(match path.strip_prefix("/admin/backup/")? {
             "begin" => BackupCall::Begin {
                 backup: number("backup")?,
@@ -79,6 +85,7 @@ impl BackupCall {
                 backup: number("backup")?,
             },
             "log-head" => BackupCall::LogHead {
+                cluster: text("cluster")?.parse().ok()?,
                 term: number("term")?,
                 index: number("index")?,
                 newest: number("newest")?,

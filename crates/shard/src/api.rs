@@ -387,9 +387,9 @@ impl Shard {
         self.replica.back_up(earlier)
     }
 
-    /// The head of a stream of the log behind an entry, at which `newest` was the newest commit.
-    pub fn log_head(&self, after: EntryId, newest: Timestamp) -> Result<Vec<u8>, BackupError> {
-        self.replica.source().log_head(after, newest)
+    /// The head of a stream of the cluster's log behind an entry, at which `newest` was the newest commit.
+    pub fn log_head(&self, cluster: u128, after: EntryId, newest: Timestamp) -> Result<Vec<u8>, BackupError> {
+        self.replica.source().log_head(cluster, after, newest)
     }
 
     /// Records of the log behind an entry, of what is applied here: about a megabyte, or one entry. Where that is all there is, it ends with a

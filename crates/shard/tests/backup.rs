@@ -72,7 +72,7 @@ fn full(shard: &Shard) -> Vec<u8> {
 fn log_behind(shard: &Shard, stream: &[u8]) -> Vec<u8> {
     let before = summary(stream);
     let (after, newest) = (before.position.last, before.position.newest);
-    let mut drawn = Drawn::begin(&shard.log_head(after, newest).unwrap());
+    let mut drawn = Drawn::begin(&shard.log_head(before.head.cluster, after, newest).unwrap());
     drawn.add_log(shard);
     drawn.end()
 }
@@ -318,6 +318,9 @@ fn a_replica_gives_what_it_has_and_says_what_it_has_not() {
         ..newest
     });
     assert!(matches!(ahead, Err(BackupError::Behind { .. })));
+    let cluster = shard.identity().cluster;
+    let stranger = shard.log_head(cluster ^ 1, newest, Timestamp::ZERO);
+    assert!(matches!(stranger, Err(BackupError::Cluster { .. })));
     // What is damaged on its disk does not become a backup.
     let backup = shard.back_up(None).unwrap();
     let path = disk

@@ -67,10 +67,10 @@ impl Client {
         self.records(&format!("chunk?backup={}&number={number}", self.backup))
     }
 
-    pub fn log_head(&mut self, after: EntryId, newest: Timestamp) -> Result<Vec<u8>> {
+    pub fn log_head(&mut self, cluster: u128, after: EntryId, newest: Timestamp) -> Result<Vec<u8>> {
+        let (EntryId { term, index }, Timestamp(newest)) = (after, newest);
         self.records(&format!(
-            "log-head?term={}&index={}&newest={}",
-            after.term, after.index, newest.0
+            "log-head?cluster={cluster}&term={term}&index={index}&newest={newest}"
         ))
     }
 

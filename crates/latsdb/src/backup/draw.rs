@@ -230,7 +230,7 @@ pub fn log(client: &mut Client, dir: &Path, stop: Option<&Arc<AtomicBool>>) -> R
         let mut output = match earlier {
             Some(checked) => resume(&path, checked)?,
             None => {
-                let records = client.log_head(after, position.newest)?;
+                let records = client.log_head(cluster, after, position.newest)?;
                 create(&path, &records)?
             }
         };

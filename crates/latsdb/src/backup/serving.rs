@@ -58,8 +58,13 @@ impl Serving {
                 self.backups.lock().remove(&backup);
                 Ok(BackupAnswer::Records(Vec::new()))
             }
-            BackupCall::LogHead { term, index, newest } => {
-                let head = shard.log_head(EntryId { term, index }, Timestamp(newest));
+            BackupCall::LogHead {
+                cluster,
+                term,
+                index,
+                newest,
+            } => {
+                let head = shard.log_head(cluster, EntryId { term, index }, Timestamp(newest));
                 head.map(BackupAnswer::Records).map_err(|error| text(&error))
             }
             BackupCall::Log { term, index } => {

@@ -22,4 +22,5 @@ pub use restore::{Replay, Restore, RestoreError, Restored, Until};
 pub use source::{Backup, BackupError};
 pub use stream::{Checked, Damaged, Reader, Record, Summary};
 
+pub(crate) use record::seal;
 pub(crate) use source::Source;

@@ -43,6 +43,8 @@ pub enum BackupError {
         .after + 1
     )]
     Gone { node: u32, after: u64, purged: u64 },
+    #[error("node {node} is of another cluster than what was backed up")]
+    Cluster { node: u32 },
     #[error(
         "entry {wanted} is none of node {node}'s log, which has {found} there: what was backed up is of another cluster"
     )]
@@ -137,7 +139,11 @@ impl Source<'_> {
     }
 
     /// The head of a stream of the log behind `after`, at which `newest` was the newest commit.
-    pub fn log_head(&self, after: EntryId, newest: types::Timestamp) -> Result<Vec<u8>, BackupError> {
+    pub fn log_head(&self, cluster: u128, after: EntryId, newest: types::Timestamp) -> Result<Vec<u8>, BackupError> {
+        if cluster != self.identity.cluster {
+            let node = self.identity.node;
+            return Err(BackupError::Cluster { node });
+        }
         self.check(after)?;
         let head = Head {
             after,
