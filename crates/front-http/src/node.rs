@@ -65,14 +65,14 @@ pub enum BackupCall {
 }
 
 impl BackupCall {
-    /// Of a request's target.
-    pub(crate) fn of(path: &str, query: Option<&str>) -> Option<BackupCall> {
+    /// Of a request's path below `/admin/backup/`, and its query.
+    pub fn of(path: &str, query: Option<&str>) -> Option<BackupCall> {
         let text = |key: &str| {
             let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
             pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
         };
         let number = |key: &str| text(key)?.parse().ok();
-        Some(match path.strip_prefix("/admin/backup/")? {
+        Some(match path {
             "begin" => BackupCall::Begin {
                 backup: number("backup")?,
                 earlier: number("earlier"),

@@ -93,7 +93,8 @@ async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketA
         };
     }
     if request.method() == Method::POST
-        && let Some(call) = BackupCall::of(request.uri().path(), request.uri().query())
+        && let Some(path) = request.uri().path().strip_prefix("/admin/backup/")
+        && let Some(call) = BackupCall::of(path, request.uri().query())
     {
         return match admit(request, client, server, node, Purpose::BackUp).await {
             Err(refusal) => refusal,

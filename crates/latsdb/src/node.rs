@@ -123,6 +123,10 @@ impl Node {
         })
     }
 
+    pub fn backups(&self) -> &Arc<Serving> {
+        &self.backups
+    }
+
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }

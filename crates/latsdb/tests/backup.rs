@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cluster::{Cluster, eventually, free_port, one, run};
-use crate::support::{Running, directory, rows, verify};
+use crate::support::{Running, directory, fixture, rows, verify};
 
 /// A `latsdb` command, in the directory in which its relative paths are.
 fn command(dir: &Path, arguments: &[&str]) -> Command {
@@ -103,6 +103,12 @@ const SETUP: &[&str] = &[
 /// Enough for several chunks in the log.
 const LARGE: usize = 10_000;
 
+/// A statement that writes every row of the large table.
+fn large(round: u32) -> String {
+    let rows: Vec<String> = (0..LARGE).map(|id| format!("({id},{round})")).collect();
+    format!("REPLACE INTO test.large VALUES {}", rows.join(","))
+}
+
 #[test]
 fn a_node_is_restored_to_any_moment_between() {
     let data = directory("backup-moment");
@@ -110,6 +116,7 @@ fn a_node_is_restored_to_any_moment_between() {
     let node = Running::start(&data);
     let mut client = node.client();
     SETUP.iter().for_each(|sql| run(&mut client, sql));
+    run(&mut client, &large(0));
     let goes_on = AtomicBool::new(true);
     let (made, moments, next_id) = std::thread::scope(|scope| {
         let (node, goes_on) = (&node, &goes_on);
@@ -119,11 +126,9 @@ fn a_node_is_restored_to_any_moment_between() {
         // One large transaction after the other, and definitions that change.
         scope.spawn(move || {
             let mut client = node.client();
-            let numbers: Vec<String> = (0..LARGE).map(|id| format!("({id},{{}})")).collect();
-            let sql = format!("REPLACE INTO test.large VALUES {}", numbers.join(","));
-            let mut round = 0;
+            let mut round = 1;
             while goes_on.load(Ordering::Relaxed) {
-                run(&mut client, &sql.replace("{}", &round.to_string()));
+                run(&mut client, &large(round));
                 round += 1;
             }
         });
@@ -534,4 +539,106 @@ fn a_log_that_is_gone_is_named_and_nothing_follows_it() {
     let status = node.get("/status");
     let dense: String = status.split_whitespace().collect();
     assert!(dense.contains("\"log_keep_bytes\":0"), "{status}");
+}
+
+/// An authority's files, and those of a certificate of it, in a directory: as flags.
+fn certificates(dir: &Path) -> Vec<String> {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    std::fs::create_dir_all(dir).unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let file = |name: &str, text: String| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path.to_string_lossy().into_owned()
+    };
+    let files = [
+        ("--peer-tls-ca", file("ca.pem", authority.pem())),
+        ("--peer-tls-cert", file("cert.pem", certificate.pem())),
+        ("--peer-tls-key", file("key.pem", key.serialize_pem())),
+    ];
+    files
+        .into_iter()
+        .flat_map(|(flag, path)| [flag.to_owned(), path])
+        .collect()
+}
+
+#[test]
+fn by_the_nodes_way_backups_are_for_those_with_a_certificate() {
+    let data = directory("backup-peer");
+    let dir = data.parent().unwrap();
+    let (own, others) = (certificates(&dir.join("own")), certificates(&dir.join("others")));
+    let text = |flags: &'static [&'static str], more: &[String]| -> Vec<String> {
+        flags
+            .iter()
+            .map(|flag| (*flag).to_owned())
+            .chain(more.iter().cloned())
+            .collect()
+    };
+    let peer = format!("127.0.0.1:{}", free_port());
+    let mut flags = text(&["--peer-addr"], std::slice::from_ref(&peer));
+    flags.extend(own.iter().cloned());
+    let node = Running::start_with(&data, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut client = node.client();
+    // Longer than what goes into one call between nodes; in the checkpoint, and in the log.
+    run(
+        &mut client,
+        "CREATE TABLE test.long (id INT PRIMARY KEY, filling LONGBLOB)",
+    );
+    run(&mut client, "INSERT INTO test.long VALUES (1, REPEAT('a', 7000000))");
+    let draw = |more: &[&str], certificate: &[String]| {
+        let mut arguments = text(&["backup", "--from-peer"], std::slice::from_ref(&peer));
+        arguments.extend(more.iter().map(|flag| (*flag).to_owned()));
+        arguments.extend(certificate.iter().cloned());
+        latsdb(dir, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (said, errors, succeeded) = draw(&["--to", "kept"], &own);
+    assert!(succeeded, "{said}{errors}");
+    run(&mut client, "INSERT INTO test.long VALUES (2, REPEAT('b', 9000000))");
+    let (said, errors, succeeded) = draw(&["--to", "kept", "--log"], &own);
+    assert!(succeeded, "{said}{errors}");
+    works(dir, &["restore", "--from", "kept", "--data-dir", "new"]);
+    let restored = Running::start(&dir.join("new"));
+    assert_eq!(
+        restored.rows("SELECT SUM(LENGTH(filling)) FROM test.long"),
+        ["16000000"]
+    );
+    for certificate in [&others[..], &[]] {
+        let (said, errors, succeeded) = draw(&["--to", "none"], certificate);
+        assert!(
+            !succeeded && errors.contains("no answer from a node at"),
+            "{said}{errors}"
+        );
+    }
+}
+
+#[test]
+fn a_backup_of_an_earlier_version_is_restored() {
+    let kept = fixture("backup");
+    let dir = kept.parent().unwrap();
+    let said = works(dir, &["backup", "--verify", "data"]);
+    assert!(said.contains("every moment from 2026-11-24 14:43:25.323 to"), "{said}");
+    for (position, rows) in [("10", "x,y"), ("13", "x,y,z")] {
+        let new = format!("new-{position}");
+        works(
+            dir,
+            &[
+                "restore",
+                "--from",
+                "data",
+                "--data-dir",
+                &new,
+                "--until-position",
+                position,
+            ],
+        );
+        let node = Running::start(&dir.join(&new));
+        assert_eq!(node.rows("SELECT GROUP_CONCAT(b ORDER BY a) FROM test.t"), [rows]);
+        assert_eq!(node.rows("SELECT @@GLOBAL.max_error_count"), ["77"]);
+    }
 }

@@ -1,12 +1,16 @@
 //! Calls to the node that a backup is drawn of.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use shard::EntryId;
+use thiserror::Error;
 use types::Timestamp;
+
+use super::peer;
 
 /// Until a node answers that is being restarted.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -16,14 +20,32 @@ const ANSWER: Duration = Duration::from_secs(12);
 /// A log entry, and what stands around it.
 const ANSWER_BYTES_MAX: u64 = (4 << 30) + (1 << 20);
 
-/// A node, and who asks it.
+/// A node, and the way to it.
 pub struct Client {
-    address: SocketAddr,
-    /// The header line of a login, or nothing.
-    authorization: String,
+    way: Way,
     /// By which the node knows this backup.
     backup: u64,
     rate: Rate,
+}
+
+enum Way {
+    Http {
+        address: SocketAddr,
+        /// The header line of a login, or nothing.
+        authorization: String,
+    },
+    Peer(peer::Way),
+}
+
+/// Why an answer did not come. It may come another time.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Gone(pub String);
+
+impl From<io::Error> for Gone {
+    fn from(error: io::Error) -> Gone {
+        Gone(error.to_string())
+    }
 }
 
 /// Keeps the bytes per second within a bound; 0: there is none.
@@ -34,14 +56,24 @@ struct Rate {
 }
 
 impl Client {
-    pub fn new(address: SocketAddr, login: Option<(&str, &str)>, bytes_per_second: u64) -> Client {
+    /// By the HTTP address of a node.
+    pub fn of_node(address: SocketAddr, login: Option<(&str, &str)>, bytes_per_second: u64) -> Client {
         let authorization = login.map_or_else(String::new, |(user, password)| {
             let text = format!("{user}:{password}");
             format!("authorization: Basic {}\r\n", base64(text.as_bytes()))
         });
+        let way = Way::Http { address, authorization };
+        Client::new(way, bytes_per_second)
+    }
+
+    /// By the address at which other nodes find it.
+    pub fn of_peer(way: peer::Way, bytes_per_second: u64) -> Client {
+        Client::new(Way::Peer(way), bytes_per_second)
+    }
+
+    fn new(way: Way, bytes_per_second: u64) -> Client {
         Client {
-            address,
-            authorization,
+            way,
             backup: env::Env::real().random.next_u64(),
             rate: Rate {
                 bytes_per_second,
@@ -89,12 +121,8 @@ impl Client {
     }
 
     fn records(&mut self, target: &str) -> Result<Vec<u8>> {
-        self.call(target)?.with_context(|| {
-            format!(
-                "http://{} does not answer as a LatsDB node of this version",
-                self.address
-            )
-        })
+        self.call(target)?
+            .with_context(|| format!("{} does not answer as a LatsDB node of this version", self.way))
     }
 
     /// `None`: ask again. What does not reach the node is tried again for a while.
@@ -105,11 +133,7 @@ impl Client {
                 Ok(answer) => return answer,
                 Err(error) if begun.elapsed() > PATIENCE => {
                     return Err(error).with_context(|| {
-                        format!(
-                            "no answer from a node at http://{} for {} s",
-                            self.address,
-                            PATIENCE.as_secs()
-                        )
+                        format!("no answer from a node at {} for {} s", self.way, PATIENCE.as_secs())
                     });
                 }
                 Err(_) => std::thread::sleep(PAUSE),
@@ -118,36 +142,55 @@ impl Client {
     }
 
     /// The outer error is the connection's.
-    fn once(&mut self, target: &str) -> io::Result<Result<Option<Vec<u8>>>> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        write!(
-            stream,
-            "POST /admin/backup/{target} HTTP/1.1\r\nhost: {}\r\n{}content-length: 0\r\nconnection: close\r\n\r\n",
-            self.address, self.authorization
-        )?;
-        let mut answer = Vec::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-        let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the answer is cut off");
-        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-        let end = end.ok_or_else(cut_off)? + 4;
-        let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-        if length != Some(answer.len() - end) {
-            return Err(cut_off());
+    fn once(&mut self, target: &str) -> Result<Result<Option<Vec<u8>>>, Gone> {
+        let answer = match &self.way {
+            Way::Http { address, authorization } => ask(*address, authorization, target)?,
+            Way::Peer(way) => way.once(self.backup, target)?,
+        };
+        if let Ok(Some(records)) = &answer {
+            self.rate.keep(records.len() as u64);
         }
-        self.rate.keep(answer.len() as u64);
-        let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        let body = answer.split_off(end);
-        Ok(match &*status {
-            "200" => Ok(Some(body)),
-            "202" => Ok(None),
-            "404" | "405" => Err(anyhow!("http://{} is no LatsDB node of this version", self.address)),
-            _ => refusal(&body, &status),
-        })
+        Ok(answer)
     }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Http { address, .. } => write!(f, "http://{address}"),
+            Way::Peer(way) => f.write_str(way.addr()),
+        }
+    }
+}
+
+/// The outer error is the connection's.
+fn ask(address: SocketAddr, authorization: &str, target: &str) -> io::Result<Result<Option<Vec<u8>>>> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    write!(
+        stream,
+        "POST /admin/backup/{target} HTTP/1.1\r\nhost: {address}\r\n{authorization}content-length: 0\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the answer is cut off");
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    let end = end.ok_or_else(cut_off)? + 4;
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    if length != Some(answer.len() - end) {
+        return Err(cut_off());
+    }
+    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let body = answer.split_off(end);
+    Ok(match &*status {
+        "200" => Ok(Some(body)),
+        "202" => Ok(None),
+        "404" | "405" => Err(anyhow!("http://{address} is no LatsDB node of this version")),
+        _ => refusal(&body, &status),
+    })
 }
 
 fn refusal(body: &[u8], status: &str) -> Result<Option<Vec<u8>>> {

@@ -12,7 +12,7 @@ use types::Timestamp;
 
 use super::client::Client;
 use super::restore::Order;
-use super::{draw, moment, restore as restoring};
+use super::{draw, moment, peer, restore as restoring};
 use crate::config::parse_bytes;
 use crate::{cli, data_dir};
 
@@ -24,9 +24,16 @@ pub fn backup_command() -> Command {
         .about("Draw a backup of a running node or cluster, or its log; or check one")
         .after_help(
             "The node is asked over loopback, by the user who runs it, or by an account with BACKUP_ADMIN. Of another machine: \
-             ssh HOST latsdb backup --to - > FILE",
+             --from-peer, or ssh HOST latsdb backup --to - > FILE",
         )
         .arg(text("from", "HOST:PORT", "HTTP address of a node [default: that of http_addr]"))
+        .arg(
+            text("from-peer", "HOST:PORT", "Peer address of a node, instead: from another machine, by a certificate of the nodes' authority")
+                .conflicts_with_all(["from", "user"]),
+        )
+        .arg(text("peer-tls-ca", "FILE", "Certificate (PEM) by which nodes prove who they are").requires_all(["peer-tls-cert", "peer-tls-key"]))
+        .arg(text("peer-tls-cert", "FILE", "Certificate chain (PEM) to show them").requires("peer-tls-ca"))
+        .arg(text("peer-tls-key", "FILE", "Its private key (PEM)").requires("peer-tls-ca"))
         .arg(text("to", "DIR|-", "Directory for it, or - for a pipe"))
         .arg(
             Arg::new("log")
@@ -43,7 +50,7 @@ pub fn backup_command() -> Command {
         )
         .arg(text("rate", "SIZE", "Bytes a second at most; 0: as fast as it goes").default_value("32MiB"))
         .arg(text("verify", "DIR|-", "Check a directory or a pipe, and name what is damaged").conflicts_with_all([
-            "from", "to", "log",
+            "from", "from-peer", "to", "log",
         ]))
         .arg(text("user", "USER", "Account with BACKUP_ADMIN; its password is MYSQL_PWD [default: the user who runs the node]"))
         .arg(cli::config_flag())
@@ -90,19 +97,12 @@ pub fn backup(matches: &ArgMatches) -> Result<()> {
     let Some(to) = text("to") else {
         bail!("where to? --to DIR, --to - for a pipe; or --verify DIR");
     };
-    let config = cli::config(matches)?;
-    let address = match text("from") {
-        Some(address) => crate::config::parse_address(address)
-            .with_context(|| format!("--from: {address:?} is not an address such as 127.0.0.1:8306"))?,
-        None => config.http_addr,
-    };
     let rate = text("rate").unwrap_or_default();
     let rate = match rate {
         "0" => 0,
         rate => parse_bytes(rate).with_context(|| format!("--rate: {rate:?} is not a size such as 32MiB"))?,
     };
-    let password = std::env::var("MYSQL_PWD").unwrap_or_default();
-    let mut client = Client::new(address, text("user").map(|user| (user, &*password)), rate);
+    let mut client = client(matches, rate)?;
     let (is_log, follows) = (matches.get_flag("log"), matches.get_flag("follow"));
     match to {
         "-" if is_log => bail!("a log follows what is in a directory: --log needs --to DIR"),
@@ -115,6 +115,29 @@ pub fn backup(matches: &ArgMatches) -> Result<()> {
         dir => println!("{}", draw::full(&mut client, Path::new(dir))?),
     }
     Ok(())
+}
+
+/// The way to the node that is asked.
+fn client(matches: &ArgMatches, rate: u64) -> Result<Client> {
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    if let Some(addr) = text("from-peer") {
+        let tls = match (text("peer-tls-ca"), text("peer-tls-cert"), text("peer-tls-key")) {
+            (Some(ca), Some(cert), Some(key)) => {
+                let tls = net::Tls::load(Path::new(cert), Path::new(key), Path::new(ca), None);
+                Some(tls.context("cannot use the files of --peer-tls-*")?)
+            }
+            _ => None,
+        };
+        return Ok(Client::of_peer(peer::Way::new(addr, tls)?, rate));
+    }
+    let address = match text("from") {
+        Some(address) => crate::config::parse_address(address)
+            .with_context(|| format!("--from: {address:?} is not an address such as 127.0.0.1:8306"))?,
+        None => cli::config(matches)?.http_addr,
+    };
+    let password = std::env::var("MYSQL_PWD").unwrap_or_default();
+    let login = text("user").map(|user| (user, &*password));
+    Ok(Client::of_node(address, login, rate))
 }
 
 fn verify(what: &str) -> Result<()> {
