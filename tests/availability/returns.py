@@ -124,7 +124,7 @@ def catch_up(cluster, args):
         serves = seconds_until(cluster, "a restart", lambda: cluster.ask(node, "/health/ready") == 200, 300)
         wanted = applied(cluster, leader)
         took = serves + seconds_until(cluster, "to catch up", lambda: applied(cluster, node) >= wanted, 300)
-        kept = status(cluster, leader)["log_bytes"] / (1 << 20)
+        kept = status(cluster, leader).get("log_bytes", 0) / (1 << 20)
     finally:
         load.end()
     return [(f"away for {args.away} s: log entries missed", missed), ("until it serves, s", serves),

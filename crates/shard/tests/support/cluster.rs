@@ -174,8 +174,18 @@ impl Cluster {
         self.disks[&node].restore_power();
     }
 
+    /// Starts a node that is to become one of the cluster's.
+    pub fn start_joining(&mut self, node: u32) {
+        self.disks.insert(node, SimDisk::new(u64::from(node)));
+        self.open_as(node, Founding::Joins).unwrap();
+    }
+
     fn open(&mut self, node: u32) -> Result<(), OpenError> {
         let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
+        self.open_as(node, Founding::Together(members))
+    }
+
+    fn open_as(&mut self, node: u32, founding: Founding) -> Result<(), OpenError> {
         let watcher = Arc::new(Watcher::default());
         self.watchers.insert(node, watcher.clone());
         let simulated = Env::simulated(self.disks[&node].clone(), u64::from(node));
@@ -185,7 +195,7 @@ impl Cluster {
                 net: self.net.clone(),
                 from: node,
             }),
-            founding: Founding::Together(members),
+            founding,
             observer: Some(watcher),
             log_keep_bytes: self.log_keep_bytes,
             // Replicas wait for each other by the real one.
