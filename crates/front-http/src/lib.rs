@@ -17,6 +17,9 @@ mod server;
 mod visitor;
 
 pub use metrics::exposition;
-pub use node::{Admission, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order, ShardStatus, Status};
+pub use node::{
+    Admission, BackupAnswer, BackupCall, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order, Purpose,
+    ShardStatus, Status,
+};
 pub use server::serve;
 pub use visitor::{Credentials, Visitor};

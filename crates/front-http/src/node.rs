@@ -9,15 +9,104 @@ use crate::visitor::Visitor;
 
 /// The node as this front sees it; the binary implements it over the engine.
 pub trait Node: Send + Sync + 'static {
-    /// Whether the visitor may see the status and the figures. Takes as long as a login.
-    fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>>;
+    /// Whether the visitor may have what he asks for. Takes as long as a login.
+    fn admit(&self, visitor: Visitor, purpose: Purpose) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>>;
     fn health(&self) -> Health;
     /// Whether this node leads: it answers without asking another one.
     fn leads(&self) -> bool;
     fn status(&self) -> Status;
     /// Does what the operator asks for; done when it is done. The error is for a person.
     fn act(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>>;
+    /// Gives a part of a backup. The error is for a person.
+    fn back_up(&self, call: BackupCall) -> Pin<Box<dyn Future<Output = Result<BackupAnswer, String>> + Send + '_>>;
     fn figures(&self) -> Figures;
+}
+
+/// What a visitor is let in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The status and the figures.
+    Look,
+    /// All rows.
+    BackUp,
+}
+
+impl Purpose {
+    /// Of an account.
+    pub(crate) fn privilege(self) -> &'static str {
+        match self {
+            Purpose::Look => "PROCESS",
+            Purpose::BackUp => "BACKUP_ADMIN",
+        }
+    }
+}
+
+/// What whoever draws a backup asks for, by `POST /admin/backup/…`. A backup is known by a number that he has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackupCall {
+    /// The records that the backup begins with: of a new checkpoint, or of that of entry `earlier`, if it is still there. Asked again until
+    /// it is written.
+    Begin { backup: u64, earlier: Option<u64> },
+    /// A chunk of its checkpoint.
+    Chunk { backup: u64, number: u64 },
+    /// It is given up, or done.
+    End { backup: u64 },
+    /// The record that the log of a cluster begins with, behind an entry at which `newest` was the newest commit.
+    LogHead {
+        cluster: u128,
+        term: u64,
+        index: u64,
+        newest: u64,
+    },
+    /// What the log has behind an entry.
+    Log { term: u64, index: u64 },
+    /// Where this node leads: puts a commit that changes nothing into the log, so that the log has everything up to now.
+    Mark,
+}
+
+impl BackupCall {
+    /// Of a request's path below `/admin/backup/`, and its query.
+    pub fn of(path: &str, query: Option<&str>) -> Option<BackupCall> {
+        let text = |key: &str| {
+            let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
+        };
+        let number = |key: &str| text(key)?.parse().ok();
+        Some(match path {
+            "begin" => BackupCall::Begin {
+                backup: number("backup")?,
+                earlier: number("earlier"),
+            },
+            "chunk" => BackupCall::Chunk {
+                backup: number("backup")?,
+                number: number("number")?,
+            },
+            "end" => BackupCall::End {
+                backup: number("backup")?,
+            },
+            "log-head" => BackupCall::LogHead {
+                cluster: text("cluster")?.parse().ok()?,
+                term: number("term")?,
+                index: number("index")?,
+                newest: number("newest")?,
+            },
+            "log" => BackupCall::Log {
+                term: number("term")?,
+                index: number("index")?,
+            },
+            "mark" => BackupCall::Mark,
+            _ => return None,
+        })
+    }
+}
+
+/// What is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BackupAnswer {
+    /// Of the stream that the backup is, as they stand in it.
+    Records(Vec<u8>),
+    /// Ask again.
+    NotYet,
 }
 
 /// What an operator may ask of a cluster, by `POST /admin/…`.
@@ -119,6 +208,11 @@ pub struct ShardStatus {
     pub checkpoint_index: u64,
     /// Entries written but not yet applied here.
     pub lag_entries: u64,
+    /// Log on this node's disk, and how much of it may be kept behind a checkpoint.
+    #[serde(default)]
+    pub log_bytes: u64,
+    #[serde(default)]
+    pub log_keep_bytes: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use crate::metrics::exposition;
-use crate::node::{Admission, Health, Node, Order};
+use crate::node::{Admission, BackupAnswer, BackupCall, Health, Node, Order, Purpose};
 use crate::places::Places;
 use crate::visitor::{Improper, Visitor};
 
@@ -92,6 +92,19 @@ async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketA
             },
         };
     }
+    if request.method() == Method::POST
+        && let Some(path) = request.uri().path().strip_prefix("/admin/backup/")
+        && let Some(call) = BackupCall::of(path, request.uri().query())
+    {
+        return match admit(request, client, server, node, Purpose::BackUp).await {
+            Err(refusal) => refusal,
+            Ok(()) => match node.back_up(call).await {
+                Ok(BackupAnswer::Records(records)) => page(StatusCode::OK, "application/octet-stream", records.into()),
+                Ok(BackupAnswer::NotYet) => json_page(StatusCode::ACCEPTED, &json!({ "done": "ask again" })),
+                Err(reason) => json_page(StatusCode::CONFLICT, &json!({ "error": reason })),
+            },
+        };
+    }
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut page = json_page(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -112,7 +125,7 @@ async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketA
                 &json!({ "status": "not serving", "reason": reason }),
             ),
         },
-        path @ ("/status" | "/metrics") => match admit(request, client, server, node).await {
+        path @ ("/status" | "/metrics") => match admit(request, client, server, node, Purpose::Look).await {
             Err(refusal) => refusal,
             Ok(()) if path == "/status" => json_page(StatusCode::OK, &node.status()),
             Ok(()) => metrics(node),
@@ -130,7 +143,9 @@ async fn admit(
     client: SocketAddr,
     server: SocketAddr,
     node: &dyn Node,
+    purpose: Purpose,
 ) -> Result<(), Page> {
+    let privilege = purpose.privilege();
     let error = |status, text: &str| json_page(status, &json!({ "error": text }));
     let visitor = Visitor::of(request.headers(), client, server).map_err(|improper| match improper {
         Improper::Host => error(
@@ -139,12 +154,14 @@ async fn admit(
         ),
         Improper::Authorization => error(StatusCode::BAD_REQUEST, "the Authorization header is not Basic"),
     })?;
-    match node.admit(visitor).await {
+    match node.admit(visitor, purpose).await {
         Admission::Welcome => Ok(()),
         Admission::Login => {
             let mut page = error(
                 StatusCode::UNAUTHORIZED,
-                "log in as an account with the privilege PROCESS, or ask as the user who runs the node, over loopback",
+                &format!(
+                    "log in as an account with the privilege {privilege}, or ask as the user who runs the node, over loopback"
+                ),
             );
             let scheme = HeaderValue::from_static("Basic realm=\"LatsDB\", charset=\"UTF-8\"");
             page.headers_mut().insert(WWW_AUTHENTICATE, scheme);
@@ -152,7 +169,12 @@ async fn admit(
         }
         Admission::Forbidden => Err(error(
             StatusCode::FORBIDDEN,
-            "the account has not the privilege PROCESS",
+            &match purpose {
+                Purpose::Look => format!("the account has not the privilege {privilege}"),
+                Purpose::BackUp => format!(
+                    "backups are given over loopback, to accounts with the privilege {privilege}, or to the user who runs the node"
+                ),
+            },
         )),
         Admission::Later => Err(error(StatusCode::TOO_MANY_REQUESTS, "too many failed logins")),
     }
@@ -170,7 +192,7 @@ async fn admit_owner(
             json!({ "error": "orders are taken from the user who runs the node, over loopback, without a login" });
         return Err(json_page(StatusCode::FORBIDDEN, &error));
     }
-    admit(request, client, server, node).await
+    admit(request, client, server, node, Purpose::Look).await
 }
 
 fn metrics(node: &dyn Node) -> Page {
@@ -223,13 +245,15 @@ mod tests {
 
     impl Node for Stub {
         /// `app` may see the server, `low` may not; without a login everybody may.
-        fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
+        fn admit(&self, visitor: Visitor, purpose: Purpose) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
             Box::pin(async move {
                 let Some(login) = visitor.credentials else {
                     return Admission::Welcome;
                 };
                 match (&*login.user, &*login.password) {
-                    ("app", b"secret") => Admission::Welcome,
+                    ("app", b"secret") if purpose == Purpose::Look => Admission::Welcome,
+                    ("keeper", b"secret") => Admission::Welcome,
+                    ("app", b"secret") => Admission::Forbidden,
                     ("low", b"secret") => Admission::Forbidden,
                     ("attacked", _) => Admission::Later,
                     _ => Admission::Login,
@@ -267,6 +291,14 @@ mod tests {
                 },
                 connections: 0,
             }
+        }
+
+        fn back_up(&self, call: BackupCall) -> Pin<Box<dyn Future<Output = Result<BackupAnswer, String>> + Send + '_>> {
+            Box::pin(std::future::ready(match call {
+                BackupCall::Begin { earlier: None, .. } => Ok(BackupAnswer::NotYet),
+                BackupCall::Mark => Err("not now".to_owned()),
+                call => Ok(BackupAnswer::Records(format!("{call:?}").into_bytes())),
+            }))
         }
 
         fn figures(&self) -> Figures {
@@ -331,6 +363,31 @@ mod tests {
                 .await
                 .contains("latsdb_connections_open 9\n")
         );
+    }
+
+    #[tokio::test]
+    async fn backups_are_given_to_those_who_may_have_them() {
+        let post = |target: &str, login: &str| {
+            let login = match login {
+                "" => String::new(),
+                login => format!("authorization: Basic {login}\r\n"),
+            };
+            format!(
+                "POST /admin/backup/{target} HTTP/1.1\r\nhost: localhost\r\n{login}content-length: 0\r\nconnection: close\r\n\r\n"
+            )
+        };
+        let (app, keeper) = ("YXBwOnNlY3JldA==", "a2VlcGVyOnNlY3JldA==");
+        let asked =
+            |target: &'static str, login: &'static str| async move { ask(Health::Serving, &post(target, login)).await };
+        let given = asked("log?term=3&index=9", keeper).await;
+        assert!(given.ends_with("Log { term: 3, index: 9 }"), "{given}");
+        assert!(asked("log?term=3&index=9", app).await.starts_with("HTTP/1.1 403"));
+        assert!(asked("begin?backup=1", "").await.starts_with("HTTP/1.1 202"));
+        assert!(asked("mark", "").await.starts_with("HTTP/1.1 409"));
+        for nonsense in ["log?term=3", "log?term=x&index=-1", "chunk", "everything"] {
+            let refused = asked(nonsense, "").await;
+            assert!(refused.starts_with("HTTP/1.1 405"), "{nonsense}: {refused}");
+        }
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@
 //! | `write_set` | a transaction's changes | no panic |
 //! | `batch` | a log entry of many transactions | no panic |
 //! | `checkpoint` | a checkpoint's head | no panic |
+//! | `backup` | a record of a backup, whose checksum was made to fit, and the end of one | no panic |
 //! | `connection` | a handshake between nodes and frames, whose checksums were made to fit | no panic, no more memory than bytes |
 //! | `journal` | a directory whose segment has these bytes in the middle | it opens or says what is damaged |
 //! | `record` | a journal record whose checksum was made to fit | no panic |
@@ -77,6 +78,11 @@ pub const TARGETS: &[Target] = &[
         name: "checkpoint",
         body: shard::fuzz::checkpoint_head,
         corpus: checkpoint_heads,
+    },
+    Target {
+        name: "backup",
+        body: shard::fuzz::backup_record,
+        corpus: backup_records,
     },
     Target {
         name: "connection",
@@ -408,6 +414,24 @@ fn checkpoint_heads() -> Vec<Vec<u8>> {
     head.push(0);
     head.extend(0u64.to_le_bytes());
     vec![head.clone(), head[..30].to_vec()]
+}
+
+/// A description, a chunk, entries, a position, an end.
+fn backup_records() -> Vec<Vec<u8>> {
+    let mut meta = vec![2];
+    meta.extend(&checkpoint_heads()[0]);
+    let chunk = [&[3][..], &[0; 8], &[255; 8], &[7; 24]].concat();
+    let mut entry = vec![4];
+    entry.extend([1u64, 2].iter().flat_map(|number| number.to_le_bytes()));
+    entry.push(0);
+    entry.extend(0u32.to_le_bytes());
+    vec![
+        meta,
+        chunk,
+        entry,
+        [&[5][..], &[1; 24]].concat(),
+        [&[6][..], &[0; 36]].concat(),
+    ]
 }
 
 fn journals() -> Vec<Vec<u8>> {

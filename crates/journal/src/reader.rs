@@ -136,6 +136,24 @@ impl Reader {
             .map_or(0, |position| log.end - position)
     }
 
+    /// The newest entry up to `upto` behind which, up to and with `upto`, there are at least so many bytes of log. `None`: there is less.
+    pub fn before_bytes(&self, upto: u64, bytes: u64) -> Option<u64> {
+        let log = self.index.read();
+        let upto = upto.min(log.next_index().checked_sub(1)?);
+        let end_of = |index: u64| -> Option<u64> {
+            let next = (index + 1).checked_sub(log.first)?;
+            Some(log.positions.get(next as usize).copied().unwrap_or(log.end))
+        };
+        let wanted = end_of(upto)?.checked_sub(bytes)?;
+        // Each entry ends where the next one begins.
+        let begun = log.positions.partition_point(|&position| position <= wanted) as u64;
+        let newest = match bytes {
+            0 => upto,
+            _ => (log.first + begun).checked_sub(2)?,
+        };
+        (newest >= log.first).then_some(newest)
+    }
+
     /// The first entry of each term among the entries of the log.
     pub fn first_of_terms(&self) -> Vec<EntryId> {
         let index = self.index.read();

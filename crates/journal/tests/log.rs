@@ -180,3 +180,27 @@ fn what_is_synced_beside_survives_and_more_is_appended_meanwhile() {
         assert!(found > index, "{found} of {index} (seed {seed})");
     }
 }
+
+#[test]
+fn what_is_kept_behind_an_entry_is_counted_in_bytes() {
+    let disk = SimDisk::new(1);
+    let mut journal = open_sim(&disk).unwrap();
+    assert_eq!(journal.reader().before_bytes(7, 0), None, "there is nothing");
+    let entries: Vec<_> = (0..60).map(|index| entry(index, index as usize * 37 % 400)).collect();
+    journal.append(&entries).unwrap();
+    for first in [0, 20] {
+        let reader = journal.reader();
+        for upto in 0..62 {
+            for bytes in [0, 1, 47, 48, 500, 5000, 1 << 20] {
+                let behind = |index: u64| reader.bytes_after(Some(index)) - reader.bytes_after(Some(upto.min(59)));
+                let expected = (first..=upto.min(59)).rev().find(|&index| behind(index) >= bytes);
+                assert_eq!(
+                    reader.before_bytes(upto, bytes),
+                    expected,
+                    "{bytes} behind {upto}, from {first} on"
+                );
+            }
+        }
+        journal.purge(entries[19].id).unwrap();
+    }
+}

@@ -1,10 +1,10 @@
-//! The command line: `latsdb serve | sql | status | admin | lab`. The flags of `serve` come from the table of settings.
+//! The command line: `latsdb serve | sql | status | admin | backup | restore | lab`. The flags of `serve` come from the table of settings.
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::{Config, SETTINGS, Setting, given_flags, layers};
-use crate::{admin, serve, shell, status};
+use crate::{admin, backup, serve, shell, status};
 
 pub fn run() -> Result<()> {
     let matches = command().get_matches();
@@ -14,6 +14,8 @@ pub fn run() -> Result<()> {
         "sql" => shell::run(&shell_options(matches)?),
         "status" => status::run(config(matches)?.http_addr, matches.get_flag("json")),
         "admin" => admin::run(matches),
+        "backup" => backup::backup(matches),
+        "restore" => backup::restore(matches),
         "lab" => lab::run(matches),
         _ => unreachable!("clap knows the subcommands"),
     }
@@ -76,6 +78,8 @@ fn command() -> Command {
         )
         .subcommand(shell_command())
         .subcommand(admin::command())
+        .subcommand(backup::backup_command())
+        .subcommand(backup::restore_command())
         .subcommand(lab::command())
 }
 
@@ -149,7 +153,7 @@ fn flag(setting: &Setting) -> Arg {
     }
 }
 
-fn config_flag() -> Arg {
+pub fn config_flag() -> Arg {
     Arg::new("config")
         .long("config")
         .value_name("FILE")
@@ -179,7 +183,7 @@ mod tests {
     #[test]
     fn later_commands_take_any_arguments() {
         command()
-            .try_get_matches_from(["latsdb", "admin", "backup", "--to", "x"])
+            .try_get_matches_from(["latsdb", "admin", "rebuild", "--to", "x"])
             .unwrap();
         assert!(
             command()

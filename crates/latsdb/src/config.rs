@@ -130,6 +130,12 @@ pub const SETTINGS: &[Setting] = &[
         "Hard limit of the memory for rows, indexes, transactions and queries",
     ),
     setting(
+        "log_keep",
+        "SIZE",
+        "256MiB",
+        "Log kept behind a checkpoint, for nodes that were away and for archives (backup --log); who lacks more gets a checkpoint",
+    ),
+    setting(
         "durability",
         "LEVEL",
         "majority_disk",
@@ -162,6 +168,8 @@ pub struct Config {
     /// None: the node stays alone.
     pub peer: Option<PeerConfig>,
     pub memory_limit_bytes: u64,
+    /// Of log behind a checkpoint.
+    pub log_keep_bytes: u64,
     pub durability: Durability,
     pub log_level: tracing::Level,
     pub log_format: LogFormat,
@@ -256,6 +264,10 @@ impl Config {
                 "a size of at least 64MiB, such as 512MiB or 4GiB",
                 |text| parse_bytes(text).filter(|bytes| *bytes >= 64 << 20),
             )?,
+            log_keep_bytes: given.read("log_keep", "a size such as 256MiB, or 0", |text| match text {
+                "0" => Some(0),
+                text => parse_bytes(text),
+            })?,
             durability: given.read("durability", "majority_disk", |text| {
                 (text == "majority_disk").then_some(Durability::MajorityDisk)
             })?,
@@ -276,7 +288,7 @@ impl Config {
 
 const ADDRESS: &str = "an address such as 127.0.0.1:3306";
 
-fn parse_address(text: &str) -> Option<SocketAddr> {
+pub fn parse_address(text: &str) -> Option<SocketAddr> {
     text.to_socket_addrs().ok()?.next()
 }
 

@@ -1,10 +1,11 @@
 //! The LatsDB binary: one program that is a server, a shell and a status line.
 //!
 //! `cli` reads the command line, `config` merges the three sources, `serve` wires the crates into a node and runs it,
-//! `status` and `shell` are clients that talk to a node over its addresses like anybody else.
+//! `status`, `backup` and `shell` are clients that talk to a node over its addresses like anybody else.
 
 mod admin;
 mod allocator;
+mod backup;
 mod cli;
 mod cluster;
 mod config;

@@ -15,7 +15,8 @@ use anyhow::Result;
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
 use front_http::{
-    Admission, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, ShardStatus, Status, Visitor,
+    Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
+    ShardStatus, Status, Visitor,
 };
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
@@ -28,6 +29,7 @@ use store::MemoryBudget;
 use types::{ErrorKind, SqlResult};
 
 use crate::allocator;
+use crate::backup::Serving;
 use crate::cluster::{self, Cluster, Presence};
 use crate::config::{Config, ROLES};
 use crate::data_dir;
@@ -45,6 +47,7 @@ pub struct Node {
     phase: Mutex<Phase>,
     /// Load balancers are to send nobody.
     is_draining: AtomicBool,
+    backups: Arc<Serving>,
 }
 
 #[derive(Clone)]
@@ -75,6 +78,7 @@ impl Parts {
         let settings = shard::Config {
             node_id: config.node_id,
             observer: Some(schema.clone()),
+            log_keep_bytes: config.log_keep_bytes,
             peers: match &cluster {
                 Some(cluster) => cluster.clone(),
                 None => Arc::new(NoPeers),
@@ -123,7 +127,12 @@ impl Node {
             logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),
             is_draining: AtomicBool::new(false),
+            backups: Arc::default(),
         })
+    }
+
+    pub fn backups(&self) -> &Arc<Serving> {
+        &self.backups
     }
 
     pub fn registry(&self) -> &Arc<Registry> {
@@ -167,7 +176,7 @@ impl Node {
     }
 
     /// The user who runs the node needs no login on this machine; others are accounts that may see the server.
-    async fn admit_visitor(&self, visitor: Visitor) -> Admission {
+    async fn admit_visitor(&self, visitor: Visitor, purpose: Purpose) -> Admission {
         let peer = Peer::Tcp {
             client: visitor.client,
             server: visitor.server,
@@ -181,15 +190,22 @@ impl Node {
         let (Some(logins), Some(parts)) = (self.logins.get(), self.parts()) else {
             return Admission::Login;
         };
-        // Nothing is encrypted here: what leaves the machine can be read.
-        if parts.engine.is_on("require_secure_transport") && !peer.host().is_local() {
+        // Nothing is encrypted here: what leaves the machine can be read. All rows never leave it this way.
+        let stays_here = purpose == Purpose::BackUp || parts.engine.is_on("require_secure_transport");
+        if stays_here && !peer.host().is_local() {
             return Admission::Forbidden;
         }
         match logins.check_password(&user, &password, &peer).await {
-            Ok(account) => match parts.engine.may_see_server(&account.user, &account.host) {
-                true => Admission::Welcome,
-                false => Admission::Forbidden,
-            },
+            Ok(account) => {
+                let is_allowed = match purpose {
+                    Purpose::Look => parts.engine.may_see_server(&account.user, &account.host),
+                    Purpose::BackUp => parts.engine.may_back_up(&account.user, &account.host),
+                };
+                match is_allowed {
+                    true => Admission::Welcome,
+                    false => Admission::Forbidden,
+                }
+            }
             Err(denied) if denied.kind() == ErrorKind::ConCount => Admission::Later,
             Err(_) => Admission::Login,
         }
@@ -303,8 +319,8 @@ fn plugin_of(account: &AccountDef) -> Plugin {
 }
 
 impl front_http::Node for Node {
-    fn admit(&self, visitor: Visitor) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
-        Box::pin(self.admit_visitor(visitor))
+    fn admit(&self, visitor: Visitor, purpose: Purpose) -> Pin<Box<dyn Future<Output = Admission> + Send + '_>> {
+        Box::pin(self.admit_visitor(visitor, purpose))
     }
 
     fn health(&self) -> Health {
@@ -343,6 +359,15 @@ impl front_http::Node for Node {
 
     fn act(&self, order: Order) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>> {
         Box::pin(self.carry_out(order))
+    }
+
+    fn back_up(&self, call: BackupCall) -> Pin<Box<dyn Future<Output = Result<BackupAnswer, String>> + Send + '_>> {
+        Box::pin(async move {
+            match self.parts() {
+                Some(parts) => self.backups.answer(parts.shard, call).await,
+                None => Err("the node is recovering its rows".to_owned()),
+            }
+        })
     }
 
     fn status(&self) -> Status {
@@ -385,6 +410,8 @@ impl front_http::Node for Node {
                 applied_index: applied,
                 checkpoint_index: shard.checkpoint_index.unwrap_or(0),
                 lag_entries: last.saturating_sub(applied),
+                log_bytes: shard.log_kept_bytes,
+                log_keep_bytes: self.config.log_keep_bytes,
             });
         }
         status.nodes = self.nodes();

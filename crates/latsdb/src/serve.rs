@@ -72,7 +72,7 @@ async fn serve(mut config: Config) -> Result<()> {
     let cluster = config
         .peer
         .as_ref()
-        .map(|peer| Cluster::new(&config, peer, registry.clone()));
+        .map(|peer| Cluster::new(&config, peer, registry.clone(), node.backups().clone()));
     if let Some(cluster) = &cluster {
         tokio::spawn(keep_up(cluster.clone()));
     }

@@ -100,6 +100,8 @@ fn shown(status: &Status) -> String {
                 shard.applied_index.to_string(),
                 shard.checkpoint_index.to_string(),
                 shard.lag_entries.to_string(),
+                format_bytes(shard.log_bytes),
+                format_bytes(shard.log_keep_bytes),
             ]
         })
         .collect();
@@ -124,7 +126,9 @@ fn shown(status: &Status) -> String {
                 "last",
                 "applied",
                 "checkpoint",
-                "lag"
+                "lag",
+                "log",
+                "keep"
             ],
             &shards
         ),
@@ -181,6 +185,8 @@ mod tests {
                 applied_index: 99,
                 checkpoint_index: 50,
                 lag_entries: 1,
+                log_bytes: 5 << 20,
+                log_keep_bytes: 256 << 20,
             }],
             memory: MemoryStatus {
                 used_bytes: 3 << 29,
@@ -197,8 +203,8 @@ mod tests {
              node  state  roles             mysql           http            peer            applied  lag\n\
              1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306  127.0.0.1:7306  99       1\n\
              \n\
-             shard  leader  term  voters  last  applied  checkpoint  lag\n\
-             1      1       2     1       100   99       50          1\n"
+             shard  leader  term  voters  last  applied  checkpoint  lag  log    keep\n\
+             1      1       2     1       100   99       50          1    5 MiB  256 MiB\n"
         );
     }
 }

@@ -14,8 +14,8 @@ use crate::support::{Running, directory, latsdb, rows};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Three nodes that know each other.
-struct Cluster {
-    dir: PathBuf,
+pub struct Cluster {
+    pub dir: PathBuf,
     peer: Vec<String>,
     nodes: Vec<Option<Running>>,
     is_founded: bool,
@@ -26,7 +26,7 @@ struct Cluster {
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Cluster {
-    fn start(name: &str) -> Cluster {
+    pub fn start(name: &str) -> Cluster {
         let dir = directory(name);
         let mut cluster = Cluster {
             dir,
@@ -44,7 +44,7 @@ impl Cluster {
     }
 
     /// Starts a node, counted from 1.
-    fn run(&mut self, node: usize) {
+    pub fn run(&mut self, node: usize) {
         self.nodes[node - 1] = Some(self.started(node));
     }
 
@@ -95,16 +95,16 @@ impl Cluster {
         });
     }
 
-    fn node(&self, node: usize) -> &Running {
+    pub fn node(&self, node: usize) -> &Running {
         self.nodes[node - 1].as_ref().expect("it runs")
     }
 
-    fn client(&self, node: usize) -> Client {
+    pub fn client(&self, node: usize) -> Client {
         self.node(node).client()
     }
 
     /// Kills a node's process.
-    fn kill(&mut self, node: usize) {
+    pub fn kill(&mut self, node: usize) {
         self.nodes[node - 1] = None;
     }
 
@@ -129,7 +129,7 @@ impl Cluster {
     }
 
     /// The node that leads.
-    fn leader(&self) -> usize {
+    pub fn leader(&self) -> usize {
         let running = || (1..=3).filter(|node| self.nodes[node - 1].is_some());
         eventually("a leader", || {
             running()
@@ -139,7 +139,7 @@ impl Cluster {
     }
 
     /// A node that runs and does not lead.
-    fn follower(&self) -> usize {
+    pub fn follower(&self) -> usize {
         let leader = self.leader();
         let mut running = (1..=3).filter(|node| self.nodes[node - 1].is_some());
         running.find(|node| *node != leader).expect("two nodes run")
@@ -147,7 +147,7 @@ impl Cluster {
 }
 
 /// Nobody listens there. Tests of this process get different ones.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 5_000) as u16 * 4;
     loop {
@@ -159,7 +159,7 @@ fn free_port() -> u16 {
 }
 
 /// Tries until it works out; the last error tells why it did not.
-fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+pub fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {
         match attempt() {
@@ -178,14 +178,14 @@ fn code(client: &mut Client, sql: &str) -> u16 {
     }
 }
 
-fn run(client: &mut Client, sql: &str) {
+pub fn run(client: &mut Client, sql: &str) {
     match client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")) {
         Answer::Error { code, message, .. } => panic!("{sql}: {code} {message}"),
         Answer::Ok { .. } | Answer::Rows { .. } => {}
     }
 }
 
-fn one(client: &mut Client, sql: &str) -> String {
+pub fn one(client: &mut Client, sql: &str) -> String {
     rows(client, sql).join(";")
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
 mod admin;
+mod backup;
 mod cluster;
 mod columns;
 mod compaction;

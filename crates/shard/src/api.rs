@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::Env;
-use journal::Identity;
+use journal::{EntryId, Identity};
 use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
 
+use crate::backup::{Backup, BackupError};
 use crate::calls::{Freshness, Guest};
 use crate::consensus::Abort;
 use crate::ids::{Issuer, Ticket, TransactionId};
@@ -68,6 +69,9 @@ pub struct Config {
     pub checkpoint_bytes: u64,
     /// A checkpoint writes at most this much a second; 0: as fast as the disk takes it.
     pub checkpoint_bytes_per_second: u64,
+    /// So much of the log is kept behind a checkpoint, for replicas that were away and for whoever archives it. A replica that lacks more
+    /// gets a checkpoint. 0: nothing is kept that a start does not need.
+    pub log_keep_bytes: u64,
     /// Proposals waiting for the log; more wait in [`Shard::propose`].
     pub queue_bytes: u64,
     /// Largest transaction; below 4 GiB.
@@ -126,6 +130,7 @@ impl Config {
             segment_bytes: 64 << 20,
             checkpoint_bytes: 256 << 20,
             checkpoint_bytes_per_second: 64 << 20,
+            log_keep_bytes: 0,
             queue_bytes: 64 << 20,
             transaction_bytes: 1 << 30,
             observer: None,
@@ -271,6 +276,10 @@ pub struct Status {
     pub newest_commit: Timestamp,
     /// Log that is not covered by a checkpoint.
     pub log_bytes: u64,
+    /// All of the log that is there: that, and what is kept behind the checkpoint.
+    pub log_kept_bytes: u64,
+    /// The last entry that the log is without.
+    pub purged_index: Option<u64>,
     /// Transactions of other nodes that hold locks here.
     pub guests: usize,
     /// Calls that this node's sessions have made to whoever leads.
@@ -430,6 +439,23 @@ impl Shard {
     /// As [`checkpoint`](Self::checkpoint); ready when it is written, which it will be without being waited for, too.
     pub fn begin_checkpoint(&self) -> impl Future<Output = Result<(), CheckpointError>> + Send + use<> {
         self.replica.checkpoint()
+    }
+
+    /// Writes a checkpoint, and opens it to be given away. With the index of the entry of an earlier one, which is still the newest: that
+    /// one. Blocks.
+    pub fn back_up(&self, earlier: Option<u64>) -> Result<Backup, BackupError> {
+        workers::wait(self.replica.back_up(earlier))
+    }
+
+    /// The head of a stream of the cluster's log behind an entry, at which `newest` was the newest commit.
+    pub fn log_head(&self, cluster: u128, after: EntryId, newest: Timestamp) -> Result<Vec<u8>, BackupError> {
+        self.replica.source().log_head(cluster, after, newest)
+    }
+
+    /// Records of the log behind an entry, of what is applied here: about a megabyte, or one entry. Where that is all there is, it ends with a
+    /// position. Blocks.
+    pub fn log_after(&self, after: EntryId) -> Result<Vec<u8>, BackupError> {
+        self.replica.source().log_after(after)
     }
 
     /// Finishes what was proposed, writes a checkpoint and stops; later proposals are refused. Blocks.

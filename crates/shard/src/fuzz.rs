@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::backup::{Checked, Head, Kind, position_at_end, seal};
 use crate::batch::{Batch, Moment, Origin, Piece};
 use crate::checkpoint;
 use crate::{Issuer, TransactionId};
@@ -41,6 +42,29 @@ pub fn batches(write_sets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     });
     let batch = Batch::encode(Moment::default(), &pieces.collect::<Vec<_>>());
     vec![batch.bytes().to_vec()]
+}
+
+/// Reads any bytes as a record of a backup: its kind, and a payload whose checksum fits. It stands behind a head, then behind what it made of that.
+pub fn backup_record(bytes: &[u8]) {
+    let Some((&kind, payload)) = bytes.split_first() else {
+        return;
+    };
+    let (mut checked, _) = Checked::begin();
+    let head = Head {
+        kind: Kind::Full { chunks: 1 },
+        cluster: 1,
+        node: 1,
+        version: String::new(),
+        after: journal::EntryId { term: 1, index: 1 },
+        newest: types::Timestamp::ZERO,
+        wall_ms: 0,
+    };
+    let record = seal(u32::from(kind), payload);
+    for records in [head.seal(), record.clone(), record] {
+        let _ = checked.accept_all(&records);
+    }
+    // The end of a file is looked at before its rest.
+    let _ = position_at_end(bytes);
 }
 
 /// Reads any bytes as the head of a checkpoint.

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::CheckpointError;
 use crate::checkpoint::Cut;
 use crate::compaction::Compaction;
-use crate::consensus::{LogId, Raft};
+use crate::consensus::{LogId, Raft, log_id};
 use crate::replica::Shared;
 
 /// How often it looks whether there is something to do.
@@ -38,6 +38,7 @@ pub(crate) struct Housekeeper {
     /// The process has this replica alone, and so the gaps in its memory are this replica's.
     pub compacts: bool,
     pub checkpoint_bytes: u64,
+    pub log_keep_bytes: u64,
     pub bytes_per_second: u64,
 }
 
@@ -155,14 +156,30 @@ impl Housekeeper {
         }
     }
 
-    /// Has the consensus library note the checkpoint; it then purges the log, which recycles segments.
+    /// Has the consensus library note the checkpoint, and purge the log before it but for what is kept; that recycles segments.
+    ///
+    /// The library purges nothing that is on its way to another replica. One that is slower than the log grows would keep it for ever:
+    /// after a while its way ends ([`Ways`](crate::peers::Ways)), and it gets a checkpoint.
     async fn release_log(&self, applied: LogId) {
-        let noted = async {
-            let triggered = self.raft.trigger().snapshot().await;
-            triggered.map_err(|error| error.to_string())?;
-            let wait = self.raft.wait(Some(NOTE_TIMEOUT));
-            let purged = wait.purged(Some(applied), "checkpoint").await;
-            purged.map_err(|error| error.to_string())
+        let reader = self.shared.journal.lock().reader();
+        let upto = reader.before_bytes(applied.index, self.log_keep_bytes);
+        let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
+        let (raft, floor) = (self.raft.clone(), self.shared.log_floor.clone());
+        let noted = async move {
+            let text = |error: &dyn std::fmt::Display| error.to_string();
+            let wait = raft.wait(Some(NOTE_TIMEOUT));
+            raft.trigger().snapshot().await.map_err(|error| text(&error))?;
+            wait.snapshot(applied, "checkpoint")
+                .await
+                .map_err(|error| text(&error))?;
+            let Some(upto) = upto else { return Ok(()) };
+            raft.trigger()
+                .purge_log(upto.index)
+                .await
+                .map_err(|error| text(&error))?;
+            let purged = wait.purged(Some(upto), "purge").await;
+            floor.fetch_max(upto.index + 1, Ordering::Relaxed);
+            purged.map(drop).map_err(|error| text(&error))
         };
         if let Err(error) = noted.await {
             tracing::warn!("the log is not released up to the checkpoint: {error}");

@@ -138,7 +138,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         election_timeout_min: milliseconds(timing.election),
         election_timeout_max: milliseconds(timing.election * 2),
         snapshot_policy: SnapshotPolicy::Never,
-        max_in_snapshot_log_to_keep: 0,
+        // The housekeeper says what goes.
+        max_in_snapshot_log_to_keep: u64::MAX,
         // Who lacks entries that are in the log gets them, however many.
         replication_lag_threshold: u64::MAX,
         install_snapshot_timeout: milliseconds(CHECKPOINT_SENDING),
@@ -157,9 +158,15 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
     let log = Log::new(journal, failure, meters, syncs);
     let machine = Machine::new(shared);
-    let raft = Raft::new(node_id, config, Ways::new(peers, bytes_per_second), log, machine)
-        .await
-        .map_err(|error| replay_error(&error))?;
+    let raft = Raft::new(
+        node_id,
+        config,
+        Ways::new(peers, bytes_per_second, shared.log_floor.clone()),
+        log,
+        machine,
+    )
+    .await
+    .map_err(|error| replay_error(&error))?;
     let is_new = !raft.is_initialized().await.map_err(|error| replay_error(&error))?;
     let founders = match founding {
         Founding::Alone => BTreeMap::from([(node_id, Member::default())]),

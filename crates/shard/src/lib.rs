@@ -21,10 +21,12 @@
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
+//! * [`mod@backup`]: what is given to backups, and what becomes of one;
 //! * `meters`: what all of this took.
 
 mod api;
 mod arrivals;
+pub mod backup;
 mod batch;
 mod bytes;
 mod calls;
@@ -60,7 +62,7 @@ pub use api::{
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
 pub use ids::{Issuer, Ticket, TransactionId};
-pub use journal::Identity;
+pub use journal::{Entry, EntryId, Identity};
 pub use membership::{MembershipError, Replica};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};

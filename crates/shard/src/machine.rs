@@ -144,14 +144,41 @@ impl Replicated {
         self.writer.publish();
     }
 
+    /// Applies an entry of a log that is replayed to no end but to have the rows as they were: what was committed later than `latest` is
+    /// not applied. Break: there was such a commit.
+    pub fn replay(
+        &mut self,
+        log_id: LogId,
+        payload: EntryPayload<Batch, u64, Member>,
+        latest: Timestamp,
+    ) -> io::Result<ControlFlow<()>> {
+        self.enter_term(*log_id.leader_id);
+        let replayed = match payload {
+            EntryPayload::Blank | EntryPayload::Membership(_) => ControlFlow::Continue(()),
+            EntryPayload::Normal(batch) => self.apply_until(&batch, latest)?.1,
+        };
+        self.applied = Some(log_id);
+        Ok(replayed)
+    }
+
     /// An error stops the replica: the batch cannot be read.
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
+        self.apply_until(batch, Timestamp::MAX).map(|(applied, _)| applied)
+    }
+
+    fn apply_until(&mut self, batch: &Batch, latest: Timestamp) -> io::Result<(Applied, ControlFlow<()>)> {
         let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let (mut verdicts, mut put_off) = (Vec::new(), Vec::new());
         let pieces = batch.pieces().map_err(|error| unreadable(&error))?;
         let base = pieces.moment().base;
+        let mut flow = ControlFlow::Continue(());
         for piece in pieces {
             let (origin, piece) = piece.map_err(|error| unreadable(&error))?;
+            // Timestamps grow: whatever commits from here on is later, too.
+            if self.newest.next().max(base) > latest {
+                flow = ControlFlow::Break(());
+                break;
+            }
             if failpoints::goes_wrong("apply.order") {
                 put_off.push((origin, piece));
                 continue;
@@ -165,7 +192,7 @@ impl Replicated {
         let observer = self.observer.as_deref();
         self.writer
             .publish_after(|| observer.into_iter().for_each(Observer::publish));
-        Ok(Applied { verdicts })
+        Ok((Applied { verdicts }, flow))
     }
 
     /// The verdict is that on a transaction of which this is the end.
@@ -244,7 +271,7 @@ impl Replicated {
     }
 
     /// What was begun is not to be ended here.
-    fn abort_open(&mut self) {
+    pub fn abandon_open(&mut self) {
         for (_, open) in std::mem::take(&mut self.open) {
             self.writer.abort(open.undecided);
         }
@@ -359,7 +386,7 @@ impl Machine {
         // Whoever dies from here on finds at the next start that the checkpoint counts.
         self.journal.lock().purge(loaded.applied())?;
         let replicated = &mut *self.replicated.lock();
-        replicated.abort_open();
+        replicated.abandon_open();
         loaded.install(replicated)?;
         tracing::info!(log_index = index, "took over another replica's checkpoint");
         self.visible.published(replicated.newest);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::ChangeMembers;
+use openraft::async_runtime::WatchReceiver;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use thiserror::Error;
 use tokio::time::Instant;
@@ -19,6 +20,10 @@ use crate::machine::Replicated;
 /// How long a change waits for the one before it.
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
+/// A replica that votes is waited for at commits, so it lacks no more entries by then than come over in a moment.
+const LACKS_AT_MOST: u64 = 256;
+/// As long as a checkpoint may take to come over.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(600);
 
 /// A replica of the shard, as the newest membership in the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,14 +68,40 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
         Some(replica) if replica.member == member => {}
         Some(_) => change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, member)]))).await?,
         None => {
-            let added = raft.add_learner(id, member, true).await;
+            let added = raft.add_learner(id, member, false).await;
             added.map_err(|error| failed(&error))?;
         }
     }
     if known.iter().any(|replica| replica.node == node && replica.votes) {
         return Ok(());
     }
-    change(raft, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await
+    match tokio::time::timeout(CATCHES_UP_WITHIN, catches_up(raft, id)).await {
+        Ok(caught_up) => caught_up?,
+        Err(_) => {
+            let reason = format!("node {node} has not caught up within {} s", CATCHES_UP_WITHIN.as_secs());
+            return Err(MembershipError::Failed(reason.into()));
+        }
+    }
+    let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
+    change(raft, voters).await
+}
+
+/// Until a replica has the log, but for what comes over in a moment.
+async fn catches_up(raft: &Raft, id: u64) -> Result<(), MembershipError> {
+    let mut changes = raft.metrics();
+    loop {
+        {
+            let metrics = changes.borrow_watched();
+            let replication = metrics.replication.as_ref().ok_or(MembershipError::NotLeader)?;
+            let has = replication.get(&id).and_then(|matched| matched.as_ref());
+            let last = metrics.last_log_index.unwrap_or(0);
+            if has.is_some_and(|matched| matched.index + LACKS_AT_MOST >= last) {
+                return Ok(());
+            }
+        }
+        let changed = changes.changed().await;
+        changed.map_err(|_| MembershipError::Failed("the node is stopping".into()))?;
+    }
 }
 
 /// Lets a replica go: it votes no more, and is sent nothing.

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -73,13 +74,16 @@ pub(crate) struct Ways {
     peers: Arc<dyn Peers>,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     bytes_per_second: u64,
+    /// Entries below it are sent no more: the log is to be purged of them.
+    log_floor: Arc<AtomicU64>,
 }
 
 impl Ways {
-    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64) -> Ways {
+    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, log_floor: Arc<AtomicU64>) -> Ways {
         Ways {
             peers,
             bytes_per_second,
+            log_floor,
         }
     }
 }
@@ -89,6 +93,7 @@ pub(crate) struct Way {
     peers: Arc<dyn Peers>,
     to: u32,
     bytes_per_second: u64,
+    log_floor: Arc<AtomicU64>,
 }
 
 impl RaftNetworkFactory<Consensus> for Ways {
@@ -99,6 +104,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
             peers: self.peers.clone(),
             to: u32::try_from(target).expect("node ids have 32 bits"),
             bytes_per_second: self.bytes_per_second,
+            log_floor: self.log_floor.clone(),
         }
     }
 }
@@ -138,6 +144,11 @@ impl RaftNetworkV2<Consensus> for Way {
     type SnapshotData = Handle;
 
     async fn append_entries(&mut self, request: Append, option: RPCOption) -> Result<Appended, CallError> {
+        let next = request.prev_log_id.map_or(0, |id| id.index + 1);
+        if !request.entries.is_empty() && next < self.log_floor.load(Ordering::Relaxed) {
+            let error = AnyError::error(format!("node {} lacks more of the log than is kept for it", self.to));
+            return Err(RPCError::Unreachable(Unreachable::new(&error)));
+        }
         match self
             .call_within(Request::Append(request), option.hard_ttl().max(APPEND))
             .await?

@@ -33,6 +33,7 @@ use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
+use crate::backup::{Backup, BackupError, Source};
 use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
 use crate::contact::Contact;
@@ -82,6 +83,8 @@ pub(crate) struct Shared {
     /// The last entries did not find room.
     pub is_full: Arc<AtomicBool>,
     pub visible: Arc<Visible>,
+    /// Entries up to this index (less one) are to go from the log: a replica that lacks them gets a checkpoint.
+    pub log_floor: Arc<AtomicU64>,
 }
 
 pub(crate) struct Replica {
@@ -152,6 +155,7 @@ impl Replica {
             contact: Arc::new(Contact::new(config.timing.election)),
             is_full: Arc::default(),
             visible: Arc::default(),
+            log_floor: Arc::default(),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
@@ -220,6 +224,7 @@ impl Replica {
             raft: raft.clone(),
             compacts: workers.are_own(),
             checkpoint_bytes: config.checkpoint_bytes,
+            log_keep_bytes: config.log_keep_bytes,
             bytes_per_second: config.checkpoint_bytes_per_second,
         };
         let keeping = keeper.run(received);
@@ -419,6 +424,7 @@ impl Replica {
                 checkpoint.map(|id| id.index),
             )
         };
+        let log = self.shared.journal.lock().reader();
         Status {
             is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
             disk_is_full: self.shared.is_full.load(Ordering::Relaxed),
@@ -429,7 +435,9 @@ impl Replica {
             applied_index,
             checkpoint_index,
             newest_commit,
-            log_bytes: housekeeper::bytes_since_checkpoint(&self.shared),
+            log_bytes: log.bytes_after(checkpoint_index),
+            log_kept_bytes: log.bytes_after(None),
+            purged_index: log.purged().map(|id| id.index),
             guests: self.home.guests(),
             calls: self.shared.meters.calls.load(Ordering::Relaxed),
             stopped,
@@ -445,6 +453,27 @@ impl Replica {
             };
             ordered.map_err(|_| gone())?;
             answer.await.map_err(|_| gone())?
+        }
+    }
+
+    pub async fn back_up(&self, earlier: Option<u64>) -> Result<Backup, BackupError> {
+        if let Some(earlier) = earlier
+            && let Ok(backup) = self.source().open()
+            && backup.head().after.index == earlier
+        {
+            return Ok(backup);
+        }
+        self.checkpoint().await?;
+        self.source().open()
+    }
+
+    pub fn source(&self) -> Source<'_> {
+        Source {
+            identity: self.identity,
+            checkpoints: &self.shared.checkpoints,
+            log: self.shared.journal.lock().reader(),
+            replicated: &self.shared.replicated,
+            clock: &self.shared.clock,
         }
     }
 

@@ -380,3 +380,35 @@ fn a_replica_whose_disk_is_full_falls_behind_and_catches_up_when_there_is_room()
     assert!(!cluster.shard(follower).status().disk_is_full);
     assert_eq!(cluster.leader(), leader);
 }
+
+#[test]
+fn a_new_replica_votes_once_it_has_caught_up_and_holds_up_nobody_before() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(1, 7);
+    commit_somewhere(&cluster, &[1], || accounts.create());
+    for id in 0..400 {
+        commit_somewhere(&cluster, &[1], || one(&accounts, id, id));
+    }
+    cluster.shard(1).checkpoint().unwrap();
+    cluster.start_joining(2);
+    cluster.net.cut_off(&[2]);
+    let votes = |cluster: &Cluster| {
+        let replicas = cluster.shard(1).replicas();
+        replicas.iter().any(|replica| replica.node == 2 && replica.votes)
+    };
+    // Asked again, because the answer does not come, it is no other one.
+    let admissions: Vec<_> = (0..2)
+        .map(|_| cluster.shard(1).admit(2, shard::Member::default()))
+        .collect();
+    for id in 400..410 {
+        commit(cluster.shard(1), one(&accounts, id, id)).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!votes(&cluster), "it has nothing yet");
+    }
+    cluster.net.heal();
+    // One change at a time: the other one may be refused.
+    let admitted = admissions.into_iter().map(block_on).filter(Result::is_ok).count();
+    assert!(admitted > 0 && votes(&cluster));
+    let rows = accounts.read(cluster.shard(1));
+    wait_for("the rows", || (accounts.read(cluster.shard(2)) == rows).then_some(()));
+}

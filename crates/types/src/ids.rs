@@ -71,6 +71,11 @@ impl Timestamp {
     pub fn at_wall_ms(ms: u64) -> Timestamp {
         Timestamp(ms.min(Timestamp::LATEST_WALL_MS) << Timestamp::COUNTER_BITS)
     }
+
+    /// Milliseconds since 1970.
+    pub fn wall_ms(self) -> u64 {
+        self.0 >> Timestamp::COUNTER_BITS
+    }
 }
 
 impl LogIndex {

@@ -6,6 +6,7 @@ use shard::{Member, MembershipError, Role};
 
 use super::Cluster;
 use super::sessions::Connections;
+use crate::backup::Asked;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,6 +40,8 @@ pub enum Request {
     UserOf {
         connection: u32,
     },
+    /// A part of a backup. Of whoever has come as a node does; the answer is no [`Response`], but records.
+    BackUp(Asked),
     /// Interrupts a connection, if it is that user's.
     Kill {
         connection: u32,
@@ -98,12 +101,22 @@ pub struct Presence {
 impl Cluster {
     pub(super) fn answer(&self, from: Caller, request: &[u8]) -> Answering {
         let answer = match serde_json::from_slice(request) {
+            Ok(Request::BackUp(asked)) => return self.back_up(asked),
             Ok(request) => self.answer_to(from, request),
             Err(error) => now(Response::Refused {
                 reason: format!("not a request of this version: {error}"),
             }),
         };
         Box::pin(async move { serde_json::to_vec(&answer.await).unwrap_or_default() })
+    }
+
+    /// No answer at all: the node is starting.
+    fn back_up(&self, asked: Asked) -> Answering {
+        let Some(shard) = self.shard.get().cloned() else {
+            return Box::pin(std::future::ready(Vec::new()));
+        };
+        let (serving, parts) = (self.backups.clone(), self.parts.clone());
+        Box::pin(async move { parts.answer(&serving, shard, &asked).await })
     }
 
     fn answer_to(&self, from: Caller, request: Request) -> Later {
@@ -113,6 +126,9 @@ impl Cluster {
             });
         };
         match request {
+            Request::BackUp(_) => now(Response::Refused {
+                reason: "a backup is no answer of this kind".into(),
+            }),
             Request::WhoIsThere => {
                 let replicas = shard.replicas().into_iter();
                 let nodes = replicas.map(|replica| (replica.node, replica.member.peer_addr));

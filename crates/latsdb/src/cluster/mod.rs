@@ -29,6 +29,7 @@ use parking_lot::Mutex;
 use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};
 use sql::engine::Engine;
 
+use crate::backup::{Parts, Serving};
 use crate::config::{Config, PeerConfig};
 
 pub use control::{Presence, Request, Response};
@@ -42,6 +43,8 @@ pub struct Cluster {
     node: u32,
     http_addr: SocketAddr,
     registry: Arc<Registry>,
+    backups: Arc<Serving>,
+    parts: Arc<Parts>,
     /// Once the rows are recovered.
     shard: OnceLock<Arc<Shard>>,
     /// It has the other nodes, too.
@@ -58,7 +61,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn new(config: &Config, peer: &PeerConfig, registry: Arc<Registry>) -> Arc<Cluster> {
+    pub fn new(config: &Config, peer: &PeerConfig, registry: Arc<Registry>, backups: Arc<Serving>) -> Arc<Cluster> {
         Arc::new_cyclic(|this| Cluster {
             this: this.clone(),
             dead_ends: DeadEnds::default(),
@@ -66,6 +69,8 @@ impl Cluster {
             node: config.node_id,
             http_addr: config.http_addr,
             registry,
+            backups,
+            parts: Arc::default(),
             mysql_addr: config.mysql_addr,
             shard: OnceLock::new(),
             engine: OnceLock::new(),

@@ -141,6 +141,8 @@ pub struct Cluster {
     pub disks: BTreeMap<u32, Arc<SimDisk>>,
     /// Of each node since its last start.
     faults: BTreeMap<u32, Arc<FaultyDisk>>,
+    /// Of nodes that are started from now on.
+    pub log_keep_bytes: u64,
     pub shards: BTreeMap<u32, Arc<Shard>>,
 }
 
@@ -152,6 +154,7 @@ impl Cluster {
             net: Arc::default(),
             disks: disks.collect(),
             faults: BTreeMap::new(),
+            log_keep_bytes: 0,
             shards: BTreeMap::new(),
         };
         for node in 1..=nodes {
@@ -179,8 +182,18 @@ impl Cluster {
         self.disks[&node].restore_power();
     }
 
+    /// Starts a node that is to become one of the cluster's.
+    pub fn start_joining(&mut self, node: u32) {
+        self.disks.insert(node, SimDisk::new(u64::from(node)));
+        self.open_as(node, Founding::Joins).unwrap();
+    }
+
     fn open(&mut self, node: u32) -> Result<(), OpenError> {
         let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
+        self.open_as(node, Founding::Together(members))
+    }
+
+    fn open_as(&mut self, node: u32, founding: Founding) -> Result<(), OpenError> {
         let watcher = Arc::new(Watcher::default());
         self.watchers.insert(node, watcher.clone());
         let disk = self.disks[&node].clone();
@@ -193,8 +206,9 @@ impl Cluster {
                 net: self.net.clone(),
                 from: node,
             }),
-            founding: Founding::Together(members),
+            founding,
             observer: Some(watcher),
+            log_keep_bytes: self.log_keep_bytes,
             // Replicas wait for each other by the real one.
             ..config(
                 Env {

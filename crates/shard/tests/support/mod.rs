@@ -14,7 +14,7 @@ use std::thread::Thread;
 
 use env::Env;
 use shard::{Config, ProposeError, Shard, Transaction, TransactionId};
-use store::{Cursor, KeyColumn, KeyRange, MemoryBudget, TableSpec, WriteSet};
+use store::{Cursor, KeyColumn, KeyRange, MemoryBudget, Store, TableSpec, WriteSet};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId, Timestamp, Value};
 
 pub const ACCOUNTS: TableId = TableId(17);
@@ -65,13 +65,18 @@ impl Accounts {
 
     /// All accounts as of now: ids and balances, in order.
     pub fn read(&self, shard: &Shard) -> Vec<(i64, i64)> {
-        let Some(table) = shard.store().table(ACCOUNTS) else {
-            return Vec::new();
+        self.read_at(shard.store()).1
+    }
+
+    /// Those of a store, and the moment.
+    pub fn read_at(&self, store: &Arc<Store>) -> (Timestamp, Vec<(i64, i64)>) {
+        let snapshot = store.snapshot();
+        let Some(table) = store.table(ACCOUNTS) else {
+            return (snapshot.timestamp(), Vec::new());
         };
-        let snapshot = shard.store().snapshot();
         if !table.is_readable_at(IndexId::PRIMARY, snapshot.timestamp()) {
             // It has just been replaced.
-            return self.read(shard);
+            return self.read_at(store);
         }
         let mut found = Vec::new();
         let mut cursor = Cursor::forward(KeyRange::all());
@@ -85,7 +90,7 @@ impl Accounts {
                 std::ops::ControlFlow::Continue(())
             });
         }
-        found
+        (snapshot.timestamp(), found)
     }
 }
 

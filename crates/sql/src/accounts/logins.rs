@@ -186,6 +186,17 @@ impl Engine {
         account.is_some_and(|account| self.rights_after_login(account).global().contains(Privileges::PROCESS))
     }
 
+    /// Whether the account may have all rows (BACKUP_ADMIN).
+    pub fn may_back_up(&self, user: &str, host: &str) -> bool {
+        let catalog = self.catalog();
+        let account = catalog.account(user, host);
+        account.is_some_and(|account| {
+            self.rights_after_login(account)
+                .dynamic()
+                .has(DynamicPrivilege::BACKUP_ADMIN)
+        })
+    }
+
     /// With the account's default roles.
     fn rights_after_login(&self, account: &AccountDef) -> Rights {
         Rights::of(&self.catalog(), account, &account.default_roles, self.database_names())

@@ -1,0 +1,155 @@
+//! A node's side of backups: checkpoints that are being given away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use front_http::{BackupAnswer, BackupCall};
+use parking_lot::Mutex;
+use shard::backup::Backup;
+use shard::{EntryId, Shard};
+use store::WriteSet;
+use types::Timestamp;
+
+/// Each keeps a file open that may have no name any more, and so its space on the disk.
+const AT_ONCE: usize = 4;
+/// Whoever asks for nothing for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A follower waits for what the leader has; and a mark for its place in the log.
+const LEADER: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+pub struct Serving {
+    backups: Mutex<BTreeMap<u64, Kept>>,
+}
+
+struct Kept {
+    state: State,
+    heard: Instant,
+}
+
+#[derive(Clone)]
+enum State {
+    /// Its checkpoint is being written.
+    Begun,
+    Failed(String),
+    Open(Arc<Backup>),
+}
+
+impl Serving {
+    pub async fn answer(self: &Arc<Serving>, shard: Arc<Shard>, call: BackupCall) -> Result<BackupAnswer, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        match call {
+            BackupCall::Begin { backup, earlier } => self.begin(shard, backup, earlier).await,
+            BackupCall::Chunk { backup, number } => {
+                let open = match self.heard(backup) {
+                    Some(State::Open(open)) => open,
+                    Some(_) => return Err("the backup has not begun".to_owned()),
+                    None => {
+                        return Err(format!(
+                            "the node knows of no such backup: it was restarted, or it has heard nothing for {} s",
+                            PATIENCE.as_secs()
+                        ));
+                    }
+                };
+                blocking(move || open.chunk(number).map_err(|error| text(&error))).await
+            }
+            BackupCall::End { backup } => {
+                self.backups.lock().remove(&backup);
+                Ok(BackupAnswer::Records(Vec::new()))
+            }
+            BackupCall::LogHead {
+                cluster,
+                term,
+                index,
+                newest,
+            } => {
+                let head = shard.log_head(cluster, EntryId { term, index }, Timestamp(newest));
+                head.map(BackupAnswer::Records).map_err(|error| text(&error))
+            }
+            BackupCall::Log { term, index } => {
+                blocking(move || shard.log_after(EntryId { term, index }).map_err(|error| text(&error))).await
+            }
+            BackupCall::Mark => mark(&shard).await,
+        }
+    }
+
+    async fn begin(
+        self: &Arc<Serving>,
+        shard: Arc<Shard>,
+        backup: u64,
+        earlier: Option<u64>,
+    ) -> Result<BackupAnswer, String> {
+        match self.heard(backup) {
+            Some(State::Begun) => return Ok(BackupAnswer::NotYet),
+            Some(State::Open(open)) => return Ok(BackupAnswer::Records(open.begin())),
+            Some(State::Failed(reason)) => {
+                self.backups.lock().remove(&backup);
+                return Err(reason);
+            }
+            None => {}
+        }
+        // A backup has everything that anybody was told of before it was asked for.
+        if let Some(freshness) = shard.freshness() {
+            let fresh = tokio::time::timeout(LEADER, freshness).await;
+            let late = |_| format!("the node has not heard from a leader within {} s", LEADER.as_secs());
+            fresh.map_err(late)?.map_err(|error| error.to_string())?;
+        }
+        {
+            let mut backups = self.backups.lock();
+            backups.retain(|_, kept| kept.heard.elapsed() < PATIENCE);
+            if backups.len() >= AT_ONCE {
+                return Err(format!("{AT_ONCE} backups of this node are being drawn already"));
+            }
+            let kept = Kept {
+                state: State::Begun,
+                heard: Instant::now(),
+            };
+            backups.insert(backup, kept);
+        }
+        let serving = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let state = match shard.back_up(earlier) {
+                Ok(open) => State::Open(Arc::new(open)),
+                Err(error) => State::Failed(error.to_string()),
+            };
+            // Whoever asked may have given up.
+            if let Some(kept) = serving.backups.lock().get_mut(&backup) {
+                kept.state = state;
+            }
+        });
+        Ok(BackupAnswer::NotYet)
+    }
+
+    /// A sign of life of whoever draws it.
+    fn heard(&self, backup: u64) -> Option<State> {
+        let mut backups = self.backups.lock();
+        let kept = backups.get_mut(&backup)?;
+        kept.heard = Instant::now();
+        Some(kept.state.clone())
+    }
+}
+
+/// The log then has a commit of now, and whoever has the log up to it has everything up to now. A node that follows has no say.
+async fn mark(shard: &Shard) -> Result<BackupAnswer, String> {
+    if shard.status().is_leader {
+        let ticket = shard.begin();
+        let marked = shard.propose(shard::Transaction {
+            id: ticket.id(),
+            lock_epoch: 0,
+            writes: WriteSet::new().into_bytes(),
+            memory: None,
+        });
+        let marked = tokio::time::timeout(LEADER, marked).await;
+        if let Ok(Err(error)) = marked {
+            tracing::debug!(%error, "no mark for a backup");
+        }
+    }
+    Ok(BackupAnswer::Records(Vec::new()))
+}
+
+async fn blocking(work: impl FnOnce() -> Result<Vec<u8>, String> + Send + 'static) -> Result<BackupAnswer, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err("the node is stopping".to_owned()))
+        .map(BackupAnswer::Records)
+}
