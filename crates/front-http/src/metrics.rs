@@ -131,6 +131,16 @@ impl Collector for Published {
             "Bytes of row versions and index entries moved out of sparse pages",
             f.compaction_moved_bytes,
         )?;
+        page.gauge(
+            "past_bytes",
+            "Superseded row versions and dead index entries, kept or not collected yet",
+            f.past_bytes,
+        )?;
+        page.gauge(
+            "past_readable_milliseconds",
+            "How long ago the oldest moment was that AS OF TIMESTAMP can read, in ms",
+            f.past_readable_ms,
+        )?;
         page.gauge("rows", "Rows in all tables", f.rows)?;
 
         page.gauge("locks_held", "Row and key locks held now", f.locks_held)?;

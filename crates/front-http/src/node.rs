@@ -164,6 +164,10 @@ pub struct Figures {
     pub compaction_passes: u64,
     pub compaction_moved: u64,
     pub compaction_moved_bytes: u64,
+    /// Superseded row versions and dead index entries that are kept, or not collected yet.
+    pub past_bytes: u64,
+    /// How long ago the oldest moment was that AS OF TIMESTAMP can read, in milliseconds.
+    pub past_readable_ms: u64,
     pub rows: u64,
     pub locks_held: u64,
     pub lock_waits: u64,

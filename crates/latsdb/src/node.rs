@@ -78,6 +78,7 @@ impl Parts {
         let shard = Arc::new(Shard::open(shard::Config {
             node_id: config.node_id,
             observer: Some(schema.clone()),
+            past_window: sql::variables::PAST_WINDOW_MAX,
             peers: match &cluster {
                 Some(cluster) => cluster.clone(),
                 None => Arc::new(NoPeers),
@@ -97,6 +98,7 @@ impl Parts {
             cluster.is_served_by(&engine);
             engine.enter_cluster(cluster.clone());
         }
+        engine.keep_past();
         Ok(Self { shard, engine, cluster })
     }
 }

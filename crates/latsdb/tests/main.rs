@@ -11,6 +11,7 @@ mod compaction;
 mod indexes;
 mod limits;
 mod logins;
+mod past;
 mod recovery;
 mod serve;
 mod support;

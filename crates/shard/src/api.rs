@@ -67,6 +67,8 @@ pub struct Config {
     pub checkpoint_bytes: u64,
     /// A checkpoint writes at most this much a second; 0: as fast as the disk takes it.
     pub checkpoint_bytes_per_second: u64,
+    /// How much of the past is kept until the store is told ([`store::Past::set_window`]): what the log is replayed for, too.
+    pub past_window: Duration,
     /// Proposals waiting for the log; more wait in [`Shard::propose`].
     pub queue_bytes: u64,
     /// Largest transaction; below 4 GiB.
@@ -124,6 +126,7 @@ impl Config {
             segment_bytes: 64 << 20,
             checkpoint_bytes: 256 << 20,
             checkpoint_bytes_per_second: 64 << 20,
+            past_window: Duration::ZERO,
             queue_bytes: 64 << 20,
             transaction_bytes: 1 << 30,
             observer: None,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use catalog::{
     AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, DynamicPrivileges, Privileges, SYSTEM_TABLE,
@@ -193,6 +194,25 @@ impl Engine {
         for id in dropped {
             tables.remove(id);
         }
+    }
+
+    /// From now on the past is kept for as long as `past_window_seconds` says. Once, when the global variables are known.
+    pub fn keep_past(&self) {
+        self.globals().keep_past(self.participant.store().past().clone());
+    }
+
+    /// The oldest moment that can be read, in microseconds since 1970, of a node that keeps the past.
+    pub fn past_oldest_micros(&self) -> Option<i64> {
+        let store = self.participant.store();
+        (!store.past().window().is_zero()).then(|| store.oldest_readable().wall_ms() as i64 * 1000)
+    }
+
+    /// How long ago that was.
+    pub fn past_readable(&self) -> Duration {
+        let ago = self
+            .past_oldest_micros()
+            .map_or(0, |oldest| self.clock_micros() - oldest);
+        Duration::from_micros(ago.max(0) as u64)
     }
 
     pub fn globals(&self) -> &Globals {

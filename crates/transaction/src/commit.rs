@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::{Reservation, Store, Timestamp};
 
-type Committing = Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
+/// A commit on its way.
+pub type Committing = Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
 
 /// The shard as a transaction sees it.
 pub trait Participant: Send + Sync {

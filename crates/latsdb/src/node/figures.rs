@@ -50,6 +50,8 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.compaction_passes = compactions.passes.load(Relaxed);
     figures.compaction_moved = compactions.moved.load(Relaxed);
     figures.compaction_moved_bytes = compactions.moved_bytes.load(Relaxed);
+    figures.past_bytes = store.past().bytes();
+    figures.past_readable_ms = parts.engine.past_readable().as_millis() as u64;
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();

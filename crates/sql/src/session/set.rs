@@ -343,8 +343,25 @@ impl Session {
                 "OFF"
             }
         });
+        let moment = match (&set.as_of, set.scope) {
+            (None, _) => None,
+            (Some(moment), None) if !self.transaction.in_transaction() => Some(self.past_of(moment, &[], host)?),
+            (Some(_), None) => return Err(ErrorKind::CantChangeTxCharacteristics.into()),
+            (Some(_), Some(_)) => {
+                return Err(SqlError::not_supported(
+                    "AS OF TIMESTAMP for more than the next transaction",
+                ));
+            }
+        };
         match set.scope {
-            None => self.transaction.set_next(isolation.map(Isolation::by_name), set.access),
+            None => {
+                self.transaction
+                    .set_next(isolation.map(Isolation::by_name), set.access)?;
+                if let Some(moment) = moment {
+                    self.transaction.set_next_moment(moment);
+                }
+                Ok(())
+            }
             Some(VarScope::Global) => {
                 for (name, value) in [
                     ("transaction_isolation", isolation),

@@ -7,7 +7,7 @@
 
 use super::Kind::{Bool, Double, Enum, Flags, Int, Text};
 use super::Scope::{Both, Global, Session};
-use super::{Kind, Scope, Variable};
+use super::{Kind, PAST_WINDOW_MAX, Scope, Variable};
 
 const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'static str) -> Variable {
     Variable {
@@ -251,6 +251,13 @@ pub static VARIABLES: &[Variable] = &[
     variable("password_history", Global, U32, "0"),
     variable("password_require_current", Global, Bool, "OFF"),
     variable("password_reuse_interval", Global, U32, "0"),
+    // Ours: for so long a moment of the past can be read (AS OF TIMESTAMP).
+    variable(
+        "past_window_seconds",
+        Global,
+        int(0, PAST_WINDOW_MAX.as_secs() as i128),
+        "0",
+    ),
     fixed("performance_schema", Global, Bool, "OFF"),
     fixed("pid_file", Global, Text, ""),
     fixed("port", Global, ANY, "3306"),
