@@ -1,10 +1,10 @@
-//! Faults on top of any disk: the n-th write, sync or preallocation fails.
+//! Faults on top of any disk: the n-th write, sync or preallocation fails, or syncs hang.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::{Access, DirLock, Disk, File, LockError};
 
@@ -23,6 +23,13 @@ pub enum Fault {
 pub struct FaultyDisk {
     inner: Arc<dyn Disk>,
     plan: Arc<Mutex<Vec<Fault>>>,
+    stall: Arc<Stall>,
+}
+
+#[derive(Default)]
+struct Stall {
+    stalled: Mutex<bool>,
+    over: Condvar,
 }
 
 impl FaultyDisk {
@@ -30,7 +37,14 @@ impl FaultyDisk {
         FaultyDisk {
             inner,
             plan: Arc::default(),
+            stall: Arc::default(),
         }
+    }
+
+    /// Syncs hang, until they are told to go on.
+    pub fn stall_syncs(&self, stalled: bool) {
+        *self.stall.stalled.lock() = stalled;
+        self.stall.over.notify_all();
     }
 
     pub fn inject(&self, fault: Fault) {
@@ -78,6 +92,7 @@ impl Disk for FaultyDisk {
         Ok(Box::new(FaultyFile {
             inner: self.inner.open(path, access)?,
             plan: self.plan.clone(),
+            stall: self.stall.clone(),
         }))
     }
 
@@ -109,6 +124,7 @@ impl Disk for FaultyDisk {
 struct FaultyFile {
     inner: Box<dyn File>,
     plan: Arc<Mutex<Vec<Fault>>>,
+    stall: Arc<Stall>,
 }
 
 impl File for FaultyFile {
@@ -128,6 +144,9 @@ impl File for FaultyFile {
         if is_due(&self.plan, Operation::Sync) {
             return Err(input_output_error());
         }
+        self.stall
+            .over
+            .wait_while(&mut self.stall.stalled.lock(), |stalled| *stalled);
         self.inner.sync_data()
     }
 

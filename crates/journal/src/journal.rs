@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use env::{Access, Env};
-use parking_lot::RwLock;
+use env::{Access, Env, File};
+use parking_lot::{Mutex, RwLock};
 
 use crate::reader::{Index, Reader};
 use crate::record::{self, Body, Place, Record};
@@ -32,7 +33,8 @@ impl Default for Options {
 /// Memory kept for encoding; an entry larger than this gets its own.
 const BUFFER_KEPT: usize = 1 << 20;
 
-/// The log's only writer. What is appended is visible to readers at once, and durable after [`sync`](Self::sync).
+/// The log's only writer. What is appended is visible to readers at once, and durable after [`sync`](Self::sync), or after that of
+/// [`unsynced`](Self::unsynced), which another thread may wait for while more is appended.
 ///
 /// After the first failed write or sync every call fails with the same [`JournalError::Poisoned`].
 pub struct Journal {
@@ -44,15 +46,33 @@ pub struct Journal {
     active: Segment,
     /// Position after the last record.
     end: u64,
-    /// Position up to which everything is synced.
-    durable: u64,
-    /// `durable` as the last record on disk tells it.
+    synced: Arc<Synced>,
+    /// The durable position as the last record on disk tells it.
     durable_told: u64,
     committed_end: u64,
     /// Checksum of the last record.
     previous: u32,
     buffer: Vec<u8>,
-    poison: Option<Arc<str>>,
+}
+
+/// What the writer and whoever syncs have in common.
+#[derive(Default)]
+struct Synced {
+    /// Position up to which everything is synced.
+    durable: AtomicU64,
+    poison: OnceLock<Arc<str>>,
+    /// One sync at a time: the system tells a failure once, to one of them.
+    one: Mutex<()>,
+}
+
+/// What was appended up to some moment, to be made durable.
+pub struct Unsynced {
+    synced: Arc<Synced>,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    /// Where the file's bytes begin, as a position.
+    base: u64,
+    end: u64,
 }
 
 impl Journal {
@@ -94,7 +114,10 @@ impl Journal {
             dir: dir.to_owned(),
             options,
             end,
-            durable: end,
+            synced: Arc::new(Synced {
+                durable: AtomicU64::new(end),
+                ..Synced::default()
+            }),
             durable_told: 0,
             committed_end: index.state.committed_end,
             previous,
@@ -102,7 +125,6 @@ impl Journal {
             spares,
             active,
             buffer: Vec::new(),
-            poison: None,
         })
     }
 
@@ -129,7 +151,7 @@ impl Journal {
 
     /// Why the journal takes nothing any more.
     pub fn poison(&self) -> Option<Arc<str>> {
-        self.poison.clone()
+        self.synced.poison.get().cloned()
     }
 
     /// Sets space aside for an entry with so large a payload. Afterwards its [`append`](Self::append) cannot find the
@@ -166,16 +188,17 @@ impl Journal {
 
     /// Makes everything appended so far durable.
     pub fn sync(&mut self) -> Result<(), JournalError> {
-        self.check()?;
-        if self.durable == self.end {
-            return Ok(());
-        }
-        match self.active.file.sync_data() {
-            Ok(()) => {
-                self.durable = self.end;
-                Ok(())
-            }
-            Err(error) => Err(self.fail("sync", self.durable, error)),
+        self.unsynced().sync()
+    }
+
+    /// What was appended so far, to be made durable without the journal.
+    pub fn unsynced(&self) -> Unsynced {
+        Unsynced {
+            synced: self.synced.clone(),
+            file: self.active.file.clone(),
+            path: self.active.path.clone(),
+            base: self.active.header.base,
+            end: self.end,
         }
     }
 
@@ -224,7 +247,7 @@ impl Journal {
     /// Tells a later recovery that everything synced so far was promised, if no record does yet. Not synced itself: it
     /// costs little, and makes damage to the newest entries detectable.
     pub fn mark(&mut self) -> Result<(), JournalError> {
-        if self.durable_told == self.durable {
+        if self.durable_told == self.synced.durable() {
             self.check()
         } else {
             self.write(Body::Mark)
@@ -232,10 +255,7 @@ impl Journal {
     }
 
     fn check(&self) -> Result<(), JournalError> {
-        match &self.poison {
-            None => Ok(()),
-            Some(reason) => Err(JournalError::Poisoned(reason.clone())),
-        }
+        self.synced.check()
     }
 
     fn write(&mut self, body: Body<'_>) -> Result<(), JournalError> {
@@ -256,14 +276,15 @@ impl Journal {
             position,
             previous: self.previous,
         };
+        let durable = self.synced.durable();
         let record = Record {
             body,
-            durable: self.durable,
+            durable,
             committed_end: self.committed_end,
         };
         self.previous = record::encode(&record, place, &mut self.buffer);
         self.end += size;
-        self.durable_told = self.durable;
+        self.durable_told = durable;
         Ok(position)
     }
 
@@ -317,15 +338,55 @@ impl Journal {
     }
 
     fn fail(&mut self, what: &str, position: u64, error: io::Error) -> JournalError {
-        let reason: Arc<str> = format!(
-            "{what} of {} at byte {} failed: {error}; the log takes nothing more until a restart",
-            self.active.path.display(),
-            self.active.offset_of(position),
-        )
-        .into();
-        tracing::error!("{reason}");
-        self.poison = Some(reason.clone());
-        JournalError::Poisoned(reason)
+        self.synced
+            .fail(what, &self.active.path, self.active.offset_of(position), &error)
+    }
+}
+
+impl Synced {
+    fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    fn check(&self) -> Result<(), JournalError> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(reason) => Err(JournalError::Poisoned(reason.clone())),
+        }
+    }
+
+    fn fail(&self, what: &str, path: &Path, offset: u64, error: &io::Error) -> JournalError {
+        let reason = self.poison.get_or_init(|| {
+            let reason = format!(
+                "{what} of {} at byte {offset} failed: {error}; the log takes nothing more until a restart",
+                path.display(),
+            );
+            tracing::error!("{reason}");
+            reason.into()
+        });
+        JournalError::Poisoned(reason.clone())
+    }
+}
+
+impl Unsynced {
+    /// Returns when it is durable, with whatever else was written to the file before. A failure is the journal's, too.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        let _one = self.synced.one.lock();
+        self.synced.check()?;
+        let durable = self.synced.durable();
+        if durable >= self.end {
+            return Ok(());
+        }
+        match self.file.sync_data() {
+            Ok(()) => {
+                self.synced.durable.store(self.end, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => {
+                let offset = segment::HEADER + (durable - self.base);
+                Err(self.synced.fail("sync", &self.path, offset, &error))
+            }
+        }
     }
 }
 

@@ -43,7 +43,7 @@ mod state;
 
 pub use error::{Damage, JournalError, OpenError};
 pub use identity::Identity;
-pub use journal::{Journal, Options};
+pub use journal::{Journal, Options, Unsynced};
 pub use reader::Reader;
 pub use spare::Spares;
 pub use state::{Entry, EntryId, Vote};

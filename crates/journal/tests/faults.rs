@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::support::{all_entries, entry, open, open_sim};
 use env::{Env, Fault, FaultyDisk, SimDisk};
-use journal::JournalError;
+use journal::{Journal, JournalError};
 
-fn run_with(fault: Fault) -> bool {
+fn run_with(fault: Fault, sync: fn(&mut Journal) -> Result<(), JournalError>) -> bool {
     let sim = SimDisk::new(5);
     let disk = Arc::new(FaultyDisk::new(sim.clone()));
     let env = Env {
@@ -21,7 +21,7 @@ fn run_with(fault: Fault) -> bool {
             return false;
         }
         let entry = entry(promised, 300);
-        match journal.append(&[entry]).and_then(|()| journal.sync()) {
+        match journal.append(&[entry]).and_then(|()| sync(&mut journal)) {
             Ok(()) => promised += 1,
             Err(failure) => break failure,
         }
@@ -52,14 +52,24 @@ fn run_with(fault: Fault) -> bool {
     true
 }
 
+/// On another thread.
+fn sync_beside(journal: &mut Journal) -> Result<(), JournalError> {
+    let unsynced = journal.unsynced();
+    std::thread::spawn(move || unsynced.sync()).join().unwrap()
+}
+
 #[test]
 fn the_nth_write_fails() {
-    let failed = (1..200).take_while(|&n| run_with(Fault::Write(n))).count();
+    let failed = (1..200)
+        .take_while(|&n| run_with(Fault::Write(n), Journal::sync))
+        .count();
     assert!(failed > 150, "every write of the run failed once: {failed}");
 }
 
 #[test]
 fn the_nth_sync_fails() {
-    let failed = (1..200).take_while(|&n| run_with(Fault::Sync(n))).count();
-    assert!(failed > 150, "every sync of the run failed once: {failed}");
+    for sync in [Journal::sync, sync_beside] {
+        let failed = (1..200).take_while(|&n| run_with(Fault::Sync(n), sync)).count();
+        assert!(failed > 150, "every sync of the run failed once: {failed}");
+    }
 }

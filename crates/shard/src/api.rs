@@ -19,6 +19,7 @@ use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::peers::{NoPeers, Peers};
 use crate::replica::Replica;
+use crate::workers::{self, Workers};
 
 /// A transaction ready to commit: all its row locks are held, all its writes are encoded.
 #[derive(Debug)]
@@ -80,6 +81,7 @@ pub struct Config {
     /// How the shard begins where the directory is new.
     pub founding: Founding,
     pub timing: Timing,
+    pub workers: Workers,
 }
 
 /// How a shard begins.
@@ -133,6 +135,7 @@ impl Config {
             peers: Arc::new(NoPeers),
             founding: Founding::Alone,
             timing: Timing::default(),
+            workers: Workers::default(),
         }
     }
 }
@@ -267,9 +270,13 @@ impl Shard {
     /// Recovers the rows from the newest checkpoint and the log. Blocks. A shard of one replica takes commits when this returns; of
     /// several, whoever leads.
     pub fn open(config: Config) -> Result<Shard, OpenError> {
-        Ok(Shard {
-            replica: Replica::open(config)?,
-        })
+        workers::wait(Shard::start(config))
+    }
+
+    /// As [`open`](Self::open), but the thread may do other things meanwhile.
+    pub async fn start(config: Config) -> Result<Shard, OpenError> {
+        let replica = Replica::open(config).await?;
+        Ok(Shard { replica })
     }
 
     /// The rows, for reading.
@@ -372,11 +379,21 @@ impl Shard {
 
     /// Writes a checkpoint of everything applied so far and releases the log before it. Blocks.
     pub fn checkpoint(&self) -> Result<(), CheckpointError> {
+        workers::wait(self.begin_checkpoint())
+    }
+
+    /// As [`checkpoint`](Self::checkpoint); ready when it is written, which it will be without being waited for, too.
+    pub fn begin_checkpoint(&self) -> impl Future<Output = Result<(), CheckpointError>> + Send + use<> {
         self.replica.checkpoint()
     }
 
     /// Finishes what was proposed, writes a checkpoint and stops; later proposals are refused. Blocks.
     pub fn shutdown(&self) {
-        self.replica.shutdown();
+        workers::wait(self.stop());
+    }
+
+    /// As [`shutdown`](Self::shutdown), but the thread may do other things meanwhile. Drive it to its end.
+    pub async fn stop(&self) {
+        self.replica.shutdown().await;
     }
 }

@@ -94,7 +94,7 @@ impl Cut {
     }
 
     /// Writes the checkpoint, at most `bytes_per_second` fast (zero: as fast as it goes).
-    pub fn write(
+    pub async fn write(
         &self,
         env: &Env,
         dir: &CheckpointDir,
@@ -109,7 +109,7 @@ impl Cut {
             stopping,
         };
         for (table, _) in &self.tables {
-            self.write_table(table, &mut writer, &pace)?;
+            self.write_table(table, &mut writer, &pace).await?;
         }
         let mut outcomes = Vec::new();
         for (id, fate) in self.outcomes.iter() {
@@ -133,7 +133,7 @@ impl Cut {
         }
     }
 
-    fn write_table(&self, table: &Table, writer: &mut CheckpointWriter, pace: &Pace<'_>) -> io::Result<()> {
+    async fn write_table(&self, table: &Table, writer: &mut CheckpointWriter, pace: &Pace<'_>) -> io::Result<()> {
         let stream = u64::from(table.id().0);
         let mut cursor = Cursor::forward(KeyRange::all());
         let mut chunk = Vec::with_capacity(CHUNK_BYTES * 2);
@@ -150,7 +150,7 @@ impl Cut {
             if chunk.len() >= CHUNK_BYTES || (cursor.is_finished() && !chunk.is_empty()) {
                 writer.add(stream, &chunk)?;
                 chunk.clear();
-                pace.keep(writer.position())?;
+                pace.keep(writer.position()).await?;
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    fn keep(&self, position: u64) -> io::Result<()> {
+    async fn keep(&self, position: u64) -> io::Result<()> {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "the shard is stopping"));
         }
@@ -196,7 +196,7 @@ impl Pace<'_> {
         let due = self.started + Duration::from_micros(position * 1_000_000 / self.bytes_per_second);
         let now = self.env.clock.monotonic();
         if due > now {
-            self.env.clock.sleep(due - now);
+            tokio::time::sleep(due - now).await;
         }
         Ok(())
     }

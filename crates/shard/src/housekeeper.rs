@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use env::Env;
 use journal::Spares;
 use journal::checkpoint::CheckpointDir;
-use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::CheckpointError;
 use crate::checkpoint::Cut;
@@ -26,7 +25,7 @@ const ROUNDS_AFTER_FAILURE: u32 = 50;
 const NOTE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) enum Order {
-    Checkpoint(Sender<Result<(), CheckpointError>>),
+    Checkpoint(oneshot::Sender<Result<(), CheckpointError>>),
     Stop,
 }
 
@@ -36,8 +35,8 @@ pub(crate) struct Housekeeper {
     pub checkpoints: CheckpointDir,
     pub spares: Arc<Spares>,
     pub raft: Raft,
-    /// Where `raft` lives.
-    pub runtime: Handle,
+    /// The process has this replica alone, and so the gaps in its memory are this replica's.
+    pub compacts: bool,
     pub checkpoint_bytes: u64,
     pub bytes_per_second: u64,
 }
@@ -55,21 +54,23 @@ pub(crate) fn bytes_since_checkpoint(shared: &Shared) -> u64 {
 }
 
 impl Housekeeper {
-    pub fn run(self, orders: &Receiver<Order>) {
+    pub async fn run(self, mut orders: mpsc::UnboundedReceiver<Order>) {
         let mut rounds_to_wait = 0;
         let mut disk_was_full = false;
         let mut compaction = Compaction::new();
         loop {
-            match orders.recv_timeout(ROUND) {
-                Ok(Order::Checkpoint(reply)) => {
+            match tokio::time::timeout(ROUND, orders.recv()).await {
+                Ok(Some(Order::Checkpoint(reply))) => {
                     // Who asked may be gone.
-                    let _ = reply.send(self.checkpoint());
+                    let _ = reply.send(self.checkpoint().await);
                     continue;
                 }
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Some(Order::Stop) | None) => return,
+                Err(_round_is_over) => {}
             }
-            compaction.look(&self.shared.replicated);
+            if self.compacts {
+                compaction.look(&self.shared.replicated);
+            }
             let prepared = self.spares.prepare();
             if let (Err(error), false) = (&prepared, disk_was_full) {
                 tracing::warn!("cannot set space aside for the log: {error}");
@@ -79,7 +80,7 @@ impl Housekeeper {
             let is_due = bytes_since_checkpoint(&self.shared) >= self.checkpoint_bytes;
             if is_due
                 && rounds_to_wait == 0
-                && let Err(error) = self.checkpoint()
+                && let Err(error) = self.checkpoint().await
             {
                 tracing::warn!("{error}");
                 rounds_to_wait = ROUNDS_AFTER_FAILURE;
@@ -87,7 +88,7 @@ impl Housekeeper {
         }
     }
 
-    fn checkpoint(&self) -> Result<(), CheckpointError> {
+    async fn checkpoint(&self) -> Result<(), CheckpointError> {
         let cut = {
             let mut replicated = self.shared.replicated.lock();
             let covered = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
@@ -96,7 +97,12 @@ impl Housekeeper {
             }
             replicated.want_cut()
         };
-        let cut = self.wait_for(&cut)?;
+        let cut = self.wait_for(cut).await?;
+        // The others may have it on their disks before this one has. A log that ended before its checkpoint would be taken for a damaged one.
+        let log = self.shared.journal.lock().unsynced();
+        log.sync().map_err(|error| CheckpointError {
+            reason: error.to_string(),
+        })?;
         let started = self.env.clock.monotonic();
         let meta = cut
             .write(
@@ -105,13 +111,14 @@ impl Housekeeper {
                 self.bytes_per_second,
                 &self.shared.stopping,
             )
+            .await
             .map_err(|error| CheckpointError {
                 reason: error.to_string(),
             })?;
         let applied = cut.applied;
         drop(cut);
         self.shared.replicated.lock().checkpoint = Some(meta);
-        self.release_log(applied);
+        self.release_log(applied).await;
         if let Err(error) = self.checkpoints.remove_before(applied.index) {
             // It wastes space, nothing else, and the next checkpoint tries again.
             tracing::warn!("{error}");
@@ -126,15 +133,15 @@ impl Housekeeper {
     }
 
     /// The state is there at once, or when a large transaction that is on its way has ended.
-    fn wait_for(&self, cut: &Receiver<Cut>) -> Result<Cut, CheckpointError> {
+    async fn wait_for(&self, mut cut: oneshot::Receiver<Cut>) -> Result<Cut, CheckpointError> {
         let give_up = |reason: &str| Err(CheckpointError { reason: reason.into() });
         loop {
             // In this order: who has nothing more to do has ended all that it could.
             let was_over = self.shared.queue.is_over();
-            match cut.recv_timeout(ROUND) {
-                Ok(cut) => return Ok(cut),
-                Err(RecvTimeoutError::Disconnected) => return give_up("another checkpoint is under way"),
-                Err(RecvTimeoutError::Timeout) => {}
+            match tokio::time::timeout(ROUND, &mut cut).await {
+                Ok(Ok(cut)) => return Ok(cut),
+                Ok(Err(_gone)) => return give_up("another checkpoint is under way"),
+                Err(_round_is_over) => {}
             }
             if self.shared.stopping.load(Ordering::Relaxed) || self.shared.failure.get().is_some() {
                 return give_up("the shard is stopping");
@@ -150,16 +157,15 @@ impl Housekeeper {
     }
 
     /// Has the consensus library note the checkpoint; it then purges the log, which recycles segments.
-    fn release_log(&self, applied: LogId) {
-        let raft = self.raft.clone();
-        let noted = self.runtime.block_on(async move {
-            raft.trigger().snapshot().await.map_err(|error| error.to_string())?;
-            let wait = raft.wait(Some(NOTE_TIMEOUT));
-            wait.purged(Some(applied), "checkpoint")
-                .await
-                .map_err(|error| error.to_string())
-        });
-        if let Err(error) = noted {
+    async fn release_log(&self, applied: LogId) {
+        let noted = async {
+            let triggered = self.raft.trigger().snapshot().await;
+            triggered.map_err(|error| error.to_string())?;
+            let wait = self.raft.wait(Some(NOTE_TIMEOUT));
+            let purged = wait.purged(Some(applied), "checkpoint").await;
+            purged.map_err(|error| error.to_string())
+        };
+        if let Err(error) = noted.await {
             tracing::warn!("the log is not released up to the checkpoint: {error}");
         }
     }

@@ -12,8 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
-use std::sync::mpsc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use journal::JournalError;
@@ -21,7 +20,6 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
 use openraft::{ReadPolicy, ServerState, SnapshotPolicy};
 use store::Writer;
-use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 use types::Timestamp;
 
@@ -33,6 +31,7 @@ use crate::machine::Machine;
 use crate::peers::{Peers, Ways};
 use crate::queue::{Departure, Flight};
 use crate::replica::{NO_EPOCH, Shared};
+use crate::syncs::Syncs;
 use crate::{OpenError, ProposeError};
 
 /// Write sets gathered into one log entry.
@@ -59,7 +58,7 @@ const COMPACT_AT_ONCE: usize = 2048;
 /// While there is something to move, that begins after as long without commits.
 const IDLE_TO_COMPACT: Duration = Duration::from_millis(1);
 
-type Started = Result<(Raft, Handle), OpenError>;
+type Started = Result<Raft, OpenError>;
 
 /// Which replica this is, and how it meets the others.
 pub(crate) struct Settings {
@@ -67,58 +66,48 @@ pub(crate) struct Settings {
     pub peers: Arc<dyn Peers>,
     pub founding: Founding,
     pub timing: Timing,
+    pub syncs: Syncs,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     pub bytes_per_second: u64,
 }
 
 /// Runs until told to exit. Tells `ready` when the rows are there and, where there is nobody else to lead, commits are taken; and `drained`
 /// when there will be no more answers.
-pub(crate) fn run(
+pub(crate) async fn run(
     shared: Shared,
     settings: Settings,
-    ready: &mpsc::Sender<Started>,
-    drained: &mpsc::Sender<()>,
+    ready: oneshot::Sender<Started>,
+    drained: oneshot::Sender<()>,
     exit: oneshot::Receiver<()>,
 ) {
-    let runtime = match runtime::Builder::new_current_thread().enable_time().build() {
-        Ok(runtime) => runtime,
+    let timing = settings.timing;
+    // Nobody listens only if the opener is gone; the same below.
+    let raft = match start(&shared, settings).await {
+        Ok(raft) => {
+            let _ = ready.send(Ok(raft.clone()));
+            raft
+        }
         Err(error) => {
-            // Nobody listens only if the opener is gone; the same below.
-            let _ = ready.send(Err(OpenError::Replay(format!(
-                "cannot start the shard's thread: {error}"
-            ))));
+            let _ = ready.send(Err(error));
             return;
         }
     };
-    runtime.block_on(async {
-        let timing = settings.timing;
-        let raft = match start(&shared, settings).await {
-            Ok(raft) => {
-                let _ = ready.send(Ok((raft.clone(), Handle::current())));
-                raft
-            }
-            Err(error) => {
-                let _ = ready.send(Err(error));
-                return;
-            }
-        };
-        if let Err(reason) = serve(&shared, &raft, timing).await {
-            shared.failure.set(reason);
-            let first = shared.failure.get().expect("it was just set");
-            shared.queue.fail(first);
+    if let Err(reason) = serve(&shared, &raft, timing).await {
+        shared.failure.set(reason);
+        let first = shared.failure.get().expect("it was just set");
+        shared.queue.fail(first);
+    }
+    shared.lock_epoch.store(NO_EPOCH, Release);
+    let _ = drained.send(());
+    // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
+    let _ = exit.await;
+    let _ = raft.shutdown().await;
+    if shared.failure.get().is_none() {
+        let journal = &mut *shared.journal.lock();
+        if let Err(error) = journal.mark().and_then(|()| journal.sync()) {
+            tracing::warn!("{error}");
         }
-        shared.lock_epoch.store(NO_EPOCH, Release);
-        let _ = drained.send(());
-        // Until then the log is still purged behind checkpoints. A replica that is gone means the same as its word.
-        let _ = exit.await;
-        let _ = raft.shutdown().await;
-        if shared.failure.get().is_none() {
-            let journal = &mut *shared.journal.lock();
-            if let Err(error) = journal.mark().and_then(|()| journal.sync()) {
-                tracing::warn!("{error}");
-            }
-        }
-    });
+    }
 }
 
 /// Replays the log's tail. A replica without others takes the lead.
@@ -135,6 +124,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         peers,
         founding,
         timing,
+        syncs,
         bytes_per_second,
     } = settings;
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -155,7 +145,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         ..openraft::Config::default()
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
-    let log = Log::new(shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
+    let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
+    let log = Log::new(journal, failure, meters, syncs);
     let machine = Machine::new(shared);
     let raft = Raft::new(node_id, config, Ways::new(peers, bytes_per_second), log, machine)
         .await
@@ -169,6 +160,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     if is_new && !founders.is_empty() {
         raft.initialize(founders).await.map_err(|error| replay_error(&error))?;
     }
+    shared.is_alone.store(is_alone(&raft), Relaxed);
     if is_alone(&raft) {
         if !is_new {
             raft.trigger()
@@ -242,6 +234,7 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
         return Ok(Some(epoch));
     }
     let mut changes = raft.server_metrics();
+    shared.is_alone.store(false, Relaxed);
     loop {
         if shared.queue.is_closed() {
             shared.queue.follow();
@@ -344,10 +337,11 @@ async fn commit(
             let _ = done.send(());
         }
     });
+    shared.is_alone.store(is_alone(raft), Relaxed);
     raft.client_write_ff(batch, Some(callback))
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;
-    if is_alone(raft) {
+    if shared.is_alone.load(Relaxed) {
         return answered.await.map_err(|_| Arc::from("consensus has stopped"));
     }
     let late = doubt_until();

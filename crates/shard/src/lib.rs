@@ -11,7 +11,7 @@
 //! Reading order:
 //!
 //! * [`Shard`], [`Config`]: the outside; [`Ticket`]: names of transactions;
-//! * `replica`: the threads and what they share; `queue`: where transactions wait; `leader`: the thread that commits;
+//! * `replica`: its work and what is shared; `workers`: the threads, or tasks, on which it goes on; `queue`: where transactions wait; `leader`: the thread that commits;
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log; `peers`, `message`: its
 //!   other replicas and what is said to them;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `visible`: waiting
@@ -48,7 +48,9 @@ mod peers;
 mod queue;
 mod replica;
 mod salvage;
+mod syncs;
 mod visible;
+mod workers;
 
 pub use api::{
     CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Role, Shard, Status, Timing,
@@ -62,3 +64,4 @@ pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
 pub use peers::{Answered, Lane, NoAnswer, NoPeers, Peers};
 pub use salvage::{Salvage, salvage};
+pub use workers::Workers;

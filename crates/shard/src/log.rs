@@ -1,8 +1,6 @@
 //! The journal as the consensus library's log.
 //!
-//! Appending writes and syncs on the calling thread: with one voter the answer to a commit waits for exactly this, and
-//! a hand-over to another thread would cost more than it could overlap. The callback that reports an append as durable
-//! is the seam at which the sync can move elsewhere.
+//! Appending writes on the calling thread, so that what is appended can be read, and sent to the others, at once; [`Syncs`] makes it durable.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -22,6 +20,7 @@ use crate::consensus::{
 };
 use crate::failure::Failure;
 use crate::meters::Meters;
+use crate::syncs::{Syncs, Written};
 
 /// Newest entries kept in memory, for applying and replicating them without reading them back.
 const RECENT_BYTES: usize = 8 << 20;
@@ -36,6 +35,7 @@ pub(crate) struct Log {
     reader: LogReader,
     failure: Failure,
     meters: Arc<Meters>,
+    syncs: Syncs,
 }
 
 #[derive(Clone)]
@@ -51,7 +51,7 @@ struct Recent {
 }
 
 impl Log {
-    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure, meters: Arc<Meters>) -> Log {
+    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure, meters: Arc<Meters>, syncs: Syncs) -> Log {
         let reader = LogReader {
             reader: journal.lock().reader(),
             recent: Arc::default(),
@@ -61,6 +61,7 @@ impl Log {
             reader,
             failure,
             meters,
+            syncs,
         }
     }
 
@@ -113,12 +114,11 @@ impl RaftLogStorage<Consensus> for Log {
     {
         let entries: Vec<RaftEntry> = entries.into_iter().collect();
         let records: Vec<journal::Entry> = entries.iter().map(to_journal_entry).collect();
-        let begun = self.meters.now();
-        self.with(|journal| {
+        let since = self.meters.now();
+        let written = self.with(|journal| {
             journal.append(&records)?;
-            journal.sync()
+            Ok(journal.unsynced())
         })?;
-        self.meters.sync.observe_time(self.meters.since(begun));
         let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
         self.meters.log_bytes.fetch_add(bytes as u64, Relaxed);
         self.reader.recent.lock().extend(
@@ -126,8 +126,11 @@ impl RaftLogStorage<Consensus> for Log {
                 .into_iter()
                 .zip(records.iter().map(|record| record.payload.len())),
         );
-        callback.io_completed(Ok(()));
-        Ok(())
+        self.syncs.take(Written {
+            entries: written,
+            since,
+            durable: callback,
+        })
     }
 
     async fn truncate_after(&mut self, last: Option<LogId>) -> io::Result<()> {

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use futures_util::{Stream, TryStreamExt};
 use journal::Journal;
@@ -25,6 +25,7 @@ use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
 use parking_lot::Mutex;
 use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
+use tokio::sync::oneshot;
 use types::{IndexId, TableId, Timestamp};
 
 use crate::api::Member;
@@ -54,7 +55,7 @@ pub(crate) struct Replicated {
     /// Of the newest entry.
     term: u64,
     /// Who waits for that moment.
-    cut_wanted: Option<mpsc::Sender<Cut>>,
+    cut_wanted: Option<oneshot::Sender<Cut>>,
     /// The newest complete checkpoint.
     pub checkpoint: Option<SnapshotMeta>,
     observer: Option<Arc<dyn Observer>>,
@@ -250,8 +251,8 @@ impl Replicated {
     }
 
     /// Has the state sent as soon as no large transaction is on its way: now, or after the entry that ends it.
-    pub fn want_cut(&mut self) -> mpsc::Receiver<Cut> {
-        let (sender, receiver) = mpsc::channel();
+    pub fn want_cut(&mut self) -> oneshot::Receiver<Cut> {
+        let (sender, receiver) = oneshot::channel();
         self.cut_wanted = Some(sender);
         self.give_cut();
         receiver

@@ -1,23 +1,23 @@
-//! One replica's threads, and what they share.
+//! One replica's work, and what it has in common.
 //!
 //! ```text
-//!   sessions ──propose──▶ Queue ──gather──▶ shard thread: log (write + sync) → consensus → apply → answer
-//!                                                │
-//!                                 housekeeper: spare segments, checkpoints
+//!   sessions ──propose──▶ Queue ──gather──▶ shard thread: log → consensus → apply → answer
+//!                                                │    ▲
+//!                                                ▼    │
+//!                           log thread: sync, while the others write, too
+//!                           housekeeper: spare segments, checkpoints
 //! ```
 //!
-//! The shard thread runs everything a commit waits for, one batch after the other, so a commit costs two hand-overs:
-//! to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
+//! The shard thread runs everything a commit waits for, one batch after the other. A replica without others syncs there, too, so that a
+//! commit costs two hand-overs: to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
 //! it never waits for a disk.
 
-use std::panic::AssertUnwindSafe;
+use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
 use std::task::{Context, Poll};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use env::{Clock, DirLock, LockError};
@@ -28,7 +28,7 @@ use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockTable, Store};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use types::{TableId, Timestamp};
 
 use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeError, Status, Transaction};
@@ -44,13 +44,15 @@ use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::queue::{Entrant, Queue};
+use crate::syncs::Syncs;
 use crate::visible::Visible;
+use crate::workers::Worker;
 use crate::{MembershipError, checkpoint, leader, membership};
 
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
-/// What the threads share.
+/// What its work has in common.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub queue: Arc<Queue>,
@@ -63,6 +65,8 @@ pub(crate) struct Shared {
     /// The term in which this replica leads and gives locks, or [`NO_EPOCH`].
     pub lock_epoch: Arc<AtomicU64>,
     pub locks: Arc<LockTable>,
+    /// There are no other voters.
+    pub is_alone: Arc<AtomicBool>,
     /// The replica is going away: what takes long is given up.
     pub stopping: Arc<AtomicBool>,
     pub lease: Arc<Lease>,
@@ -83,23 +87,28 @@ pub(crate) struct Replica {
     home: Arc<Home>,
     remote: Arc<Remote>,
     identity: Identity,
-    orders: mpsc::Sender<Order>,
-    threads: Mutex<Option<Threads>>,
+    orders: mpsc::UnboundedSender<Order>,
+    work: Mutex<Option<Work>>,
 }
 
-struct Threads {
-    leader: JoinHandle<()>,
+/// What goes on until the replica stops.
+struct Work {
+    leader: Worker,
+    /// Ends with the leader's.
+    log: Worker,
     /// Told when everything that was proposed has been answered.
-    drained: mpsc::Receiver<()>,
+    drained: oneshot::Receiver<()>,
+    housekeeper: Worker,
+    calls: Worker,
+    /// The leader's work, and that of the calls, end when these are dropped.
     exit: oneshot::Sender<()>,
-    housekeeper: JoinHandle<()>,
-    calls: CallsThread,
-    /// Let go when the threads are gone.
+    exit_calls: oneshot::Sender<()>,
+    /// Let go when all of it has ended.
     lock: DirLock,
 }
 
 impl Replica {
-    pub fn open(config: Config) -> Result<Replica, OpenError> {
+    pub async fn open(config: Config) -> Result<Replica, OpenError> {
         let lock = lock(&config)?;
         let identity = identity_of(&config)?;
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
@@ -129,34 +138,35 @@ impl Replica {
             clock: config.env.clock.clone(),
             lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
             locks: store.locks().clone(),
+            is_alone: Arc::new(AtomicBool::new(true)),
             stopping: Arc::default(),
             lease: Arc::new(Lease::new(config.timing.election)),
             visible: Arc::default(),
         };
+        let workers = &config.workers;
+        let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
+        let (syncs, syncing) = Syncs::new(&shared);
+        let (log, _) = workers.start("log", &shared, syncing).map_err(not_started)?;
         let (exit, exits) = oneshot::channel();
-        let (ready, opened) = mpsc::channel();
-        let (drained_sender, drained) = mpsc::channel();
-        let leader = {
-            let settings = leader::Settings {
-                node_id: config.node_id.into(),
-                peers: config.peers.clone(),
-                founding: config.founding.clone(),
-                timing: config.timing,
-                bytes_per_second: config.checkpoint_bytes_per_second,
-            };
-            let shared = shared.clone();
-            spawn("shard", &shared.clone(), move || {
-                leader::run(shared, settings, &ready, &drained_sender, exits)
-            })
+        let (ready, started) = oneshot::channel();
+        let (drained_sender, drained) = oneshot::channel();
+        let settings = leader::Settings {
+            node_id: config.node_id.into(),
+            peers: config.peers.clone(),
+            founding: config.founding.clone(),
+            timing: config.timing,
+            syncs,
+            bytes_per_second: config.checkpoint_bytes_per_second,
         };
-        let started = opened
-            .recv()
-            .unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into())));
-        let (raft, runtime) = match started {
-            Ok(started) => started,
+        let leading = leader::run(shared.clone(), settings, ready, drained_sender, exits);
+        let (leader, runtime) = workers.start("shard", &shared, leading).map_err(not_started)?;
+        let started = started.await;
+        let raft = match started.unwrap_or_else(|_| Err(OpenError::Replay("the shard's thread died".into()))) {
+            Ok(raft) => raft,
             Err(error) => {
                 // It has nothing left to do but to end.
-                let _ = leader.join();
+                leader.join();
+                log.join();
                 return Err(error);
             }
         };
@@ -164,8 +174,9 @@ impl Replica {
             Ok(identity) => identity,
             Err(error) => {
                 shared.queue.close("the shard was not opened".into());
-                let _ = exit.send(());
-                let _ = leader.join();
+                drop(exit);
+                leader.join();
+                log.join();
                 return Err(error.into());
             }
         };
@@ -175,33 +186,34 @@ impl Replica {
         };
         let arrivals = Arrivals::new(checkpoints.clone());
         let observed = config.observer.as_ref().map(|observer| observer.table());
-        let calls = CallsThread::start(&shared);
+        let (exit_calls, calls_exit) = oneshot::channel::<()>();
+        let waiting = async move { drop(calls_exit.await) };
+        let (calls, calls_runtime) = workers.start("calls", &shared, waiting).map_err(not_started)?;
         let home = Home::new(
             shared.clone(),
             store.clone(),
             raft.clone(),
-            calls.runtime.clone(),
+            calls_runtime.clone(),
             observed,
             config.transaction_bytes,
         );
         let issuing = Issuing::new(issuer);
         let (peers, patience) = (config.peers.clone(), config.timing.commit);
         let remote = Remote::new(home.clone(), peers, issuer, issuing.clone(), patience);
-        calls.runtime.spawn(remote.clone().keep_alive());
-        let (orders, received) = mpsc::channel();
-        let housekeeper = {
-            let keeper = housekeeper::Housekeeper {
-                env: config.env.clone(),
-                shared: shared.clone(),
-                checkpoints,
-                spares,
-                raft: raft.clone(),
-                runtime: runtime.clone(),
-                checkpoint_bytes: config.checkpoint_bytes,
-                bytes_per_second: config.checkpoint_bytes_per_second,
-            };
-            spawn("housekeeper", &shared, move || keeper.run(&received))
+        calls_runtime.spawn(remote.clone().keep_alive());
+        let (orders, received) = mpsc::unbounded_channel();
+        let keeper = housekeeper::Housekeeper {
+            env: config.env.clone(),
+            shared: shared.clone(),
+            checkpoints,
+            spares,
+            raft: raft.clone(),
+            compacts: workers.are_own(),
+            checkpoint_bytes: config.checkpoint_bytes,
+            bytes_per_second: config.checkpoint_bytes_per_second,
         };
+        let keeping = keeper.run(received);
+        let (housekeeper, _) = workers.start("housekeeper", &shared, keeping).map_err(not_started)?;
         Ok(Replica {
             shared,
             store,
@@ -215,12 +227,14 @@ impl Replica {
             remote,
             identity,
             orders,
-            threads: Mutex::new(Some(Threads {
+            work: Mutex::new(Some(Work {
                 leader,
+                log,
                 drained,
-                exit,
                 housekeeper,
                 calls,
+                exit,
+                exit_calls,
                 lock,
             })),
         })
@@ -373,55 +387,59 @@ impl Replica {
         }
     }
 
-    pub fn checkpoint(&self) -> Result<(), CheckpointError> {
-        let (reply, answer) = mpsc::channel();
-        let gone = || CheckpointError {
-            reason: "the shard is shut down".into(),
-        };
-        self.orders.send(Order::Checkpoint(reply)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+    pub fn checkpoint(&self) -> impl Future<Output = Result<(), CheckpointError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let ordered = self.orders.send(Order::Checkpoint(reply));
+        async move {
+            let gone = || CheckpointError {
+                reason: "the shard is shut down".into(),
+            };
+            ordered.map_err(|_| gone())?;
+            answer.await.map_err(|_| gone())?
+        }
     }
 
-    pub fn shutdown(&self) {
-        let Some(threads) = self.threads.lock().take() else {
+    pub async fn shutdown(&self) {
+        let Some(mut work) = self.work.lock().take() else {
             return;
         };
         self.shared.queue.close("the shard is shutting down".into());
         // The answer only says when; a leader that died has drained, too.
-        let _ = threads.drained.recv();
+        let _ = (&mut work.drained).await;
         if self.shared.failure.get().is_none()
-            && let Err(error) = self.checkpoint()
+            && let Err(error) = self.checkpoint().await
         {
             tracing::warn!("{error}; the log will be replayed at the next start");
         }
-        self.stop(threads);
+        self.tell_to_end();
+        work.housekeeper.ended().await;
+        drop(work.exit);
+        work.leader.ended().await;
+        work.log.ended().await;
+        drop(work.exit_calls);
+        work.calls.ended().await;
+        drop(work.lock);
     }
 
-    fn stop(&self, threads: Threads) {
-        let Threads {
-            leader,
-            drained: _,
-            exit,
-            housekeeper,
-            calls,
-            lock,
-        } = threads;
+    fn tell_to_end(&self) {
         self.shared.queue.close("the shard is shutting down".into());
         self.shared.stopping.store(true, Ordering::Relaxed);
-        // Threads that are gone need not be told.
+        // Whoever is gone need not be told.
         let _ = self.orders.send(Order::Stop);
-        let _ = housekeeper.join();
-        let _ = exit.send(());
-        let _ = leader.join();
-        calls.stop();
-        drop(lock);
     }
 }
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        if let Some(threads) = self.threads.get_mut().take() {
-            self.stop(threads);
+        if let Some(work) = self.work.get_mut().take() {
+            self.tell_to_end();
+            work.housekeeper.join();
+            drop(work.exit);
+            work.leader.join();
+            work.log.join();
+            drop(work.exit_calls);
+            work.calls.join();
+            drop(work.lock);
         }
     }
 }
@@ -462,23 +480,6 @@ async fn answer(raft: &Raft, request: Request) -> Response {
         },
         Request::Part(_) => refused(&"checkpoints are taken elsewhere"),
     }
-}
-
-/// A thread that panics ends the replica's part in the shard: what it left half done must not be built upon, and those who wait
-/// for it are told.
-fn spawn(name: &str, shared: &Shared, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    let (failure, queue) = (shared.failure.clone(), shared.queue.clone());
-    let thread = name.to_owned();
-    let guarded = move || {
-        if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
-            failure.set(format!("the thread {thread} panicked"));
-            queue.fail(failure.get().expect("it was just set"));
-        }
-    };
-    std::thread::Builder::new()
-        .name(name.into())
-        .spawn(guarded)
-        .expect("the system has a thread left")
 }
 
 fn lock(config: &Config) -> Result<DirLock, OpenError> {
@@ -522,36 +523,6 @@ fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> R
     };
     identity.write(&config.env, &config.dir)?;
     Ok(identity)
-}
-
-/// The thread on which calls of this node's sessions, and of others', wait.
-struct CallsThread {
-    runtime: Handle,
-    exit: oneshot::Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl CallsThread {
-    fn start(shared: &Shared) -> CallsThread {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let runtime = runtime.expect("a runtime without a network needs nothing of the system");
-        let handle = runtime.handle().clone();
-        let (exit, exits) = oneshot::channel();
-        let thread = spawn("calls", shared, move || {
-            // Whoever is gone means the same.
-            let _ = runtime.block_on(exits);
-        });
-        CallsThread {
-            runtime: handle,
-            exit,
-            thread,
-        }
-    }
-
-    fn stop(self) {
-        let _ = self.exit.send(());
-        let _ = self.thread.join();
-    }
 }
 
 /// The log must begin where the checkpoint ends, and must not end before: what lies between would be lost in silence.

@@ -67,6 +67,29 @@ fn a_commit_is_on_every_replica_and_outlives_the_leader() {
 }
 
 #[test]
+fn the_others_write_while_the_leaders_disk_hangs() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 9);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let leader = cluster.leader();
+    let epoch = cluster.shard(leader).lock_epoch();
+    cluster.stall(leader, true);
+    // On the disks of the others each of them is, and the lead stays where it is.
+    for id in 0..20 {
+        commit(cluster.shard(leader), one(&accounts, id, 1)).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let expected: Vec<(i64, i64)> = (0..20).map(|id| (id, 1)).collect();
+    agree(&cluster, &accounts, &expected);
+    assert_eq!(cluster.shard(leader).lock_epoch(), epoch);
+    // What it has not on its disk is not lost with it.
+    cluster.stall(leader, false);
+    cluster.kill(leader);
+    cluster.start(leader);
+    agree(&cluster, &accounts, &expected);
+}
+
+#[test]
 fn a_leader_that_is_cut_off_commits_nothing_and_says_so_in_time() {
     let accounts = Accounts::new();
     let cluster = Cluster::found(3, 2);

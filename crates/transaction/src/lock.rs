@@ -47,14 +47,21 @@ impl Transaction {
         if let Some(wait) = self.lock_here(key, mode)? {
             return Ok(Progress::Wait(Wait::Here(wait)));
         }
-        // Who only reads keeps away those of this node: of the others it is told by its snapshot.
         match mode {
-            LockMode::IntentionShared => Ok(Progress::Done),
+            // Who only reads keeps away those of this node; of the others it is told by its snapshot, unless they want to be alone.
+            LockMode::IntentionShared if !self.is_wanted_at_leader(key) => Ok(Progress::Done),
             _ => Ok(match self.ask_leader(key, mode, LockPolicy::Wait)? {
                 AtLeader::Asked(wait) => Progress::Wait(Wait::AtLeader(wait)),
                 AtLeader::NotAsked | AtLeader::Held | AtLeader::Granted { .. } => Progress::Done,
                 AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
             }),
+        }
+    }
+
+    fn is_wanted_at_leader(&self, key: LockKey<'_>) -> bool {
+        match key {
+            LockKey::Definition(table) => self.store().locks().is_definition_wanted_elsewhere(table),
+            _ => false,
         }
     }
 

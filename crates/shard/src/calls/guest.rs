@@ -302,8 +302,9 @@ impl Remote {
     async fn read_at(&self) -> Result<(), ProposeError> {
         let began = Instant::now();
         match self.ask_again(&Call::ReadAt).await? {
-            Answer::At(timestamp) => {
-                self.apply_up_to(timestamp).await?;
+            Answer::At { newest, wanted } => {
+                self.store.locks().set_wanted_elsewhere(&wanted);
+                self.apply_up_to(newest).await?;
                 self.freshest.note(began);
                 Ok(())
             }

@@ -226,15 +226,20 @@ impl Home {
 
     fn read_at(self: &Arc<Home>, epoch: u64) -> Begun {
         if self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch) {
-            return Begun::Now(Answer::At(self.store.published()));
+            return Begun::Now(self.newest());
         }
         let home = self.clone();
         Begun::later(async move {
             match Lease::confirm(&home.raft).await {
-                true => Answer::At(home.store.published()),
+                true => home.newest(),
                 false => Answer::NotLeader,
             }
         })
+    }
+
+    fn newest(&self) -> Answer {
+        let (newest, wanted) = self.store.locks().with_wanted_definitions(|| self.store.published());
+        Answer::At { newest, wanted }
     }
 
     // --- locks ---

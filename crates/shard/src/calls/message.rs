@@ -100,7 +100,11 @@ pub(crate) struct Ids {
 /// What the leader says.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    At(Timestamp),
+    At {
+        newest: Timestamp,
+        /// Definitions that somebody wants for himself: readers have to ask for them, too.
+        wanted: Vec<u16>,
+    },
     Locked {
         epoch: u64,
         /// The caller must have applied so far before it looks at what it has locked.
@@ -283,7 +287,11 @@ impl Answer {
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::new();
         match self {
-            Answer::At(timestamp) => put_number(&mut to, AT, timestamp.0),
+            Answer::At { newest, wanted } => {
+                put_number(&mut to, AT, newest.0);
+                put_u32(&mut to, u32::try_from(wanted.len()).expect("there are few of them"));
+                wanted.iter().for_each(|wanted| to.extend(wanted.to_le_bytes()));
+            }
             Answer::Locked { epoch, as_of, waited } => {
                 put_number(&mut to, LOCKED, *epoch);
                 put_u64(&mut to, as_of.0);
@@ -323,7 +331,10 @@ impl Answer {
 
     fn take(bytes: &mut Bytes<'_>) -> Option<Answer> {
         Some(match bytes.u8()? {
-            AT => Answer::At(Timestamp(bytes.u64()?)),
+            AT => Answer::At {
+                newest: Timestamp(bytes.u64()?),
+                wanted: (0..bytes.u32()?).map(|_| bytes.u16()).collect::<Option<_>>()?,
+            },
             LOCKED => Answer::Locked {
                 epoch: bytes.u64()?,
                 as_of: Timestamp(bytes.u64()?),
@@ -537,7 +548,10 @@ mod tests {
             ProposeError::Unknown { reason },
         ];
         let others = [
-            Answer::At(Timestamp(4)),
+            Answer::At {
+                newest: Timestamp(4),
+                wanted: vec![0, 1023],
+            },
             Answer::Locked {
                 epoch: 1,
                 as_of: Timestamp(2),

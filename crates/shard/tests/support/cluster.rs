@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use env::{Env, SimDisk};
+use env::{Env, FaultyDisk, SimDisk};
 use futures_util::future::Either;
 use parking_lot::Mutex;
 use shard::{Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Shard};
@@ -139,6 +139,8 @@ pub struct Cluster {
     pub watchers: BTreeMap<u32, Arc<Watcher>>,
     pub net: Arc<Net>,
     disks: BTreeMap<u32, Arc<SimDisk>>,
+    /// Of each node since its last start.
+    faults: BTreeMap<u32, Arc<FaultyDisk>>,
     pub shards: BTreeMap<u32, Arc<Shard>>,
 }
 
@@ -149,6 +151,7 @@ impl Cluster {
             watchers: BTreeMap::new(),
             net: Arc::default(),
             disks: disks.collect(),
+            faults: BTreeMap::new(),
             shards: BTreeMap::new(),
         };
         for node in 1..=nodes {
@@ -167,6 +170,11 @@ impl Cluster {
         self.disks[&node].cut_power_after(operations);
     }
 
+    /// Whether a node's disk hangs.
+    pub fn stall(&self, node: u32, stalled: bool) {
+        self.faults[&node].stall_syncs(stalled);
+    }
+
     pub fn restore_power(&self, node: u32) {
         self.disks[&node].restore_power();
     }
@@ -175,7 +183,10 @@ impl Cluster {
         let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
         let watcher = Arc::new(Watcher::default());
         self.watchers.insert(node, watcher.clone());
-        let simulated = Env::simulated(self.disks[&node].clone(), u64::from(node));
+        let disk = self.disks[&node].clone();
+        let faulty = Arc::new(FaultyDisk::new(disk.clone()));
+        self.faults.insert(node, faulty.clone());
+        let simulated = Env::simulated(disk, u64::from(node));
         let shard = Shard::open(Config {
             node_id: node,
             peers: Arc::new(Door {
@@ -188,6 +199,7 @@ impl Cluster {
             ..config(
                 Env {
                     clock: Env::real().clock,
+                    disk: faulty,
                     ..simulated
                 },
                 "data",

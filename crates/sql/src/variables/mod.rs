@@ -309,10 +309,10 @@ impl Globals {
 
     /// Sets a value that [`Variable::parse`] has given, with the variables that go with it.
     pub fn set(&self, id: VariableId, value: Arc<str>, origin: Origin) -> SqlResult<()> {
-        let name = id.definition().name;
         #[cfg(debug_assertions)]
-        if name == "debug" {
-            env::failpoints::arm(&value).map_err(|rule| SqlError::new(ErrorKind::WrongValueForVar, &[&name, &rule]))?;
+        if id.definition().name == "debug" {
+            env::failpoints::arm(&value)
+                .map_err(|rule| SqlError::new(ErrorKind::WrongValueForVar, &[&"debug", &rule]))?;
         }
         let mut values = self.values.write();
         let mut changed = values.to_vec();

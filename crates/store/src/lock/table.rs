@@ -291,6 +291,7 @@ impl LockTable {
     /// ([`TransactionLocks::are_lost`]). Locks of definitions stay: they are this node's own.
     pub fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.gates.set_elsewhere(&[]);
         let mut woken = Vec::new();
         for shard in &self.shards {
             let shard = &mut *shard.0.lock();
@@ -343,7 +344,24 @@ impl LockTable {
     /// Whether somebody holds, or waits for, more of a definition than to use it; perhaps of another one that shares its gate.
     #[inline]
     pub fn is_definition_wanted(&self, table: TableId) -> bool {
-        self.gates.is_up(table)
+        self.gates.is_up(table) || self.gates.is_up_elsewhere(table)
+    }
+
+    /// As [`is_definition_wanted`](Self::is_definition_wanted), on the node that leads, while this one follows.
+    #[inline]
+    pub fn is_definition_wanted_elsewhere(&self, table: TableId) -> bool {
+        self.gates.is_up_elsewhere(table)
+    }
+
+    /// What `look` sees, and which definitions are wanted here, as numbers for [`set_wanted_elsewhere`](Self::set_wanted_elsewhere): below
+    /// 1024, a few as a rule. What was done under any other definition's lock is seen as a whole, or not at all.
+    pub fn with_wanted_definitions<T>(&self, look: impl Fn() -> T) -> (T, Vec<u16>) {
+        self.gates.before(look)
+    }
+
+    /// What the node that leads has said of itself.
+    pub fn set_wanted_elsewhere(&self, definitions: &[u16]) {
+        self.gates.set_elsewhere(definitions);
     }
 
     pub fn statistics(&self) -> LockStatistics {

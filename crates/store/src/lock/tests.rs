@@ -420,3 +420,44 @@ fn an_epoch_ends_all_locks_but_those_of_definitions() {
     );
     let _waits = waits(table.transaction().lock(definition, IntentionShared));
 }
+
+#[test]
+fn what_is_wanted_at_the_leader_is_wanted_here() {
+    let (leader, follower) = (table(), table());
+    let mut owner = leader.transaction();
+    granted(owner.lock(DEFINITION, Exclusive));
+    let (seen, wanted) = leader.with_wanted_definitions(|| 1);
+    assert_eq!((seen, wanted.len()), (1, 1));
+
+    follower.set_wanted_elsewhere(&wanted);
+    assert!(follower.is_definition_wanted_elsewhere(TableId(7)));
+    assert!(follower.is_definition_wanted(TableId(7)));
+    assert!(!follower.is_definition_wanted(TableId(8)));
+    assert!(!leader.is_definition_wanted_elsewhere(TableId(7)));
+
+    drop(owner);
+    let (_, wanted) = leader.with_wanted_definitions(|| ());
+    follower.set_wanted_elsewhere(&wanted);
+    assert!(!follower.is_definition_wanted(TableId(7)));
+
+    // Whoever leads knows it first.
+    follower.set_wanted_elsewhere(&[7]);
+    follower.begin_epoch();
+    assert!(!follower.is_definition_wanted(TableId(7)));
+    // Another version's numbers are no reason to panic.
+    follower.set_wanted_elsewhere(&[u16::MAX]);
+}
+
+#[test]
+fn what_is_seen_was_not_made_under_a_lock_that_is_not_told() {
+    let leader = table();
+    let owner = std::cell::RefCell::new(leader.transaction());
+    let looks = std::cell::Cell::new(0);
+    // Somebody takes the lock while the first look is under way.
+    let (_, wanted) = leader.with_wanted_definitions(|| {
+        if looks.replace(looks.get() + 1) == 0 {
+            granted(owner.borrow_mut().lock(DEFINITION, Exclusive));
+        }
+    });
+    assert_eq!((looks.get(), wanted.len()), (2, 1));
+}
