@@ -98,6 +98,11 @@ impl Collector for Published {
             &f.log_sync_seconds,
         )?;
         page.counter("log_written_bytes", "Bytes written to the log", f.log_bytes_written)?;
+        page.gauge(
+            "log_unsynced_milliseconds",
+            "How long the oldest commit has waited that was answered and is not on the disk",
+            f.log_unsynced_ms,
+        )?;
 
         let memory = f.memory_used_bytes.iter().map(|(used_for, n)| (used_for.as_str(), *n));
         page.labelled_gauge("memory_used_bytes", "Memory accounted, by use", "use", memory)?;

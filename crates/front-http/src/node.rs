@@ -153,6 +153,8 @@ pub struct Figures {
     /// One sync of the log to disk.
     pub log_sync_seconds: Distribution,
     pub log_bytes_written: u64,
+    /// How long the oldest commit has waited that was answered and is not on the disk, in milliseconds.
+    pub log_unsynced_ms: u64,
     /// Memory by what it is used for (`rows`, `indexes`, `versions`, …).
     pub memory_used_bytes: Vec<(String, u64)>,
     pub memory_limit_bytes: u64,

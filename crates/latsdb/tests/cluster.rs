@@ -414,6 +414,12 @@ fn every_node_reads_the_same_past_and_asks_nobody() {
         let newest = "SELECT GROUP_CONCAT(b ORDER BY a) FROM test.t";
         assert_eq!(one(&mut cluster.client(node), newest), "21,30");
     }
+    // Commits wait for the disks of a majority, whatever is asked for.
+    for level in ["majority_memory", "local_disk"] {
+        for scope in ["SESSION", "GLOBAL", "PERSIST"] {
+            assert_eq!(code(&mut client, &format!("SET {scope} durability = '{level}'")), 1235);
+        }
+    }
     // A transaction goes on where everybody else is gone, and so does one that begins then.
     run(
         &mut client,

@@ -8,6 +8,7 @@ mod admin;
 mod cluster;
 mod columns;
 mod compaction;
+mod durability;
 mod indexes;
 mod limits;
 mod logins;

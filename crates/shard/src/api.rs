@@ -13,6 +13,7 @@ use types::Timestamp;
 
 use crate::calls::{Freshness, Guest};
 use crate::consensus::Abort;
+use crate::durability::Durability;
 use crate::ids::{Issuer, Ticket, TransactionId};
 use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
@@ -27,6 +28,7 @@ pub struct Transaction {
     pub id: TransactionId,
     /// [`Shard::lock_epoch`] from before the first of its locks; 0: it relies on none.
     pub lock_epoch: u64,
+    pub durability: Durability,
     /// An encoded [`store::WriteSet`], applied as a whole or not at all.
     pub writes: Vec<u8>,
     /// What it has reserved for the rows to come. It is given back as they come: from then on the store is charged for them.

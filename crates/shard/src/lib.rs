@@ -30,6 +30,7 @@ mod calls;
 mod checkpoint;
 mod compaction;
 mod consensus;
+mod durability;
 mod failure;
 #[doc(hidden)]
 pub mod fuzz;
@@ -57,6 +58,7 @@ pub use api::{
     Transaction,
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
+pub use durability::Durability;
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use journal::Identity;
 pub use membership::{MembershipError, Replica};

@@ -12,7 +12,7 @@ use catalog::{
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
-use transaction::{Options, Participant, Transaction};
+use transaction::{Durability, Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
@@ -194,6 +194,23 @@ impl Engine {
         for id in dropped {
             tables.remove(id);
         }
+    }
+
+    /// What commits wait for where nobody has said otherwise, and where somebody has.
+    pub fn start_with_durability(&self, level: Durability) -> Durability {
+        let Ok(id) = variables::find("durability") else {
+            return level;
+        };
+        if self.globals().origin(id).is_none() {
+            self.globals().describe("durability", level.name());
+        }
+        self.durability()
+    }
+
+    /// What the commits of new sessions wait for.
+    pub fn durability(&self) -> Durability {
+        let level = variables::find("durability").map(|id| self.globals().get(id));
+        level.map_or_else(|_| Durability::default(), |level| variables::durability_named(&level))
     }
 
     /// From now on the past is kept for as long as `past_window_seconds` says. Once, when the global variables are known.

@@ -2,8 +2,8 @@
 
 use env::failpoints;
 
-use super::Transaction;
-use shard::{Freshness, Guest, ProposeError, Shard};
+use super::{Options, Transaction};
+use shard::{Durability, Freshness, Guest, ProposeError, Shard};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,12 +45,16 @@ pub trait Participant: Send + Sync {
     /// Questions of this node's sessions to the one that leads, so far.
     fn calls(&self) -> u64;
 
-    /// Commits a write set: it is durable and visible when the future is ready. `memory` is what was reserved for its rows; it is given
+    /// How long the oldest commit has waited that was answered and is not on the disk.
+    fn unsynced(&self) -> Duration;
+
+    /// Commits a write set: it is as durable as asked for, and visible, when the future is ready. `memory` is what was reserved for its rows; it is given
     /// back as the store is charged for them.
     fn propose(
         &self,
         write_set: Vec<u8>,
         lock_epoch: u64,
+        durability: Durability,
         memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>>;
 }
@@ -98,10 +102,15 @@ impl Participant for Shard {
         self.meters().calls.load(Ordering::Relaxed)
     }
 
+    fn unsynced(&self) -> Duration {
+        self.meters().unsynced().unwrap_or_default()
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
         lock_epoch: u64,
+        durability: Durability,
         memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let ticket = self.begin();
@@ -110,6 +119,7 @@ impl Participant for Shard {
             shard::Transaction {
                 id: ticket.id(),
                 lock_epoch,
+                durability,
                 writes: write_set,
                 memory: Some(memory),
             },
@@ -147,6 +157,7 @@ impl Transaction {
         let Transaction {
             participant,
             lock_epoch,
+            options: Options { durability, .. },
             overlay,
             prepared,
             locks,
@@ -160,7 +171,7 @@ impl Transaction {
             let memory = memory.hand_over();
             match guest.take() {
                 Some(guest) => governor::given_away(|| Box::pin(guest.commit(writes, memory)) as _),
-                None => governor::given_away(|| participant.propose(writes, lock_epoch, memory)),
+                None => governor::given_away(|| participant.propose(writes, lock_epoch, durability, memory)),
             }
         };
         let proposal: Option<Committing> = (!overlay.is_empty()).then(propose);

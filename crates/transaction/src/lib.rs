@@ -41,6 +41,7 @@ pub use settle::{Missed, Settled, StatementScope};
 use env::failpoints;
 use overlay::Overlay;
 use settle::Settling;
+pub use shard::Durability;
 use shard::{Freshness, Guest, GuestWait};
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
@@ -76,6 +77,8 @@ pub enum WriteRule {
 pub struct Options {
     pub isolation: Isolation,
     pub write_rule: WriteRule,
+    /// What its commit waits for, on a node alone.
+    pub durability: Durability,
 }
 
 /// What to do when a lock is not free.

@@ -5,6 +5,7 @@
 //! Then every node that has applied so far reads the same at that moment, without asking anybody, and whoever leads later.
 
 use super::{Committing, Participant};
+use shard::Durability;
 use std::sync::Arc;
 use store::{MemoryUse, Snapshot, TooOld, WriteSet};
 use types::Timestamp;
@@ -35,6 +36,6 @@ pub fn commit_nothing(participant: &Arc<dyn Participant>) -> Committing {
     let writes = WriteSet::new().into_bytes();
     match participant.guest() {
         Some(guest) => Box::pin(guest.commit(writes, memory)),
-        None => participant.propose(writes, participant.lock_epoch(), memory),
+        None => participant.propose(writes, participant.lock_epoch(), Durability::MajorityDisk, memory),
     }
 }

@@ -260,6 +260,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Questions", traffic.commands),
         ("Threads_connected", traffic.connected),
         ("Threads_running", traffic.running),
+        ("Unsynced_ms", engine.participant().unsynced().as_millis() as u64),
         ("Uptime", engine.uptime_seconds()),
         ("Uptime_since_flush_status", engine.uptime_seconds()),
     ];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parser::ast::{self, AccessMode, EndTransaction};
 use shard::{Freshness, ProposeError};
 use store::LocalStore;
-use transaction::{self, Options, PastMoment, Savepoint, Transaction, WriteRule};
+use transaction::{self, Durability, Options, PastMoment, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult, Timestamp};
 
 use crate::engine::Engine;
@@ -30,6 +30,7 @@ pub struct SessionTransaction {
 struct Characteristics {
     isolation: Option<Isolation>,
     read_only: Option<bool>,
+    durability: Option<Durability>,
     /// `AS OF TIMESTAMP`: what it reads.
     moment: Option<PastMoment>,
 }
@@ -160,7 +161,11 @@ impl SessionTransaction {
             Some(access) => access == AccessMode::ReadOnly,
             None => next.read_only.unwrap_or(settings.read_only),
         };
-        let options = Options { isolation, write_rule };
+        let options = Options {
+            isolation,
+            write_rule,
+            durability: next.durability.unwrap_or(settings.durability),
+        };
         let participant = engine.participant().clone();
         let (transaction, read_only) = match next.moment {
             Some(moment) => (Transaction::of_past(participant, moment), true),
@@ -355,6 +360,15 @@ impl SessionTransaction {
             .position(|(known, _)| known.eq_ignore_ascii_case(name))
             .ok_or_else(missing)?;
         Ok((open, at))
+    }
+
+    /// `SET @@durability` without a scope; 1568 inside a transaction.
+    pub fn set_next_durability(&mut self, durability: Durability) -> SqlResult<()> {
+        if self.in_transaction() {
+            return Err(ErrorKind::CantChangeTxCharacteristics.into());
+        }
+        self.next.durability = Some(durability);
+        Ok(())
     }
 
     /// `SET TRANSACTION READ ONLY AS OF TIMESTAMP`, without a scope.

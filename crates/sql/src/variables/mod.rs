@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use store::Past;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-pub use settings::{Isolation, Settings};
+pub use settings::{Isolation, Settings, durability_named};
 pub use table::{DEFAULT_SQL_MODE, SQL_MODES, VARIABLES};
 
 /// The longest `past_window_seconds`: a day.

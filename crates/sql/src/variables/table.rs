@@ -139,6 +139,13 @@ pub static VARIABLES: &[Variable] = &[
     fixed("disabled_storage_engines", Global, Text, ""),
     fixed("disconnect_on_expired_password", Global, Bool, "ON"),
     variable("div_precision_increment", Both, int(0, 30), "4"),
+    // Ours: what a commit waits for.
+    variable(
+        "durability",
+        Both,
+        Enum(&["majority_disk", "majority_memory", "local_disk"]),
+        "majority_disk",
+    ),
     variable("end_markers_in_json", Both, Bool, "OFF"),
     variable("enforce_gtid_consistency", Global, NAMED_OFF, "OFF"),
     variable("eq_range_index_dive_limit", Both, U32, "200"),

@@ -70,10 +70,15 @@ impl Participant for Local {
         0
     }
 
+    fn unsynced(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
         _lock_epoch: u64,
+        _durability: shard::Durability,
         _memory: Reservation,
     ) -> Pin<Box<dyn Future<Output = Result<Timestamp, ProposeError>> + Send>> {
         let (writer, newest) = &mut *self.writer.lock();
