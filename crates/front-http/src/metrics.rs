@@ -98,6 +98,11 @@ impl Collector for Published {
             &f.log_sync_seconds,
         )?;
         page.counter("log_written_bytes", "Bytes written to the log", f.log_bytes_written)?;
+        page.gauge(
+            "log_unsynced_milliseconds",
+            "How long the oldest commit has waited that was answered and is not on the disk",
+            f.log_unsynced_ms,
+        )?;
 
         let memory = f.memory_used_bytes.iter().map(|(used_for, n)| (used_for.as_str(), *n));
         page.labelled_gauge("memory_used_bytes", "Memory accounted, by use", "use", memory)?;
@@ -130,6 +135,16 @@ impl Collector for Published {
             "compaction_moved_bytes",
             "Bytes of row versions and index entries moved out of sparse pages",
             f.compaction_moved_bytes,
+        )?;
+        page.gauge(
+            "past_bytes",
+            "Superseded row versions and dead index entries, kept or not collected yet",
+            f.past_bytes,
+        )?;
+        page.gauge(
+            "past_readable_milliseconds",
+            "How long ago the oldest moment was that AS OF TIMESTAMP can read, in ms",
+            f.past_readable_ms,
         )?;
         page.gauge("rows", "Rows in all tables", f.rows)?;
 

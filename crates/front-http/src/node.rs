@@ -250,6 +250,8 @@ pub struct Figures {
     /// One sync of the log to disk.
     pub log_sync_seconds: Distribution,
     pub log_bytes_written: u64,
+    /// How long the oldest commit has waited that was answered and is not on the disk, in milliseconds.
+    pub log_unsynced_ms: u64,
     /// Memory by what it is used for (`rows`, `indexes`, `versions`, …).
     pub memory_used_bytes: Vec<(String, u64)>,
     pub memory_limit_bytes: u64,
@@ -261,6 +263,10 @@ pub struct Figures {
     pub compaction_passes: u64,
     pub compaction_moved: u64,
     pub compaction_moved_bytes: u64,
+    /// Superseded row versions and dead index entries that are kept, or not collected yet.
+    pub past_bytes: u64,
+    /// How long ago the oldest moment was that AS OF TIMESTAMP can read, in milliseconds.
+    pub past_readable_ms: u64,
     pub rows: u64,
     pub locks_held: u64,
     pub lock_waits: u64,

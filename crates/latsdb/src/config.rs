@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use front_mysql::NODE_ID_MAX;
+use shard::Durability;
 
 pub use size::{format_bytes, parse_bytes};
 pub use sources::{Layer, given_flags, layers};
@@ -195,20 +196,6 @@ pub struct PeerTls {
     pub key: PathBuf,
 }
 
-/// What an acknowledged commit has survived. This version has the default only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    MajorityDisk,
-}
-
-impl Durability {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MajorityDisk => "majority_disk",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
@@ -268,9 +255,11 @@ impl Config {
                 "0" => Some(0),
                 text => parse_bytes(text),
             })?,
-            durability: given.read("durability", "majority_disk", |text| {
-                (text == "majority_disk").then_some(Durability::MajorityDisk)
-            })?,
+            durability: given.read(
+                "durability",
+                "majority_disk, majority_memory or local_disk",
+                Durability::by_name,
+            )?,
             log_level: given.read("log_level", "error, warn, info, debug or trace", |text| {
                 text.parse().ok()
             })?,
@@ -430,8 +419,10 @@ impl Given<'_> {
                 return refuse(origin, "a node with some of the roles only".to_owned());
             }
         }
-        if let Some((value @ ("majority_memory" | "local_disk"), origin)) = self.find("durability") {
-            return refuse(origin, format!("the durability level {value}"));
+        if let Some((value @ ("majority_memory" | "local_disk"), origin)) = self.find("durability")
+            && self.find("peer_addr").is_some()
+        {
+            return refuse(origin, format!("the durability level {value} on a node of a cluster"));
         }
         Ok(())
     }
@@ -496,8 +487,8 @@ mod tests {
             "--roles: a node with some of the roles only is not in this version of LatsDB (0.1.0)"
         );
         assert_eq!(
-            error(&[("durability", "local_disk")]),
-            "--durability: the durability level local_disk is not in this version of LatsDB (0.1.0)"
+            error(&[("durability", "local_disk"), ("peer_addr", "127.0.0.1:7306")]),
+            "--durability: the durability level local_disk on a node of a cluster is not in this version of LatsDB (0.1.0)"
         );
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::Env;
 use front_http::{
@@ -21,7 +21,7 @@ use front_http::{
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
-use shard::{Founding, NoPeers, Shard};
+use shard::{Durability, Founding, NoPeers, Shard};
 use sql::engine::Engine;
 use sql::schema::Schema;
 use sql_api::session::SessionOptions;
@@ -79,6 +79,7 @@ impl Parts {
             node_id: config.node_id,
             observer: Some(schema.clone()),
             log_keep_bytes: config.log_keep_bytes,
+            past_window: sql::variables::PAST_WINDOW_MAX,
             peers: match &cluster {
                 Some(cluster) => cluster.clone(),
                 None => Arc::new(NoPeers),
@@ -109,6 +110,14 @@ impl Parts {
             cluster.is_served_by(&engine);
             engine.enter_cluster(cluster.clone());
         }
+        let durability = engine.start_with_durability(config.durability);
+        if cluster.is_some() && durability != Durability::MajorityDisk {
+            bail!(
+                "a node of a cluster has no durability {}, which SET PERSIST has given to this one: start it without --peer-addr, and RESET PERSIST durability",
+                durability.name()
+            );
+        }
+        engine.keep_past();
         Ok(Self { shard, engine, cluster })
     }
 }
@@ -385,7 +394,11 @@ impl front_http::Node for Node {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: self.started.elapsed().as_secs(),
             state,
-            durability: self.config.durability.name().to_owned(),
+            durability: self
+                .parts()
+                .map_or(self.config.durability, |parts| parts.engine.durability())
+                .name()
+                .to_owned(),
             data_dir: self.config.data_dir.display().to_string(),
             nodes: Vec::new(),
             shards: Vec::new(),

@@ -189,6 +189,12 @@ pub fn one(client: &mut Client, sql: &str) -> String {
     rows(client, sql).join(";")
 }
 
+/// Questions of the client's node to the leader, so far.
+fn calls(client: &mut Client) -> u64 {
+    let row = one(client, "SHOW STATUS LIKE 'Calls_to_leader'");
+    row.split(' ').next_back().unwrap().parse().unwrap()
+}
+
 #[test]
 fn sessions_of_all_nodes_are_seen_and_ended_from_any() {
     let mut cluster = Cluster::start("cluster-sessions");
@@ -355,10 +361,6 @@ fn reads_from_the_nearest_node_ask_nobody_within_the_limit() {
     run(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT)");
     run(&mut client, "INSERT INTO test.t VALUES (1, 10), (2, 20)");
     let read = "SELECT b FROM test.t WHERE a = 1";
-    let calls = |client: &mut Client| -> u64 {
-        let row = one(client, "SHOW STATUS LIKE 'Calls_to_leader'");
-        row.split(' ').next_back().unwrap().parse().unwrap()
-    };
     let calls_of = |client: &mut Client, times: usize| {
         let before = calls(client);
         (0..times).for_each(|_| assert_eq!(one(client, read), "10"));
@@ -410,6 +412,69 @@ fn reads_from_the_nearest_node_ask_nobody_within_the_limit() {
     assert_eq!(code(&mut client, read), 1047);
     run(&mut client, "SET read_staleness_limit = 600000, read_from = 'leader'");
     assert_eq!(code(&mut client, read), 1047);
+}
+
+#[test]
+fn every_node_reads_the_same_past_and_asks_nobody() {
+    let mut cluster = Cluster::start("cluster-past");
+    let here = cluster.follower();
+    let mut client = cluster.client(here);
+    run(&mut client, "SET PERSIST past_window_seconds = 600");
+    run(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT, KEY (b))");
+    run(&mut client, "INSERT INTO test.t VALUES (1, 10), (2, 20)");
+    let then = one(&mut client, "SELECT NOW(6)");
+    // A moment later than all commits is closed by one that changes nothing, at the leader.
+    let read = format!("SELECT GROUP_CONCAT(b ORDER BY a) FROM test.t AS OF TIMESTAMP '{then}'");
+    assert_eq!(one(&mut client, &read), "10,20");
+    run(&mut client, "SET read_from = 'nearest', read_staleness_limit = 600000");
+    run(&mut client, "UPDATE test.t SET b = b + 1");
+    run(&mut client, "INSERT INTO test.t VALUES (3, 30)");
+    run(&mut client, "DELETE FROM test.t WHERE a = 1");
+    let before = calls(&mut client);
+    (0..20).for_each(|_| assert_eq!(one(&mut client, &read), "10,20"));
+    // What the node itself asks for counts, too.
+    assert!(calls(&mut client) < before + 5, "the past is here");
+    for node in 1..=3 {
+        assert_eq!(one(&mut cluster.client(node), &read), "10,20");
+        let newest = "SELECT GROUP_CONCAT(b ORDER BY a) FROM test.t";
+        assert_eq!(one(&mut cluster.client(node), newest), "21,30");
+    }
+    // Commits wait for the disks of a majority, whatever is asked for.
+    for level in ["majority_memory", "local_disk"] {
+        for scope in ["SESSION", "GLOBAL", "PERSIST"] {
+            assert_eq!(code(&mut client, &format!("SET {scope} durability = '{level}'")), 1235);
+        }
+    }
+    // A transaction goes on where everybody else is gone, and so does one that begins then.
+    run(
+        &mut client,
+        &format!("START TRANSACTION READ ONLY AS OF TIMESTAMP '{then}'"),
+    );
+    for node in (1..=3).filter(|node| *node != here) {
+        cluster.kill(node);
+    }
+    assert_eq!(
+        one(
+            &mut client,
+            "SELECT COUNT(*) FROM test.t FORCE INDEX (b) WHERE b IN (10, 20)"
+        ),
+        "2"
+    );
+    run(&mut client, "COMMIT");
+    assert_eq!(one(&mut cluster.client(here), &read), "10,20");
+    // What nobody has closed needs the others.
+    assert_ne!(
+        code(&mut client, "SELECT COUNT(*) FROM test.t AS OF TIMESTAMP NOW(6)"),
+        0
+    );
+    // Started anew, a node reads as far back as its checkpoint.
+    for node in (1..=3).filter(|node| *node != here) {
+        cluster.run(node);
+    }
+    cluster.wait_until_whole();
+    for node in 1..=3 {
+        assert_eq!(one(&mut cluster.client(node), &read), "10,20");
+    }
 }
 
 /// Runs a statement beside; `wait` is for what the process list says of it meanwhile.

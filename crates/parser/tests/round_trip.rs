@@ -388,11 +388,14 @@ fn select_body(expr: BoxedStrategy<Expr>) -> impl Strategy<Value = QueryBody> + 
 }
 
 fn table_ref(expr: BoxedStrategy<Expr>) -> BoxedStrategy<TableRef> {
-    let table = (table_name(), vec(ident(), 0..2), option::of(ident())).prop_map(|(name, partitions, alias)| {
+    let as_of = option::weighted(0.2, expr.clone().prop_map(Box::new));
+    let table = (table_name(), vec(ident(), 0..2), option::of(ident()), as_of);
+    let table = table.prop_map(|(name, partitions, alias, as_of)| {
         TableRef::Table(Box::new(TableFactor {
             name,
             partitions,
             alias,
+            as_of,
             index_hints: Vec::new(),
         }))
     });

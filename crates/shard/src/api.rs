@@ -14,6 +14,7 @@ use types::Timestamp;
 use crate::backup::{Backup, BackupError};
 use crate::calls::{Freshness, Guest};
 use crate::consensus::Abort;
+use crate::durability::Durability;
 use crate::ids::{Issuer, Ticket, TransactionId};
 use crate::membership::{self, MembershipError};
 use crate::meters::Meters;
@@ -28,6 +29,7 @@ pub struct Transaction {
     pub id: TransactionId,
     /// [`Shard::lock_epoch`] from before the first of its locks; 0: it relies on none.
     pub lock_epoch: u64,
+    pub durability: Durability,
     /// An encoded [`store::WriteSet`], applied as a whole or not at all.
     pub writes: Vec<u8>,
     /// What it has reserved for the rows to come. It is given back as they come: from then on the store is charged for them.
@@ -72,6 +74,8 @@ pub struct Config {
     /// So much of the log is kept behind a checkpoint, for replicas that were away and for whoever archives it. A replica that lacks more
     /// gets a checkpoint. 0: nothing is kept that a start does not need.
     pub log_keep_bytes: u64,
+    /// How much of the past is kept until the store is told ([`store::Past::set_window`]): what the log is replayed for, too.
+    pub past_window: Duration,
     /// Proposals waiting for the log; more wait in [`Shard::propose`].
     pub queue_bytes: u64,
     /// Largest transaction; below 4 GiB.
@@ -131,6 +135,7 @@ impl Config {
             checkpoint_bytes: 256 << 20,
             checkpoint_bytes_per_second: 64 << 20,
             log_keep_bytes: 0,
+            past_window: Duration::ZERO,
             queue_bytes: 64 << 20,
             transaction_bytes: 1 << 30,
             observer: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use types::Timestamp;
 
-use crate::{Issuer, TransactionId};
+use crate::{Durability, Issuer, TransactionId};
 
 const VERSION: u8 = 3;
 /// Knew neither levels nor moments, nor what a piece was made under.
@@ -15,7 +15,10 @@ const VERSION_CHUNKS: u8 = 2;
 const VERSION_WHOLE: u8 = 1;
 
 /// What batches may hold, for whoever reads them. A node that does not know a level cannot apply its batches.
-pub(crate) const LEVEL: u16 = 1;
+pub(crate) const LEVEL: u16 = LEVEL_DURABILITIES;
+/// Of what has no other durability than that on the disks of a majority.
+const LEVEL_FIRST: u16 = 1;
+const LEVEL_DURABILITIES: u16 = 2;
 
 const HEADER: usize = 19;
 const HEADER_OF_FORMER_VERSIONS: usize = 1;
@@ -27,9 +30,6 @@ const WHOLE: u8 = 0;
 const CHUNK: u8 = 1;
 const COMMIT: u8 = 2;
 const ABORT: u8 = 3;
-
-/// The only durability there is: on the disks of a majority.
-const MAJORITY_DISK: u8 = 0;
 
 /// When the leader made a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +48,7 @@ pub(crate) struct Origin {
     pub acknowledged: u64,
     /// The term of the leader whose locks the transaction holds; 0: it relies on none.
     pub lock_epoch: u64,
+    pub durability: Durability,
 }
 
 /// What a batch has of a transaction, with its write sets.
@@ -91,13 +92,18 @@ impl Batch {
             .map(|(_, piece)| PIECE_HEADER + piece.parts().2.map_or(0, |writes| writes.as_ref().len()));
         let mut bytes = Vec::with_capacity(HEADER + sizes.sum::<usize>());
         bytes.push(VERSION);
-        bytes.extend_from_slice(&LEVEL.to_le_bytes());
+        let is_usual = |(origin, _): &(Origin, _)| origin.durability == Durability::MajorityDisk;
+        let level = match pieces.iter().all(is_usual) {
+            true => LEVEL_FIRST,
+            false => LEVEL_DURABILITIES,
+        };
+        bytes.extend_from_slice(&level.to_le_bytes());
         bytes.extend_from_slice(&moment.wall_ms.to_le_bytes());
         bytes.extend_from_slice(&moment.base.0.to_le_bytes());
         for (origin, piece) in pieces {
             let (kind, number, writes) = piece.parts();
             let writes = writes.map_or(&[][..], AsRef::as_ref);
-            bytes.extend_from_slice(&[kind, MAJORITY_DISK]);
+            bytes.extend_from_slice(&[kind, origin.durability.to_byte()]);
             for number in [
                 origin.id.issuer.to_u64(),
                 origin.id.sequence,
@@ -120,6 +126,16 @@ impl Batch {
 
     pub fn bytes(&self) -> &Arc<Vec<u8>> {
         &self.bytes
+    }
+
+    /// Whether all of it may be answered before it is on a disk. What cannot be read may not.
+    pub fn may_be_in_memory(&self) -> bool {
+        // Only these have anything to look for.
+        let is_mixed = self.bytes.first() == Some(&VERSION) && self.bytes.get(1) != Some(&(LEVEL_FIRST as u8));
+        let in_memory = |piece: Result<(Origin, Piece<&[u8]>), BatchError>| {
+            piece.is_ok_and(|(origin, _)| origin.durability == Durability::MajorityMemory)
+        };
+        is_mixed && self.pieces().is_ok_and(|mut pieces| pieces.all(in_memory))
     }
 
     /// What it has, in log order. Checks the header; each piece is checked as it comes.
@@ -208,10 +224,8 @@ impl<'a> Pieces<'a> {
             }
             _ => {
                 let header = self.take(PIECE_HEADER)?;
-                if header[1] != MAJORITY_DISK {
-                    let durability = header[1];
-                    return Err(BatchError::Durability { durability, at });
-                }
+                let durability = header[1];
+                let durability = Durability::from_byte(durability).ok_or(BatchError::Durability { durability, at })?;
                 let origin = Origin {
                     id: TransactionId {
                         issuer: Issuer::from_u64(u64_at(header, 2)),
@@ -219,6 +233,7 @@ impl<'a> Pieces<'a> {
                     },
                     acknowledged: u64_at(header, 18),
                     lock_epoch: u64_at(header, 26),
+                    durability,
                 };
                 Ok((origin, self.piece(at, header[0], &header[34..])?))
             }
@@ -256,6 +271,7 @@ fn origin_of_former_versions(header: &[u8]) -> Origin {
         },
         acknowledged: 0,
         lock_epoch: 0,
+        durability: Durability::MajorityDisk,
     }
 }
 
@@ -320,6 +336,7 @@ mod tests {
                 id: id(sequence),
                 acknowledged: sequence / 2,
                 lock_epoch: sequence % 3,
+                durability: Durability::ALL[sequence as usize % 3],
             };
             (origin, piece)
         };
@@ -365,6 +382,7 @@ mod tests {
             },
             acknowledged: 0,
             lock_epoch: 0,
+            durability: Durability::MajorityDisk,
         };
         (origin, piece)
     }
@@ -411,6 +429,25 @@ mod tests {
     }
 
     #[test]
+    fn the_strongest_level_of_a_batch_counts() {
+        let of = |levels: &[Durability]| {
+            let pieces = sample().into_iter().zip(levels).map(|((origin, piece), &durability)| {
+                let origin = Origin { durability, ..origin };
+                (origin, piece)
+            });
+            Batch::encode(MOMENT, &pieces.collect::<Vec<_>>())
+        };
+        use Durability::{LocalDisk, MajorityDisk, MajorityMemory};
+        assert!(of(&[MajorityMemory, MajorityMemory]).may_be_in_memory());
+        assert!(!of(&[MajorityMemory, MajorityDisk]).may_be_in_memory());
+        assert!(!of(&[LocalDisk, MajorityMemory]).may_be_in_memory());
+        assert!(!of(&[MajorityDisk]).may_be_in_memory());
+        assert_eq!(of(&[MajorityDisk]).bytes()[1], 1, "older programs read it");
+        assert_eq!(of(&[LocalDisk]).bytes()[1], 2);
+        assert!(!Batch::from_bytes(Arc::new(vec![9, 9])).may_be_in_memory());
+    }
+
+    #[test]
     fn every_cut_is_an_error_or_a_shorter_batch() {
         let whole = Batch::encode(MOMENT, &sample());
         for length in 0..whole.bytes().len() {
@@ -434,11 +471,11 @@ mod tests {
             bytes[at] = byte;
             Batch::from_bytes(Arc::new(bytes))
         };
-        assert_eq!(with(1, 2).pieces().err(), Some(BatchError::Level(2)));
+        assert_eq!(with(1, 3).pieces().err(), Some(BatchError::Level(3)));
         let first = |batch: &Batch| batch.pieces().unwrap().next().and_then(Result::err);
         let at = HEADER;
         assert_eq!(first(&with(at, 4)), Some(BatchError::Kind { kind: 4, at }));
-        let durability = 1;
+        let durability = 3;
         assert_eq!(
             first(&with(at + 1, durability)),
             Some(BatchError::Durability { durability, at })

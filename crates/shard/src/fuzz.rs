@@ -37,6 +37,7 @@ pub fn batches(write_sets: &[Vec<u8>]) -> Vec<Vec<u8>> {
             id: TransactionId { issuer, sequence },
             acknowledged: sequence / 2,
             lock_epoch: 1,
+            durability: crate::Durability::ALL[sequence as usize % 3],
         };
         (origin, piece)
     });

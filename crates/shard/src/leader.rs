@@ -20,6 +20,7 @@ use journal::JournalError;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
 use openraft::{ReadPolicy, ServerState, SnapshotPolicy};
+use store::Writer;
 use tokio::sync::oneshot;
 use types::Timestamp;
 
@@ -268,7 +269,7 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;
         {
             let writer = &mut shared.replicated.lock().writer;
-            writer.collect(COLLECT_BETWEEN_BATCHES);
+            collect(shared, writer, COLLECT_BETWEEN_BATCHES);
             writer.compact(COMPACT_AT_ONCE);
         }
         if changed.is_err() {
@@ -295,7 +296,7 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
                     false => COLLECT_BETWEEN_BATCHES,
                 };
                 let writer = &mut shared.replicated.lock().writer;
-                writer.collect(most);
+                collect(shared, writer, most);
                 is_compacting = writer.compact(COMPACT_AT_ONCE);
             }
             Ok(None) => return Ok(true),
@@ -398,11 +399,24 @@ async fn tidy_up(shared: &Shared) -> Result<(), Arc<str>> {
         .map_err(|error| Arc::from(error.to_string()))?;
     shared.queue.try_again();
     shared.queue.give_up_doubts(shared.clock.monotonic());
-    while shared.queue.is_empty() && shared.replicated.lock().writer.collect(COLLECT_WHEN_IDLE) {
+    while shared.queue.is_empty() && collect(shared, &mut shared.replicated.lock().writer, COLLECT_WHEN_IDLE) {
         tokio::task::yield_now().await;
     }
     compact(shared).await;
     Ok(())
+}
+
+/// Frees what nobody reads any more, nor may read as of a moment within the window.
+fn collect(shared: &Shared, writer: &mut Writer, most: usize) -> bool {
+    let window = writer.store().past().window();
+    writer.keep_from(match window.is_zero() {
+        true => Timestamp::MAX,
+        false => {
+            let begin = shared.clock.wall().saturating_sub(window);
+            Timestamp::at_wall_ms(u64::try_from(begin.as_millis()).unwrap_or(0))
+        }
+    });
+    writer.collect(most)
 }
 
 /// Moves what lies in sparse pages until a commit comes. Returns whether there is more to move.
@@ -418,6 +432,6 @@ async fn compact(shared: &Shared) -> bool {
 
 fn compact_some(shared: &Shared) -> bool {
     let writer = &mut shared.replicated.lock().writer;
-    writer.collect(COLLECT_WHEN_IDLE);
+    collect(shared, writer, COLLECT_WHEN_IDLE);
     writer.compact(COMPACT_AT_ONCE)
 }

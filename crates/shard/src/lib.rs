@@ -34,6 +34,7 @@ mod checkpoint;
 mod compaction;
 mod consensus;
 mod contact;
+mod durability;
 mod failure;
 #[doc(hidden)]
 pub mod fuzz;
@@ -61,6 +62,7 @@ pub use api::{
     Transaction,
 };
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
+pub use durability::Durability;
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use journal::{Entry, EntryId, Identity};
 pub use membership::{MembershipError, Replica};

@@ -118,6 +118,7 @@ impl RaftLogStorage<Consensus> for Log {
     {
         let entries: Vec<RaftEntry> = entries.into_iter().collect();
         let records: Vec<journal::Entry> = entries.iter().map(to_journal_entry).collect();
+        let in_memory = entries.iter().all(may_be_in_memory);
         let since = self.meters.now();
         let written = self.with(|journal| {
             journal.append(&records)?;
@@ -133,6 +134,7 @@ impl RaftLogStorage<Consensus> for Log {
         self.syncs.take(Written {
             entries: written,
             since,
+            in_memory,
             durable: callback,
         })
     }
@@ -144,6 +146,13 @@ impl RaftLogStorage<Consensus> for Log {
 
     async fn purge(&mut self, upto: LogId) -> io::Result<()> {
         self.with(|journal| journal.purge(entry_id(&upto)))
+    }
+}
+
+fn may_be_in_memory(entry: &RaftEntry) -> bool {
+    match &entry.payload {
+        EntryPayload::Normal(batch) => batch.may_be_in_memory(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => false,
     }
 }
 

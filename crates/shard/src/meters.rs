@@ -53,6 +53,8 @@ pub struct Meters {
     /// Writing and syncing a log entry, in microseconds.
     pub sync: Histogram,
     pub log_bytes: AtomicU64,
+    /// When the oldest entry was written that was answered in memory and is not synced yet, by the monotonic clock in microseconds; 0: none.
+    unsynced_since: AtomicU64,
     /// Calls to whoever leads, for sessions of this node.
     pub calls: AtomicU64,
 }
@@ -65,8 +67,22 @@ impl Meters {
             batch: Histogram::default(),
             sync: Histogram::default(),
             log_bytes: AtomicU64::new(0),
+            unsynced_since: AtomicU64::new(0),
             calls: AtomicU64::new(0),
         })
+    }
+
+    /// How long the oldest commit has waited that was answered and is not on the disk, if there is one.
+    pub fn unsynced(&self) -> Option<Duration> {
+        match self.unsynced_since.load(Relaxed) {
+            0 => None,
+            since => Some(self.since(Duration::from_micros(since))),
+        }
+    }
+
+    pub(crate) fn note_unsynced(&self, since: Option<Duration>) {
+        let micros = since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX).max(1));
+        self.unsynced_since.store(micros, Relaxed);
     }
 
     pub(crate) fn now(&self) -> Duration {

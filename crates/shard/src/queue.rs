@@ -579,6 +579,7 @@ impl Proposal {
             id: self.transaction.id,
             acknowledged: self.acknowledged,
             lock_epoch: self.transaction.lock_epoch,
+            durability: self.transaction.durability,
         }
     }
 

@@ -129,6 +129,7 @@ impl Replica {
         let journal = Journal::open(&config.env, &log_dir(&config), config.journal_options())?;
         checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
         let (store, writer) = Store::new(config.memory.clone());
+        store.past().set_window(config.past_window);
         let mut replicated = Replicated::new(writer, config.observer.clone());
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;

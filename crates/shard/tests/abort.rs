@@ -110,6 +110,7 @@ fn a_transaction_with_locks_of_another_term_is_aborted() {
         block_on(shard.propose(shard::Transaction {
             id: ticket.id(),
             lock_epoch,
+            durability: shard::Durability::MajorityDisk,
             writes: put(&accounts, 1).into_bytes(),
             memory: None,
         }))

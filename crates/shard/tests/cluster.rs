@@ -122,6 +122,7 @@ fn a_leader_that_is_cut_off_commits_nothing_and_says_so_in_time() {
         let stale = block_on(shard.propose(shard::Transaction {
             id: ticket.id(),
             lock_epoch: epoch,
+            durability: shard::Durability::MajorityDisk,
             writes: one(&accounts, 1, 1000).into_bytes(),
             memory: None,
         }));

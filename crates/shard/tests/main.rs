@@ -10,6 +10,7 @@ mod calls;
 mod cluster;
 mod commit;
 mod crash;
+mod durability;
 mod faults;
 mod kill;
 mod large;

@@ -373,6 +373,7 @@ impl World {
                     let done = shard.propose(Transaction {
                         id: ticket.id(),
                         lock_epoch: 0,
+                        durability: shard::Durability::MajorityDisk,
                         writes: schema::found(),
                         memory: None,
                     });

@@ -18,6 +18,7 @@ use crate::changes::{
     UpdatePlan, WriteRules,
 };
 use crate::columns::constant_default;
+use crate::planner::AS_OF_IN_CHANGE;
 use crate::table::Table;
 
 /// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
@@ -457,6 +458,9 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     };
     if update.with.is_some() {
         return Err(SqlError::not_supported("WITH in UPDATE"));
+    }
+    if factor.as_of.is_some() {
+        return Err(SqlError::not_supported(AS_OF_IN_CHANGE));
     }
     let table = planner.table_for(&factor.name, factor.alias.as_ref(), Privileges::UPDATE)?;
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();

@@ -4,6 +4,7 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use catalog::ViewDef;
+use parser::ast;
 use sql_api::result::ResultShape;
 
 use crate::changes::{DeletePlan, InsertPlan, UpdatePlan};
@@ -47,6 +48,10 @@ impl std::ops::Deref for Planned {
 pub struct Uses {
     pub tables: Vec<Arc<Table>>,
     pub views: Vec<Arc<ViewDef>>,
+    /// What stands behind AS OF TIMESTAMP: the moments that the tables are read at.
+    pub as_of: Vec<ast::Expr>,
+    /// It reads tables of now, or what is made up when it is read.
+    pub reads_now: bool,
 }
 
 impl Uses {

@@ -15,6 +15,8 @@ use crate::temporary::TemporaryTables;
 use crate::views::OpenViews;
 use crate::{dml, load, query, straight};
 
+pub(crate) const AS_OF_IN_CHANGE: &str = "AS OF TIMESTAMP in a statement that changes rows";
+
 /// What planning one statement works with.
 pub struct Planner<'a> {
     pub node: &'a dyn Node,
@@ -64,6 +66,14 @@ impl<'a> Planner<'a> {
 
     /// Plans a query or a change; `None` for every other statement.
     pub fn plan(&self, statement: &Statement) -> SqlResult<Option<Plan>> {
+        let plan = self.plan_any(statement)?;
+        if let Some(plan) = &plan {
+            self.check_as_of(plan)?;
+        }
+        Ok(plan)
+    }
+
+    fn plan_any(&self, statement: &Statement) -> SqlResult<Option<Plan>> {
         Ok(Some(match statement {
             Statement::Query(query) => match straight::straight_plan(self, query)? {
                 Some(plan) => Plan::Straight(plan),
@@ -84,6 +94,33 @@ impl<'a> Planner<'a> {
             },
             _ => return Ok(None),
         }))
+    }
+
+    /// A name in FROM, of rows that others change: at which moment it is read. What is below a view is read as the view is.
+    pub(crate) fn note_moment(&self, factor: &ast::TableFactor) {
+        if self.is_in_view() {
+            return;
+        }
+        let uses = &mut *self.uses.borrow_mut();
+        match &factor.as_of {
+            Some(moment) => uses.as_of.push(ast::Expr::clone(moment)),
+            None => uses.reads_now = true,
+        }
+    }
+
+    /// All of a statement is read at one moment, and nothing is locked or changed by one that reads the past.
+    fn check_as_of(&self, plan: &Plan) -> SqlResult<()> {
+        let uses = self.uses.borrow();
+        match uses.as_of.is_empty() {
+            true => Ok(()),
+            false if plan.is_change() => Err(SqlError::not_supported(AS_OF_IN_CHANGE)),
+            false if plan.is_locking_read() => Err(ErrorKind::CantExecuteInReadOnlyTransaction.into()),
+            false if uses.reads_now => {
+                let what = "can not set different time in the as of";
+                Err(SqlError::new(ErrorKind::InvalidAsOf, &[&what]))
+            }
+            false => Ok(()),
+        }
     }
 
     pub fn options(&self) -> BindOptions<'a> {

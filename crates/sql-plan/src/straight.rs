@@ -153,6 +153,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
             return Ok(None);
         }
     }
+    super::query::note_table(planner, &table, factor)?;
     Ok(Some(StraightPlan {
         shape,
         path,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use catalog::{
     AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, DynamicPrivileges, Privileges, SYSTEM_TABLE,
@@ -11,7 +12,7 @@ use catalog::{
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
-use transaction::{Options, Participant, Transaction};
+use transaction::{Durability, Options, Participant, Transaction};
 use types::collation::CollationId;
 use types::{TableId, Timestamp};
 
@@ -193,6 +194,42 @@ impl Engine {
         for id in dropped {
             tables.remove(id);
         }
+    }
+
+    /// What commits wait for where nobody has said otherwise, and where somebody has.
+    pub fn start_with_durability(&self, level: Durability) -> Durability {
+        let Ok(id) = variables::find("durability") else {
+            return level;
+        };
+        if self.globals().origin(id).is_none() {
+            self.globals().describe("durability", level.name());
+        }
+        self.durability()
+    }
+
+    /// What the commits of new sessions wait for.
+    pub fn durability(&self) -> Durability {
+        let level = variables::find("durability").map(|id| self.globals().get(id));
+        level.map_or_else(|_| Durability::default(), |level| variables::durability_named(&level))
+    }
+
+    /// From now on the past is kept for as long as `past_window_seconds` says. Once, when the global variables are known.
+    pub fn keep_past(&self) {
+        self.globals().keep_past(self.participant.store().past().clone());
+    }
+
+    /// The oldest moment that can be read, in microseconds since 1970, of a node that keeps the past.
+    pub fn past_oldest_micros(&self) -> Option<i64> {
+        let store = self.participant.store();
+        (!store.past().window().is_zero()).then(|| store.oldest_readable().wall_ms() as i64 * 1000)
+    }
+
+    /// How long ago that was.
+    pub fn past_readable(&self) -> Duration {
+        let ago = self
+            .past_oldest_micros()
+            .map_or(0, |oldest| self.clock_micros() - oldest);
+        Duration::from_micros(ago.max(0) as u64)
     }
 
     pub fn globals(&self) -> &Globals {

@@ -11,7 +11,7 @@
 //! * [`store`] – the directory of tables; [`table`] – reading one: point reads, scans, estimates.
 //! * [`writer`] – applying, publishing, collecting old versions, closing gaps in memory; [`prepared`] – indexes that are built before they are applied.
 //! * [`range`] – key ranges and the cursors that walk them in chunks.
-//! * [`snapshot`] – which timestamps are still being read.
+//! * [`snapshot`] – which timestamps are still being read; [`past`] – how much is kept for who asks for it later.
 //! * [`lock`] – row, key and table locks of running transactions, with deadlock detection.
 //! * [`memory`] – the budget that everything above is charged to.
 
@@ -23,6 +23,7 @@ mod sync;
 
 pub mod lock;
 pub mod memory;
+pub mod past;
 pub mod prepared;
 pub mod range;
 pub mod snapshot;
@@ -37,10 +38,11 @@ pub use lock::{
     TransactionLocks,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
+pub use past::Past;
 pub use prepared::{PrepareError, PreparedIndex};
 pub use range::{Cursor, Direction, KeyRange};
 pub use record::{MAX_KEY_BYTES, MAX_ROW_BYTES};
-pub use snapshot::{Snapshot, Snapshots};
+pub use snapshot::{Snapshot, Snapshots, TooOld};
 pub use spec::{IndexSpec, KeyColumn, TableSpec};
 pub use store::Store;
 pub use table::{Entry, Table};

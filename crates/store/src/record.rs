@@ -142,7 +142,8 @@ impl Stamp {
 #[repr(C)]
 struct RecordHeader {
     word: AtomicPtr<()>,
-    key_bytes: u16,
+    /// The highest bit: whether the record is filed under a moment of the past ([`PAST`]). The rest: length of the key.
+    key_bytes: AtomicU16,
     /// The two high bits: in which collection queues the record is. The rest: length of the primary key at the end of an index
     /// key.
     flags: AtomicU16,
@@ -154,6 +155,8 @@ const ROW_POINTER_BYTES: usize = size_of::<AtomicPtr<RecordHeader>>();
 pub(crate) const READY: u16 = 1 << 15;
 /// Filed under a snapshot that needs some of it.
 pub(crate) const WAITING: u16 = 1 << 14;
+/// Filed under the moment from which on nobody can read what was superseded in it; in the other word.
+const PAST: u16 = 1 << 15;
 // Timestamps and pointers share a word.
 const _: () = assert!(size_of::<usize>() == 8);
 
@@ -204,7 +207,7 @@ impl RecordPtr {
             }
             header.write(RecordHeader {
                 word: AtomicPtr::new(word),
-                key_bytes: key_bytes as u16,
+                key_bytes: AtomicU16::new(key_bytes as u16),
                 flags: AtomicU16::new(suffix_bytes as u16),
             });
             let mut at = header.cast::<u8>().add(KEY_OFFSET);
@@ -238,7 +241,7 @@ impl RecordPtr {
     pub(crate) unsafe fn copy_to(self, side: Side, is_entry: bool) -> RecordPtr {
         // SAFETY: the caller's: nobody writes to the record meanwhile, and it is as long as the layout says.
         unsafe {
-            let key_bytes = usize::from((*self.0.as_ptr()).key_bytes);
+            let key_bytes = self.get().key_bytes();
             let before = if is_entry { ROW_POINTER_BYTES } else { 0 };
             let start = self.0.as_ptr().cast::<u8>().sub(before);
             let copy = copy_block(start, record_layout(key_bytes, is_entry), side);
@@ -253,7 +256,7 @@ impl RecordPtr {
     pub(crate) unsafe fn free(self, is_entry: bool) {
         // SAFETY: allocated with this very layout, beginning at the row pointer if it is an entry.
         unsafe {
-            let key_bytes = usize::from((*self.0.as_ptr()).key_bytes);
+            let key_bytes = self.get().key_bytes();
             let start = self
                 .0
                 .as_ptr()
@@ -298,9 +301,20 @@ impl<'g> Record<'g> {
     pub(crate) fn key(self) -> &'g [u8] {
         // SAFETY: alive for 'g; length and key are never changed after creation.
         unsafe {
-            let key_bytes = usize::from((*self.header.as_ptr()).key_bytes);
-            std::slice::from_raw_parts(self.header.as_ptr().cast::<u8>().add(KEY_OFFSET), key_bytes)
+            let start = self.header.as_ptr().cast::<u8>().add(KEY_OFFSET);
+            std::slice::from_raw_parts(start, self.key_bytes())
         }
+    }
+
+    #[inline(always)]
+    fn key_bytes(self) -> usize {
+        usize::from(self.key_word().load(Ordering::Relaxed) & !PAST)
+    }
+
+    #[inline(always)]
+    fn key_word(self) -> &'g AtomicU16 {
+        // SAFETY: alive for 'g.
+        unsafe { &*ptr::addr_of!((*self.header.as_ptr()).key_bytes) }
     }
 
     /// The primary key at the end of an index record's key.
@@ -320,6 +334,24 @@ impl<'g> Record<'g> {
 
     pub(crate) fn leave(self, queue: u16) {
         self.flags().fetch_and(!queue, Ordering::Relaxed);
+    }
+
+    /// As [`is_in`](Self::is_in), of [`PAST`].
+    pub(crate) fn is_past(self) -> bool {
+        self.key_word().load(Ordering::Relaxed) & PAST != 0
+    }
+
+    pub(crate) fn enter_past(self) {
+        self.key_word().fetch_or(PAST, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave_past(self) {
+        self.key_word().fetch_and(!PAST, Ordering::Relaxed);
+    }
+
+    /// Whether the writer refers to it from a queue: then it is neither moved nor freed.
+    pub(crate) fn is_queued(self) -> bool {
+        self.is_in(READY | WAITING) || self.is_past()
     }
 
     /// Asks the processor to load the record, and nothing else.
@@ -702,73 +734,4 @@ pub(crate) fn prefetch(at: *const u8) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ts: u64) -> Stamp {
-        Stamp::at(Timestamp(ts))
-    }
-
-    #[test]
-    fn a_primary_record_shows_the_version_of_a_moment() {
-        let v1 = VersionPtr::new(at(5), Some(b"one"), None);
-        let v2 = VersionPtr::new(at(7), None, Some(v1));
-        let record = RecordPtr::new_primary(b"key", v1);
-        // SAFETY: owned by this test until freed at its end.
-        unsafe {
-            let r = record.get();
-            assert_eq!(r.key(), b"key");
-            assert!(r.version_at(Timestamp(4)).is_none());
-            assert_eq!(r.version_at(Timestamp(6)).unwrap().row(), Some(&b"one"[..]));
-            r.set_head(v2);
-            assert_eq!(r.version_at(Timestamp(6)).unwrap().row(), Some(&b"one"[..]));
-            assert_eq!(r.version_at(Timestamp(9)).unwrap().row(), None);
-            r.enter(READY);
-            assert!(r.is_in(READY) && !r.is_in(WAITING));
-            record.free(false);
-            v1.free();
-            v2.free();
-        }
-    }
-
-    #[test]
-    fn an_index_record_lives_in_intervals() {
-        let version = VersionPtr::new(at(1), Some(b""), None);
-        let row = RecordPtr::new_primary(b"pk", version);
-        let entry = RecordPtr::new_entry(b"col", b"pk", row, at(3));
-        // SAFETY: owned by this test until freed at its end.
-        unsafe {
-            let e = entry.get();
-            assert_eq!((e.key(), e.primary_key()), (&b"colpk"[..], &b"pk"[..]));
-            e.enter(WAITING);
-            assert_eq!(e.primary_key(), b"pk");
-            assert_eq!(e.row_ptr(), row);
-            assert!(!e.is_visible(Timestamp(2)) && e.is_visible(Timestamp(3)));
-            let first = History::allocate(at(3), at(5), ptr::null_mut());
-            let second = History::allocate(at(8), Stamp::NEVER, first.as_ptr());
-            e.set_entry_state(EntryState::History(second));
-            let seen: Vec<_> = (2..10).filter(|&ts| e.is_visible(Timestamp(ts))).collect();
-            assert_eq!(seen, [3, 4, 8, 9]);
-            drop(Box::from_raw(first.as_ptr()));
-            drop(Box::from_raw(second.as_ptr()));
-            entry.free(true);
-            row.free(false);
-            version.free();
-        }
-    }
-
-    #[test]
-    fn a_pending_stamp_comes_when_its_fate_is_told() {
-        let (fate, other) = (Fate::new(), Fate::new());
-        let (stamp, aborted) = (Stamp::of(&fate), Stamp::of(&other));
-        let has_come = |stamp: Stamp| (0..9).map(|ts| u8::from(stamp.has_come(Timestamp(ts)))).sum::<u8>();
-        assert!(stamp.is_pending() && !at(7).is_pending() && !Stamp::NEVER.is_pending());
-        assert_eq!((has_come(stamp), stamp.decision()), (0, Some(Decision::Open)));
-        other.abort();
-        assert_eq!((has_come(aborted), aborted.decision()), (0, Some(Decision::Aborted)));
-        fate.commit(Timestamp(6));
-        assert_eq!((has_come(stamp), has_come(at(6)), has_come(Stamp::NEVER)), (3, 3, 0));
-        assert_eq!(stamp.when(), Timestamp(6));
-        assert_eq!(entry_state(alive_since(stamp)), EntryState::AliveSince(stamp));
-    }
-}
+mod tests;

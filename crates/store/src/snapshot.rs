@@ -13,6 +13,14 @@
 //!                                           ts       needed
 //! ```
 //!
+//! A snapshot of the past says which moment it is of before it asks whether that can still be read:
+//!
+//! ```text
+//!   reader                                writer (collecting)
+//!   slot    <- ts                         oldest  <- the moment that the past begins at from now on
+//!   oldest > ts: too late, slot <- FREE   read every slot, as above
+//! ```
+//!
 //! All of these accesses are sequentially consistent: if the writer saw FREE, the reader's load of `published` comes after it.
 
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, store_before_load};
@@ -38,6 +46,8 @@ struct Segment([AtomicU64; SEGMENT_SLOTS]);
 /// The newest published timestamp and the slots of everybody who reads.
 pub struct Snapshots {
     published: AtomicU64,
+    /// What was visible at this timestamp, and at each since, can be read.
+    oldest: AtomicU64,
     /// Slots below this index have been used at least once.
     used_slots: AtomicUsize,
     segments: Box<[OnceLock<Box<Segment>>]>,
@@ -56,6 +66,7 @@ impl Snapshots {
     fn with_segments(segments: usize) -> Arc<Snapshots> {
         Arc::new(Snapshots {
             published: AtomicU64::new(0),
+            oldest: AtomicU64::new(0),
             used_slots: AtomicUsize::new(0),
             segments: (0..segments).map(|_| OnceLock::new()).collect(),
         })
@@ -69,6 +80,36 @@ impl Snapshots {
     /// Makes everything up to `ts` visible to snapshots taken from now on.
     pub(crate) fn publish(&self, ts: Timestamp) {
         self.published.store(ts.0, Ordering::SeqCst);
+    }
+
+    /// The oldest timestamp that can be read: what is newer was kept.
+    pub fn oldest(&self) -> Timestamp {
+        Timestamp(self.oldest.load(Ordering::Acquire))
+    }
+
+    /// The past begins at `ts` from now on, or later.
+    pub(crate) fn forget_before(&self, ts: Timestamp) {
+        self.oldest.fetch_max(ts.0, Ordering::SeqCst);
+    }
+
+    /// A snapshot of what was visible at a timestamp, or will be: of one that is not published yet, it may be read when that has come.
+    pub fn take_at(self: &Arc<Self>, ts: Timestamp) -> Result<Snapshot, TooOld> {
+        let slot = self.claim_slot();
+        self.slot(slot).store(ts.0, Ordering::SeqCst);
+        store_before_load();
+        let oldest = self.oldest.load(Ordering::SeqCst);
+        let snapshot = Snapshot {
+            registry: Arc::clone(self),
+            slot,
+            timestamp: ts,
+        };
+        // Dropped, the snapshot gives its slot back.
+        match ts.0 < oldest {
+            true => Err(TooOld {
+                oldest: Timestamp(oldest),
+            }),
+            false => Ok(snapshot),
+        }
     }
 
     /// A snapshot of the newest published state.
@@ -97,7 +138,12 @@ impl Snapshots {
         }
         timestamps.sort_unstable();
         timestamps.dedup();
-        Some(Active { timestamps, published })
+        let oldest = self.oldest.load(Ordering::SeqCst).min(published);
+        Some(Active {
+            timestamps,
+            oldest,
+            published,
+        })
     }
 
     /// The slot is PENDING: makes it say what it stands for.
@@ -134,6 +180,13 @@ impl Snapshots {
             .get_or_init(|| Box::new(Segment(std::array::from_fn(|_| AtomicU64::new(FREE)))));
         &segment.0[index % SEGMENT_SLOTS]
     }
+}
+
+/// Why there is no snapshot of a timestamp: versions of that time may be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("what is older than {oldest} is not kept")]
+pub struct TooOld {
+    pub oldest: Timestamp,
 }
 
 /// Where this thread begins its search: a cache line of its own for the first 64 threads.
@@ -188,11 +241,13 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// The timestamps that readers hold, and `published`, below which no new one can appear.
+/// The timestamps that readers hold, and `published`: new ones can appear from `oldest` on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Active {
     /// Sorted, unique, all below `published`.
     timestamps: Vec<u64>,
+    /// Where the past begins that everybody may read; `published` where there is none.
+    oldest: u64,
     published: u64,
 }
 
@@ -201,8 +256,23 @@ impl Active {
     pub(crate) fn none() -> Active {
         Active {
             timestamps: Vec::new(),
+            oldest: 0,
             published: 0,
         }
+    }
+
+    pub(crate) fn oldest(&self) -> Timestamp {
+        Timestamp(self.oldest)
+    }
+
+    /// Whether nobody can read what was superseded before a moment, which may be later than all that is published.
+    pub(crate) fn is_over(&self, moment: Timestamp) -> bool {
+        moment.0 <= self.oldest || self.oldest == self.published
+    }
+
+    /// Whether what was visible until `end` belongs to the past that is kept. What is not published yet does not.
+    pub(crate) fn keeps(&self, end: Timestamp) -> bool {
+        end.0 > self.oldest && end.0 <= self.published
     }
 
     pub(crate) fn published(&self) -> Timestamp {
@@ -214,10 +284,14 @@ impl Active {
         ts.0 >= self.published || self.timestamps.binary_search(&ts.0).is_ok()
     }
 
-    /// Who needs what is visible in `begin <= ts < end`: the newest such snapshot, where "now" counts as one.
+    /// Who needs what is visible in `begin <= ts < end`: the newest such snapshot, where "now" counts as one, and stands for the past that is
+    /// kept.
     pub(crate) fn newest_reader(&self, begin: Timestamp, end: Timestamp) -> Option<Timestamp> {
         if end.0 > self.published {
             return Some(Timestamp(self.published.max(begin.0)));
+        }
+        if self.keeps(end) {
+            return Some(self.published());
         }
         let below_end = self.timestamps.partition_point(|&ts| ts < end.0);
         let newest = *self.timestamps[..below_end].last()?;
@@ -232,6 +306,7 @@ mod tests {
     fn active(timestamps: &[u64], published: u64) -> Active {
         Active {
             timestamps: timestamps.to_vec(),
+            oldest: published,
             published,
         }
     }
@@ -245,6 +320,7 @@ mod tests {
         registry.publish(Timestamp(8));
         let b = registry.take();
         registry.publish(Timestamp(9));
+        registry.forget_before(Timestamp(9));
         assert_eq!(registry.active(), Some(active(&[5, 8], 9)));
         a.refresh();
         assert_eq!(
@@ -266,6 +342,33 @@ mod tests {
         assert_eq!(needs(9, 20), None);
         assert_eq!(needs(9, 21), Some(20), "now is needed");
         assert_eq!(needs(25, 30), Some(25), "the future is needed");
+    }
+
+    #[test]
+    #[cfg(not(loom))]
+    fn a_snapshot_of_the_past_is_one_that_is_kept() {
+        let registry = Snapshots::new();
+        registry.publish(Timestamp(20));
+        registry.forget_before(Timestamp(10));
+        registry.forget_before(Timestamp(7));
+        assert_eq!(
+            registry.take_at(Timestamp(9)).unwrap_err(),
+            TooOld { oldest: Timestamp(10) }
+        );
+        let past = registry.take_at(Timestamp(10)).unwrap();
+        let newest = registry.take_at(Timestamp(20)).unwrap();
+        let seen = registry.active().unwrap();
+        assert!(seen.keeps(Timestamp(11)) && !seen.keeps(Timestamp(10)) && !seen.keeps(Timestamp(21)));
+        registry.forget_before(Timestamp(15));
+        let seen = registry.active().unwrap();
+        assert_eq!(seen.newest_reader(Timestamp(3), Timestamp(12)), Some(Timestamp(10)));
+        assert_eq!(seen.newest_reader(Timestamp(11), Timestamp(15)), None);
+        assert_eq!(seen.newest_reader(Timestamp(11), Timestamp(16)), Some(Timestamp(20)));
+        drop((past, newest));
+        assert_eq!(
+            registry.active().unwrap().newest_reader(Timestamp(3), Timestamp(12)),
+            None
+        );
     }
 
     /// In every interleaving: what a snapshot sees is not collected while it lives.
@@ -304,6 +407,32 @@ mod tests {
                         version.store(true, Ordering::SeqCst);
                     }
                 }
+            }
+            reader.join().unwrap();
+        });
+    }
+
+    /// The same of a snapshot of the past: it is refused, or what it sees stays.
+    #[test]
+    #[cfg(loom)]
+    fn loom_a_snapshot_of_the_past_keeps_what_it_sees() {
+        use loom::sync::atomic::AtomicBool;
+        loom::model(|| {
+            let registry = Snapshots::new();
+            registry.publish(Timestamp(3));
+            let is_collected = Arc::new(AtomicBool::new(false));
+            let reader = loom::thread::spawn({
+                let (registry, is_collected) = (Arc::clone(&registry), Arc::clone(&is_collected));
+                move || {
+                    if let Ok(_snapshot) = registry.take_at(Timestamp(1)) {
+                        assert!(!is_collected.load(Ordering::SeqCst), "what the past shows is gone");
+                    }
+                }
+            });
+            registry.forget_before(Timestamp(2));
+            let known = registry.active().unwrap_or(Active::none());
+            if !known.keeps(Timestamp(2)) && known.newest_reader(Timestamp(1), Timestamp(2)).is_none() {
+                is_collected.store(true, Ordering::SeqCst);
             }
             reader.join().unwrap();
         });

@@ -2,8 +2,9 @@
 
 use crate::lock::LockTable;
 use crate::memory::{MemoryBudget, MemoryUse};
+use crate::past::Past;
 use crate::prepared::Prepared;
-use crate::snapshot::{Snapshot, Snapshots};
+use crate::snapshot::{Snapshot, Snapshots, TooOld};
 use crate::table::Table;
 use crate::writer::{Compactions, Writer};
 use parking_lot::{Mutex, RwLock};
@@ -22,6 +23,7 @@ pub struct Store {
     /// Indexes that wait for the entry of the log that adds them.
     pub(crate) prepared: Mutex<HashMap<(TableId, IndexId), Prepared>>,
     pub(crate) compactions: Compactions,
+    past: Arc<Past>,
 }
 
 impl Store {
@@ -35,6 +37,7 @@ impl Store {
             memory,
             prepared: Mutex::default(),
             compactions: Compactions::default(),
+            past: Arc::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -50,6 +53,7 @@ impl Store {
             memory: Arc::clone(&self.memory),
             prepared: Mutex::default(),
             compactions: Compactions::default(),
+            past: Arc::default(),
         });
         let writer = Writer::new(Arc::clone(&store));
         (store, writer)
@@ -85,6 +89,21 @@ impl Store {
     /// A snapshot of the newest published state. While it lives, reads at its timestamp find what was there.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshots.take()
+    }
+
+    /// A snapshot of what was visible at a timestamp, exactly. Of one that is not [`published`](Self::published) yet, wait for that
+    /// before reading.
+    pub fn snapshot_at(&self, ts: Timestamp) -> Result<Snapshot, TooOld> {
+        self.snapshots.take_at(ts)
+    }
+
+    /// The oldest timestamp that can be read; the newest one where nothing is kept.
+    pub fn oldest_readable(&self) -> Timestamp {
+        self.snapshots.oldest().min(self.published())
+    }
+
+    pub fn past(&self) -> &Arc<Past> {
+        &self.past
     }
 
     pub fn memory(&self) -> &Arc<MemoryBudget> {

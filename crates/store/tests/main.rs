@@ -6,4 +6,5 @@
 
 mod fit;
 mod model;
+mod past;
 mod threads;

@@ -2,8 +2,8 @@
 
 use env::failpoints;
 
-use super::Transaction;
-use shard::{Freshness, Guest, ProposeError, Shard};
+use super::{Options, Transaction};
+use shard::{Durability, Freshness, Guest, ProposeError, Shard};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,9 +45,19 @@ pub trait Participant: Send + Sync {
     /// Questions of this node's sessions to the one that leads, so far.
     fn calls(&self) -> u64;
 
-    /// Commits a write set under these locks: it is durable and visible when the future is ready. `memory` is what was reserved for its rows;
-    /// it is given back as the store is charged for them.
-    fn propose(&self, write_set: Vec<u8>, lock_epoch: u64, memory: Reservation, locks: TransactionLocks) -> Committing;
+    /// How long the oldest commit has waited that was answered and is not on the disk.
+    fn unsynced(&self) -> Duration;
+
+    /// Commits a write set under these locks: it is as durable as asked for, and visible, when the future is ready. `memory` is what was
+    /// reserved for its rows; it is given back as the store is charged for them.
+    fn propose(
+        &self,
+        write_set: Vec<u8>,
+        lock_epoch: u64,
+        durability: Durability,
+        memory: Reservation,
+        locks: TransactionLocks,
+    ) -> Committing;
 }
 
 impl Participant for Shard {
@@ -93,11 +103,23 @@ impl Participant for Shard {
         self.meters().calls.load(Ordering::Relaxed)
     }
 
-    fn propose(&self, write_set: Vec<u8>, lock_epoch: u64, memory: Reservation, locks: TransactionLocks) -> Committing {
+    fn unsynced(&self) -> Duration {
+        self.meters().unsynced().unwrap_or_default()
+    }
+
+    fn propose(
+        &self,
+        write_set: Vec<u8>,
+        lock_epoch: u64,
+        durability: Durability,
+        memory: Reservation,
+        locks: TransactionLocks,
+    ) -> Committing {
         let ticket = self.begin();
         let transaction = shard::Transaction {
             id: ticket.id(),
             lock_epoch,
+            durability,
             writes: write_set,
             memory: Some(memory),
         };
@@ -135,6 +157,7 @@ impl Transaction {
         let Transaction {
             participant,
             lock_epoch,
+            options: Options { durability, .. },
             overlay,
             prepared,
             locks,
@@ -155,7 +178,7 @@ impl Transaction {
                 Some(guest) => governor::given_away(|| {
                     Box::pin(async move { (guest.commit(writes, memory).await, Some(locks)) }) as Committing
                 }),
-                None => governor::given_away(|| participant.propose(writes, lock_epoch, memory, locks)),
+                None => governor::given_away(|| participant.propose(writes, lock_epoch, durability, memory, locks)),
             }
         };
         let (locks, proposal) = match overlay.is_empty() {

@@ -27,6 +27,7 @@ mod commit;
 mod local;
 mod lock;
 mod overlay;
+mod past;
 mod read;
 mod settle;
 mod write;
@@ -34,11 +35,13 @@ mod write;
 pub use commit::{Committing, Participant};
 pub use local::LocalChanges;
 pub use lock::Unlocking;
+pub use past::{PastMoment, commit_nothing};
 pub use settle::{Missed, Settled, StatementScope};
 
 use env::failpoints;
 use overlay::Overlay;
 use settle::Settling;
+pub use shard::Durability;
 use shard::{Freshness, Guest, GuestWait};
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
@@ -74,6 +77,8 @@ pub enum WriteRule {
 pub struct Options {
     pub isolation: Isolation,
     pub write_rule: WriteRule,
+    /// What its commit waits for, on a node alone.
+    pub durability: Durability,
 }
 
 /// What to do when a lock is not free.
@@ -177,6 +182,8 @@ pub struct Transaction {
     snapshot: RefCell<Option<Snapshot>>,
     /// Of the session's own tables, which nobody else changes.
     local_snapshot: RefCell<Option<Snapshot>>,
+    /// The snapshot is of the past, and stays.
+    is_past: bool,
     /// The next read takes a new snapshot.
     is_snapshot_old: Cell<bool>,
     /// Of the running statement, where it may run again.
@@ -210,6 +217,7 @@ impl Transaction {
             options,
             snapshot: RefCell::new(None),
             local_snapshot: RefCell::new(None),
+            is_past: false,
             is_snapshot_old: Cell::new(false),
             settling: None,
             set_aside: None,
@@ -222,6 +230,19 @@ impl Transaction {
             has_late_definitions: false,
             memory,
         }
+    }
+
+    /// A transaction that reads what a snapshot of the past shows ([`PastMoment`], which is over). It may neither lock nor change anything.
+    pub fn of_past(participant: Arc<dyn Participant>, moment: PastMoment) -> Transaction {
+        let mut transaction = Transaction::begin(participant, Options::default());
+        transaction.snapshot = RefCell::new(Some(moment.into_snapshot()));
+        transaction.is_past = true;
+        transaction
+    }
+
+    /// Whether it reads the past.
+    pub fn is_past(&self) -> bool {
+        self.is_past
     }
 
     pub fn options(&self) -> Options {
@@ -281,7 +302,7 @@ impl Transaction {
     /// place to roll back to if it fails.
     pub fn begin_statement(&mut self) -> Savepoint {
         if self.options.isolation != Isolation::RepeatableRead || failpoints::goes_wrong("snapshot.keep") {
-            self.is_snapshot_old.set(true);
+            self.renew_snapshot();
         }
         self.savepoint()
     }
@@ -325,7 +346,7 @@ impl Transaction {
 
     /// The next read takes a new snapshot: nothing has been read at the one there is.
     pub fn renew_snapshot(&self) {
-        self.is_snapshot_old.set(true);
+        self.is_snapshot_old.set(!self.is_past);
     }
 
     /// Refuses a table or an index that is newer than the snapshot, and so lacks what the snapshot would have to see.

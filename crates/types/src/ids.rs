@@ -72,7 +72,12 @@ impl Timestamp {
         Timestamp(ms.min(Timestamp::LATEST_WALL_MS) << Timestamp::COUNTER_BITS)
     }
 
-    /// Milliseconds since 1970.
+    /// The last of a millisecond.
+    pub fn at_end_of_wall_ms(ms: u64) -> Timestamp {
+        Timestamp(Timestamp::at_wall_ms(ms).0 | ((1 << Timestamp::COUNTER_BITS) - 1))
+    }
+
+    /// In which millisecond, by the clock of whoever led.
     pub fn wall_ms(self) -> u64 {
         self.0 >> Timestamp::COUNTER_BITS
     }

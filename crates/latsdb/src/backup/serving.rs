@@ -137,6 +137,7 @@ async fn mark(shard: &Shard) -> Result<BackupAnswer, String> {
         let marked = shard.propose(shard::Transaction {
             id: ticket.id(),
             lock_epoch: 0,
+            durability: shard::Durability::MajorityDisk,
             writes: WriteSet::new().into_bytes(),
             memory: None,
         });

@@ -35,6 +35,7 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.commit_seconds = times(&meters.commit);
     figures.commit_group_size = distribution(&meters.batch, 1, 1.0);
     figures.log_sync_seconds = times(&meters.sync);
+    figures.log_unsynced_ms = meters.unsynced().unwrap_or_default().as_millis() as u64;
     figures.log_bytes_written = meters.log_bytes.load(Relaxed);
 
     let memory = store.memory();
@@ -50,6 +51,8 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.compaction_passes = compactions.passes.load(Relaxed);
     figures.compaction_moved = compactions.moved.load(Relaxed);
     figures.compaction_moved_bytes = compactions.moved_bytes.load(Relaxed);
+    figures.past_bytes = store.past().bytes();
+    figures.past_readable_ms = parts.engine.past_readable().as_millis() as u64;
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
     let statements = parts.engine.statistics();

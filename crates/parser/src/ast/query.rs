@@ -245,6 +245,8 @@ pub struct TableFactor {
     /// `PARTITION (p0, ...)`
     pub partitions: Vec<Ident>,
     pub alias: Option<Ident>,
+    /// `AS OF TIMESTAMP moment`, before or behind the alias.
+    pub as_of: Option<Box<Expr>>,
     pub index_hints: Vec<IndexHint>,
 }
 
@@ -255,6 +257,7 @@ impl TableFactor {
             name,
             partitions: Vec::new(),
             alias: None,
+            as_of: None,
             index_hints: Vec::new(),
         }
     }

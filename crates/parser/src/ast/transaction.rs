@@ -3,11 +3,13 @@
 use super::{Expr, Ident, TableName, VarScope};
 
 /// `BEGIN [WORK]` and `START TRANSACTION ...`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Begin {
     /// `WITH CONSISTENT SNAPSHOT`
     pub consistent_snapshot: bool,
     pub access: Option<AccessMode>,
+    /// `AS OF TIMESTAMP moment`, behind READ ONLY.
+    pub as_of: Option<Box<Expr>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +32,8 @@ pub struct SetTransaction {
     pub scope: Option<VarScope>,
     pub isolation: Option<IsolationLevel>,
     pub access: Option<AccessMode>,
+    /// As of [`Begin`].
+    pub as_of: Option<Box<Expr>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -138,14 +138,31 @@ impl Parser<'_> {
     fn plain_table(&mut self) -> PResult<TableFactor> {
         let name = self.table_name()?;
         let partitions = self.opt_partition_names()?;
+        let before = self.opt_as_of()?;
         let alias = self.opt_table_alias()?;
+        let as_of = match before {
+            Some(moment) => Some(moment),
+            None => self.opt_as_of()?,
+        };
         let index_hints = self.index_hints()?;
         Ok(TableFactor {
             name,
             partitions,
             alias,
+            as_of,
             index_hints,
         })
+    }
+
+    /// `[AS OF TIMESTAMP expr]`
+    pub(super) fn opt_as_of(&mut self) -> PResult<Option<Box<Expr>>> {
+        if !(self.at(Kw::AS) && self.peek_is(Kw::OF)) {
+            return Ok(None);
+        }
+        self.bump();
+        self.bump();
+        self.expect(Kw::TIMESTAMP)?;
+        self.expr().map(Box::new).map(Some)
     }
 
     /// `[PARTITION (names)]`

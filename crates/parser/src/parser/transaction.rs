@@ -82,6 +82,9 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
                 begin.access = Some(access);
+                if access == AccessMode::ReadOnly && begin.as_of.is_none() {
+                    begin.as_of = self.opt_as_of()?;
+                }
             } else if begin == Begin::default() {
                 return Ok(Statement::Begin(begin));
             } else {
@@ -165,10 +168,15 @@ impl Parser<'_> {
             scope,
             isolation: None,
             access: None,
+            as_of: None,
         };
         loop {
             if self.at(Kw::READ) && transaction.access.is_none() {
-                transaction.access = Some(self.access_mode()?);
+                let access = self.access_mode()?;
+                transaction.access = Some(access);
+                if access == AccessMode::ReadOnly {
+                    transaction.as_of = self.opt_as_of()?;
+                }
             } else if self.at(Kw::ISOLATION) && transaction.isolation.is_none() {
                 self.bump();
                 self.expect(Kw::LEVEL)?;

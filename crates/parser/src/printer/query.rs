@@ -245,6 +245,7 @@ impl Printer {
     fn table_factor(&mut self, factor: &TableFactor) {
         self.table_name(&factor.name);
         self.partition_names(&factor.partitions);
+        self.as_of(&factor.as_of);
         self.opt(" AS ", &factor.alias, Self::ident);
         for hint in &factor.index_hints {
             self.text(match hint.kind {
@@ -260,6 +261,11 @@ impl Printer {
             });
             self.paren_list(&hint.indexes, Self::index_name);
         }
+    }
+
+    /// ` AS OF TIMESTAMP ..`
+    pub(super) fn as_of(&mut self, moment: &Option<Box<Expr>>) {
+        self.opt(" AS OF TIMESTAMP ", moment, |printer, moment| printer.expr(moment));
     }
 
     /// ` PARTITION (..)`

@@ -9,6 +9,7 @@ impl Printer {
         self.when(begin.consistent_snapshot, " WITH CONSISTENT SNAPSHOT");
         self.when(begin.consistent_snapshot && begin.access.is_some(), ",");
         self.opt(" ", &begin.access, |p, access| p.access_mode(*access));
+        self.as_of(&begin.as_of);
     }
 
     fn access_mode(&mut self, access: AccessMode) {
@@ -49,6 +50,7 @@ impl Printer {
         });
         self.when(transaction.isolation.is_some() && transaction.access.is_some(), ", ");
         self.opt("", &transaction.access, |p, access| p.access_mode(*access));
+        self.as_of(&transaction.as_of);
     }
 
     pub(super) fn lock_tables(&mut self, tables: &[LockTable]) {

@@ -23,7 +23,7 @@ use crate::lease::Lease;
 use crate::outcomes::{Fate, Known};
 use crate::queue::Entrant;
 use crate::replica::{NO_EPOCH, Shared};
-use crate::{ProposeError, Transaction};
+use crate::{Durability, ProposeError, Transaction};
 
 /// Who waits for a lock is told so after this long, and asks again.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
@@ -320,6 +320,8 @@ impl Home {
         let transaction = Transaction {
             id,
             lock_epoch,
+            // Nothing less where there are others.
+            durability: Durability::MajorityDisk,
             writes,
             memory: Some(memory),
         };

@@ -28,6 +28,7 @@ fn transaction(sequence: u64, bytes: usize) -> Entrant {
         transaction: Transaction {
             id: id(sequence),
             lock_epoch: 0,
+            durability: crate::Durability::MajorityDisk,
             writes,
             memory: None,
         },

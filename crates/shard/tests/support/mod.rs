@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use env::Env;
-use shard::{Config, ProposeError, Shard, Transaction, TransactionId};
+use shard::{Config, Durability, ProposeError, Shard, Transaction, TransactionId};
 use store::{Cursor, KeyColumn, KeyRange, MemoryBudget, Store, TableSpec, WriteSet};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId, Timestamp, Value};
 
@@ -128,9 +128,20 @@ pub fn propose_as(
     id: TransactionId,
     writes: Vec<u8>,
 ) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
+    propose_at(shard, id, Durability::MajorityDisk, writes)
+}
+
+/// As [`propose`], and answered at that level.
+pub fn propose_at(
+    shard: &Shard,
+    id: TransactionId,
+    durability: Durability,
+    writes: Vec<u8>,
+) -> impl Future<Output = Result<Timestamp, ProposeError>> + Send + use<> {
     shard.propose(Transaction {
         id,
         lock_epoch: shard.lock_epoch(),
+        durability,
         writes,
         memory: None,
     })

@@ -15,6 +15,8 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::common::{CommonSource, renamed};
 use super::join::DerivedRow;
 use super::scope::{QueryScope, ScopeTable, TableSource, base_columns};
+use crate::planner::Planner;
+use crate::table::Table;
 
 /// Joins as they are written, RIGHT turned into LEFT.
 #[derive(Debug)]
@@ -167,6 +169,9 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str().to_owned();
     let offset = scope.width();
     if let Some(common) = scope.common.get(&factor.name).cloned() {
+        if factor.as_of.is_some() {
+            return Err(SqlError::not_supported("AS OF TIMESTAMP of a common table expression"));
+        }
         scope.planner.views.nesting.uses(common.levels)?;
         let columns = relabelled(&common.shape.columns, &alias);
         let source = match &common.source {
@@ -190,6 +195,10 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         return Ok(add_table(scope, table));
     }
     if let Some(table) = scope.planner.virtual_table(&factor.name)? {
+        if factor.as_of.is_some() {
+            return Err(SqlError::not_supported("AS OF TIMESTAMP of information_schema"));
+        }
+        scope.planner.note_moment(factor);
         let columns = table.columns(&alias);
         let database = Some(table.database().to_owned());
         let source = TableSource::Virtual(table);
@@ -200,9 +209,11 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         return Ok(add_table(scope, table));
     }
     if let Some(view) = scope.planner.view(&factor.name) {
+        scope.planner.note_moment(factor);
         return view::bind_view(scope, &view, factor);
     }
     let table = scope.planner.table(&factor.name, factor.alias.as_ref())?;
+    note_table(scope.planner, &table, factor)?;
     let columns = base_columns(&table, &alias);
     let invisible = table
         .def
@@ -224,6 +235,16 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
             ..ScopeTable::new(&alias, columns, offset, source)
         },
     ))
+}
+
+/// A table of FROM is going to be read.
+pub(crate) fn note_table(planner: &Planner<'_>, table: &Table, factor: &ast::TableFactor) -> SqlResult<()> {
+    match (table.id().is_local(), &factor.as_of) {
+        (false, _) => planner.note_moment(factor),
+        (true, None) => {}
+        (true, Some(_)) => return Err(SqlError::not_supported("AS OF TIMESTAMP of a temporary table")),
+    }
+    Ok(())
 }
 
 /// A derived table sees the queries around the one that it stands in; a LATERAL one the tables before it, too.

@@ -39,6 +39,7 @@ use crate::table::Table;
 pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
 pub use common::{CommonTables, RecursivePlan};
 pub use from::insert_target;
+pub(crate) use from::note_table;
 pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, passing_share};
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};

@@ -251,6 +251,8 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Memory_limit", store.memory().limit()),
         ("Memory_used", store.memory().used()),
         ("Memory_used_by_sessions", governor::memory::held_by_sessions()),
+        ("Past_bytes", store.past().bytes()),
+        ("Past_readable_ms", engine.past_readable().as_millis() as u64),
         ("Open_tables", store.tables().len() as u64),
         ("Prepared_stmt_count", engine.prepared_count().max(0) as u64),
         ("Read_staleness_ms", staleness_ms(engine)),
@@ -258,6 +260,7 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Questions", traffic.commands),
         ("Threads_connected", traffic.connected),
         ("Threads_running", traffic.running),
+        ("Unsynced_ms", engine.participant().unsynced().as_millis() as u64),
         ("Uptime", engine.uptime_seconds()),
         ("Uptime_since_flush_status", engine.uptime_seconds()),
     ];
@@ -270,6 +273,8 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .collect();
     let encryption = source.session.encryption;
     let (cipher, version) = encryption.map_or(("", ""), |used| (&used.cipher, &used.version));
+    let oldest = engine.past_oldest_micros().map(|micros| fine_moment(micros, source));
+    rows.push(vec![text("Past_oldest"), oldest.unwrap_or_else(|| text(""))]);
     rows.push(vec![text("Ssl_cipher"), text(cipher)]);
     rows.push(vec![text("Ssl_version"), text(version)]);
     rows

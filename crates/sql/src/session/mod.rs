@@ -15,6 +15,7 @@ mod answer;
 mod border;
 mod hints;
 mod kill;
+mod past;
 mod persist;
 mod plan_for;
 mod prepared;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parser::ast::{self, SetItem, VarScope};
+use transaction::Durability;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
@@ -171,6 +172,9 @@ impl Session {
                     }
                     _ => {}
                 }
+                if variable.name == "durability" {
+                    self.check_durability(value.as_ref())?;
+                }
                 if variable.name == "partial_revokes" {
                     self.check_partial_revokes(value.as_ref())?;
                 }
@@ -186,6 +190,20 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// 1235 for a weaker level than that of the disks of a majority, where there are other nodes.
+    fn check_durability(&self, value: Option<&Value>) -> SqlResult<()> {
+        let Some(value) = value else { return Ok(()) };
+        let level = variables::find("durability")?.definition().parse(value)?;
+        match variables::durability_named(&level) {
+            Durability::MajorityDisk => Ok(()),
+            Durability::MajorityMemory | Durability::LocalDisk if self.engine.other_nodes().is_none() => Ok(()),
+            level @ (Durability::MajorityMemory | Durability::LocalDisk) => Err(SqlError::not_supported(format!(
+                "durability {} on a node of a cluster",
+                level.name()
+            ))),
         }
     }
 
@@ -275,6 +293,13 @@ impl Session {
                 .transaction
                 .set_next(Some(Isolation::by_name(&variable.parse(value)?)), None);
         }
+        if scope.is_none()
+            && variable.name == "durability"
+            && let Some(value) = &value
+        {
+            let level = variables::durability_named(&variable.parse(value)?);
+            return self.transaction.set_next_durability(level);
+        }
         let was_autocommit = self.variables.settings.autocommit;
         match value {
             None => self.variables.set_default(id, self.engine.clone().globals())?,
@@ -343,8 +368,25 @@ impl Session {
                 "OFF"
             }
         });
+        let moment = match (&set.as_of, set.scope) {
+            (None, _) => None,
+            (Some(moment), None) if !self.transaction.in_transaction() => Some(self.past_of(moment, &[], host)?),
+            (Some(_), None) => return Err(ErrorKind::CantChangeTxCharacteristics.into()),
+            (Some(_), Some(_)) => {
+                return Err(SqlError::not_supported(
+                    "AS OF TIMESTAMP for more than the next transaction",
+                ));
+            }
+        };
         match set.scope {
-            None => self.transaction.set_next(isolation.map(Isolation::by_name), set.access),
+            None => {
+                self.transaction
+                    .set_next(isolation.map(Isolation::by_name), set.access)?;
+                if let Some(moment) = moment {
+                    self.transaction.set_next_moment(moment);
+                }
+                Ok(())
+            }
             Some(VarScope::Global) => {
                 for (name, value) in [
                     ("transaction_isolation", isolation),
@@ -375,6 +417,6 @@ impl Session {
 fn is_transaction_characteristic(name: &str) -> bool {
     matches!(
         name,
-        "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
+        "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only" | "durability"
     )
 }

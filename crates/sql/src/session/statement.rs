@@ -16,6 +16,7 @@ use shard::Freshness;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
+use super::past;
 use super::run_plan::Failure;
 use super::transaction::End;
 use crate::errors::{interrupted, is_for_another_leader, no_majority};
@@ -179,6 +180,11 @@ impl Session {
         match statement {
             Statement::Begin(begin) => {
                 self.give_up_locked_tables(host)?;
+                if let Some(moment) = &begin.as_of {
+                    let moment = self.past_of(moment, &[], host)?;
+                    self.transaction.start_past(moment, &self.engine, host)?;
+                    return Ok(Answer::done());
+                }
                 if begin.consistent_snapshot {
                     self.transaction.commit(host)?;
                     self.catch_up_as_set(host)?;
@@ -332,9 +338,18 @@ impl Session {
                 }
                 plan => plan?,
             };
-            if !is_fresh {
+            if !is_fresh && plan.uses.as_of.is_empty() {
                 is_fresh = true;
                 self.catch_up_for(&plan, learns_by_lock, host)?;
+            }
+            if let Some(moment) = self.moment_of(&plan, parameters, host)? {
+                self.transaction.begin_past(moment, &self.engine);
+            }
+            if let Some(at) = self.transaction.past(&self.engine, &self.variables.settings)
+                && let Err(error) = past::check_plan(&plan, at)
+            {
+                self.transaction.statement_failed(&error);
+                return Err(error);
             }
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;
@@ -417,8 +432,12 @@ fn is_change(statement: &Statement) -> bool {
 
 /// A moment in which another node may be elected.
 pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
+    pause_for(LEADER_PAUSE, host)
+}
+
+pub(super) fn pause_for(time: Duration, host: &dyn Host) -> SqlResult<()> {
     let never = std::pin::pin!(std::future::pending());
-    match host.wait_interruptible(never, Some(LEADER_PAUSE)) {
+    match host.wait_interruptible(never, Some(time)) {
         WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),
         WaitEnd::Done | WaitEnd::TimedOut => Ok(()),
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use parser::ast::{self, AccessMode, EndTransaction};
 use shard::{Freshness, ProposeError};
 use store::LocalStore;
-use transaction::{self, Options, Savepoint, Transaction, WriteRule};
-use types::{ErrorKind, SqlError, SqlResult};
+use transaction::{self, Durability, Options, PastMoment, Savepoint, Transaction, WriteRule};
+use types::{ErrorKind, SqlError, SqlResult, Timestamp};
 
 use crate::engine::Engine;
 use crate::errors::commit_error;
@@ -26,10 +26,13 @@ pub struct SessionTransaction {
 }
 
 /// What `SET TRANSACTION` sets.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Characteristics {
     isolation: Option<Isolation>,
     read_only: Option<bool>,
+    durability: Option<Durability>,
+    /// `AS OF TIMESTAMP`: what it reads.
+    moment: Option<PastMoment>,
 }
 
 struct Open {
@@ -94,6 +97,7 @@ impl SessionTransaction {
     pub fn freshness(&self, engine: &Engine) -> Option<Freshness> {
         match &self.open {
             Some(open) => open.transaction.borrow().freshness(),
+            None if self.next.moment.is_some() => None,
             None => engine.participant().freshness(),
         }
     }
@@ -102,7 +106,10 @@ impl SessionTransaction {
     /// transaction, if there is one, has written and locked nothing and does not lock what it reads.
     pub fn freshness_within(&self, bound: Duration, engine: &Engine) -> Option<Freshness> {
         let Some(open) = &self.open else {
-            return engine.participant().freshness_within(bound);
+            return match &self.next.moment {
+                Some(_) => None,
+                None => engine.participant().freshness_within(bound),
+            };
         };
         let transaction = open.transaction.borrow();
         let only_reads = !transaction.has_writes()
@@ -154,8 +161,17 @@ impl SessionTransaction {
             Some(access) => access == AccessMode::ReadOnly,
             None => next.read_only.unwrap_or(settings.read_only),
         };
-        let options = Options { isolation, write_rule };
-        let transaction = RefCell::new(Transaction::begin(engine.participant().clone(), options));
+        let options = Options {
+            isolation,
+            write_rule,
+            durability: next.durability.unwrap_or(settings.durability),
+        };
+        let participant = engine.participant().clone();
+        let (transaction, read_only) = match next.moment {
+            Some(moment) => (Transaction::of_past(participant, moment), true),
+            None => (Transaction::begin(participant, options), read_only),
+        };
+        let transaction = RefCell::new(transaction);
         self.open = Some(Open {
             transaction,
             explicit,
@@ -181,6 +197,38 @@ impl SessionTransaction {
             open.transaction.borrow().snapshot();
         }
         Ok(())
+    }
+
+    /// `START TRANSACTION READ ONLY AS OF TIMESTAMP`: commits what is open.
+    pub fn start_past(&mut self, moment: PastMoment, engine: &Engine, host: &dyn Host) -> SqlResult<()> {
+        self.commit(host)?;
+        self.next = Characteristics::default();
+        self.open_past(moment, engine, true);
+        Ok(())
+    }
+
+    /// For one statement, outside of a transaction.
+    pub fn begin_past(&mut self, moment: PastMoment, engine: &Engine) {
+        self.open_past(moment, engine, false);
+    }
+
+    fn open_past(&mut self, moment: PastMoment, engine: &Engine, explicit: bool) {
+        self.open = Some(Open {
+            transaction: RefCell::new(Transaction::of_past(engine.participant().clone(), moment)),
+            explicit,
+            read_only: true,
+            savepoints: Vec::new(),
+            stays: Stays::default(),
+        });
+    }
+
+    /// At which timestamp of the past the next read reads, if it does.
+    pub fn past(&mut self, engine: &Engine, settings: &Settings) -> Option<Timestamp> {
+        if self.open.is_none() && self.next.moment.is_some() {
+            self.for_statement(engine, settings);
+        }
+        let open = self.open.as_ref()?.transaction.borrow();
+        open.is_past().then(|| open.snapshot())
     }
 
     /// `COMMIT`, `ROLLBACK`, with their `AND CHAIN`. Returns whether the session ends (`RELEASE`).
@@ -314,10 +362,27 @@ impl SessionTransaction {
         Ok((open, at))
     }
 
+    /// `SET @@durability` without a scope; 1568 inside a transaction.
+    pub fn set_next_durability(&mut self, durability: Durability) -> SqlResult<()> {
+        if self.in_transaction() {
+            return Err(ErrorKind::CantChangeTxCharacteristics.into());
+        }
+        self.next.durability = Some(durability);
+        Ok(())
+    }
+
+    /// `SET TRANSACTION READ ONLY AS OF TIMESTAMP`, without a scope.
+    pub fn set_next_moment(&mut self, moment: PastMoment) {
+        self.next.moment = Some(moment);
+    }
+
     /// `SET TRANSACTION …` without a scope; 1568 inside a transaction.
     pub fn set_next(&mut self, isolation: Option<Isolation>, access: Option<AccessMode>) -> SqlResult<()> {
         if self.in_transaction() {
             return Err(ErrorKind::CantChangeTxCharacteristics.into());
+        }
+        if access.is_some() {
+            self.next.moment = None;
         }
         self.next.isolation = isolation.or(self.next.isolation);
         self.next.read_only = access

@@ -9,15 +9,20 @@ mod settings;
 mod table;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use catalog::PersistedVariable;
 use parking_lot::{Mutex, RwLock};
+use store::Past;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-pub use settings::{Isolation, Settings};
+pub use settings::{Isolation, Settings, durability_named};
 pub use table::{DEFAULT_SQL_MODE, SQL_MODES, VARIABLES};
+
+/// The longest `past_window_seconds`: a day.
+pub const PAST_WINDOW_MAX: Duration = Duration::from_secs(86_400);
 
 /// A system variable.
 #[derive(Debug)]
@@ -259,6 +264,8 @@ pub struct Globals {
     write_barrier: AtomicU8,
     /// `partial_revokes`
     partial_revokes: AtomicBool,
+    /// Told of `past_window_seconds`.
+    past: OnceLock<Arc<Past>>,
     /// The version of the catalog that they were taken from last; `None`: they are the node's own.
     followed: Mutex<Option<u64>>,
 }
@@ -289,6 +296,7 @@ impl Default for Globals {
             values: RwLock::new(VARIABLES.iter().map(|variable| Arc::from(variable.default)).collect()),
             write_barrier: AtomicU8::new(0),
             partial_revokes: AtomicBool::new(false),
+            past: OnceLock::new(),
             followed: Mutex::default(),
         }
     }
@@ -321,6 +329,15 @@ impl Globals {
         let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
         self.partial_revokes.store(is_on("partial_revokes"), Ordering::Release);
         self.write_barrier.store(barrier, Ordering::Release);
+        if let (Some(past), Ok(id)) = (self.past.get(), find("past_window_seconds")) {
+            past.set_window(Duration::from_secs(values[id.0].parse().unwrap_or(0)));
+        }
+    }
+
+    /// Tells how much of the past is to be kept, now and whenever that changes.
+    pub(crate) fn keep_past(&self, past: Arc<Past>) {
+        let _ = self.past.set(past);
+        self.mirror(&self.values.read());
     }
 
     /// `None`: it has the value it was compiled with.

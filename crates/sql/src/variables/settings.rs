@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use transaction::Durability;
 use types::time::{Locale, TimeZone};
 use types::{CharsetId, ErrorKind, SqlError, SqlResult};
 
@@ -40,6 +41,8 @@ pub struct Settings {
     pub isolation: Isolation,
     pub read_only: bool,
     pub snapshot_isolation: bool,
+    /// What a commit waits for.
+    pub durability: Durability,
     /// `read_from` is `nearest`: a statement that only reads may miss what was committed in the last `read_staleness_limit`.
     pub reads_nearest: bool,
     pub read_staleness_limit: Duration,
@@ -94,6 +97,7 @@ impl Default for Settings {
             isolation: Isolation::RepeatableRead,
             read_only: false,
             snapshot_isolation: true,
+            durability: Durability::default(),
             reads_nearest: false,
             read_staleness_limit: Duration::from_secs(1),
             expressions: expr::Settings::default(),
@@ -137,6 +141,7 @@ impl Settings {
             "transaction_isolation" | "tx_isolation" => self.isolation = Isolation::by_name(value),
             "transaction_read_only" | "tx_read_only" => self.read_only = on,
             "snapshot_isolation" => self.snapshot_isolation = on,
+            "durability" => self.durability = durability_named(value),
             "read_from" => self.reads_nearest = value == "nearest",
             "read_staleness_limit" => self.read_staleness_limit = Duration::from_millis(number(value)),
             "sql_mode" => self.expressions.sql_mode = SqlMode::parse(value)?,
@@ -218,6 +223,11 @@ pub(super) fn companions(name: &str, value: &str) -> SqlResult<Vec<(&'static str
         "tx_read_only" => vec![("transaction_read_only", value.into())],
         _ => Vec::new(),
     })
+}
+
+/// The level of a variable's value.
+pub fn durability_named(value: &str) -> Durability {
+    Durability::by_name(value).unwrap_or_default()
 }
 
 /// A value that the variable's kind has shown to be a number.

@@ -7,7 +7,7 @@
 
 use super::Kind::{Bool, Double, Enum, Flags, Int, Text};
 use super::Scope::{Both, Global, Session};
-use super::{Kind, Scope, Variable};
+use super::{Kind, PAST_WINDOW_MAX, Scope, Variable};
 
 const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'static str) -> Variable {
     Variable {
@@ -139,6 +139,13 @@ pub static VARIABLES: &[Variable] = &[
     fixed("disabled_storage_engines", Global, Text, ""),
     fixed("disconnect_on_expired_password", Global, Bool, "ON"),
     variable("div_precision_increment", Both, int(0, 30), "4"),
+    // Ours: what a commit waits for.
+    variable(
+        "durability",
+        Both,
+        Enum(&["majority_disk", "majority_memory", "local_disk"]),
+        "majority_disk",
+    ),
     variable("end_markers_in_json", Both, Bool, "OFF"),
     variable("enforce_gtid_consistency", Global, NAMED_OFF, "OFF"),
     variable("eq_range_index_dive_limit", Both, U32, "200"),
@@ -251,6 +258,13 @@ pub static VARIABLES: &[Variable] = &[
     variable("password_history", Global, U32, "0"),
     variable("password_require_current", Global, Bool, "OFF"),
     variable("password_reuse_interval", Global, U32, "0"),
+    // Ours: for so long a moment of the past can be read (AS OF TIMESTAMP).
+    variable(
+        "past_window_seconds",
+        Global,
+        int(0, PAST_WINDOW_MAX.as_secs() as i128),
+        "0",
+    ),
     fixed("performance_schema", Global, Bool, "OFF"),
     fixed("pid_file", Global, Text, ""),
     fixed("port", Global, ANY, "3306"),

@@ -12,7 +12,7 @@
 use super::Writer;
 use super::table::TableWriter;
 use crate::memory::allocated;
-use crate::record::{READY, RecordPtr, WAITING, record_bytes, version_bytes};
+use crate::record::{RecordPtr, record_bytes, version_bytes};
 use crate::retired::Garbage;
 use governor::pages::Sparse;
 use std::collections::VecDeque;
@@ -184,7 +184,7 @@ impl TableWriter {
             step.take(1);
             // SAFETY: a primary record of the working tree, which this writer alone unlinks.
             let (record, head) = unsafe { (row.get(), row.get().head()) };
-            let Some(bytes) = head.row().filter(|_| !record.is_in(READY | WAITING)) else {
+            let Some(bytes) = head.row().filter(|_| !record.is_queued()) else {
                 return ControlFlow::Continue(None);
             };
             if sparse.has(head.address()) {
@@ -224,7 +224,7 @@ impl TableWriter {
             step.take(1);
             // SAFETY: an index record of the working tree.
             let record = unsafe { entry.get() };
-            if !sparse.has(record.address()) || record.is_in(READY | WAITING) {
+            if !sparse.has(record.address()) || record.is_queued() {
                 return ControlFlow::Continue(None);
             }
             garbage.push(Garbage::Entry(entry));

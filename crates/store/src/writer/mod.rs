@@ -12,6 +12,7 @@ mod compact;
 mod fit;
 mod load;
 mod local;
+mod past;
 mod pending;
 mod table;
 
@@ -30,7 +31,7 @@ use crate::store::Store;
 use crate::table::Table;
 use crate::write_set::{WriteOp, WriteOps};
 use compact::Pass;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use table::TableWriter;
@@ -72,6 +73,12 @@ pub struct Writer {
     changed: Vec<TableId>,
     /// Tables with versions to collect, each once.
     uncollected: VecDeque<TableId>,
+    /// When a table has something of the past to free; some have had it.
+    past_due: BTreeSet<(Timestamp, TableId)>,
+    /// What was visible from then on is to be kept.
+    kept_from: Timestamp,
+    /// There was more to collect than was asked for.
+    is_behind: bool,
     /// Who reads what, as of the last look.
     active: Active,
     retired: Retired,
@@ -89,6 +96,9 @@ impl Writer {
             tables: HashMap::new(),
             changed: Vec::new(),
             uncollected: VecDeque::new(),
+            past_due: BTreeSet::new(),
+            kept_from: Timestamp::MAX,
+            is_behind: false,
             active: Active::none(),
             retired: Retired::default(),
             dropped: Vec::new(),
@@ -133,6 +143,8 @@ impl Writer {
     /// Starts the clock after a checkpoint was loaded: its rows are as of `ts`.
     pub fn restore_timestamp(&mut self, ts: Timestamp) {
         self.newest = self.newest.max(ts);
+        // What was before is not in the checkpoint.
+        self.store.snapshots.forget_before(self.newest);
         self.publish();
     }
 
@@ -156,6 +168,7 @@ impl Writer {
         self.tables.clear();
         self.changed.clear();
         self.uncollected.clear();
+        self.past_due.clear();
         let mut tables = HashMap::new();
         for one in loaded {
             let table = Arc::new(one.table);

@@ -14,7 +14,7 @@
 #![allow(unsafe_code)]
 
 use super::collect::Queued;
-use super::table::{HISTORY_BYTES, TableWriter};
+use super::table::{TableWriter, allocated_version};
 use super::{ApplyError, CheckError, Fitting, Writer};
 use crate::memory::allocated;
 use crate::record::{Decision, EntryState, Fate, History, READY, Record, Stamp, Version, VersionPtr, version_bytes};
@@ -217,7 +217,12 @@ impl TableWriter {
             Some(Decision::Open) => return Err(stamp),
             Some(Decision::Committed(ts)) => head.resolve(ts),
             Some(Decision::Aborted) => {
-                let before = head.next().map(Version::ptr).unwrap_or_else(|| {
+                let before = head.next().map(Version::ptr);
+                if let Some(before) = before {
+                    // SAFETY: the row's newest version again.
+                    self.past_bytes.add(-allocated_version(unsafe { before.get() }));
+                }
+                let before = before.unwrap_or_else(|| {
                     // There has never been such a row.
                     self.row_bytes.add(allocated(version_bytes(0)) as i64);
                     VersionPtr::new(Stamp::at(Timestamp::ZERO), None, None)
@@ -256,7 +261,8 @@ impl TableWriter {
                     let zero = Stamp::at(Timestamp::ZERO);
                     let history = History::allocate(zero, zero, ptr::null_mut());
                     record.set_entry_state(EntryState::History(history));
-                    self.indexes[at].bytes.add(HISTORY_BYTES);
+                    self.add_history(at);
+                    self.count_dead(at, record, 1);
                 }
                 (EntryState::History(newest), committed) => {
                     let interval = newest.as_ref();
@@ -267,9 +273,13 @@ impl TableWriter {
                             let older = ptr::NonNull::new(older).expect("an entry that lives again has lived before");
                             record.set_entry_state(EntryState::History(older));
                             self.retire_history(at, newest);
+                            self.count_dead(at, record, 1);
                         }
                         (false, Some(ts)) => interval.resolve_end(Stamp::at(ts)),
-                        (false, None) => interval.resolve_end(Stamp::NEVER),
+                        (false, None) => {
+                            interval.resolve_end(Stamp::NEVER);
+                            self.count_dead(at, record, -1);
+                        }
                     }
                 }
             }

@@ -6,8 +6,9 @@ use super::collect::Queue;
 use super::pending::Pending;
 use crate::btree::{Tree, TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};
+use crate::past::Past;
 use crate::record::{
-    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, Stamp, VersionPtr, record_bytes, version_bytes,
+    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, Stamp, Version, VersionPtr, record_bytes, version_bytes,
 };
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
@@ -34,6 +35,8 @@ pub(super) struct TableWriter {
     pub(super) row_bytes: Account,
     /// Of the primary tree: nodes and records.
     pub(super) key_bytes: Account,
+    /// Of superseded versions.
+    pub(super) past_bytes: Account,
     pub(super) new_key: Vec<u8>,
     old_key: Vec<u8>,
 }
@@ -43,6 +46,8 @@ pub(super) struct IndexWriter {
     pub(super) tree: TreeWriter,
     /// Of nodes, entries and their histories.
     pub(super) bytes: Account,
+    /// Of these, of entries that are dead and of histories.
+    pub(super) past_bytes: Account,
 }
 
 impl IndexWriter {
@@ -51,6 +56,7 @@ impl IndexWriter {
             tree: TreeWriter::new(Arc::clone(&index.tree)),
             index: Arc::clone(index),
             bytes: Account::default(),
+            past_bytes: Account::default(),
         }
     }
 
@@ -79,6 +85,14 @@ impl Account {
         memory.charge(purpose, std::mem::take(&mut self.uncharged));
     }
 
+    fn settle_past(&mut self, past: &Past) {
+        past.charge(std::mem::take(&mut self.uncharged));
+    }
+
+    fn give_back_past(&self, past: &Past) {
+        past.charge(self.uncharged - self.total);
+    }
+
     /// What it stands for is gone.
     fn give_back(&self, memory: &MemoryBudget, purpose: MemoryUse) {
         memory.charge(purpose, self.uncharged - self.total);
@@ -97,6 +111,7 @@ impl TableWriter {
             garbage: Vec::new(),
             row_bytes: Account::default(),
             key_bytes: Account::default(),
+            past_bytes: Account::default(),
             new_key: Vec::new(),
             old_key: Vec::new(),
             table,
@@ -151,12 +166,18 @@ impl TableWriter {
         }
         retired.append(&mut self.garbage);
         self.row_bytes.settle(store.memory(), rows);
+        let past = self.indexes.iter_mut().map(|index| &mut index.past_bytes);
+        past.chain([&mut self.past_bytes])
+            .for_each(|bytes| bytes.settle_past(store.past()));
     }
 
     /// The table is gone, and all it was charged for.
     pub(super) fn give_back_memory(&self, store: &Store) {
         let (rows, indexes) = store.charges;
         self.row_bytes.give_back(store.memory(), rows);
+        let past = self.indexes.iter().map(|index| &index.past_bytes);
+        past.chain([&self.past_bytes])
+            .for_each(|bytes| bytes.give_back_past(store.past()));
         for bytes in self.indexes.iter().map(|index| &index.bytes).chain([&self.key_bytes]) {
             bytes.give_back(store.memory(), indexes);
         }
@@ -187,6 +208,7 @@ impl TableWriter {
         let old = unsafe { self.resolved_head(record) };
         // SAFETY: as above.
         unsafe { record.set_head(VersionPtr::new(at, Some(row), Some(old.ptr()))) };
+        self.past_bytes.add(allocated_version(old));
         match old.row() {
             Some(old_row) => self.move_entries(at, found, key, old_row, row),
             None => {
@@ -210,6 +232,7 @@ impl TableWriter {
         self.note_change(at);
         // SAFETY: as above.
         unsafe { record.set_head(VersionPtr::new(at, None, Some(old.ptr()))) };
+        self.past_bytes.add(allocated_version(old));
         self.row_bytes.add(allocated(version_bytes(0)) as i64);
         self.count_rows(at, -1);
         let mut entry_key = std::mem::take(&mut self.old_key);
@@ -299,7 +322,7 @@ impl TableWriter {
             if found.row_ptr() == row {
                 let history = History::allocate(stamp, Stamp::NEVER, older.as_ptr());
                 found.set_entry_state(EntryState::History(history));
-                self.indexes[at].bytes.add(HISTORY_BYTES);
+                self.add_history(at);
             } else {
                 // The row was collected and came again in another record. That could only be because no snapshot sees the old one,
                 // nor therefore this entry's past.
@@ -311,6 +334,7 @@ impl TableWriter {
                     self.retire_history(at, interval);
                 }
             }
+            self.count_dead(at, found, -1);
             if stamp.is_pending() {
                 self.stamped(stamp, id, found);
             }
@@ -331,7 +355,7 @@ impl TableWriter {
             let found: Record<'_> = found.get();
             let history = match self.resolved_entry(at, found) {
                 EntryState::AliveSince(begin) => {
-                    self.indexes[at].bytes.add(HISTORY_BYTES);
+                    self.add_history(at);
                     History::allocate(begin, stamp, ptr::null_mut())
                 }
                 EntryState::History(alive) => {
@@ -342,6 +366,7 @@ impl TableWriter {
                 }
             };
             found.set_entry_state(EntryState::History(history));
+            self.count_dead(at, found, 1);
             self.changed(stamp, id, found);
         }
     }
@@ -404,6 +429,7 @@ impl TableWriter {
         let mut index = self.indexes.remove(at);
         index.tree.publish(retired);
         index.bytes.give_back(store.memory(), store.charges.1);
+        index.past_bytes.give_back_past(store.past());
     }
 
     /// Where the index is among those of the table.
@@ -421,9 +447,28 @@ impl TableWriter {
         self.garbage.push(Garbage::Version(version));
     }
 
+    /// As [`retire_version`](Self::retire_version), of one that is not the newest.
+    pub(super) fn retire_superseded(&mut self, version: VersionPtr) {
+        // SAFETY: as there.
+        self.past_bytes.add(-allocated_version(unsafe { version.get() }));
+        self.retire_version(version);
+    }
+
     /// Of the index at a position; the same below.
+    pub(super) fn add_history(&mut self, at: usize) {
+        self.indexes[at].bytes.add(HISTORY_BYTES);
+        self.indexes[at].past_bytes.add(HISTORY_BYTES);
+    }
+
+    /// An entry has died, or (-1) is alive again, or gone.
+    pub(super) fn count_dead(&mut self, at: usize, record: Record<'_>, count: i64) {
+        let bytes = allocated(record_bytes(record.key().len(), true)) as i64;
+        self.indexes[at].past_bytes.add(count * bytes);
+    }
+
     pub(super) fn retire_history(&mut self, at: usize, history: ptr::NonNull<History>) {
         self.indexes[at].bytes.add(-HISTORY_BYTES);
+        self.indexes[at].past_bytes.add(-HISTORY_BYTES);
         self.garbage.push(Garbage::History(history));
     }
 
@@ -434,7 +479,9 @@ impl TableWriter {
         self.garbage.push(Garbage::Row(record.ptr()));
     }
 
+    /// One that is dead.
     pub(super) fn retire_entry(&mut self, at: usize, record: Record<'_>) {
+        self.count_dead(at, record, -1);
         let writer = &mut self.indexes[at];
         writer.tree.remove(record.key());
         let bytes = allocated(record_bytes(record.key().len(), true));
@@ -443,4 +490,9 @@ impl TableWriter {
     }
 }
 
-pub(super) const HISTORY_BYTES: i64 = size_of::<History>() as i64;
+/// What a version takes.
+pub(super) fn allocated_version(version: Version<'_>) -> i64 {
+    allocated(version_bytes(version.row().map_or(0, <[u8]>::len))) as i64
+}
+
+const HISTORY_BYTES: i64 = size_of::<History>() as i64;

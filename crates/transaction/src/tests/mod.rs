@@ -9,7 +9,7 @@ use super::*;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use store::{
     Cursor, Direction, IndexSpec, KeyColumn, KeyRange, LockMode, MemoryBudget, TableSpec, WriteOps, WriteSet, Writer,
@@ -69,10 +69,15 @@ impl Participant for Local {
         0
     }
 
+    fn unsynced(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+
     fn propose(
         &self,
         write_set: Vec<u8>,
         _lock_epoch: u64,
+        _durability: shard::Durability,
         _memory: Reservation,
         locks: TransactionLocks,
     ) -> Committing {
@@ -125,9 +130,15 @@ impl Fixture {
         set.create_table(&spec());
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
         let locks = local.store().locks().transaction();
-        done(local.propose(set.into_bytes(), local.lock_epoch(), memory, locks))
-            .0
-            .unwrap();
+        done(local.propose(
+            set.into_bytes(),
+            local.lock_epoch(),
+            Durability::MajorityDisk,
+            memory,
+            locks,
+        ))
+        .0
+        .unwrap();
         let fixture = Fixture {
             table: store.table(TABLE).unwrap(),
             local,
@@ -305,17 +316,21 @@ fn done<R>(future: impl Future<Output = R>) -> R {
 const SNAPSHOT: Options = Options {
     isolation: Isolation::RepeatableRead,
     write_rule: WriteRule::FirstCommitterWins,
+    durability: Durability::MajorityDisk,
 };
 const COMPATIBLE: Options = Options {
     isolation: Isolation::RepeatableRead,
     write_rule: WriteRule::NewestCommitted,
+    durability: Durability::MajorityDisk,
 };
 const READ_COMMITTED: Options = Options {
     isolation: Isolation::ReadCommitted,
     write_rule: WriteRule::FirstCommitterWins,
+    durability: Durability::MajorityDisk,
 };
 const SERIALIZABLE: Options = Options {
     isolation: Isolation::Serializable,
     write_rule: WriteRule::FirstCommitterWins,
+    durability: Durability::MajorityDisk,
 };
 const ALL: [Options; 4] = [SNAPSHOT, COMPATIBLE, READ_COMMITTED, SERIALIZABLE];

@@ -376,6 +376,10 @@ errors! {
     FkColumnCannotChangeChild = 1833 "HY000" "Cannot change column '%': used in a foreign key constraint '%' of table '%'";
     NotRolledBackCreation = 1751 "HY000" "The creation of some temporary tables could not be rolled back.";
     NotRolledBackDrop = 1752 "HY000" "Some temporary tables were dropped, but these operations could not be rolled back.";
+    /// TiDB's number.
+    InvalidAsOf = 8135 "HY000" "invalid as of timestamp: %";
+    /// TiDB's number.
+    PastNotKept = 9006 "HY000" "The past is kept since %: the moment asked for, %, is older";
     CantExecuteInReadOnlyTransaction = 1792 "25006" "Cannot execute statement in a READ ONLY transaction.";
     TooLongTableComment = 1628 "HY000" "Comment for table '%' is too long (max = %)";
     TooLongFieldComment = 1629 "HY000" "Comment for field '%' is too long (max = %)";

@@ -116,6 +116,9 @@ impl Session {
             };
             let query = canonical::canonical(&planner, &create.query)?;
             let plan = crate::plan::query::plan_query(&planner, &query)?;
+            if !planner.uses.borrow().as_of.is_empty() {
+                return Err(SqlError::not_supported("AS OF TIMESTAMP in a view"));
+            }
             Ok::<_, SqlError>((query, plan))
         })?;
         let columns = column_names(create, &plan)?;
