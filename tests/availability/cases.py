@@ -477,9 +477,10 @@ def full_disks(run, nodes, seconds):
     run.cluster.query(run.cluster.nodes[0], "DROP TABLE flood")
 
 
-@case("D9l", "the leader's disk is full for 10 s", changes=2, kind="small")
+@case("D9l", "the leader's disk is full for 10 s", gap_ms=2000, changes=2, kind="small")
 def full_disk_of_leader(run):
     leader = run.cluster.leader()
+    run.unwatch(leader)
     full_disks(run, [leader], 10)
     run.expect(run.cluster.is_running(leader), "the node has ended")
 
