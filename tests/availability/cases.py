@@ -12,6 +12,7 @@ from typing import Callable, Optional
 
 import pymysql
 
+from cluster import wait_until
 from network import Background
 
 CASES = []
@@ -395,9 +396,8 @@ def older_copy(run):
     run.cluster.remove_dir(own)
     run.cluster.move_dir(f"{own}.old", own)
     run.cluster.start(follower)
-    run.rest(3)
+    wait_until("word of an old directory", lambda: "its data directory" in run.cluster.log_since_start(follower))
     run.expect(not run.cluster.is_ready(follower), "a node with an old directory is ready")
-    run.expect("its data directory" in run.cluster.log_since_start(follower), "the node does not say what is wrong")
     run.cluster.kill(follower)
     run.cluster.remove_dir(own)
     run.cluster.order(run.cluster.leader(), f"replace-node {follower}")
@@ -447,6 +447,7 @@ def flood(run, rows):
     """Rows of a megabyte, until three of them have failed. Which errors there were."""
     errors = Counter()
     node = run.cluster.leader()
+    run.cluster.query(node, "DROP TABLE IF EXISTS flood")
     run.cluster.query(node, "CREATE TABLE flood (a INT AUTO_INCREMENT PRIMARY KEY, b LONGTEXT)")
     for _ in range(rows):
         try:
@@ -476,9 +477,10 @@ def full_disks(run, nodes, seconds):
     run.cluster.query(run.cluster.nodes[0], "DROP TABLE flood")
 
 
-@case("D9l", "the leader's disk is full for 10 s", changes=2, kind="small")
+@case("D9l", "the leader's disk is full for 10 s", gap_ms=2000, changes=2, kind="small")
 def full_disk_of_leader(run):
     leader = run.cluster.leader()
+    run.unwatch(leader)
     full_disks(run, [leader], 10)
     run.expect(run.cluster.is_running(leader), "the node has ended")
 

@@ -199,7 +199,7 @@ def write_table(path, table):
     head, rest = text.split(MARK_BEGIN)
     _, tail = rest.split(MARK_END)
     with open(path, "w") as file:
-        file.write(f"{head}{MARK_BEGIN}\n{table}\n{MARK_END}{tail}")
+        file.write(f"{head}{MARK_BEGIN}\n\n{table}\n\n{MARK_END}{tail}")
 
 
 def main():
@@ -224,22 +224,23 @@ def main():
     chosen.sort(key=lambda case: case.kind)
     # Nodes and namespaces do not outlive this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
-    suite, passed, failures, table = Suite(args), 0, 0, {}
+    suite, passed, failures, table, text = Suite(args), 0, 0, {}, HEAD
     try:
         suite.network.build()
         for case in chosen:
             rounds, failed = suite.run(case)
             passed, failures = passed + len(rounds) - min(failed, len(rounds)), failures + failed
             table[case.name] = row_of(case, rounds, failed)
+            text = "\n".join([HEAD, *(table[case.name] for case in CASES if case.name in table)])
+            if args.write:
+                # Also of a run that is ended before its end.
+                write_table(args.write, text)
     finally:
         suite.end_cluster()
         suite.network.remove()
         if not failures:
             shutil.rmtree(args.dir, ignore_errors=True)
-    text = "\n".join([HEAD, *(table[case.name] for case in CASES if case.name in table)])
     print(text)
-    if args.write:
-        write_table(args.write, text)
     print(f"{passed} passed, {failures} failed")
     return failures > 0
 

@@ -66,7 +66,11 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
     let id = u64::from(node);
     match known.iter().find(|replica| replica.node == node) {
         Some(replica) if replica.member == member => {}
-        Some(_) => change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, member)]))).await?,
+        Some(_) => {
+            let nodes = BTreeMap::from([(id, member)]);
+            let changed = raft.change_membership(ChangeMembers::SetNodes(nodes), true).await;
+            changed.map_err(|error| failed(&error))?;
+        }
         None => {
             let added = raft.add_learner(id, member, false).await;
             added.map_err(|error| failed(&error))?;
@@ -83,7 +87,8 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
         }
     }
     let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
-    change(raft, voters).await
+    let changed = raft.change_membership(voters, true).await;
+    changed.map(|_| ()).map_err(|error| failed(&error))
 }
 
 /// Until a replica has the log, but for what comes over in a moment.
@@ -114,13 +119,14 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
         if known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
         }
-        change(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
+        take_turn(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
     }
-    change(raft, ChangeMembers::RemoveNodes(ids)).await
+    take_turn(raft, ChangeMembers::RemoveNodes(ids)).await
 }
 
-/// One change, after the one that is under way: of an earlier leader, or for another node.
-async fn change(raft: &Raft, change: ChangeMembers<u64, Member>) -> Result<(), MembershipError> {
+/// One change, after the one that is under way: of an earlier leader, or for another node. Not for a node that wants to be taken in: it asks
+/// again by itself, unless it has been taken out meanwhile.
+async fn take_turn(raft: &Raft, change: ChangeMembers<u64, Member>) -> Result<(), MembershipError> {
     let deadline = Instant::now() + TURN_WITHIN;
     loop {
         match raft.change_membership(change.clone(), true).await {

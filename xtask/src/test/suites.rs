@@ -197,7 +197,7 @@ pub const SUITES: &[Suite] = &[
         needs: &["python3", "ip", "openssl"],
         with_server: false,
         server_flags: &[],
-        time_limit: minutes(12),
+        time_limit: minutes(30),
         command: |context| {
             let mut python = tools::python(context)?;
             python

@@ -49,9 +49,11 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
             }
         }
         let own = replicas.iter().find(|replica| replica.node == cluster.node);
+        has_belonged |= own.is_some_and(|own| own.votes);
         match (own, cluster.member()) {
-            (Some(own), Some(member)) if own.votes && own.member == member => has_belonged = true,
-            (None, Some(_)) if has_belonged => {
+            (Some(own), Some(member)) if own.votes && own.member == member => {}
+            // Before it goes it loses its vote.
+            (own, Some(_)) if has_belonged && own.is_none_or(|own| !own.votes) => {
                 tracing::warn!("this node is none of the cluster's any more: stop it");
                 // Nobody sends it anything: nothing will change.
                 return;
