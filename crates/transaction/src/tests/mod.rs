@@ -9,7 +9,7 @@ use super::*;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use store::{
     Cursor, Direction, IndexSpec, KeyColumn, KeyRange, LockMode, MemoryBudget, TableSpec, WriteOps, WriteSet, Writer,
