@@ -31,7 +31,7 @@ fn misfits(accounts: &Accounts) -> Vec<WriteSet> {
         with(&|writes| writes.delete(TableId(77), b"key")),
         with(&|writes| writes.drop_table(TableId(77))),
         with(&|writes| writes.drop_index(ACCOUNTS, types::IndexId(3))),
-        with(&|writes| writes.advance_auto_increment(TableId(77), 3)),
+        with(&|writes| writes.set_auto_increment(TableId(77), 3)),
         {
             let mut writes = accounts.create();
             accounts.put(&mut writes, 99, 0, b"");

@@ -101,7 +101,7 @@ fn a_large_transaction_that_does_not_fit_is_aborted_whole() {
     };
     let bad_end = || {
         let mut writes = all(&accounts, 3);
-        writes.advance_auto_increment(TableId(77), 5);
+        writes.set_auto_increment(TableId(77), 5);
         writes
     };
     let mut tickets = Vec::new();
