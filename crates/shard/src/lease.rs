@@ -57,7 +57,13 @@ impl Lease {
             let metrics = metrics.borrow_watched();
             metrics.last_quorum_acked.map(|at| at.into_inner().elapsed())
         };
-        let alone = raft.voter_ids().eq([*raft.node_id()]);
+        let me = *raft.node_id();
+        if !raft.voter_ids().any(|voter| voter == me) {
+            // It has been taken out, and others take the lead without waiting.
+            self.until.store(0, Ordering::SeqCst);
+            return false;
+        }
+        let alone = raft.voter_ids().eq([me]);
         let Some(ago) = alone.then_some(Duration::ZERO).or(acknowledged) else {
             return false;
         };
