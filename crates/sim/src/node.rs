@@ -66,6 +66,9 @@ pub struct Node {
 }
 
 /// How its replica is set up.
+/// As much as comes while a checkpoint is on its way to another node: with less that node would never get to the end of the log.
+const LOG_KEEP_BYTES: u64 = 256 << 10;
+
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub nodes: u32,
@@ -119,6 +122,7 @@ impl Node {
             segment_bytes: 64 << 10,
             checkpoint_bytes: settings.checkpoint_bytes,
             checkpoint_bytes_per_second: settings.checkpoint_bytes_per_second,
+            log_keep_bytes: LOG_KEEP_BYTES,
             peers: Arc::new(Door {
                 net: net.clone(),
                 node: self.id,
