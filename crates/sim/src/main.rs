@@ -108,7 +108,7 @@ fn main() -> Result<ExitCode> {
                 bail!("{range}: seeds are given as FROM..TO");
             };
             let (ran, bad) = many::range(from.parse()?..=to.parse()?, how.how())?;
-            println!("{ran} seeds, {bad} of them bad");
+            println!("{} passed, {bad} failed", ran - bad);
             bad == 0
         }
         Command::Planted { bug, tries, how } => {

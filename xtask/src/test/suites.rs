@@ -183,7 +183,7 @@ pub const SUITES: &[Suite] = &[
             run::done(build)?;
             let (seeds, minutes) = match context.options.long {
                 true => ("1..1000000", "60"),
-                false => ("1..200", "5"),
+                false => ("1..200", "4"),
             };
             let mut sim = Command::new(context.target("debug").join("latsdb-sim"));
             sim.args(["seeds", seeds, "--minutes", minutes])
