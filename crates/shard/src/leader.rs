@@ -19,7 +19,7 @@ use env::failpoints;
 use journal::JournalError;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
-use openraft::{ReadPolicy, ServerState, SnapshotPolicy};
+use openraft::{ReadPolicy, ServerState, SnapshotPolicy, StepDownPolicy};
 use store::Writer;
 use tokio::sync::oneshot;
 use types::Timestamp;
@@ -153,6 +153,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         allow_log_reversion: Some(true),
         // Who was cut off for a while does not depose a leader that the others hear.
         enable_pre_vote: Some(true),
+        // Whoever leads, and has been taken out, hands its lead over: not before its lease is over.
+        removed_leader_step_down: StepDownPolicy::After(milliseconds(timing.election)),
         ..openraft::Config::default()
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
@@ -199,7 +201,7 @@ fn is_alone(raft: &Raft) -> bool {
 }
 
 /// In which term this replica leads, if it does.
-fn leading_term(raft: &Raft) -> Option<u64> {
+pub(crate) fn leading_term(raft: &Raft) -> Option<u64> {
     let metrics = raft.server_metrics();
     let metrics = metrics.borrow_watched();
     metrics.state.is_leader().then_some(metrics.vote.leader_id.term)

@@ -59,8 +59,7 @@ impl Lease {
         };
         let me = *raft.node_id();
         if !raft.voter_ids().any(|voter| voter == me) {
-            // It has been taken out, and others take the lead without waiting.
-            self.until.store(0, Ordering::SeqCst);
+            // It has been taken out. When the lease is over another one takes the lead without waiting.
             return false;
         }
         let alone = raft.voter_ids().eq([me]);

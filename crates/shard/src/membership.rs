@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::api::Member;
 use crate::consensus::{Consensus, Raft};
+use crate::leader::leading_term;
 use crate::machine::Replicated;
 
 /// How long a change waits for the one before it.
@@ -43,6 +44,8 @@ pub enum MembershipError {
     Unknown(u32),
     #[error("without node {0} nobody would be left")]
     Last(u32),
+    #[error("node {0} leads, and cannot take itself out: another one has to lead first")]
+    Leads(u32),
     #[error("{0}")]
     Failed(Arc<str>),
 }
@@ -118,6 +121,10 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
     if replica.votes {
         if known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
+        }
+        if *raft.node_id() == u64::from(node) && leading_term(raft).is_some() {
+            // Once it has lost its vote it could not make the second change.
+            return Err(MembershipError::Leads(node));
         }
         take_turn(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
     }

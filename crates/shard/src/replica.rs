@@ -343,10 +343,6 @@ impl Replica {
     }
 
     pub fn dismiss(&self, node: u32) -> Changing {
-        if node == self.identity.node {
-            // Once it is taken out the consensus library hands the lead over by itself.
-            self.shared.lease.offer(self.lock_epoch());
-        }
         let (raft, known) = (self.raft.clone(), self.replicas());
         let changing = self
             .runtime

@@ -231,7 +231,14 @@ impl World {
             self.ask(leader, |shard| async move { drop(shard.admit(id, member(id)).await) });
         }
         for id in self.leaving.clone() {
+            let heir = |replica: &&shard::Replica| replica.votes && !self.leaving.contains(&replica.node);
             match replicas.iter().any(|replica| replica.node == id) {
+                // As an operator does.
+                true if id == leader => {
+                    if let Some(to) = replicas.iter().find(heir).map(|replica| replica.node) {
+                        self.ask(leader, move |shard| async move { shard.move_leader(to) });
+                    }
+                }
                 true => self.ask(leader, |shard| async move { drop(shard.dismiss(id).await) }),
                 false => {
                     self.kill(id, false);

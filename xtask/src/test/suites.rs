@@ -183,8 +183,7 @@ pub const SUITES: &[Suite] = &[
             run::done(build)?;
             let (seeds, minutes) = match context.options.long {
                 true => ("1..1000000", "60"),
-                // Seed 58 shows a panic of the consensus library that is not mended yet.
-                false => ("1..57", "4"),
+                false => ("1..200", "4"),
             };
             let mut sim = Command::new(context.target("debug").join("latsdb-sim"));
             sim.args(["seeds", seeds, "--minutes", minutes])
