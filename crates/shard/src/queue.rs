@@ -163,18 +163,15 @@ impl Queue {
 
     /// Takes none any more: another replica leads, or nobody does. Who waits was not committed.
     pub fn follow(&self) {
-        let (waiting, blocked) = {
+        let leaving = {
             let state = &mut *self.state.lock();
             state.leads = false;
             // The next term takes back what is in the log of them.
             state.given_up.clear();
             state.could_not_end = false;
-            (state.take_waiting(), std::mem::take(&mut state.blocked))
+            state.leave()
         };
-        for one in waiting {
-            let _ = one.answer.send(Err(ProposeError::NotLeader));
-        }
-        blocked.into_iter().for_each(Waker::wake);
+        leaving.refuse();
     }
 
     /// Puts the transaction in line, now if there is room.
@@ -263,8 +260,11 @@ impl Queue {
         }
         state.flight.0 += 1;
         let mut in_flight = std::mem::take(&mut state.in_flight);
-        // Its end is not on its way, and never will be.
-        if state.part_in_flight.take().is_some() && in_flight.is_empty() {
+        if let Some(part) = state.part_in_flight.take()
+            && in_flight.is_empty()
+        {
+            // Its end is not on its way, and never will be.
+            state.given_up.push(part);
             in_flight.extend(state.take_large().map(|large| large.proposal.depart().1));
         }
         let doubts = in_flight.into_iter().map(|one| Doubt {
@@ -294,12 +294,15 @@ impl Queue {
         let settled: Vec<_> = {
             let state = &mut *self.state.lock();
             let settled = state.doubts.extract_if(.., |doubt| verdict(doubt).is_some());
-            settled.collect()
+            let settled = settled.collect();
+            self.doubts.store(state.doubts.len(), Ordering::Release);
+            settled
         };
-        for doubt in &settled {
+        for doubt in settled {
             tracing::debug!(id = ?doubt.one.id, "the log says what became of a transaction in doubt");
+            let answer = verdict(&doubt).expect("it was chosen for that");
+            doubt.one.tell(answer);
         }
-        self.end_doubts(settled, |doubt| verdict(doubt).expect("it was chosen for that"));
     }
 
     /// Answers those in doubt whose time is over. They are in doubt still: they may commit in this very term.
@@ -320,10 +323,11 @@ impl Queue {
 
     /// Keeps this as long as the transaction is in doubt.
     pub fn keep(&self, id: TransactionId, kept: Box<dyn Send>) {
-        let mut kept = Some(kept);
         let state = &mut *self.state.lock();
-        if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.one.id == id) {
-            doubt.kept = kept.take().filter(|_| !failpoints::goes_wrong("doubt.locks"));
+        if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.one.id == id)
+            && !failpoints::goes_wrong("doubt.locks")
+        {
+            doubt.kept = Some(kept);
         }
     }
 
@@ -332,19 +336,16 @@ impl Queue {
     pub fn give_up(&self, term: u64, now: Duration) {
         let flight = self.state.lock().flight;
         self.doubt(flight, term, now);
-        let waiting = self.state.lock().take_waiting();
-        for one in waiting {
-            let _ = one.answer.send(Err(ProposeError::NotLeader));
-        }
+        let leaving = {
+            let state = &mut *self.state.lock();
+            // The term goes on, so that somebody has to take back what is in the log of them.
+            let begun = state.large.iter().filter(|large| large.shipped > 0);
+            let begun: Vec<Origin> = begun.map(|large| large.proposal.origin()).collect();
+            state.given_up.extend(begun);
+            state.leave()
+        };
+        leaving.refuse();
         self.give_up_doubts(now);
-    }
-
-    fn end_doubts(&self, ended: Vec<Doubt>, answer: impl Fn(&Doubt) -> Answer) {
-        self.doubts.fetch_sub(ended.len(), Ordering::AcqRel);
-        for doubt in ended {
-            let answer = answer(&doubt);
-            doubt.one.tell(answer);
-        }
     }
 
     /// Answers the proposals in flight, which did not get into the log. A large transaction ends with its first part that does not.
@@ -519,6 +520,14 @@ impl State {
         Some((origin, piece))
     }
 
+    /// Everybody in line, and whoever waits for a place in it.
+    fn leave(&mut self) -> Leaving {
+        Leaving {
+            waiting: self.take_waiting(),
+            blocked: std::mem::take(&mut self.blocked),
+        }
+    }
+
     /// Everybody in line.
     fn take_waiting(&mut self) -> Vec<Proposal> {
         self.waiting_bytes = 0;
@@ -549,6 +558,21 @@ impl State {
             self.in_flight.push(in_flight);
             departure.push((origin, Piece::Whole(transaction.writes)));
         }
+    }
+}
+
+/// Who is not committed here. Told when the queue is not locked.
+struct Leaving {
+    waiting: Vec<Proposal>,
+    blocked: VecDeque<Waker>,
+}
+
+impl Leaving {
+    fn refuse(self) {
+        for one in self.waiting {
+            let _ = one.answer.send(Err(ProposeError::NotLeader));
+        }
+        self.blocked.into_iter().for_each(Waker::wake);
     }
 }
 

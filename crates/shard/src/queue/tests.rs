@@ -355,3 +355,32 @@ fn while_the_disk_stalls_everybody_is_answered_and_the_thread_finds_its_flight_g
     answer(&queue, &[Ok(Timestamp(2))]);
     assert!(matches!(poll(&mut next, &counter), Poll::Ready(Ok(Timestamp(2)))));
 }
+
+#[test]
+fn what_has_begun_when_everybody_is_answered_is_taken_back_and_who_found_no_room_may_enter() {
+    let (queue, counter) = (queue(25), Arc::new(Counter(AtomicUsize::new(0))));
+    let _begun = queue.propose(large(0, 3));
+    assert_eq!(sequences(poll(&mut Box::pin(queue.gather(10)), &counter)), [0]);
+    answer(&queue, &[]);
+    let mut waiting = queue.propose(transaction(1, 20));
+    let mut blocked = queue.propose(transaction(2, 20));
+    assert!(poll(&mut blocked, &counter).is_pending());
+    let woken = counter.0.load(Ordering::SeqCst);
+    queue.give_up(1, Duration::from_secs(1));
+    assert_eq!(
+        counter.0.load(Ordering::SeqCst),
+        woken + 1,
+        "who found no room is woken"
+    );
+    assert!(matches!(
+        poll(&mut waiting, &counter),
+        Poll::Ready(Err(ProposeError::NotLeader))
+    ));
+    assert!(poll(&mut blocked, &counter).is_pending());
+    // First the chunk that is in the log.
+    assert_eq!(sequences(poll(&mut Box::pin(queue.gather(10)), &counter)), [0]);
+    answer(&queue, &[]);
+    assert_eq!(sequences(poll(&mut Box::pin(queue.gather(10)), &counter)), [2]);
+    answer(&queue, &[Ok(Timestamp(1))]);
+    assert!(matches!(poll(&mut blocked, &counter), Poll::Ready(Ok(Timestamp(1)))));
+}
