@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use env::{Access, Env, File};
+use env::{Access, Env};
 use parking_lot::{Mutex, RwLock};
 
 use crate::reader::{Index, Reader};
@@ -68,10 +68,7 @@ struct Synced {
 /// What was appended up to some moment, to be made durable.
 pub struct Unsynced {
     synced: Arc<Synced>,
-    file: Arc<dyn File>,
-    path: PathBuf,
-    /// Where the file's bytes begin, as a position.
-    base: u64,
+    segment: Segment,
     end: u64,
 }
 
@@ -204,9 +201,7 @@ impl Journal {
     pub fn unsynced(&self) -> Unsynced {
         Unsynced {
             synced: self.synced.clone(),
-            file: self.active.file.clone(),
-            path: self.active.path.clone(),
-            base: self.active.header.base,
+            segment: self.active.clone(),
             end: self.end,
         }
     }
@@ -386,14 +381,14 @@ impl Unsynced {
         if durable >= self.end {
             return Ok(());
         }
-        match self.file.sync_data() {
+        match self.segment.file.sync_data() {
             Ok(()) => {
                 self.synced.durable.store(self.end, Ordering::Release);
                 Ok(())
             }
             Err(error) => {
-                let offset = segment::HEADER + (durable - self.base);
-                Err(self.synced.fail("sync", &self.path, offset, &error))
+                let offset = self.segment.offset_of(durable);
+                Err(self.synced.fail("sync", &self.segment.path, offset, &error))
             }
         }
     }
@@ -410,7 +405,7 @@ fn activate(env: &Env, dir: &Path, spares: &Spares, record_bytes: u64, header: H
     env.disk.sync_dir(dir)?;
     Ok(Segment {
         header,
-        path,
+        path: path.into(),
         file: file.into(),
         length: spare.length,
     })

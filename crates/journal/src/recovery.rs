@@ -80,7 +80,7 @@ fn open_segment(env: &Env, dir: &Path, sequence: u64) -> Result<Segment, OpenErr
     let length = file.length().map_err(io_error)?;
     Ok(Segment {
         header,
-        path,
+        path: path.into(),
         file: file.into(),
         length,
     })

@@ -3,7 +3,7 @@
 //! The header repeats the log's state (vote, purge point, newest entry) at the segment's start. So the log is whole
 //! from any segment on, and the ones before may be recycled.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use env::File;
@@ -38,7 +38,7 @@ pub(crate) struct Header {
 #[derive(Clone)]
 pub(crate) struct Segment {
     pub header: Header,
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     pub file: Arc<dyn File>,
     /// Size of the file.
     pub length: u64,

@@ -42,6 +42,11 @@ pub(crate) type Membership = openraft::Membership<u64, Member>;
 pub(crate) type StoredMembership = openraft::alias::StoredMembershipOf<Consensus>;
 pub(crate) type SnapshotMeta = openraft::alias::SnapshotMetaOf<Consensus>;
 
+/// Whether there are no other voters.
+pub(crate) fn is_alone(raft: &Raft) -> bool {
+    raft.voter_ids().eq([*raft.node_id()])
+}
+
 /// What applying a batch answers: what became of each of its transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {

@@ -11,7 +11,7 @@ use openraft::async_runtime::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use tokio::time::Instant;
 
-use crate::consensus::Raft;
+use crate::consensus::{Raft, is_alone};
 
 /// How often the shard's thread shows that it lives.
 const BEAT: Duration = Duration::from_millis(100);
@@ -64,9 +64,9 @@ impl Contact {
         Duration::from_millis(self.now().saturating_sub(moment.load(Ordering::Relaxed)))
     }
 
-    /// Whether it was lately. Of a leader: whether a majority has answered it lately; of a replica without others, always.
+    /// Whether whoever leads was heard of lately. Of a leader: whether a majority has answered it lately; of a replica without others, always.
     pub fn is_kept(&self, raft: &Raft) -> bool {
-        if raft.voter_ids().eq([*raft.node_id()]) {
+        if is_alone(raft) {
             return true;
         }
         if self.stalled_for() > self.patience {

@@ -1,5 +1,6 @@
 //! Work that commits do not wait for: segments ahead of need, checkpoints, gaps in memory.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,17 +43,6 @@ pub(crate) struct Housekeeper {
     pub bytes_per_second: u64,
 }
 
-/// Log that a restart would have to replay.
-pub(crate) fn bytes_since_checkpoint(shared: &Shared) -> u64 {
-    let checkpoint = shared
-        .replicated
-        .lock()
-        .checkpoint
-        .as_ref()
-        .and_then(|meta| meta.last_log_id);
-    shared.log.bytes_after(checkpoint.map(|id| id.index))
-}
-
 impl Housekeeper {
     pub async fn run(self, mut orders: mpsc::UnboundedReceiver<Order>) {
         let mut rounds_to_wait = 0;
@@ -77,7 +67,7 @@ impl Housekeeper {
             }
             disk_was_full = prepared.is_err();
             rounds_to_wait = u32::saturating_sub(rounds_to_wait, 1);
-            let is_due = bytes_since_checkpoint(&self.shared) >= self.checkpoint_bytes;
+            let is_due = self.bytes_since_checkpoint() >= self.checkpoint_bytes;
             if is_due
                 && rounds_to_wait == 0
                 && let Err(error) = self.checkpoint().await
@@ -118,7 +108,9 @@ impl Housekeeper {
         let applied = cut.applied;
         drop(cut);
         self.shared.replicated.lock().checkpoint = Some(meta);
-        self.release_log(applied).await;
+        if let Err(error) = self.release_log(applied).await {
+            tracing::warn!("the log is not released up to the checkpoint: {error}");
+        }
         if let Err(error) = self.checkpoints.remove_before(applied.index) {
             // It wastes space, nothing else, and the next checkpoint tries again.
             tracing::warn!("{error}");
@@ -156,33 +148,30 @@ impl Housekeeper {
         }
     }
 
+    /// Log that a restart would have to replay.
+    fn bytes_since_checkpoint(&self) -> u64 {
+        let replicated = self.shared.replicated.lock();
+        let checkpoint = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
+        drop(replicated);
+        self.shared.log.bytes_after(checkpoint.map(|id| id.index))
+    }
+
     /// Has the consensus library note the checkpoint, and purge the log before it but for what is kept; that recycles segments.
     ///
     /// The library purges nothing that is on its way to another replica. One that is slower than the log grows would keep it for ever:
     /// after a while its way ends ([`Ways`](crate::peers::Ways)), and it gets a checkpoint.
-    async fn release_log(&self, applied: LogId) {
-        let reader = self.shared.journal.lock().reader();
+    async fn release_log(&self, applied: LogId) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let reader = &self.shared.log;
         let upto = reader.before_bytes(applied.index, self.log_keep_bytes);
         let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
-        let (raft, floor) = (self.raft.clone(), self.shared.log_floor.clone());
-        let noted = async move {
-            let text = |error: &dyn std::fmt::Display| error.to_string();
-            let wait = raft.wait(Some(NOTE_TIMEOUT));
-            raft.trigger().snapshot().await.map_err(|error| text(&error))?;
-            wait.snapshot(applied, "checkpoint")
-                .await
-                .map_err(|error| text(&error))?;
-            let Some(upto) = upto else { return Ok(()) };
-            raft.trigger()
-                .purge_log(upto.index)
-                .await
-                .map_err(|error| text(&error))?;
-            let purged = wait.purged(Some(upto), "purge").await;
-            floor.fetch_max(upto.index + 1, Ordering::Relaxed);
-            purged.map(drop).map_err(|error| text(&error))
-        };
-        if let Err(error) = noted.await {
-            tracing::warn!("the log is not released up to the checkpoint: {error}");
-        }
+        let wait = self.raft.wait(Some(NOTE_TIMEOUT));
+        self.raft.trigger().snapshot().await?;
+        wait.snapshot(applied, "checkpoint").await?;
+        let Some(upto) = upto else { return Ok(()) };
+        self.raft.trigger().purge_log(upto.index).await?;
+        let purged = wait.purged(Some(upto), "purge").await;
+        self.shared.log_floor.fetch_max(upto.index + 1, Ordering::Relaxed);
+        purged?;
+        Ok(())
     }
 }

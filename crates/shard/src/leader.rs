@@ -26,7 +26,7 @@ use types::Timestamp;
 
 use crate::api::{Founding, Member, Timing};
 use crate::batch::{Batch, Moment, Piece};
-use crate::consensus::{Callback, Raft};
+use crate::consensus::{Callback, Raft, is_alone};
 use crate::log::Log;
 use crate::machine::Machine;
 use crate::peers::{Peers, Ways};
@@ -179,8 +179,9 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     if is_new && !founders.is_empty() {
         raft.initialize(founders).await.map_err(|error| replay_error(&error))?;
     }
-    shared.is_alone.store(is_alone(&raft), Relaxed);
-    if is_alone(&raft) {
+    let alone = is_alone(&raft);
+    shared.is_alone.store(alone, Relaxed);
+    if alone {
         if !is_new {
             raft.trigger()
                 .elect(false)
@@ -194,10 +195,6 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         take_lead(shared, &raft).await.map_err(|error| replay_error(&error))?;
     }
     Ok(raft)
-}
-
-fn is_alone(raft: &Raft) -> bool {
-    raft.voter_ids().eq([*raft.node_id()])
 }
 
 /// In which term this replica leads, if it does.
@@ -328,10 +325,7 @@ async fn commit(
     let only_ends = departure.iter().all(|(_, piece)| matches!(piece, Piece::Abort));
     drop(departure);
     let room = batch.bytes().len() + if only_ends { 0 } else { END_BYTES };
-    let reserved = shared.journal.lock().reserve(room);
-    let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
-    shared.is_full.store(is_full, Relaxed);
-    match reserved {
+    match shared.reserve(room) {
         Ok(()) => {}
         Err(JournalError::DiskFull { .. }) => {
             shared.queue.reject(flight, &ProposeError::DiskFull);
@@ -361,11 +355,12 @@ async fn commit(
             let _ = done.send(());
         }
     });
-    shared.is_alone.store(is_alone(raft), Relaxed);
+    let alone = is_alone(raft);
+    shared.is_alone.store(alone, Relaxed);
     raft.client_write_ff(batch, Some(callback))
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;
-    if shared.is_alone.load(Relaxed) {
+    if alone {
         return answered.await.map_err(|_| Arc::from("consensus has stopped"));
     }
     let late = doubt_until();

@@ -16,7 +16,7 @@ use openraft::async_runtime::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use tokio::time::Instant;
 
-use crate::consensus::Raft;
+use crate::consensus::{Raft, is_alone};
 
 /// Who has not confirmed the lead by then is not waited for.
 const CONFIRMED_WITHIN: Duration = Duration::from_millis(500);
@@ -62,8 +62,7 @@ impl Lease {
             // It has been taken out. When the lease is over another one takes the lead without waiting.
             return false;
         }
-        let alone = raft.voter_ids().eq([me]);
-        let Some(ago) = alone.then_some(Duration::ZERO).or(acknowledged) else {
+        let Some(ago) = is_alone(raft).then_some(Duration::ZERO).or(acknowledged) else {
             return false;
         };
         let since = Instant::now() - ago;

@@ -12,11 +12,10 @@
 //!
 //! * [`Shard`], [`Config`]: the outside; [`Ticket`]: names of transactions;
 //! * `replica`: its work and what is shared; `workers`: the threads, or tasks, on which it goes on; `queue`: where transactions wait; `leader`: the thread that commits;
-//! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log; `peers`, `message`: its
-//!   other replicas and what is said to them;
+//! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log, and `syncs`: how that
+//!   becomes durable; `peers`, `message`: its other replicas and what is said to them;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
-//!   the others; `visible`: waiting
-//!   for what it has committed;
+//!   the others; `visible`: waiting for what it has committed; `durability`: what an answer waits for;
 //! * `membership`: who belongs to the shard;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;

@@ -62,7 +62,7 @@ const RECORD_BYTES: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub queue: Arc<Queue>,
-    /// Locked for as long as a write or a sync takes: by the shard thread alone.
+    /// Locked for as long as a write takes, or a sync that the shard's thread waits for: by those that write alone.
     pub journal: Arc<Mutex<Journal>>,
     /// For everybody else.
     pub log: journal::Reader,
@@ -85,6 +85,16 @@ pub(crate) struct Shared {
     pub visible: Arc<Visible>,
     /// Entries up to this index (less one) are to go from the log: a replica that lacks them gets a checkpoint.
     pub log_floor: Arc<AtomicU64>,
+}
+
+impl Shared {
+    /// Sets space in the log aside, and notes whether there is any.
+    pub fn reserve(&self, bytes: usize) -> Result<(), JournalError> {
+        let reserved = self.journal.lock().reserve(bytes);
+        let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
+        self.is_full.store(is_full, Ordering::Relaxed);
+        reserved
+    }
 }
 
 pub(crate) struct Replica {
@@ -173,6 +183,9 @@ impl Replica {
             syncs,
             bytes_per_second: config.checkpoint_bytes_per_second,
         };
+        let (exit_calls, calls_exit) = oneshot::channel::<()>();
+        let waiting = async move { drop(calls_exit.await) };
+        let (calls, calls_runtime) = workers.start("calls", &shared, waiting).map_err(not_started)?;
         let leading = leader::run(shared.clone(), settings, ready, drained_sender, exits);
         let (leader, runtime) = workers.start("shard", &shared, leading).map_err(not_started)?;
         let started = started.await;
@@ -185,13 +198,17 @@ impl Replica {
                 return Err(error);
             }
         };
+        let queue = shared.queue.clone();
+        let not_opened = |exit, leader: Worker, log: Worker| {
+            queue.close("the shard was not opened".into());
+            drop::<oneshot::Sender<()>>(exit);
+            leader.join();
+            log.join();
+        };
         let identity = match start_life(&config, identity, &shared) {
             Ok(identity) => identity,
             Err(error) => {
-                shared.queue.close("the shard was not opened".into());
-                drop(exit);
-                leader.join();
-                log.join();
+                not_opened(exit, leader, log);
                 return Err(error.into());
             }
         };
@@ -201,9 +218,6 @@ impl Replica {
         };
         let arrivals = Arrivals::new(checkpoints.clone());
         let observed = config.observer.as_ref().map(|observer| observer.table());
-        let (exit_calls, calls_exit) = oneshot::channel::<()>();
-        let waiting = async move { drop(calls_exit.await) };
-        let (calls, calls_runtime) = workers.start("calls", &shared, waiting).map_err(not_started)?;
         let home = Home::new(
             shared.clone(),
             store.clone(),
@@ -229,7 +243,13 @@ impl Replica {
             bytes_per_second: config.checkpoint_bytes_per_second,
         };
         let keeping = keeper.run(received);
-        let (housekeeper, _) = workers.start("housekeeper", &shared, keeping).map_err(not_started)?;
+        let housekeeper = match workers.start("housekeeper", &shared, keeping) {
+            Ok((housekeeper, _)) => housekeeper,
+            Err(error) => {
+                not_opened(exit, leader, log);
+                return Err(not_started(error));
+            }
+        };
         Ok(Replica {
             shared,
             store,
@@ -425,7 +445,7 @@ impl Replica {
                 checkpoint.map(|id| id.index),
             )
         };
-        let log = self.shared.journal.lock().reader();
+        let log = &self.shared.log;
         Status {
             is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
             disk_is_full: self.shared.is_full.load(Ordering::Relaxed),
@@ -472,7 +492,7 @@ impl Replica {
         Source {
             identity: self.identity,
             checkpoints: &self.shared.checkpoints,
-            log: self.shared.journal.lock().reader(),
+            log: self.shared.log.clone(),
             replicated: &self.shared.replicated,
             clock: &self.shared.clock,
         }
@@ -544,10 +564,7 @@ async fn append_entries(raft: &Raft, shared: &Shared, append: Append) -> Respons
         .iter()
         .map(|entry| payload_bytes(entry) + RECORD_BYTES)
         .sum();
-    let reserved = shared.journal.lock().reserve(bytes);
-    let is_full = matches!(reserved, Err(JournalError::DiskFull { .. }));
-    shared.is_full.store(is_full, Ordering::Relaxed);
-    match reserved {
+    match shared.reserve(bytes) {
         Ok(()) => append_to_log(raft, shared, append).await,
         Err(error) => Response::Refused(error.to_string()),
     }

@@ -205,11 +205,8 @@ impl Checked {
                     if !self.streams.contains(&stream) {
                         return Err(format!("rows of an unknown table {stream}"));
                     }
-                    let unsound = rows_of(rows).any(|row| row.is_none());
-                    if unsound {
-                        return Err("a chunk does not end with a row".into());
-                    }
-                    summary.rows += rows_of(rows).count() as u64;
+                    let count = rows_of(rows).try_fold(0, |count, row| row.map(|_| count + 1));
+                    summary.rows += count.ok_or("a chunk does not end with a row")?;
                 }
                 self.next_chunk += 1;
                 let rows = rows.to_vec();

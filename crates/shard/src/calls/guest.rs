@@ -22,7 +22,7 @@ use super::home::Home;
 use super::ids::{Leased, RANGE, Validity};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
 use crate::ProposeError;
-use crate::consensus::Raft;
+use crate::consensus::{Raft, is_alone};
 use crate::ids::{Issuer, Issuing};
 use crate::lease::Lease;
 use crate::peers::{Lane, Peers};
@@ -144,7 +144,7 @@ impl Remote {
         loop {
             tokio::time::sleep(ALIVE).await;
             self.home.expire();
-            if !self.is_alone() && self.shared.contact.stalled_for() > self.patience {
+            if !is_alone(&self.raft) && self.shared.contact.stalled_for() > self.patience {
                 let term = self.shared.lock_epoch.load(Ordering::Acquire);
                 self.shared.queue.give_up(term, self.shared.clock.monotonic());
             }
@@ -156,10 +156,6 @@ impl Remote {
                 let _ = self.ask(call, ALIVE).await;
             }
         }
-    }
-
-    fn is_alone(&self) -> bool {
-        self.raft.voter_ids().eq([u64::from(self.me.node)])
     }
 
     fn leads(&self) -> bool {
@@ -241,7 +237,7 @@ impl Remote {
         if epoch != NO_EPOCH && (self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)) {
             return None;
         }
-        if self.has_stopped() && self.is_alone() {
+        if self.has_stopped() && is_alone(&self.raft) {
             // Nothing newer will come, from nobody.
             return None;
         }
