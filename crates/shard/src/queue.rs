@@ -321,8 +321,19 @@ impl Queue {
         }
     }
 
+    /// What a transaction relies on comes back with its answer; where that says that the outcome is not known, it is kept until it is.
+    pub fn keep_if_unknown<H: Send + 'static>(&self, id: TransactionId, answer: &Answer, held: H) -> Option<H> {
+        match answer {
+            Err(ProposeError::Unknown { .. }) => {
+                self.keep(id, Box::new(held));
+                None
+            }
+            _ => Some(held),
+        }
+    }
+
     /// Keeps this as long as the transaction is in doubt.
-    pub fn keep(&self, id: TransactionId, kept: Box<dyn Send>) {
+    fn keep(&self, id: TransactionId, kept: Box<dyn Send>) {
         let state = &mut *self.state.lock();
         if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.one.id == id)
             && !failpoints::goes_wrong("doubt.locks")

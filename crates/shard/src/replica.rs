@@ -405,13 +405,8 @@ impl Replica {
         let proposal = self.propose(transaction);
         async move {
             let answer = proposal.await;
-            match &answer {
-                Err(ProposeError::Unknown { .. }) => {
-                    queue.keep(id, Box::new(held));
-                    (answer, None)
-                }
-                _ => (answer, Some(held)),
-            }
+            let held = queue.keep_if_unknown(id, &answer, held);
+            (answer, held)
         }
     }
 

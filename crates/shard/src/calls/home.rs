@@ -351,10 +351,7 @@ impl Home {
                     guest.end();
                 }
                 let outcome = proposal.await;
-                let locks = GuestLocks(guest);
-                if let Err(ProposeError::Unknown { .. }) = outcome {
-                    home.shared.queue.keep(id, Box::new(locks));
-                }
+                let _locks = home.shared.queue.keep_if_unknown(id, &outcome, GuestLocks(guest));
                 home.with_node(from, |node| node.committing.remove(&sequence));
                 outcome
             })),
