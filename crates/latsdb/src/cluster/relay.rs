@@ -125,19 +125,18 @@ impl Cluster {
             may_have_arrived,
         };
         let answer = net.call(between, Lane::Control, relayed.encode(PASS_ON), within).await;
-        let answer = match answer {
+        Some(match answer {
             Err(error) => Err(no_answer(error.to_string(), error.may_have_arrived())),
             Ok(answer) => match answer.split_first() {
                 Some((&ANSWERED, answer)) => Ok(answer.to_vec()),
                 Some((&MAY_HAVE_ARRIVED, _)) => Err(no_answer("the answer is lost".into(), true)),
-                Some((&NOT_ARRIVED, _)) => Err(no_answer("it does not reach the node either".into(), false)),
+                Some((&NOT_ARRIVED, _)) => {
+                    self.dead_ends.note(to);
+                    Err(no_answer("it does not reach the node either".into(), false))
+                }
                 _ => Err(no_answer("an answer of another version".into(), true)),
             },
-        };
-        if answer.is_err() {
-            self.dead_ends.note(to);
-        }
-        Some(answer)
+        })
     }
 
     /// A call in the hands of others, if the request is one: passes it on, or answers it.
