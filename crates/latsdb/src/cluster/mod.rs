@@ -171,15 +171,15 @@ impl Peers for Cluster {
             Lane::Storage => net::Lane::Storage,
         };
         let (began, this) = (Instant::now(), self.this.clone());
-        let call = net.call(to, lane, request.clone(), within);
+        let call = net.call(to, lane, request, within);
         Box::pin(async move {
             let error = match call.await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             let left = within.saturating_sub(began.elapsed());
-            if let (CallError::NotSent { .. }, Some(this)) = (&error, this.upgrade())
-                && let Some(answer) = this.call_round(to, lane, &request, left).await
+            if let (CallError::NotSent { request, .. }, Some(this)) = (&error, this.upgrade())
+                && let Some(answer) = this.call_round(to, lane, request, left).await
             {
                 return answer;
             }
