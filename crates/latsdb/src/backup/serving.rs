@@ -6,7 +6,7 @@ use std::time::Duration;
 use front_http::{BackupAnswer, BackupCall};
 use shard::backup::Backup;
 use shard::{EntryId, Shard};
-use store::WriteSet;
+use transaction::{Participant, commit_nothing};
 use types::Timestamp;
 
 use super::kept::{AT_ONCE, Kept, PATIENCE};
@@ -62,7 +62,7 @@ impl Serving {
             BackupCall::Log { term, index } => {
                 blocking(move || shard.log_after(EntryId { term, index }).map_err(|error| text(&error))).await
             }
-            BackupCall::Mark => mark(&shard).await,
+            BackupCall::Mark => mark(shard).await,
         }
     }
 
@@ -98,16 +98,10 @@ impl Serving {
 }
 
 /// The log then has a commit of now, and whoever has the log up to it has everything up to now. A node that follows has no say.
-async fn mark(shard: &Shard) -> Result<BackupAnswer, String> {
+async fn mark(shard: Arc<Shard>) -> Result<BackupAnswer, String> {
     if shard.status().is_leader {
-        let ticket = shard.begin();
-        let marked = shard.propose(shard::Transaction {
-            id: ticket.id(),
-            lock_epoch: 0,
-            durability: shard::Durability::MajorityDisk,
-            writes: WriteSet::new().into_bytes(),
-            memory: None,
-        });
+        let participant: Arc<dyn Participant> = shard;
+        let marked = commit_nothing(&participant);
         let marked = tokio::time::timeout(LEADER, marked).await;
         if let Ok(Err(error)) = marked {
             tracing::debug!(%error, "no mark for a backup");
