@@ -383,7 +383,7 @@ impl front_http::Node for Node {
         let state = match front_http::Node::health(self) {
             Health::Serving => "serving".to_owned(),
             Health::NotServing { reason } => {
-                let detail = self.parts().and_then(|parts| parts.shard.status().stopped);
+                let detail = self.parts().and_then(|parts| parts.shard.stopped());
                 match detail {
                     Some(detail) => format!("not serving: {reason}: {detail}"),
                     None => format!("not serving: {reason}"),

@@ -99,3 +99,27 @@ fn the_past_gives_way_to_writes() {
     let readable = status(&mut client, "Past_readable_ms");
     assert!(readable > 0);
 }
+
+/// Whatever a read of the past fails at, it leaves nothing of the past to the next statement.
+#[test]
+fn a_failed_read_of_the_past_is_over() {
+    let data = directory("past-failed");
+    let node = Running::start(&data);
+    let mut client = node.client();
+    rows(&mut client, "SET GLOBAL past_window_seconds = 3600");
+    rows(&mut client, "CREATE TABLE test.t (a INT PRIMARY KEY, b INT)");
+    rows(&mut client, "INSERT INTO test.t VALUES (1, 10)");
+    let then = rows(&mut client, "SELECT NOW(6)").remove(0);
+    std::thread::sleep(Duration::from_millis(2));
+    rows(&mut client, "UPDATE test.t SET b = 11");
+    let read = format!("SELECT b FROM test.t AS OF TIMESTAMP '{then}'");
+    let fail = |client: &mut Client| {
+        rows(client, "SET GLOBAL debug = 'statement.planned=error@1'");
+        assert_eq!(code(client, &read), 1815);
+    };
+    fail(&mut client);
+    assert_eq!(rows(&mut client, "SELECT b FROM test.t"), ["11"]);
+    fail(&mut client);
+    rows(&mut client, "UPDATE test.t SET b = 12");
+    assert_eq!(rows(&mut client, &read), ["10"]);
+}

@@ -26,9 +26,9 @@ impl std::fmt::Display for To {
 /// A call brought no answer. [`CallError::may_have_arrived`] tells whether it may have been answered all the same.
 #[derive(Debug, Clone, Error)]
 pub enum CallError {
-    /// Nothing of it was sent: there is no connection, or it ended first.
+    /// Nothing of it was sent: there is no connection, or it ended first. The request comes back.
     #[error("{to} cannot be reached: {reason}")]
-    NotSent { to: To, reason: String },
+    NotSent { to: To, reason: String, request: Vec<u8> },
     /// One of the two nodes does not want to talk to the other. Nothing was sent.
     #[error("{to}: {refused}")]
     Refused { to: To, refused: Refused },

@@ -152,16 +152,17 @@ impl Line {
         let (answer, outcome) = oneshot::channel();
         let limit = limit.min(LONGEST);
         let deadline = now + limit;
+        let mut calls = self.calls.lock();
+        let request = match self.check(&calls, request) {
+            Ok(request) => request,
+            Err(error) => return Calling::failed(error),
+        };
         let waiting = Waiting {
             request: Some(request),
             deadline,
             limit,
             answer,
         };
-        let mut calls = self.calls.lock();
-        if let Err(error) = self.check(&calls, &waiting) {
-            return Calling::failed(error);
-        }
         calls.last_call += 1;
         let call = calls.last_call;
         calls.queued_bytes += waiting.unsent_bytes();
@@ -186,8 +187,9 @@ impl Line {
         })
     }
 
-    fn check(&self, calls: &Calls, new: &Waiting) -> Result<(), CallError> {
-        let bytes = new.unsent_bytes();
+    /// Gives the request back if it may wait.
+    fn check(&self, calls: &Calls, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
+        let bytes = request.len();
         if bytes > self.limits.frame_bytes {
             return Err(CallError::TooLong {
                 bytes,
@@ -196,7 +198,7 @@ impl Line {
         }
         match &calls.state {
             State::Trying | State::Up { .. } => {}
-            State::Down(trouble) => return Err(self.not_sent(trouble)),
+            State::Down(trouble) => return Err(self.not_sent(trouble, request)),
             State::Ended => {
                 return Err(CallError::Ended {
                     may_have_arrived: false,
@@ -216,15 +218,16 @@ impl Line {
                 what: "bytes",
             });
         }
-        Ok(())
+        Ok(request)
     }
 
-    fn not_sent(&self, trouble: &Trouble) -> CallError {
+    fn not_sent(&self, trouble: &Trouble, request: Vec<u8>) -> CallError {
         let to = self.to.clone();
         match trouble {
             Trouble::Unreachable(reason) => CallError::NotSent {
                 to,
                 reason: reason.clone(),
+                request,
             },
             Trouble::Refused(refused) => CallError::Refused {
                 to,
@@ -285,7 +288,10 @@ impl Line {
         let waiting = self.take(call);
         if let Some(waiting) = waiting {
             let to = || self.to.clone();
-            waiting.end(answer.map_err(|reason| CallError::Failed { to: to(), reason }));
+            end(
+                waiting.answer,
+                answer.map_err(|reason| CallError::Failed { to: to(), reason }),
+            );
         }
     }
 
@@ -349,18 +355,18 @@ impl Line {
         }
         drop(calls);
         for waiting in failed.into_values() {
-            let is_sent = waiting.request.is_none();
-            let error = match &trouble {
-                None => CallError::Ended {
-                    may_have_arrived: is_sent,
+            let Waiting { request, answer, .. } = waiting;
+            let error = match (&trouble, request) {
+                (None, request) => CallError::Ended {
+                    may_have_arrived: request.is_none(),
                 },
-                Some(trouble) if is_sent => CallError::Lost {
+                (Some(trouble), None) => CallError::Lost {
                     to: self.to.clone(),
                     reason: trouble.to_string(),
                 },
-                Some(trouble) => self.not_sent(trouble),
+                (Some(trouble), Some(request)) => self.not_sent(trouble, request),
             };
-            waiting.end(Err(error));
+            end(answer, Err(error));
         }
     }
 
@@ -384,17 +390,21 @@ impl Line {
         let looks_at = calls.looks_at;
         drop(calls);
         for waiting in expired {
-            let error = match waiting.request {
+            let Waiting {
+                request, limit, answer, ..
+            } = waiting;
+            let error = match request {
                 None => CallError::Late {
                     to: self.to.clone(),
-                    after: waiting.limit,
+                    after: limit,
                 },
-                Some(_) => CallError::NotSent {
+                Some(request) => CallError::NotSent {
                     to: self.to.clone(),
-                    reason: format!("the connection did not take the call within {:?}", waiting.limit),
+                    reason: format!("the connection did not take the call within {limit:?}"),
+                    request,
                 },
             };
-            waiting.end(Err(error));
+            end(answer, Err(error));
         }
         looks_at
     }
@@ -427,11 +437,11 @@ impl Waiting {
     fn unsent_bytes(&self) -> usize {
         self.request.as_ref().map_or(0, Vec::len)
     }
+}
 
-    fn end(self, outcome: Outcome) {
-        // The caller may be gone.
-        let _ = self.answer.send(outcome);
-    }
+fn end(answer: oneshot::Sender<Outcome>, outcome: Outcome) {
+    // The caller may be gone.
+    let _ = answer.send(outcome);
 }
 
 /// A call that is under way. Dropping it gives the call up: its place is free, and a late answer is dropped.
@@ -551,12 +561,13 @@ mod tests {
         let mut unsent = line.call(vec![2], now, SECOND);
         line.lost("a test");
         assert!(matches!(outcome(&mut sent), Some(Err(CallError::Lost { .. }))));
-        assert!(matches!(outcome(&mut unsent), Some(Err(CallError::NotSent { .. }))));
+        assert!(matches!(outcome(&mut unsent), Some(Err(CallError::NotSent { request, .. })) if request == [2]));
         let mut waits = line.call(vec![3], now, SECOND);
         assert!(outcome(&mut waits).is_none());
         line.down(&trouble());
-        assert!(matches!(outcome(&mut waits), Some(Err(CallError::NotSent { .. }))));
-        assert!(outcome(&mut line.call(vec![4], now, SECOND)).is_some(), "fails at once");
+        assert!(matches!(outcome(&mut waits), Some(Err(CallError::NotSent { request, .. })) if request == [3]));
+        let at_once = outcome(&mut line.call(vec![4], now, SECOND));
+        assert!(matches!(at_once, Some(Err(CallError::NotSent { request, .. })) if request == [4]));
         line.up(now);
         assert!(outcome(&mut line.call(vec![5], now, SECOND)).is_none());
     }
@@ -572,7 +583,7 @@ mod tests {
         assert!(matches!(outcome(&mut short), Some(Err(CallError::Late { .. }))));
         line.answered(1, Ok(vec![]));
         assert_eq!(line.expire(now + SECOND * 2), None);
-        assert!(matches!(outcome(&mut long), Some(Err(CallError::NotSent { .. }))));
+        assert!(matches!(outcome(&mut long), Some(Err(CallError::NotSent { request, .. })) if request == [2]));
         assert!(line.next(now).is_none());
     }
 

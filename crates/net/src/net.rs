@@ -158,6 +158,7 @@ impl Net {
                 Calling::failed(CallError::NotSent {
                     to: To::Node(to),
                     reason: reason.into(),
+                    request,
                 })
             }
         }

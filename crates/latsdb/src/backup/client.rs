@@ -15,7 +15,7 @@ use super::peer;
 /// Until a node answers that is being restarted.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
-/// The node ends a connection after as long.
+/// Longer than the node lets a connection live.
 const ANSWER: Duration = Duration::from_secs(12);
 /// A log entry, and what stands around it.
 const ANSWER_BYTES_MAX: u64 = (4 << 30) + (1 << 20);

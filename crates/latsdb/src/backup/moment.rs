@@ -1,12 +1,26 @@
 //! Moments, as people write them: `2026-11-24 14:05:00.250`, in UTC.
 
-const DAY_MS: u64 = 86_400_000;
+use types::{Date, DateTime};
+
+const MS_DIGITS: u8 = 3;
+const EPOCH: DateTime = DateTime {
+    date: Date {
+        year: 1970,
+        month: 1,
+        day: 1,
+    },
+    hour: 0,
+    minute: 0,
+    second: 0,
+    fsp: MS_DIGITS,
+    micros: 0,
+};
 
 /// Milliseconds since 1970. `None`: it is no such moment, or none since then.
 pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim().trim_end_matches('Z');
     let (date, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00:00"));
-    let numbers = |text: &str, between: char| -> Option<Vec<u64>> {
+    let numbers = |text: &str, between: char| -> Option<Vec<u16>> {
         text.split(between)
             .map(|part| {
                 part.bytes()
@@ -24,51 +38,34 @@ pub fn parse(text: &str) -> Option<u64> {
         _ => return None,
     };
     let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let is_sound =
-        (1970..=2400).contains(&year) && (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
-    if !is_fraction || !is_sound || hour > 23 || minute > 59 || second > 59 {
+    if !is_fraction || !(1970..=2400).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     // A part of a millisecond counts as none.
-    let ms = format!("{fraction:0<3}")[..3].parse::<u64>().ok()?;
-    let days: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum::<u64>()
-        + (1..month).map(|month| days_of(year, month)).sum::<u64>()
-        + day
-        - 1;
-    Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + ms)
+    let ms = format!("{fraction:0<3}")[..3].parse::<u32>().ok()?;
+    let small = |number: u16| u8::try_from(number).ok();
+    let date = Date {
+        year,
+        month: small(month)?,
+        day: small(day)?,
+    };
+    let moment = DateTime {
+        date,
+        hour: small(hour)?,
+        minute: small(minute)?,
+        second: small(second)?,
+        fsp: MS_DIGITS,
+        micros: ms * 1000,
+    };
+    let micros = date.is_real().then(|| moment.micros_since(EPOCH))?;
+    u64::try_from(micros / 1000).ok()
 }
 
 pub fn show(ms: u64) -> String {
-    let (mut days, within) = (ms / DAY_MS, ms % DAY_MS);
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let mut month = 1;
-    while days >= days_of(year, month) {
-        days -= days_of(year, month);
-        month += 1;
-    }
-    format!(
-        "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02}.{:03}",
-        days + 1,
-        within / 3_600_000,
-        within / 60_000 % 60,
-        within / 1000 % 60,
-        within % 1000
-    )
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn days_of(year: u64, month: u64) -> u64 {
-    match month {
-        2 => 28 + u64::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+    let micros = i64::try_from(ms).ok().and_then(|ms| ms.checked_mul(1000));
+    match micros.and_then(|micros| EPOCH.add_micros(micros)) {
+        Some(moment) => moment.to_string(),
+        None => format!("{ms} ms after 1970"),
     }
 }
 
@@ -96,6 +93,11 @@ mod tests {
             "now",
             "2026-13-01",
             "2026-02-29",
+            "2026-00-10",
+            "2026-11-00",
+            "2026-11-256",
+            "2026-11-24 23:59:60",
+            "1969-12-31",
             "2026-11-24 24:00:00",
             "2026-11-24 1:2:3.",
             "-1-1-1",

@@ -3,27 +3,23 @@
 //! The calls are those of the HTTP address (`docs/formats/backup.md`). An answer that is longer than a call between nodes may be comes in
 //! parts.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use front_http::{BackupAnswer, BackupCall};
 use net::{Answering, Caller, Lane, Net, Service};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shard::Shard;
 
 use super::client::Gone;
+use super::kept::Kept;
 use super::serving::Serving;
 use crate::cluster;
 
 /// Of an answer in one call.
 const PART_BYTES: usize = 2 << 20;
-/// Long answers that are kept for those who ask for the rest.
-const AT_ONCE: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(60);
 const CALL: Duration = Duration::from_secs(10);
 
 const RECORDS: u8 = 0;
@@ -38,10 +34,10 @@ pub struct Asked {
     pub from: u64,
 }
 
-/// Long answers.
+/// Long answers, kept for those who ask for the rest.
 #[derive(Default)]
 pub struct Parts {
-    kept: Mutex<BTreeMap<u64, (Arc<Vec<u8>>, Instant)>>,
+    kept: Arc<Kept<Arc<Vec<u8>>>>,
 }
 
 impl Parts {
@@ -56,17 +52,20 @@ impl Parts {
                 BackupAnswer::Records(records) => Some(Arc::new(records)),
                 BackupAnswer::NotYet => None,
             }),
-            _ => {
-                let kept = self.kept.lock().get(&asked.backup).map(|(records, _)| records.clone());
-                kept.map(Some)
-                    .ok_or_else(|| "the rest of the answer is gone".to_owned())
-            }
+            _ => match self.kept.heard(asked.backup) {
+                Some(records) => Ok(Some(records)),
+                None => Err("the rest of the answer is gone".to_owned()),
+            },
         };
         let (kind, length, part) = match &whole {
             Ok(Some(records)) => {
                 let from = usize::try_from(asked.from).unwrap_or(usize::MAX);
                 let rest = records.get(from..).unwrap_or_default();
-                self.keep(asked.backup, records, rest.len() > PART_BYTES);
+                match rest.len() > PART_BYTES {
+                    // Without room the rest is refused.
+                    true => _ = self.kept.keep(asked.backup, records.clone()),
+                    false => self.kept.forget(asked.backup),
+                }
                 (RECORDS, records.len(), &rest[..rest.len().min(PART_BYTES)])
             }
             Ok(None) => (NOT_YET, 0, &[][..]),
@@ -76,15 +75,6 @@ impl Parts {
         answer.extend_from_slice(&(length as u64).to_le_bytes());
         answer.extend_from_slice(part);
         answer
-    }
-
-    fn keep(&self, backup: u64, records: &Arc<Vec<u8>>, has_more: bool) {
-        let mut kept = self.kept.lock();
-        kept.retain(|_, (_, heard)| heard.elapsed() < PATIENCE);
-        kept.remove(&backup);
-        if has_more && kept.len() < AT_ONCE {
-            kept.insert(backup, (records.clone(), Instant::now()));
-        }
     }
 }
 

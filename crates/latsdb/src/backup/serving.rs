@@ -1,31 +1,23 @@
 //! A node's side of backups: checkpoints that are being given away.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use front_http::{BackupAnswer, BackupCall};
-use parking_lot::Mutex;
 use shard::backup::Backup;
 use shard::{EntryId, Shard};
-use store::WriteSet;
+use transaction::{Participant, commit_nothing};
 use types::Timestamp;
 
-/// Each keeps a file open that may have no name any more, and so its space on the disk.
-const AT_ONCE: usize = 4;
-/// Whoever asks for nothing for so long is gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::kept::{AT_ONCE, Kept, PATIENCE};
+
 /// A follower waits for what the leader has; and a mark for its place in the log.
 const LEADER: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub struct Serving {
-    backups: Mutex<BTreeMap<u64, Kept>>,
-}
-
-struct Kept {
-    state: State,
-    heard: Instant,
+    /// Each keeps a file open that may have no name any more, and so its space on the disk.
+    backups: Arc<Kept<State>>,
 }
 
 #[derive(Clone)]
@@ -37,12 +29,12 @@ enum State {
 }
 
 impl Serving {
-    pub async fn answer(self: &Arc<Serving>, shard: Arc<Shard>, call: BackupCall) -> Result<BackupAnswer, String> {
+    pub async fn answer(&self, shard: Arc<Shard>, call: BackupCall) -> Result<BackupAnswer, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         match call {
             BackupCall::Begin { backup, earlier } => self.begin(shard, backup, earlier).await,
             BackupCall::Chunk { backup, number } => {
-                let open = match self.heard(backup) {
+                let open = match self.backups.heard(backup) {
                     Some(State::Open(open)) => open,
                     Some(_) => return Err("the backup has not begun".to_owned()),
                     None => {
@@ -55,7 +47,7 @@ impl Serving {
                 blocking(move || open.chunk(number).map_err(|error| text(&error))).await
             }
             BackupCall::End { backup } => {
-                self.backups.lock().remove(&backup);
+                self.backups.forget(backup);
                 Ok(BackupAnswer::Records(Vec::new()))
             }
             BackupCall::LogHead {
@@ -70,21 +62,16 @@ impl Serving {
             BackupCall::Log { term, index } => {
                 blocking(move || shard.log_after(EntryId { term, index }).map_err(|error| text(&error))).await
             }
-            BackupCall::Mark => mark(&shard).await,
+            BackupCall::Mark => mark(shard).await,
         }
     }
 
-    async fn begin(
-        self: &Arc<Serving>,
-        shard: Arc<Shard>,
-        backup: u64,
-        earlier: Option<u64>,
-    ) -> Result<BackupAnswer, String> {
-        match self.heard(backup) {
+    async fn begin(&self, shard: Arc<Shard>, backup: u64, earlier: Option<u64>) -> Result<BackupAnswer, String> {
+        match self.backups.heard(backup) {
             Some(State::Begun) => return Ok(BackupAnswer::NotYet),
             Some(State::Open(open)) => return Ok(BackupAnswer::Records(open.begin())),
             Some(State::Failed(reason)) => {
-                self.backups.lock().remove(&backup);
+                self.backups.forget(backup);
                 return Err(reason);
             }
             None => {}
@@ -95,52 +82,26 @@ impl Serving {
             let late = |_| format!("the node has not heard from a leader within {} s", LEADER.as_secs());
             fresh.map_err(late)?.map_err(|error| error.to_string())?;
         }
-        {
-            let mut backups = self.backups.lock();
-            backups.retain(|_, kept| kept.heard.elapsed() < PATIENCE);
-            if backups.len() >= AT_ONCE {
-                return Err(format!("{AT_ONCE} backups of this node are being drawn already"));
-            }
-            let kept = Kept {
-                state: State::Begun,
-                heard: Instant::now(),
-            };
-            backups.insert(backup, kept);
+        if !self.backups.keep(backup, State::Begun) {
+            return Err(format!("{AT_ONCE} backups of this node are being drawn already"));
         }
-        let serving = self.clone();
+        let backups = self.backups.clone();
         tokio::task::spawn_blocking(move || {
             let state = match shard.back_up(earlier) {
                 Ok(open) => State::Open(Arc::new(open)),
                 Err(error) => State::Failed(error.to_string()),
             };
-            // Whoever asked may have given up.
-            if let Some(kept) = serving.backups.lock().get_mut(&backup) {
-                kept.state = state;
-            }
+            backups.change(backup, state);
         });
         Ok(BackupAnswer::NotYet)
-    }
-
-    /// A sign of life of whoever draws it.
-    fn heard(&self, backup: u64) -> Option<State> {
-        let mut backups = self.backups.lock();
-        let kept = backups.get_mut(&backup)?;
-        kept.heard = Instant::now();
-        Some(kept.state.clone())
     }
 }
 
 /// The log then has a commit of now, and whoever has the log up to it has everything up to now. A node that follows has no say.
-async fn mark(shard: &Shard) -> Result<BackupAnswer, String> {
+async fn mark(shard: Arc<Shard>) -> Result<BackupAnswer, String> {
     if shard.status().is_leader {
-        let ticket = shard.begin();
-        let marked = shard.propose(shard::Transaction {
-            id: ticket.id(),
-            lock_epoch: 0,
-            durability: shard::Durability::MajorityDisk,
-            writes: WriteSet::new().into_bytes(),
-            memory: None,
-        });
+        let participant: Arc<dyn Participant> = shard;
+        let marked = commit_nothing(&participant);
         let marked = tokio::time::timeout(LEADER, marked).await;
         if let Ok(Err(error)) = marked {
             tracing::debug!(%error, "no mark for a backup");

@@ -166,20 +166,20 @@ impl Peers for Cluster {
                 may_have_arrived: false,
             })));
         };
-        let lane = match lane {
+        let by = match lane {
             Lane::Consensus => net::Lane::Consensus,
             Lane::Storage => net::Lane::Storage,
         };
         let (began, this) = (Instant::now(), self.this.clone());
-        let call = net.call(to, lane, request.clone(), within);
+        let call = net.call(to, by, request, within);
         Box::pin(async move {
             let error = match call.await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             let left = within.saturating_sub(began.elapsed());
-            if let (CallError::NotSent { .. }, Some(this)) = (&error, this.upgrade())
-                && let Some(answer) = this.call_round(to, lane, &request, left).await
+            if let (CallError::NotSent { request, .. }, Some(this)) = (&error, this.upgrade())
+                && let Some(answer) = this.call_round(to, lane, request, left).await
             {
                 return answer;
             }
@@ -203,27 +203,27 @@ impl Service for Cluster {
                 Some(answer) => answer,
                 None => self.answer(from, &request),
             },
-            net::Lane::Consensus | net::Lane::Storage => self.answer_on(from, lane, &request),
+            net::Lane::Consensus => self.answer_on(from, Lane::Consensus, &request),
+            net::Lane::Storage => self.answer_on(from, Lane::Storage, &request),
         }
     }
 }
 
 impl Cluster {
     /// A call of the shard's.
-    fn answer_on(&self, from: Caller, lane: net::Lane, request: &[u8]) -> Answering {
+    fn answer_on(&self, from: Caller, lane: Lane, request: &[u8]) -> Answering {
         let Some(shard) = self.shard.get() else {
             return Box::pin(std::future::ready(Vec::new()));
         };
         match lane {
-            net::Lane::Consensus => Box::pin(shard.receive(request)),
-            net::Lane::Storage => {
+            Lane::Consensus => Box::pin(shard.receive(request)),
+            Lane::Storage => {
                 let from = Issuer {
                     node: from.node,
                     incarnation: from.incarnation,
                 };
                 Box::pin(shard.serve(from, request))
             }
-            net::Lane::Control => self.answer(from, request),
         }
     }
 }

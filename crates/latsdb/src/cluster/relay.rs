@@ -10,9 +10,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use net::{Answering, Caller, Lane};
+use net::{Answering, Caller};
 use parking_lot::Mutex;
-use shard::NoAnswer;
+use shard::{Lane, NoAnswer};
 
 use super::Cluster;
 
@@ -62,7 +62,6 @@ impl Relayed<'_> {
         bytes.push(match self.lane {
             Lane::Consensus => 1,
             Lane::Storage => 2,
-            Lane::Control => 3,
         });
         for number in [self.to, self.from.node, self.from.incarnation] {
             bytes.extend(number.to_le_bytes());
@@ -105,7 +104,7 @@ impl Cluster {
             return None;
         }
         let is_open = |peer: &net::PeerStatus| {
-            let control = peer.lanes.iter().find(|status| status.lane == Lane::Control);
+            let control = peer.lanes.iter().find(|status| status.lane == net::Lane::Control);
             peer.node != to && control.is_some_and(|control| control.connected_for.is_some())
         };
         let between = net.peers().iter().find(|peer| is_open(peer))?.node;
@@ -124,20 +123,21 @@ impl Cluster {
             reason: format!("by node {between}: {reason}"),
             may_have_arrived,
         };
-        let answer = net.call(between, Lane::Control, relayed.encode(PASS_ON), within).await;
-        let answer = match answer {
+        let answer = net
+            .call(between, net::Lane::Control, relayed.encode(PASS_ON), within)
+            .await;
+        Some(match answer {
             Err(error) => Err(no_answer(error.to_string(), error.may_have_arrived())),
             Ok(answer) => match answer.split_first() {
                 Some((&ANSWERED, answer)) => Ok(answer.to_vec()),
                 Some((&MAY_HAVE_ARRIVED, _)) => Err(no_answer("the answer is lost".into(), true)),
-                Some((&NOT_ARRIVED, _)) => Err(no_answer("it does not reach the node either".into(), false)),
+                Some((&NOT_ARRIVED, _)) => {
+                    self.dead_ends.note(to);
+                    Err(no_answer("it does not reach the node either".into(), false))
+                }
                 _ => Err(no_answer("an answer of another version".into(), true)),
             },
-        };
-        if answer.is_err() {
-            self.dead_ends.note(to);
-        }
-        Some(answer)
+        })
     }
 
     /// A call in the hands of others, if the request is one: passes it on, or answers it.
@@ -157,7 +157,7 @@ impl Cluster {
             return Some(refused);
         }
         if kind == PASS_ON {
-            let delivered = net.call(relayed.to, Lane::Control, relayed.encode(DELIVER), WITHIN);
+            let delivered = net.call(relayed.to, net::Lane::Control, relayed.encode(DELIVER), WITHIN);
             return Some(Box::pin(async move {
                 match delivered.await {
                     Ok(answer) => answer,

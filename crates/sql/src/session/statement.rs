@@ -320,6 +320,23 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        let outcome = self.plan_and_run(statement, text, parameters, more, host, sink);
+        if outcome.is_err() && !self.transaction.in_transaction() {
+            // Wherever it failed: a transaction that was begun for it alone, as one of the past is, does not outlive it.
+            self.transaction.rollback();
+        }
+        outcome
+    }
+
+    fn plan_and_run(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: Option<&PlanText>,
+        parameters: &[Value],
+        more: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
         let mut lost_at = None;
         // What it has to wait for shows in its plan. One that was made of an old catalog is made anew.
         let mut is_fresh = false;
