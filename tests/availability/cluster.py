@@ -31,7 +31,7 @@ def wait_until(what, condition, seconds=60, pause=0.05):
 
 
 class Cluster:
-    def __init__(self, binary, directory, network, nodes=(1, 2, 3), flags=(), environment=None):
+    def __init__(self, binary, directory, network, nodes=(1, 2, 3), flags=("--memory-limit", "512MiB"), environment=None):
         self.binary, self.directory, self.network = os.path.abspath(binary), os.path.abspath(directory), network
         self.nodes, self.flags, self.environment = list(nodes), list(flags), environment or {}
         self.processes, self.disks, self.log_starts = {}, {}, {}
@@ -64,7 +64,7 @@ class Cluster:
         founds = node == self.nodes[0] and node not in self.processes if founds is None else founds
         command = [self.binary, "serve", "--data-dir", self.data_dir(node), "--node-id", str(node),
                    "--mysql-addr", f"127.0.0.1:{MYSQL}", "--http-addr", f"127.0.0.1:{HTTP}",
-                   "--peer-addr", f"{self.network.address(node)}:{PEER}", "--memory-limit", "512MiB",
+                   "--peer-addr", f"{self.network.address(node)}:{PEER}",
                    *self.certificates.flags(node), *self.flags, *more]
         if not founds:
             command += ["--join", ",".join(f"{self.network.address(other)}:{PEER}" for other in seeds)]
