@@ -69,18 +69,16 @@ def applied(cluster, node):
     return shard_of(cluster, node)["applied_index"]
 
 
-def start_and_wait(cluster, node):
-    """How long it takes until the node serves."""
+def seconds_to_start(cluster, node, founds=None):
     begun = time.monotonic()
-    cluster.start(node)
-    cluster.wait_until_ready(node, seconds=300)
+    cluster.start_and_wait(node, founds=founds, seconds=300)
     return time.monotonic() - begun
 
 
 def restart(cluster, args):
     node = cluster.follower()
     cluster.kill(node)
-    return [("restart of a follower until it serves, s", start_and_wait(cluster, node))]
+    return [("restart of a follower until it serves, s", seconds_to_start(cluster, node))]
 
 
 def catch_up(cluster, args):
@@ -93,7 +91,7 @@ def catch_up(cluster, args):
         time.sleep(args.away)
         missed = applied(cluster, leader) - before
         begun = time.monotonic()
-        serves = start_and_wait(cluster, node)
+        serves = seconds_to_start(cluster, node)
         wanted = applied(cluster, leader)
         wait_until("to catch up", lambda: applied(cluster, node) >= wanted, 300)
         took = time.monotonic() - begun
@@ -151,10 +149,7 @@ def backup(cluster, args):
     subprocess.run([args.binary, "restore", "--from", kept, "--data-dir", restored, "--node-id", str(RESTORED)], check=True,
                    stdout=subprocess.DEVNULL)
     took = time.monotonic() - begun
-    begun = time.monotonic()
-    cluster.start(RESTORED, founds=True)
-    cluster.wait_until_ready(RESTORED, seconds=300)
-    started = time.monotonic() - begun
+    started = seconds_to_start(cluster, RESTORED, founds=True)
     cluster.kill(RESTORED)
     return results + [("the backup, MiB", size / (1 << 20)), ("restore, s", took), ("start from it, s", started)]
 

@@ -43,10 +43,10 @@ class Run:
         self.deadline = STATEMENT_SECONDS
         self.problems = []
 
-    def begin(self, seconds=BEFORE):
+    def begin(self):
         """The load has run for a while; from now on the gap counts."""
         self.load = Load(self.cluster, self.suite.next_number, filler=self.case.filler)
-        time.sleep(seconds)
+        time.sleep(BEFORE)
         self.term = self.cluster.term()
         self.began = time.monotonic()
 
@@ -102,8 +102,7 @@ class Suite:
         run = Run(self, case, self.cluster_for(case))
         stuck = []
         try:
-            if not case.begins_itself:
-                run.begin()
+            run.begin()
             case.act(run)
             until = time.monotonic()
         finally:
