@@ -12,7 +12,7 @@ from typing import Callable, Optional
 
 import pymysql
 
-from cluster import wait_until
+from cluster import Cluster, wait_until
 from network import Background
 
 CASES = []
@@ -31,13 +31,17 @@ class Case:
     kind: str
     quick: bool
     repeats: bool
-    begins_itself: bool
     filler: str
 
 
-def case(name, what, gap_ms=None, changes=None, kind="files", quick=False, repeats=True, begins_itself=False, filler=""):
+def case(name, what, at=None, gap_ms=None, changes=None, kind="files", quick=False, repeats=True, filler=""):
+    """`at`: to which node it happens. Its clients may notice."""
     def add(act):
-        CASES.append(Case(name, what, act, gap_ms, changes, kind, quick, repeats, begins_itself, filler))
+        def act_at(run):
+            node = at(run.cluster)
+            run.unwatch(node)
+            act(run, node)
+        CASES.append(Case(name, what, act_at if at else act, gap_ms, changes, kind, quick, repeats, filler))
         return act
     return add
 
@@ -49,18 +53,14 @@ def nothing(run):
     run.rest(3.5)
 
 
-@case("P1", "`kill -9` of the leader", gap_ms=500, changes=2, quick=True)
-def kill_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("P1", "`kill -9` of the leader", at=Cluster.leader, gap_ms=500, changes=2, quick=True)
+def kill_leader(run, leader):
     run.cluster.kill(leader)
     run.rest(3.5)
 
 
-@case("P2", "`kill -9` of a follower", gap_ms=50, changes=0, quick=True)
-def kill_follower(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("P2", "`kill -9` of a follower", at=Cluster.follower, gap_ms=50, changes=0, quick=True)
+def kill_follower(run, follower):
     run.cluster.kill(follower)
     run.rest(3.5)
 
@@ -68,23 +68,18 @@ def kill_follower(run):
 @case("P3", "`kill -9` of all nodes at once", quick=True)
 def kill_all(run):
     run.cluster.kill(*run.cluster.nodes)
-    for node in run.cluster.nodes:
-        run.cluster.start(node)
-    run.cluster.wait_until_ready(*run.cluster.nodes)
+    run.cluster.start_and_wait(*run.cluster.nodes)
     run.rest(1)
 
 
-@case("P5", "`kill -9` of a follower while it recovers, five times")
-def kill_recovering(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("P5", "`kill -9` of a follower while it recovers, five times", at=Cluster.follower)
+def kill_recovering(run, follower):
     run.cluster.kill(follower)
     for pause in (0.01, 0.03, 0.1, 0.3, 1.0):
         run.cluster.start(follower)
         time.sleep(pause)
         run.cluster.kill(follower)
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
 
 
 def pause(run, nodes, seconds):
@@ -96,25 +91,19 @@ def pause(run, nodes, seconds):
     run.rest(3)
 
 
-@case("P6", "SIGSTOP of the leader for 3 s", gap_ms=1500, changes=2, quick=True)
-def pause_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("P6", "SIGSTOP of the leader for 3 s", at=Cluster.leader, gap_ms=1500, changes=2, quick=True)
+def pause_leader(run, leader):
     pause(run, [leader], 3)
 
 
-@case("P6l", "SIGSTOP of the leader for 20 s", gap_ms=1500, changes=2, repeats=False)
-def pause_leader_long(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("P6l", "SIGSTOP of the leader for 20 s", at=Cluster.leader, gap_ms=1500, changes=2, repeats=False)
+def pause_leader_long(run, leader):
     run.deadline += 20
     pause(run, [leader], 20)
 
 
-@case("P7", "SIGSTOP of a follower for 3 s", gap_ms=200, changes=0, quick=True)
-def pause_follower(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("P7", "SIGSTOP of a follower for 3 s", at=Cluster.follower, gap_ms=200, changes=0, quick=True)
+def pause_follower(run, follower):
     pause(run, [follower], 3)
 
 
@@ -129,10 +118,8 @@ def move_leader(run):
     run.rest(2)
 
 
-@case("P10s", "SIGTERM to the leader", gap_ms=200, changes=2, quick=True)
-def stop_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("P10s", "SIGTERM to the leader", at=Cluster.leader, gap_ms=200, changes=2, quick=True)
+def stop_leader(run, leader):
     run.expect(run.cluster.stop(leader) == 0, "the leader ends with an error")
     run.rest(2)
 
@@ -141,17 +128,14 @@ def stop_leader(run):
 def rolling(run):
     for node in run.cluster.nodes:
         run.expect(run.cluster.stop(node) == 0, f"node {node} ends with an error")
-        run.cluster.start(node)
-        run.cluster.wait_until_ready(node)
+        run.cluster.start_and_wait(node)
         run.cluster.wait_until_whole()
 
 
 # --- network ---
 
-@case("N1", "the leader is cut off, nothing refused", gap_ms=1500, changes=2, quick=True)
-def isolate_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("N1", "the leader is cut off, nothing refused", at=Cluster.leader, gap_ms=1500, changes=2, quick=True)
+def isolate_leader(run, leader):
     run.network.isolate(leader)
     run.rest(2.5)
     code = run.cluster.ask(leader, "/health/leader")[0]
@@ -161,10 +145,8 @@ def isolate_leader(run):
     run.rest(1.5)
 
 
-@case("N2", "the leader sends, and hears nothing", gap_ms=2000, changes=2, quick=True)
-def deaf_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("N2", "the leader sends, and hears nothing", at=Cluster.leader, gap_ms=2000, changes=2, quick=True)
+def deaf_leader(run, leader):
     for other in run.cluster.nodes:
         if other != leader:
             run.network.cut(other, leader)
@@ -173,10 +155,8 @@ def deaf_leader(run):
     run.rest(1.5)
 
 
-@case("N2r", "the leader hears, and cannot send", gap_ms=2000, changes=2)
-def mute_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("N2r", "the leader hears, and cannot send", at=Cluster.leader, gap_ms=2000, changes=2)
+def mute_leader(run, leader):
     for other in run.cluster.nodes:
         if other != leader:
             run.network.cut(leader, other)
@@ -185,12 +165,10 @@ def mute_leader(run):
     run.rest(1.5)
 
 
-@case("N3", "a chain: the leader and one follower do not reach each other", gap_ms=1500, changes=1, quick=True)
-def chain(run):
+@case("N3", "a chain: the leader and one follower do not reach each other", at=Cluster.follower, gap_ms=1500, changes=1, quick=True)
+def chain(run, follower):
+    """Clients of the one that cannot reach the leader are case N6's."""
     leader = run.cluster.leader()
-    follower = run.cluster.follower()
-    # Clients of the one that cannot reach the leader are case N6's.
-    run.unwatch(follower)
     run.network.part(leader, follower)
     run.rest(8)
     run.network.heal()
@@ -208,10 +186,8 @@ def chain_from_inside(run):
     run.rest(1.5)
 
 
-@case("N7", "a follower is cut off for 20 s and comes back", gap_ms=200, changes=0, repeats=False)
-def rejoin(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("N7", "a follower is cut off for 20 s and comes back", at=Cluster.follower, gap_ms=200, changes=0, repeats=False)
+def rejoin(run, follower):
     run.network.isolate(follower)
     run.rest(20)
     run.network.heal()
@@ -251,11 +227,9 @@ def lose(run, percent):
     run.rest(2)
 
 
-@case("N14", "a follower's socket takes nothing more (SIGSTOP for 4 s, rows of 8 kB)", gap_ms=200, changes=0, filler="x" * 8000)
-def zero_window(run):
+@case("N14", "a follower's socket takes nothing more (SIGSTOP for 4 s, rows of 8 kB)", at=Cluster.follower, gap_ms=200, changes=0, filler="x" * 8000)
+def zero_window(run, follower):
     leader = run.cluster.leader()
-    follower = run.cluster.follower()
-    run.unwatch(follower)
     before = run.cluster.resident_bytes(leader)
     pause(run, [follower], 4)
     grown = run.cluster.resident_bytes(leader) - before
@@ -264,17 +238,14 @@ def zero_window(run):
     run.expect(grown < 4 * rows + (64 << 20), f"the leader has grown by {grown >> 20} MiB")
 
 
-@case("N13", "a second cluster's node comes with the addresses and the number of a node of the first")
-def stranger(run):
+@case("N13", "a second cluster's node comes with the addresses and the number of a node of the first", at=Cluster.follower)
+def stranger(run, follower):
     """Both trust the same authority: only the cluster's number tells them apart."""
-    follower = run.cluster.follower()
-    run.unwatch(follower)
     run.cluster.kill(follower)
     own = run.cluster.data_dir(follower)
     run.cluster.move_dir(own, f"{own}.aside")
     # Without --join it founds a cluster of its own.
-    run.cluster.start(follower, founds=True)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower, founds=True)
     run.rest(2)
     run.expect(run.cluster.voters(follower) == [follower], "a stranger was taken in")
     words = "".join(open(run.cluster.log_path(node)).read() for node in run.cluster.nodes)
@@ -282,8 +253,7 @@ def stranger(run):
     run.cluster.kill(follower)
     run.cluster.remove_dir(own)
     run.cluster.move_dir(f"{own}.aside", own)
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
 
 
 # --- disks ---
@@ -292,15 +262,11 @@ def lose_power(run, *nodes):
     run.cluster.kill(*nodes)
     for node in nodes:
         run.cluster.disks[node].lose_power()
-    for node in nodes:
-        run.cluster.start(node)
-    run.cluster.wait_until_ready(*nodes)
+    run.cluster.start_and_wait(*nodes)
 
 
-@case("D1", "the leader loses power: what it had not synced is gone", gap_ms=500, changes=2, kind="disks")
-def power_of_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D1", "the leader loses power: what it had not synced is gone", at=Cluster.leader, gap_ms=500, changes=2, kind="disks")
+def power_of_leader(run, leader):
     lose_power(run, leader)
     run.rest(1)
 
@@ -311,30 +277,23 @@ def power_of_all(run):
     run.rest(1)
 
 
-@case("D2", "the last record of a follower's log is torn", kind="disks")
-def torn_tail(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("D2", "the last record of a follower's log is torn", at=Cluster.follower, kind="disks")
+def torn_tail(run, follower):
     run.cluster.kill(follower)
     cut = tear_tail(run.cluster.data_dir(follower))
     run.note("bytes cut", cut)
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
 
 
-@case("D3", "a bit of a follower's log flips; `latsdb admin replace-node`", gap_ms=200, changes=0)
-def flipped_bit(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("D3", "a bit of a follower's log flips; `latsdb admin replace-node`", at=Cluster.follower, gap_ms=200, changes=0)
+def flipped_bit(run, follower):
     run.cluster.kill(follower)
     flip_in_log(run.cluster.data_dir(follower))
     repair(run, follower, "not sound")
 
 
-@case("D3l", "the same at the leader, which is killed", gap_ms=500, changes=2)
-def flipped_bit_of_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D3l", "the same at the leader, which is killed", at=Cluster.leader, gap_ms=500, changes=2)
+def flipped_bit_of_leader(run, leader):
     run.cluster.kill(leader)
     flip_in_log(run.cluster.data_dir(leader))
     repair(run, leader, "not sound")
@@ -347,24 +306,21 @@ def repair(run, node, word):
     run.expect(word in run.cluster.log_since_start(node), f"the node does not say {word!r}: {run.cluster.last_words(node)}")
     other = next(other for other in run.cluster.running())
     run.note("said", run.cluster.order(other, f"replace-node {node}"))
-    run.cluster.start(node)
-    run.cluster.wait_until_ready(node)
+    run.cluster.start_and_wait(node)
     run.cluster.wait_until_whole()
 
 
-@case("D5c", "a follower's newest checkpoint is damaged")
-def damaged_checkpoint(run):
-    damage_checkpoint(run, lambda path: flip(path, path.stat().st_size // 2))
+@case("D5c", "a follower's newest checkpoint is damaged", at=Cluster.follower)
+def damaged_checkpoint(run, follower):
+    damage_checkpoint(run, follower, lambda path: flip(path, path.stat().st_size // 2))
 
 
-@case("D5m", "a follower's checkpoints are gone")
-def missing_checkpoint(run):
-    damage_checkpoint(run, lambda path: path.unlink())
+@case("D5m", "a follower's checkpoints are gone", at=Cluster.follower)
+def missing_checkpoint(run, follower):
+    damage_checkpoint(run, follower, lambda path: path.unlink())
 
 
-def damage_checkpoint(run, damage):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+def damage_checkpoint(run, follower, damage):
     # A node that stops writes one.
     run.expect(run.cluster.stop(follower) == 0, "the follower ends with an error")
     for path in (Path(run.cluster.data_dir(follower)) / "checkpoint").glob("*.checkpoint"):
@@ -372,25 +328,20 @@ def damage_checkpoint(run, damage):
     repair(run, follower, "checkpoint")
 
 
-@case("D5v", "a follower's log, and its vote in it, is gone")
-def missing_log(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("D5v", "a follower's log, and its vote in it, is gone", at=Cluster.follower)
+def missing_log(run, follower):
     run.cluster.kill(follower)
     run.cluster.remove_dir(f"{run.cluster.data_dir(follower)}/log")
     repair(run, follower, "log")
 
 
-@case("D6", "a follower's directory is put back to what it was before its last start", gap_ms=500, changes=1)
-def older_copy(run):
+@case("D6", "a follower's directory is put back to what it was before its last start", at=Cluster.follower, gap_ms=500, changes=1)
+def older_copy(run, follower):
     """Refused by its count of starts."""
-    follower = run.cluster.follower()
-    run.unwatch(follower)
     run.cluster.kill(follower)
     own = run.cluster.data_dir(follower)
     run.cluster.copy_dir(own, f"{own}.old")
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
     run.rest(1)
     run.cluster.kill(follower)
     run.cluster.remove_dir(own)
@@ -401,15 +352,12 @@ def older_copy(run):
     run.cluster.kill(follower)
     run.cluster.remove_dir(own)
     run.cluster.order(run.cluster.leader(), f"replace-node {follower}")
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
 
 
-@case("D6s", "a follower's directory is put back to what it was some seconds before", gap_ms=500, changes=1)
-def copy_of_the_same_life(run):
+@case("D6s", "a follower's directory is put back to what it was some seconds before", at=Cluster.follower, gap_ms=500, changes=1)
+def copy_of_the_same_life(run, follower):
     """Nobody can tell; what it has lost the leader sends it again."""
-    follower = run.cluster.follower()
-    run.unwatch(follower)
     own = run.cluster.data_dir(follower)
     # What a snapshot of the disk would have.
     run.cluster.send(follower, signal.SIGSTOP)
@@ -419,15 +367,12 @@ def copy_of_the_same_life(run):
     run.cluster.kill(follower)
     run.cluster.remove_dir(own)
     run.cluster.move_dir(f"{own}.old", own)
-    run.cluster.start(follower)
-    run.cluster.wait_until_ready(follower)
+    run.cluster.start_and_wait(follower)
     run.rest(1)
 
 
-@case("D7", "every sync of the leader's log fails", gap_ms=1500, changes=2, kind="small")
-def failing_syncs(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D7", "every sync of the leader's log fails", at=Cluster.leader, gap_ms=1500, changes=2, kind="small")
+def failing_syncs(run, leader):
     # The image is sparse, and the file system that holds it is full now.
     run.cluster.disks[leader].fill_backing()
     run.note("errors of large rows", dict(flood(run, 20)))
@@ -477,18 +422,14 @@ def full_disks(run, nodes, seconds):
     run.cluster.query(run.cluster.nodes[0], "DROP TABLE flood")
 
 
-@case("D9l", "the leader's disk is full for 10 s", gap_ms=2000, changes=2, kind="small")
-def full_disk_of_leader(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D9l", "the leader's disk is full for 10 s", at=Cluster.leader, gap_ms=2000, changes=2, kind="small")
+def full_disk_of_leader(run, leader):
     full_disks(run, [leader], 10)
     run.expect(run.cluster.is_running(leader), "the node has ended")
 
 
-@case("D9f", "a follower's disk is full for 10 s", gap_ms=500, changes=0, kind="small")
-def full_disk_of_follower(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("D9f", "a follower's disk is full for 10 s", at=Cluster.follower, gap_ms=500, changes=0, kind="small")
+def full_disk_of_follower(run, follower):
     full_disks(run, [follower], 10)
     run.expect(run.cluster.is_running(follower), "the node has ended")
 
@@ -509,57 +450,46 @@ def stall(run, node, seconds):
     run.rest(3)
 
 
-@case("D10a", "the leader's disk stalls for 0.5 s", gap_ms=1500, changes=2, kind="disks")
-def short_stall(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D10a", "the leader's disk stalls for 0.5 s", at=Cluster.leader, gap_ms=1500, changes=2, kind="disks")
+def short_stall(run, leader):
     stall(run, leader, 0.5)
 
 
-@case("D10", "the leader's disk stalls for 5 s", gap_ms=2000, changes=2, kind="disks")
-def long_stall(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D10", "the leader's disk stalls for 5 s", at=Cluster.leader, gap_ms=2000, changes=2, kind="disks")
+def long_stall(run, leader):
     freeze = threading.Timer(3, lambda: run.note("ready while it stalls", run.cluster.ask(leader, "/health/ready")[0]))
     freeze.start()
     stall(run, leader, 5)
 
 
-@case("D10l", "the leader's disk stalls for 25 s", gap_ms=2000, changes=2, kind="disks", repeats=False)
-def longest_stall(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("D10l", "the leader's disk stalls for 25 s", at=Cluster.leader, gap_ms=2000, changes=2, kind="disks", repeats=False)
+def longest_stall(run, leader):
     stall(run, leader, 25)
     run.deadline -= 25
 
 
-@case("D10f", "a follower's disk stalls for 5 s", gap_ms=200, changes=0, kind="disks")
-def stall_of_follower(run):
-    follower = run.cluster.follower()
-    run.unwatch(follower)
+@case("D10f", "a follower's disk stalls for 5 s", at=Cluster.follower, gap_ms=200, changes=0, kind="disks")
+def stall_of_follower(run, follower):
     stall(run, follower, 5)
 
 
-@case("D13", "a follower's disk is lost; `latsdb admin replace-node`", gap_ms=200, changes=0, quick=True)
-def lost_disk(run):
-    follower = run.cluster.follower()
+@case("D13", "a follower's disk is lost; `latsdb admin replace-node`", at=Cluster.follower, gap_ms=200, changes=0, quick=True)
+def lost_disk(run, follower):
     lose_disk(run, follower)
 
 
-@case("D13l", "the leader's disk is lost", gap_ms=500, changes=2)
-def lost_disk_of_leader(run):
-    lose_disk(run, run.cluster.leader())
+@case("D13l", "the leader's disk is lost", at=Cluster.leader, gap_ms=500, changes=2)
+def lost_disk_of_leader(run, leader):
+    lose_disk(run, leader)
 
 
 def lose_disk(run, node):
-    run.unwatch(node)
     run.cluster.kill(node)
     run.cluster.remove_dir(run.cluster.data_dir(node))
     run.cluster.start(node)
     run.expect(run.cluster.wait_until_exit(node, 20) != 0, "a node without its rows joins without leave")
     run.note("said", run.cluster.order(run.cluster.leader(), f"replace-node {node}"))
-    run.cluster.start(node)
-    run.cluster.wait_until_ready(node)
+    run.cluster.start_and_wait(node)
     run.cluster.wait_until_whole()
 
 
@@ -573,19 +503,15 @@ def change_members(run):
     run.cluster.order(leader, f"remove-node {gone}")
     run.expect(run.cluster.stop(gone) == 0, "the node ends with an error")
     run.cluster.remove_dir(run.cluster.data_dir(gone))
-    run.cluster.start(gone)
-    run.cluster.wait_until_ready(gone)
+    run.cluster.start_and_wait(gone)
     run.cluster.wait_until_whole()
     run.cluster.kill(leader)
     run.rest(2)
-    run.cluster.start(leader)
-    run.cluster.wait_until_ready(leader)
+    run.cluster.start_and_wait(leader)
 
 
-@case("O2", "tables are made, changed and dropped while the leader is killed", gap_ms=500, changes=2)
-def definitions(run):
-    leader = run.cluster.leader()
-    run.unwatch(leader)
+@case("O2", "tables are made, changed and dropped while the leader is killed", at=Cluster.leader, gap_ms=500, changes=2)
+def definitions(run, leader):
     over, outcomes = threading.Event(), Counter()
 
     def define(node):
@@ -609,19 +535,17 @@ def definitions(run):
     for thread in threads:
         thread.join(60)
     run.note("definitions", dict(outcomes))
-    run.cluster.start(leader)
-    run.cluster.wait_until_ready(leader)
+    run.cluster.start_and_wait(leader)
     run.cluster.wait_until_whole()
     shown = {node: run.cluster.query(node, "SELECT table_name, column_name, column_type FROM information_schema.columns "
                                            "WHERE table_schema = 'test' ORDER BY 1, ordinal_position") for node in run.cluster.nodes}
     run.expect(len(set(shown.values())) == 1, f"definitions differ: {shown}")
 
 
-@case("O3", "a checkpoint on its way to a new node is interrupted five times", gap_ms=500, changes=0, filler="x" * 8000, repeats=False)
-def interrupted_checkpoint(run):
-    follower = run.cluster.follower()
+@case("O3", "a checkpoint on its way to a new node is interrupted five times", at=Cluster.follower, gap_ms=500, changes=0,
+      filler="x" * 8000, repeats=False)
+def interrupted_checkpoint(run, follower):
     leader = run.cluster.leader()
-    run.unwatch(follower)
     run.rest(6)
     run.cluster.kill(follower)
     run.cluster.remove_dir(run.cluster.data_dir(follower))
@@ -636,7 +560,7 @@ def interrupted_checkpoint(run):
     run.cluster.wait_until_whole()
 
 
-@case("P8", "both cores are kept busy for 20 s, at a higher priority", changes=0, repeats=False)
+@case("P8", "both cores are kept busy for 20 s by other processes", changes=0, repeats=False)
 def starved(run):
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 2))]
     run.rest(20)

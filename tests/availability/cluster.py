@@ -18,7 +18,7 @@ class Failed(Exception):
     """What was to happen did not."""
 
 
-def wait_until(what, condition, seconds=60, pause=0.05):
+def wait_until(what, condition, seconds=60):
     """What the condition gives, once it is true."""
     deadline = time.monotonic() + seconds
     while True:
@@ -27,13 +27,13 @@ def wait_until(what, condition, seconds=60, pause=0.05):
             return held
         if time.monotonic() > deadline:
             raise Failed(f"{what} takes longer than {seconds} s")
-        time.sleep(pause)
+        time.sleep(0.05)
 
 
 class Cluster:
-    def __init__(self, binary, directory, network, nodes=(1, 2, 3), flags=(), environment=None):
+    def __init__(self, binary, directory, network, flags=("--memory-limit", "512MiB")):
         self.binary, self.directory, self.network = os.path.abspath(binary), os.path.abspath(directory), network
-        self.nodes, self.flags, self.environment = list(nodes), list(flags), environment or {}
+        self.nodes, self.flags = [1, 2, 3], list(flags)
         self.processes, self.disks, self.log_starts = {}, {}, {}
         # What a run has left that was killed.
         with open("/proc/mounts") as mounts:
@@ -58,22 +58,27 @@ class Cluster:
             log.seek(self.log_starts.get(node, 0))
             return log.read()
 
-    def start(self, node, *more, founds=None, environment=None):
+    def start(self, node, founds=None):
         """`founds`: it begins a cluster, as the first node does when it is started for the first time."""
         seeds = [other for other in self.nodes if other != node]
         founds = node == self.nodes[0] and node not in self.processes if founds is None else founds
         command = [self.binary, "serve", "--data-dir", self.data_dir(node), "--node-id", str(node),
                    "--mysql-addr", f"127.0.0.1:{MYSQL}", "--http-addr", f"127.0.0.1:{HTTP}",
-                   "--peer-addr", f"{self.network.address(node)}:{PEER}", "--memory-limit", "512MiB",
-                   *self.certificates.flags(node), *self.flags, *more]
+                   "--peer-addr", f"{self.network.address(node)}:{PEER}",
+                   *self.certificates.flags(node), *self.flags]
         if not founds:
             command += ["--join", ",".join(f"{self.network.address(other)}:{PEER}" for other in seeds)]
         log = open(self.log_path(node), "a")
         self.log_starts[node] = log.tell()
         self.processes[node] = subprocess.Popen(
             self.network.command(node, *command), stdout=log, stderr=log,
-            env={**os.environ, "RUST_BACKTRACE": "1", **self.environment, **(environment or {})})
+            env={**os.environ, "RUST_BACKTRACE": "1"})
         log.close()
+
+    def start_and_wait(self, *nodes, founds=None, seconds=60):
+        for node in nodes:
+            self.start(node, founds)
+        self.wait_until_ready(*nodes, seconds=seconds)
 
     def start_all(self):
         for node in self.nodes:
@@ -139,12 +144,12 @@ class Cluster:
 
     # --- what a node says ---
 
-    def ask(self, node, path, method="GET", seconds=3):
+    def ask(self, node, path):
         """Status and text; 0 if there is no answer."""
-        request = urllib.request.Request(f"http://127.0.0.1:{HTTP}{path}", method=method)
+        url = f"http://127.0.0.1:{HTTP}{path}"
         with self.network.at(node):
             try:
-                with urllib.request.urlopen(request, timeout=seconds) as answer:
+                with urllib.request.urlopen(url, timeout=3) as answer:
                     return answer.status, answer.read().decode()
             except urllib.error.HTTPError as error:
                 return error.code, error.read().decode()
@@ -155,10 +160,10 @@ class Cluster:
         code, text = self.ask(node, "/status")
         return json.loads(text) if code == 200 else None
 
-    def order(self, node, command, seconds=60):
+    def order(self, node, command):
         """`latsdb admin …` at that node."""
         words = [self.binary, "admin", *command.split(), "--http-addr", f"127.0.0.1:{HTTP}"]
-        done = subprocess.run(self.network.command(node, *words), capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(self.network.command(node, *words), capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             raise Failed(f"admin {command}: {done.stderr.strip()}")
         return done.stdout.strip()
@@ -177,11 +182,11 @@ class Cluster:
     def last_words(self, node):
         return " | ".join(self.log_since_start(node).strip().splitlines()[-3:])
 
-    def leader(self, among=None, seconds=30):
+    def leader(self):
         def look():
-            leaders = [node for node in among or self.running() if self.ask(node, "/health/leader")[0] == 200]
+            leaders = [node for node in self.running() if self.ask(node, "/health/leader")[0] == 200]
             return leaders[0] if len(leaders) == 1 else None
-        return wait_until("one leader", look, seconds)
+        return wait_until("one leader", look, 30)
 
     def follower(self):
         leader = self.leader()
@@ -210,10 +215,10 @@ class Cluster:
                     and len({(shard["applied_index"], shard["leader"]) for shard in shards}) == 1)
         wait_until("a whole cluster", whole, seconds)
 
-    def connect(self, node, read_seconds=30, database="test"):
+    def connect(self, node):
         with self.network.at(node):
-            return pymysql.connect(host="127.0.0.1", port=MYSQL, user="root", database=database, autocommit=True,
-                                   connect_timeout=2, read_timeout=read_seconds)
+            return pymysql.connect(host="127.0.0.1", port=MYSQL, user="root", database="test", autocommit=True,
+                                   connect_timeout=2, read_timeout=30)
 
     def query(self, node, sql, arguments=None):
         connection = self.connect(node)

@@ -57,9 +57,9 @@ class Client:
 class Load:
     """Runs until it is ended. Numbers are given once; each row's number, acknowledged or not, with the moment."""
 
-    def __init__(self, cluster, first, nodes=None, filler=""):
+    def __init__(self, cluster, first, filler=""):
         self.cluster, self.first, self.next, self.filler = cluster, first, first, filler
-        self.nodes = nodes or cluster.nodes
+        self.nodes = cluster.nodes
         self.lock, self.is_over = threading.Lock(), False
         self.acknowledged = {node: [] for node in self.nodes}
         self.failed, self.unknown = set(), set()
@@ -147,10 +147,9 @@ class Load:
 
     # --- judgement ---
 
-    def gap(self, nodes, since, until=None):
+    def gap(self, nodes, since, until):
         """The longest time, in seconds, between two acknowledgements for the clients of any of these nodes."""
         longest = 0.0
-        until = until or time.monotonic()
         for node in nodes:
             moments = [at for at, _ in self.acknowledged[node] if since - 0.5 <= at <= until]
             moments = [since, *moments] if not moments or moments[0] > since else moments

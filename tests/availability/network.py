@@ -121,12 +121,12 @@ class Background(threading.Thread):
 
     def __init__(self, target, *arguments):
         super().__init__(daemon=True)
-        self.target, self.arguments, self.error, self.result = target, arguments, None, None
+        self.target, self.arguments, self.error = target, arguments, None
         self.start()
 
     def run(self):
         try:
-            self.result = self.target(*self.arguments)
+            self.target(*self.arguments)
         except Exception as error:  # pylint: disable=broad-except
             self.error = error
 
@@ -136,4 +136,3 @@ class Background(threading.Thread):
             raise RuntimeError(f"{self.target.__name__} takes longer than {timeout} s")
         if self.error:
             raise self.error
-        return self.result

@@ -43,10 +43,10 @@ class Run:
         self.deadline = STATEMENT_SECONDS
         self.problems = []
 
-    def begin(self, seconds=BEFORE):
+    def begin(self):
         """The load has run for a while; from now on the gap counts."""
         self.load = Load(self.cluster, self.suite.next_number, filler=self.case.filler)
-        time.sleep(seconds)
+        time.sleep(BEFORE)
         self.term = self.cluster.term()
         self.began = time.monotonic()
 
@@ -102,8 +102,7 @@ class Suite:
         run = Run(self, case, self.cluster_for(case))
         stuck = []
         try:
-            if not case.begins_itself:
-                run.begin()
+            run.begin()
             case.act(run)
             until = time.monotonic()
         finally:
@@ -147,9 +146,10 @@ class Suite:
             shutil.copy(self.cluster.log_path(node), kept)
 
     def run(self, case):
-        """All repetitions; the row of the table, and how many of them failed."""
+        """What was found in each repetition that came to its end; how many there were, and how many of them failed."""
         rounds, failed = [], 0
-        for _ in range(self.args.repeat if case.repeats else 1):
+        times = self.args.repeat if case.repeats else 1
+        for _ in range(times):
             try:
                 found = self.once(case)
                 for problem in found["problems"]:
@@ -168,10 +168,10 @@ class Suite:
                     traceback.print_exc()
                 self.keep_logs(case)
                 self.end_cluster()
-        return rounds, failed
+        return rounds, times, failed
 
 
-def row_of(case, rounds, failed):
+def row_of(case, rounds, times, failed):
     if not rounds:
         return f"| {case.name} | {case.what} | | | | | | failed |"
     gaps = [1000 * found["gap"] for found in rounds]
@@ -179,8 +179,8 @@ def row_of(case, rounds, failed):
     errors = sum(sum(found["codes"].values()) for found in rounds)
     changes = max(found["changes"] for found in rounds)
     acknowledged = sum(found["acknowledged"] for found in rounds)
-    verdict = "good" if not failed else f"{failed} of {len(rounds)} not"
-    return f"| {case.name} | {case.what} | {len(rounds)} | {gap} | {errors} | {changes} | {acknowledged:,} | {verdict} |"
+    verdict = "good" if not failed else f"{failed} of {times} not"
+    return f"| {case.name} | {case.what} | {times} | {gap} | {errors} | {changes} | {acknowledged:,} | {verdict} |"
 
 
 HEAD = ("| case | what happens | runs | median gap, ms | worst gap, ms | errors seen | changes of the leader | acknowledged | verdict |\n"
@@ -228,9 +228,9 @@ def main():
     try:
         suite.network.build()
         for case in chosen:
-            rounds, failed = suite.run(case)
-            passed, failures = passed + len(rounds) - min(failed, len(rounds)), failures + failed
-            table[case.name] = row_of(case, rounds, failed)
+            rounds, times, failed = suite.run(case)
+            passed, failures = passed + times - failed, failures + failed
+            table[case.name] = row_of(case, rounds, times, failed)
             text = "\n".join([HEAD, *(table[case.name] for case in CASES if case.name in table)])
             if args.write:
                 # Also of a run that is ended before its end.

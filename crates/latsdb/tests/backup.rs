@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cluster::{Cluster, eventually, free_port, one, run};
-use crate::support::{Running, directory, fixture, rows, verify};
+use crate::support::{Running, SetsAtEnd, directory, fixture, rows, verify};
 
 /// A `latsdb` command, in the directory in which its relative paths are.
 fn command(dir: &Path, arguments: &[&str]) -> Command {
@@ -58,10 +58,10 @@ fn moment(node: &Running) -> (String, u64) {
 type Made = Vec<(u64, u64)>;
 
 /// Inserts numbers from 0 on, one after the other.
-fn count_up(node: &Running, session: usize, goes_on: &AtomicBool) -> Made {
+fn count_up(node: &Running, session: usize, is_over: &AtomicBool) -> Made {
     let mut client = node.client();
     let mut made = Made::new();
-    while goes_on.load(Ordering::Relaxed) {
+    while !is_over.load(Ordering::Relaxed) {
         let before = now_ms();
         run(
             &mut client,
@@ -117,24 +117,25 @@ fn a_node_is_restored_to_any_moment_between() {
     let mut client = node.client();
     SETUP.iter().for_each(|sql| run(&mut client, sql));
     run(&mut client, &large(0));
-    let goes_on = AtomicBool::new(true);
+    let is_over = AtomicBool::new(false);
     let (made, moments, next_id) = std::thread::scope(|scope| {
-        let (node, goes_on) = (&node, &goes_on);
+        let (node, is_over) = (&node, &is_over);
+        let end = SetsAtEnd(is_over);
         let sessions: Vec<_> = (0..2)
-            .map(|session| scope.spawn(move || count_up(node, session, goes_on)))
+            .map(|session| scope.spawn(move || count_up(node, session, is_over)))
             .collect();
         // One large transaction after the other, and definitions that change.
         scope.spawn(move || {
             let mut client = node.client();
             let mut round = 1;
-            while goes_on.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 run(&mut client, &large(round));
                 round += 1;
             }
         });
         scope.spawn(move || {
             let mut client = node.client();
-            while goes_on.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 run(&mut client, "ALTER TABLE test.changing ADD COLUMN b INT DEFAULT 7");
                 run(&mut client, "ALTER TABLE test.changing DROP COLUMN b, ADD INDEX (id)");
                 run(&mut client, "ALTER TABLE test.changing DROP INDEX id");
@@ -152,7 +153,7 @@ fn a_node_is_restored_to_any_moment_between() {
             pause();
             works(dir, &["backup", "--from", &node.http, "--log", "--to", "kept"]);
         }
-        goes_on.store(false, Ordering::Relaxed);
+        drop(end);
         let made: Vec<Made> = sessions.into_iter().map(|session| session.join().unwrap()).collect();
         let next_id: u64 = made.iter().map(|made| made.len() as u64).sum::<u64>() + 1;
         (made, moments, next_id)

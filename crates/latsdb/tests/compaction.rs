@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Running, directory, rows, verify};
+use crate::support::{Running, SetsAtEnd, directory, rows, verify};
 
 const ROWS: u32 = 100_000;
 const STEP: u32 = 10_000;
@@ -47,6 +47,7 @@ fn gaps_are_closed_beside_readers() {
     let expected = sums.map(|sum| rows(&mut client, sum));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetsAtEnd(&stop);
         let reader = scope.spawn(|| {
             let mut client = node.client();
             while !stop.load(Ordering::Relaxed) {
@@ -66,7 +67,7 @@ fn gaps_are_closed_beside_readers() {
         while unused(&node) > before + LEFT && start.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(end);
         reader.join().unwrap();
     });
     let left = unused(&node) - before;

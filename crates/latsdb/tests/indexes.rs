@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mysql_client::{Answer, Client};
 
-use crate::support::{Running, directory, rows, verify};
+use crate::support::{Running, SetsAtEnd, directory, rows, verify};
 
 const DUPLICATE: u16 = 1062;
 const FULL: u16 = 1114;
@@ -82,6 +82,7 @@ fn indexes_come_and_go_beside_writers() {
     let stop = AtomicBool::new(false);
     let mut added = 0;
     std::thread::scope(|scope| {
+        let end = SetsAtEnd(&stop);
         let writers = (0..3_u64).map(|number| {
             let (node, stop) = (&node, &stop);
             scope.spawn(move || {
@@ -129,7 +130,7 @@ fn indexes_come_and_go_beside_writers() {
             &mut admin,
             "ALTER TABLE test.big ADD INDEX extra (v), ADD INDEX more (s)",
         );
-        stop.store(true, Ordering::Relaxed);
+        drop(end);
         for writer in writers {
             writer.join().unwrap();
         }

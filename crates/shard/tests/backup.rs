@@ -15,7 +15,7 @@ use types::{IndexId, Timestamp};
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::large::{all, balance};
 use crate::support::purse::{Purse, SESSIONS, opening};
-use crate::support::{ACCOUNTS, Accounts, block_on, commit, config, propose};
+use crate::support::{ACCOUNTS, Accounts, SetsAtEnd, block_on, commit, config, propose};
 
 /// As a client draws it.
 struct Drawn {
@@ -150,6 +150,7 @@ fn restored_rows_are_those_that_a_reader_saw() {
     let seen = Mutex::new(Vec::new());
     let (base, log) = std::thread::scope(|scope| {
         let (shard, accounts, seen) = (&shard, &accounts, &seen);
+        let end = SetsAtEnd(&is_over);
         for session in 0..SESSIONS {
             scope.spawn(move || {
                 let mut purse = Purse::new(session);
@@ -197,7 +198,7 @@ fn restored_rows_are_those_that_a_reader_saw() {
         let base = full(shard);
         pause();
         let log = log_behind(shard, &base);
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         (base, log)
     });
     let (first, last) = (summary(&base).head.newest, summary(&log).position.newest);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::purse::{Purse, SESSIONS, opening};
-use crate::support::{Accounts, commit, config};
+use crate::support::{Accounts, SetsAtEnd, commit, config};
 use env::{Env, SeededRandom, SimDisk};
 use shard::Shard;
 
@@ -25,6 +25,7 @@ fn history(seed: u64) {
             let is_over = AtomicBool::new(false);
             let (shard, accounts, is_over) = (&shard, &accounts, &is_over);
             acknowledged = std::thread::scope(|scope| {
+                let end = SetsAtEnd(is_over);
                 let sessions: Vec<_> = (0..SESSIONS)
                     .zip(&acknowledged)
                     .map(|(session, &transfers)| {
@@ -41,7 +42,7 @@ fn history(seed: u64) {
                     });
                 }
                 let acknowledged = sessions.into_iter().map(|session| session.join().unwrap()).collect();
-                is_over.store(true, Ordering::Relaxed);
+                drop(end);
                 acknowledged
             });
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::large::{FIRST, all, balance};
 use crate::support::purse::{Purse, SESSIONS, opening};
-use crate::support::{ACCOUNTS, Accounts, block_on, commit, commit_as, config, propose, propose_as};
+use crate::support::{ACCOUNTS, Accounts, SetsAtEnd, block_on, commit, commit_as, config, propose, propose_as};
 use env::{Env, SeededRandom, SimDisk};
 use shard::{Config, Outcome, ProposeError, Shard};
 use store::{MemoryUse, WriteSet};
@@ -29,6 +29,7 @@ fn others_commit_between_the_chunks_and_nobody_sees_a_part() {
     commit(&shard, accounts.create()).unwrap();
     let is_over = AtomicBool::new(false);
     let commits_between = std::thread::scope(|scope| {
+        let end = SetsAtEnd(&is_over);
         scope.spawn(|| {
             let mut newest = None;
             while !is_over.load(Ordering::Relaxed) {
@@ -47,7 +48,7 @@ fn others_commit_between_the_chunks_and_nobody_sees_a_part() {
             between += i32::from(small < large);
             assert_eq!(balance(&accounts.read(&shard), "after its answer"), Some(round));
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         between
     });
     assert!(commits_between > 0, "a small transaction waits for no large one");
@@ -190,6 +191,7 @@ fn history(seed: u64) {
             let is_over = AtomicBool::new(false);
             let (shard, accounts, is_over) = (&shard, &accounts, &is_over);
             (acknowledged, generation) = std::thread::scope(|scope| {
+                let end = SetsAtEnd(is_over);
                 let sessions: Vec<_> = (0..SESSIONS)
                     .zip(&acknowledged)
                     .map(|(session, &transfers)| {
@@ -214,7 +216,7 @@ fn history(seed: u64) {
                 }
                 let acknowledged = sessions.into_iter().map(|session| session.join().unwrap()).collect();
                 let generation = large.join().unwrap();
-                is_over.store(true, Ordering::Relaxed);
+                drop(end);
                 (acknowledged, generation)
             });
         }

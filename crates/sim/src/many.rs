@@ -21,6 +21,12 @@ pub struct How {
     pub until: Option<Instant>,
 }
 
+impl How {
+    fn is_late(self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
 /// What became of a seed: what it printed, and whether all promises were kept.
 pub struct Ran {
     pub is_good: bool,
@@ -57,22 +63,42 @@ pub fn run(seed: u64, seconds: u64, bug: Option<&Bug>) -> Result<Ran> {
 
 /// Runs a range of seeds, prints what is wrong, and returns how many seeds were run and how many were bad.
 pub fn range(seeds: std::ops::RangeInclusive<u64>, how: How) -> Result<(u64, u64)> {
-    let (next, ran, bad) = (AtomicU64::new(*seeds.start()), AtomicU64::new(0), AtomicU64::new(0));
+    each(seeds, how, |seed| {
+        let end = run(seed, how.seconds, None)?;
+        if !end.is_good {
+            println!("{}", end.said.trim_end());
+        }
+        Ok(end.is_good)
+    })
+}
+
+/// Looks for each planted bug, by at most so many seeds. Returns how many were looked for, and how many of them were not found.
+pub fn planted(tries: u64, only: Option<&str>, how: How) -> Result<(u64, u64)> {
+    let mut wanted = BUGS
+        .iter()
+        .filter(|bug| only.is_none_or(|only| only == bug.step))
+        .peekable();
+    anyhow::ensure!(wanted.peek().is_some(), "there is no such planted bug");
+    each(wanted, how, |bug| look_for(bug, tries, how))
+}
+
+/// Does the work on each item, so many at a time, until it is late or a work has failed. Returns how many were done, and how many of them
+/// were not good.
+fn each<T>(
+    items: impl Iterator<Item = T> + Send,
+    how: How,
+    work: impl Fn(T) -> Result<bool> + Sync,
+) -> Result<(u64, u64)> {
+    let items = Mutex::new(items);
+    let (done, bad) = (AtomicU64::new(0), AtomicU64::new(0));
     let failure = Mutex::new(None);
-    let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            let is_late = how.until.is_some_and(|until| Instant::now() >= until);
-            if seed > *seeds.end() || is_late || failure.lock().is_some() {
-                return;
-            }
-            match run(seed, how.seconds, None) {
-                Ok(end) => {
-                    ran.fetch_add(1, Ordering::Relaxed);
-                    if !end.is_good {
-                        bad.fetch_add(1, Ordering::Relaxed);
-                        println!("{}", end.said.trim_end());
-                    }
+    let jobs = || {
+        while !how.is_late() && failure.lock().is_none() {
+            let Some(item) = items.lock().next() else { return };
+            match work(item) {
+                Ok(is_good) => {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    bad.fetch_add(u64::from(!is_good), Ordering::Relaxed);
                 }
                 Err(error) => *failure.lock() = Some(error),
             }
@@ -80,47 +106,20 @@ pub fn range(seeds: std::ops::RangeInclusive<u64>, how: How) -> Result<(u64, u64
     };
     std::thread::scope(|scope| {
         for _ in 0..how.jobs {
-            scope.spawn(work);
+            scope.spawn(jobs);
         }
     });
     match failure.into_inner() {
         Some(error) => Err(error),
-        None => Ok((ran.into_inner(), bad.into_inner())),
-    }
-}
-
-/// Looks for each planted bug, by at most so many seeds. Returns how many there are, and how many of them were not found.
-pub fn planted(tries: u64, only: Option<&str>, how: How) -> Result<(usize, u64)> {
-    let wanted: Vec<&Bug> = BUGS
-        .iter()
-        .filter(|bug| only.is_none_or(|only| only == bug.step))
-        .collect();
-    anyhow::ensure!(!wanted.is_empty(), "there is no such planted bug");
-    let (next, missed) = (AtomicU64::new(0), AtomicU64::new(0));
-    let failure = Mutex::new(None);
-    let work = || {
-        while let Some(bug) = wanted.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-            match look_for(bug, tries, how) {
-                Ok(true) => {}
-                Ok(false) => drop(missed.fetch_add(1, Ordering::Relaxed)),
-                Err(error) => *failure.lock() = Some(error),
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..how.jobs {
-            scope.spawn(work);
-        }
-    });
-    match failure.into_inner() {
-        Some(error) => Err(error),
-        None => Ok((wanted.len(), missed.into_inner())),
+        None => Ok((done.into_inner(), bad.into_inner())),
     }
 }
 
 fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
-    for seed in 1..=tries {
-        let end = run(seed, how.seconds, Some(bug))?;
+    let mut tried = 0;
+    while tried < tries && !how.is_late() {
+        tried += 1;
+        let end = run(tried, how.seconds, Some(bug))?;
         // Who only dies, or hangs, has not been seen to break a promise.
         if let Some(finding) = end.said.lines().find(|line| line.contains("is broken")) {
             let finding: String = finding.chars().take(160).collect();
@@ -128,6 +127,6 @@ fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
             return Ok(true);
         }
     }
-    println!("{}: NOT FOUND by {tries} seeds ({})", bug.step, bug.what);
+    println!("{}: NOT FOUND by {tried} seeds ({})", bug.step, bug.what);
     Ok(false)
 }

@@ -1,24 +1,19 @@
 //! A panic is a defect, wherever it is caught.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use parking_lot::Mutex;
 
-static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on panics are remembered.
+/// From now on panics are remembered, and shown as usual: one that nobody catches ends this process.
 pub fn watch() {
-    std::panic::set_hook(Box::new(|panic| {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
         FIRST.lock().get_or_insert_with(|| panic.to_string());
-        HAS_PANICKED.store(true, Ordering::Release);
+        usual(panic);
     }));
 }
 
 /// The first panic, once.
 pub fn take() -> Option<String> {
-    match HAS_PANICKED.load(Ordering::Acquire) {
-        true => FIRST.lock().take(),
-        false => None,
-    }
+    FIRST.lock().take()
 }

@@ -418,18 +418,19 @@ impl World {
         }
         // Clients go on for a while, then they are told to come to their ends.
         let begun = self.now;
+        // Of each node, in which life it has served.
         let served: Arc<Mutex<BTreeMap<u32, u64>>> = Arc::default();
+        let has_served = |node: &Node| served.lock().get(&node.id) == Some(&node.life);
         let mut has_asked: BTreeMap<u32, u64> = BTreeMap::new();
         while self.now < begun + RECOVERY && !self.report.has_any() {
             self.tick();
-            let ids: Vec<(u32, u64)> = self.nodes.iter().map(|node| (node.id, node.life)).collect();
             let is_settled = self.joining.is_empty() && self.leaving.is_empty();
-            if is_settled && ids.iter().all(|(id, life)| served.lock().get(id) == Some(life)) {
+            if is_settled && self.nodes.iter().all(has_served) {
                 break;
             }
-            for (id, life) in ids {
-                let is_up = self.nodes.iter().any(|node| node.id == id && node.shard().is_some());
-                if is_up && has_asked.insert(id, life) != Some(life) {
+            for node in &self.nodes {
+                let (id, life) = (node.id, node.life);
+                if node.shard().is_some() && has_asked.insert(id, life) != Some(life) {
                     let (bench, served) = (self.bench.clone(), served.clone());
                     self.ask(id, |shard| async move {
                         let session = Session {
@@ -447,14 +448,12 @@ impl World {
             }
         }
         let took = self.now - begun;
-        let unserved: Vec<u32> = {
-            let served = served.lock();
-            self.nodes
-                .iter()
-                .map(|node| node.id)
-                .filter(|id| !served.contains_key(id))
-                .collect()
-        };
+        let unserved: Vec<u32> = self
+            .nodes
+            .iter()
+            .filter(|node| !has_served(node))
+            .map(|node| node.id)
+            .collect();
         let comes_or_goes = !self.joining.is_empty() || !self.leaving.is_empty();
         if comes_or_goes && !self.report.has_any() {
             let what = format!(

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql_client::{Answer, Client, Login};
 
@@ -139,6 +140,15 @@ pub fn rows(client: &mut Client, sql: &str) -> Vec<String> {
     rows.iter()
         .map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" "))
         .collect()
+}
+
+/// Sets the flag when it is dropped, also by a test that fails: threads that go on until then would keep its scope from ending.
+pub struct SetsAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for SetsAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A data directory of an earlier version, unpacked.

@@ -9,6 +9,7 @@ pub mod purse;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -145,6 +146,15 @@ pub fn propose_at(
         writes,
         memory: None,
     })
+}
+
+/// Sets the flag when it is dropped, also by a test that fails: threads that go on until then would keep its scope from ending.
+pub struct SetsAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for SetsAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Runs a future to its end on this thread.
