@@ -14,7 +14,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 
 /// What others are allowed.
-const OTHERS: u32 = 0o077;
+pub const OTHERS: u32 = 0o077;
 const OWNER_ALONE: u32 = 0o700;
 
 /// Files that this process makes from now on are its user's alone.
@@ -95,7 +95,7 @@ fn refuse_open(top: &Path, path: &Path, found: &Metadata) -> Result<()> {
 }
 
 /// As a shell takes it.
-fn quoted(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     match text.chars().all(is_plain) && !text.starts_with('-') {

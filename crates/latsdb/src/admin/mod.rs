@@ -21,9 +21,6 @@ use crate::cli;
 pub use dump::dump;
 pub use verify::verify;
 
-/// Nobody else is served meanwhile: what the directory holds may take all the memory there is.
-const NO_LIMIT: u64 = u64::MAX / 4;
-
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let dir = |matches: &ArgMatches| {
         let dir = matches.get_one::<String>("dir").expect("clap insists on it").clone();
@@ -133,6 +130,7 @@ pub fn command() -> Command {
         )
 }
 
-fn memory() -> std::sync::Arc<MemoryBudget> {
-    MemoryBudget::new(NO_LIMIT)
+/// Nobody else is served meanwhile: what the directory holds may take all the memory there is.
+pub fn memory() -> std::sync::Arc<MemoryBudget> {
+    MemoryBudget::new(u64::MAX / 4)
 }

@@ -13,13 +13,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use env::{DirLock, Env, LockError};
 use shard::backup::{END_BYTES, Head, Kind, Position, Reader, Record, Until, position_at_end};
 
 use super::moment;
-
-const OTHERS: u32 = 0o077;
+use crate::data_dir;
 
 /// A directory that this process alone writes to.
 pub struct Archive {
@@ -48,15 +47,13 @@ impl Archive {
         fs::create_dir_all(dir).with_context(named)?;
         let found = fs::metadata(dir).with_context(named)?;
         ensure!(
-            found.mode() & OTHERS == 0,
-            "others on this machine may look into {} (mode {:04o}), and a backup has all rows and password hashes: chmod go= {0}",
+            found.mode() & data_dir::OTHERS == 0,
+            "others on this machine may look into {} (mode {:04o}), and a backup has all rows and password hashes: chmod go= {}",
             dir.display(),
-            found.mode() & 0o7777
+            found.mode() & 0o7777,
+            data_dir::quoted(dir)
         );
-        let lock = Env::real().disk.lock(&dir.join("LOCK")).map_err(|error| match error {
-            LockError::Held { .. } => anyhow::anyhow!("another backup writes to {}", dir.display()),
-            LockError::Io(error) => anyhow::Error::new(error).context(named()),
-        })?;
+        let lock = lock(dir, "backup")?;
         Ok(Archive {
             dir: dir.to_owned(),
             _lock: lock,
@@ -81,6 +78,17 @@ impl Archive {
             .with_context(|| format!("cannot name {}", path.display()))?;
         Ok(path)
     }
+}
+
+/// For `what` alone, which writes to the directory.
+pub fn lock(dir: &Path, what: &str) -> Result<DirLock> {
+    let lock = Env::real().disk.lock(&dir.join("LOCK"));
+    lock.map_err(|error| match error {
+        LockError::Held { .. } => anyhow!("another {what} writes to {}", dir.display()),
+        LockError::Io(error) => {
+            anyhow::Error::new(error).context(format!("cannot use the directory {}", dir.display()))
+        }
+    })
 }
 
 /// The files of a directory that have their names, oldest first. Their contents are not looked at.

@@ -8,12 +8,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use env::{DirLock, Env, LockError};
+use env::{DirLock, Env};
 use shard::backup::{Record, Replay, Restore, Restored, Until};
 use sql::schema::Schema;
-use store::MemoryBudget;
 
 use super::archive::{self, Chain, Piece};
+use crate::admin;
 
 /// What is restored, where to, and how much of it.
 pub struct Order<'a> {
@@ -23,9 +23,6 @@ pub struct Order<'a> {
     pub node: u32,
     pub until: Until,
 }
-
-/// Nobody is served meanwhile.
-const NO_LIMIT: u64 = u64::MAX / 4;
 
 pub fn restore(order: &Order<'_>) -> Result<Restored> {
     let target = order.data_dir;
@@ -68,7 +65,7 @@ fn replay(chain: &Chain<'_>, dir: &Path, until: Until) -> Result<Replay> {
         Ok(())
     })?;
     let restore = restore.context("the backup has no checkpoint")?;
-    let mut replay = restore.load(MemoryBudget::new(NO_LIMIT), Some(Schema::new()), until)?;
+    let mut replay = restore.load(admin::memory(), Some(Schema::new()), until)?;
     for piece in std::iter::once(chain.base).chain(chain.logs.iter().copied()) {
         let mut flow = ControlFlow::Continue(());
         archive::read_through(&piece.path, |record| {
@@ -93,6 +90,20 @@ fn is_free(dir: &Path) -> Result<bool> {
     }
 }
 
+/// A file or a directory, if it is there.
+fn remove(path: &Path) -> Result<()> {
+    let removed = match path.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The directory while it is being made. Dropped before it is finished, it is removed.
 struct Working {
     dir: PathBuf,
@@ -105,19 +116,13 @@ impl Working {
         let dir = target.with_file_name(format!("{}.restoring", name.to_string_lossy()));
         let named = || format!("cannot use {}", dir.display());
         fs::create_dir_all(&dir).with_context(named)?;
-        let lock = Env::real().disk.lock(&dir.join("LOCK")).map_err(|error| match error {
-            LockError::Held { .. } => anyhow::anyhow!("another restore writes to {}", dir.display()),
-            LockError::Io(error) => anyhow::Error::new(error).context(named()),
-        })?;
+        let lock = archive::lock(&dir, "restore")?;
         // What a restore left that was killed.
         for entry in fs::read_dir(&dir).with_context(named)? {
             let path = entry.with_context(named)?.path();
-            let removed = match path.file_name().is_some_and(|name| name == "LOCK") {
-                true => Ok(()),
-                false if path.is_dir() => fs::remove_dir_all(&path),
-                false => fs::remove_file(&path),
-            };
-            removed.with_context(|| format!("cannot remove {}", path.display()))?;
+            if path.file_name().is_none_or(|name| name != "LOCK") {
+                remove(&path)?;
+            }
         }
         Ok(Working { dir, lock: Some(lock) })
     }
@@ -139,13 +144,7 @@ impl Working {
     fn finish(mut self, target: &Path) -> Result<()> {
         let named = || format!("cannot name {}", target.display());
         for name in ["restoring", "spool.backup"] {
-            let path = self.dir.join(name);
-            let removed = match path.is_dir() {
-                true => fs::remove_dir_all(&path),
-                false if path.exists() => fs::remove_file(&path),
-                false => Ok(()),
-            };
-            removed.with_context(|| format!("cannot remove {}", path.display()))?;
+            remove(&self.dir.join(name))?;
         }
         // An empty directory may be there. Somebody else may have filled it meanwhile: then it stays.
         fs::rename(&self.dir, target).with_context(named)?;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use env::Env;
 use net::{Answering, Caller, Introduction, Lane, Net, Service};
 use shard::{Identity, OpenError, Shard};
 
@@ -71,7 +72,7 @@ pub fn rejoin(config: &Config, peer: &PeerConfig, shard: &shard::Config, damage:
     {
         bail!("{damage}. The nodes of --join are of another cluster");
     }
-    let aside = set_aside(&config.data_dir)?;
+    let aside = set_aside(&shard.env, &config.data_dir)?;
     tracing::warn!("{damage}: what is left is in {}", aside.display());
     Shard::prepare(shard, found.identity(node))?;
     tracing::info!(through = found.through, "joining the cluster anew");
@@ -79,7 +80,7 @@ pub fn rejoin(config: &Config, peer: &PeerConfig, shard: &shard::Config, damage:
 }
 
 /// Moves what a shard keeps into a directory of its own beside it.
-fn set_aside(dir: &Path) -> Result<PathBuf> {
+fn set_aside(env: &Env, dir: &Path) -> Result<PathBuf> {
     let aside = (1..)
         .map(|number| dir.join(format!("damaged-{number}")))
         .find(|aside| !aside.exists())
@@ -93,9 +94,7 @@ fn set_aside(dir: &Path) -> Result<PathBuf> {
             _ => {}
         }
     }
-    std::fs::File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .with_context(cannot)?;
+    env.disk.sync_dir(dir).with_context(cannot)?;
     Ok(aside)
 }
 

@@ -171,9 +171,12 @@ impl SessionTransaction {
             Some(moment) => (Transaction::of_past(participant, moment), true),
             None => (Transaction::begin(participant, options), read_only),
         };
-        let transaction = RefCell::new(transaction);
+        self.open(transaction, explicit, read_only);
+    }
+
+    fn open(&mut self, transaction: Transaction, explicit: bool, read_only: bool) {
         self.open = Some(Open {
-            transaction,
+            transaction: RefCell::new(transaction),
             explicit,
             read_only,
             savepoints: Vec::new(),
@@ -213,13 +216,8 @@ impl SessionTransaction {
     }
 
     fn open_past(&mut self, moment: PastMoment, engine: &Engine, explicit: bool) {
-        self.open = Some(Open {
-            transaction: RefCell::new(Transaction::of_past(engine.participant().clone(), moment)),
-            explicit,
-            read_only: true,
-            savepoints: Vec::new(),
-            stays: Stays::default(),
-        });
+        let transaction = Transaction::of_past(engine.participant().clone(), moment);
+        self.open(transaction, explicit, true);
     }
 
     /// At which timestamp of the past the next read reads, if it does.
