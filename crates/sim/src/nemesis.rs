@@ -154,7 +154,7 @@ impl Nemesis {
             Fault::PowerCutLater => {
                 let id = self.some_leader(world);
                 if self.may_go_down(world) && world.node(id).process.is_some() {
-                    world.bad_disks.insert(id, "power");
+                    world.bad_disks.insert(id);
                     world.node(id).disk.cut_power_after(self.random.below(60));
                 }
             }
@@ -196,23 +196,16 @@ impl Nemesis {
                 world.net.slow_down((way.1, way.0), most);
             }
             Fault::Breaks => world.net.break_often(5 + self.random.below(100)),
-            Fault::MoveLeader => {
+            Fault::MoveLeader | Fault::MoveAndIsolate => {
                 if let Some(leader) = world.leader() {
                     let to = self.some_node(world);
                     world.ask(leader, move |shard| {
                         shard.move_leader(to);
                         std::future::ready(())
                     });
-                }
-            }
-            Fault::MoveAndIsolate => {
-                if let Some(leader) = world.leader() {
-                    let to = self.some_node(world);
-                    world.ask(leader, move |shard| {
-                        shard.move_leader(to);
-                        std::future::ready(())
-                    });
-                    self.isolates = Some((leader, world.now + 1 + self.random.below(8)));
+                    if fault == Fault::MoveAndIsolate {
+                        self.isolates = Some((leader, world.now + 1 + self.random.below(8)));
+                    }
                 }
             }
             Fault::Voter => {
@@ -249,14 +242,14 @@ impl Nemesis {
                         0 => env::Fault::Write(at),
                         _ => env::Fault::Sync(at),
                     };
-                    world.bad_disks.insert(id, "failing");
+                    world.bad_disks.insert(id);
                     world.node(id).faulty.inject(fault);
                 }
             }
             Fault::FullDisk => {
                 let id = self.some_leader(world);
                 if self.may_go_down(world) {
-                    world.bad_disks.insert(id, "full");
+                    world.bad_disks.insert(id);
                     let disk = &world.node(id).disk;
                     disk.set_capacity(Some(disk.used() + self.random.below(40_000)));
                 }
@@ -271,13 +264,7 @@ impl Nemesis {
                 world.remove(id);
             }
             Fault::Admit | Fault::Dismiss => {}
-            Fault::Heal => {
-                world.net.heal();
-                for node in &mut world.nodes {
-                    node.slow_disk = 0;
-                    node.disk.set_capacity(None);
-                }
-            }
+            Fault::Heal => world.heal(),
         }
     }
 
@@ -302,7 +289,7 @@ impl Nemesis {
     pub fn stop(&self, world: &mut World) {
         let waiting: Vec<u32> = world.nodes.iter().map(|node| node.id).collect();
         for id in waiting {
-            if world.bad_disks.contains_key(&id) && world.node(id).process.is_some() {
+            if world.bad_disks.contains(&id) && world.node(id).process.is_some() {
                 world.kill(id, true);
             }
         }

@@ -3,8 +3,7 @@
 //! A way can be cut in one direction. What is sent meanwhile is held back and arrives late, as with packets that are sent again, or it is
 //! lost with its connection. A call to a node that is down has not arrived, and its caller may be told so; everybody else has to wait.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,31 +34,10 @@ pub struct Message {
     pub caller: oneshot::Sender<Vec<u8>>,
 }
 
-struct Due(u64, u64, Message);
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Due) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Due) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Due) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
-    }
-}
-
 #[derive(Default)]
 struct State {
-    under_way: BinaryHeap<Reverse<Due>>,
+    /// By when they are due, and in the order in which they were sent.
+    under_way: BTreeMap<(u64, u64), Message>,
     sent: u64,
     /// Until when each lane of a way is taken: messages keep their order.
     taken: BTreeMap<(u32, u32, bool), u64>,
@@ -132,7 +110,7 @@ impl Net {
         };
         *taken = due.max(*taken);
         state.sent += 1;
-        state.under_way.push(Reverse(Due(due, state.sent, message)));
+        state.under_way.insert((due, state.sent), message);
     }
 
     /// Nobody hears of it: the caller finds out when it gives the connection up.
@@ -151,12 +129,8 @@ impl Net {
         state.lost.retain(|(until, _)| *until > now);
         state.held.retain(|(since, _)| *since + SILENCE > now);
         let mut arrived = Vec::new();
-        while let Some(Reverse(due)) = state.under_way.pop() {
-            if due.0 > now {
-                state.under_way.push(Reverse(due));
-                break;
-            }
-            let message = due.2;
+        let later = state.under_way.split_off(&(now + 1, 0));
+        for message in std::mem::replace(&mut state.under_way, later).into_values() {
             // A way that was cut meanwhile.
             match state.cut.contains(&(message.from, message.to)) {
                 true => state.held.push((now, message)),

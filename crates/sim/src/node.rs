@@ -65,10 +65,10 @@ pub struct Node {
     pub founds: bool,
 }
 
-/// How its replica is set up.
 /// As much as comes while a checkpoint is on its way to another node: with less that node would never get to the end of the log.
 const LOG_KEEP_BYTES: u64 = 256 << 10;
 
+/// How its replica is set up.
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub nodes: u32,

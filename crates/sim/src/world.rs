@@ -68,7 +68,7 @@ pub struct World {
     /// Nodes that are to be let go.
     leaving: BTreeSet<u32>,
     /// Nodes whose disks fail now, or did since their start.
-    pub bad_disks: BTreeMap<u32, &'static str>,
+    pub bad_disks: BTreeSet<u32>,
 }
 
 /// Runs a seed from its beginning to its end.
@@ -124,7 +124,7 @@ impl World {
             restarts: BTreeMap::new(),
             joining: BTreeSet::new(),
             leaving: BTreeSet::new(),
-            bad_disks: BTreeMap::new(),
+            bad_disks: BTreeSet::new(),
         }
     }
 
@@ -189,15 +189,8 @@ impl World {
 
     /// One more node, which the others do not know yet.
     pub fn add(&mut self) {
-        let id = self
-            .nodes
-            .iter()
-            .map(|node| node.id)
-            .max()
-            .unwrap_or(0)
-            .max(self.newest)
-            + 1;
-        self.newest = id;
+        self.newest += 1;
+        let id = self.newest;
         let mut node = Node::new(id, self.seed * 1000 + u64::from(id), 0, 0);
         node.founds = false;
         self.nodes.push(node);
@@ -220,14 +213,11 @@ impl World {
     /// What nodes do by themselves from time to time: they ask to be taken in, and go when they have been let go.
     fn keep_up(&mut self) {
         let Some(leader) = self.leader() else { return };
-        let Some(shard) = self.nodes.iter().find(|node| node.id == leader).and_then(Node::shard) else {
-            return;
-        };
+        let Some(shard) = self.shard(leader) else { return };
         let replicas = shard.replicas();
         let votes = |id: u32| replicas.iter().any(|replica| replica.node == id && replica.votes);
         self.joining.retain(|&id| !votes(id));
-        let is_up = |id: &u32| self.nodes.iter().any(|node| node.id == *id && node.shard().is_some());
-        for id in self.joining.iter().copied().filter(is_up) {
+        for id in self.joining.iter().copied().filter(|&id| self.shard(id).is_some()) {
             self.ask(leader, |shard| async move { drop(shard.admit(id, member(id)).await) });
         }
         for id in self.leaving.clone() {
@@ -258,6 +248,11 @@ impl World {
             .expect("there is such a node")
     }
 
+    /// That of the node, if it is there and up.
+    fn shard(&self, id: u32) -> Option<Arc<Shard>> {
+        self.nodes.iter().find(|node| node.id == id)?.shard()
+    }
+
     /// The node that takes commits, of those that think so the one of the latest term.
     pub fn leader(&self) -> Option<u32> {
         let led = self.nodes.iter().filter_map(|node| {
@@ -269,8 +264,7 @@ impl World {
 
     /// The latest term that the node has heard of.
     pub fn term(&self, id: u32) -> Option<u64> {
-        let node = self.nodes.iter().find(|node| node.id == id)?;
-        Some(node.shard()?.status().term)
+        Some(self.shard(id)?.status().term)
     }
 
     /// Has something done on a node, by a task.
@@ -350,7 +344,7 @@ impl World {
             Some(Slot::Failed(error)) => Some(error.to_string()),
         };
         if let Some(reason) = stopped {
-            let is_expected = self.bad_disks.contains_key(&id);
+            let is_expected = self.bad_disks.contains(&id);
             self.trace.note(format_args!("node {id} has stopped: {reason}"));
             if !is_expected {
                 self.report
@@ -400,7 +394,7 @@ impl World {
 
     /// Everything is good again: everybody has to serve, and to agree.
     fn recover(&mut self) {
-        self.net.heal();
+        self.heal();
         self.trace.note("all is good again");
         let down: Vec<u32> = self
             .nodes
@@ -413,8 +407,6 @@ impl World {
         }
         for node in &mut self.nodes {
             node.stands_until = node.stands_until.min(self.now);
-            node.slow_disk = 0;
-            node.disk.set_capacity(None);
         }
         // Clients go on for a while, then they are told to come to their ends.
         let begun = self.now;
@@ -485,6 +477,15 @@ impl World {
         if !self.report.has_any() && !self.agree() {
             let what = format!("the nodes do not come to agree; {}", self.condition());
             self.report.violation("recovery", what);
+        }
+    }
+
+    /// Ways and disks are good again.
+    pub fn heal(&mut self) {
+        self.net.heal();
+        for node in &mut self.nodes {
+            node.slow_disk = 0;
+            node.disk.set_capacity(None);
         }
     }
 

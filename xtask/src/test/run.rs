@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -103,6 +104,17 @@ pub fn build_server(context: &Context) -> Result<()> {
         command.arg("--release");
     }
     done(command)
+}
+
+/// Builds packages, unoptimised. Returns where their programs are.
+pub fn built(context: &Context, packages: &[&str]) -> Result<PathBuf> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet"]).current_dir(&context.root);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    done(command)?;
+    Ok(context.target("debug"))
 }
 
 /// The first of so many ports in a row that nobody listens on.

@@ -111,17 +111,12 @@ pub const SUITES: &[Suite] = &[
         time_limit: minutes(10),
         command: |context| {
             // Only the unoptimised server can be told to do wrong.
-            let mut build = Command::new(env!("CARGO"));
-            build
-                .args(["build", "--quiet", "--package", "latsdb", "--package", "histories"])
-                .current_dir(&context.root);
-            run::done(build)?;
+            let debug = run::built(context, &["latsdb", "histories"])?;
             let (seconds, transactions) = if context.options.long {
                 ("3600", "1000000")
             } else {
                 ("60", "4000")
             };
-            let debug = context.target("debug");
             let mut histories = Command::new("sh");
             histories
                 .args(["-c", HISTORIES])
@@ -149,12 +144,8 @@ pub const SUITES: &[Suite] = &[
                 true => ("3600", "1000000"),
                 false => ("60", "3000"),
             };
-            let mut build = Command::new(env!("CARGO"));
-            build
-                .args(["build", "--quiet", "--package", "histories"])
-                .current_dir(&context.root);
-            run::done(build)?;
-            let mut histories = Command::new(context.target("debug").join("histories"));
+            let debug = run::built(context, &["histories"])?;
+            let mut histories = Command::new(debug.join("histories"));
             histories
                 .arg("--binary")
                 .arg(context.server_binary())
@@ -176,16 +167,12 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(10),
         command: |context| {
-            let mut build = Command::new(env!("CARGO"));
-            build
-                .args(["build", "--quiet", "--package", "sim"])
-                .current_dir(&context.root);
-            run::done(build)?;
+            let debug = run::built(context, &["sim"])?;
             let (seeds, minutes) = match context.options.long {
                 true => ("1..1000000", "60"),
                 false => ("1..200", "4"),
             };
-            let mut sim = Command::new(context.target("debug").join("latsdb-sim"));
+            let mut sim = Command::new(debug.join("latsdb-sim"));
             sim.args(["seeds", seeds, "--minutes", minutes])
                 .current_dir(&context.root);
             Ok(sim)
@@ -346,12 +333,7 @@ pub const SUITES: &[Suite] = &[
         time_limit: minutes(20),
         command: |context| {
             // Only the unoptimised server can be told to fail its disk.
-            let mut build = Command::new(env!("CARGO"));
-            build
-                .args(["build", "--quiet", "--package", "latsdb", "--package", "crashtest"])
-                .current_dir(&context.root);
-            run::done(build)?;
-            let debug = context.target("debug");
+            let debug = run::built(context, &["latsdb", "crashtest"])?;
             let mut crash = Command::new(debug.join("crashtest"));
             crash
                 .arg("--server")

@@ -1,14 +1,15 @@
-//! A replica's rows follow from the log alone: at the same newest commit they are the same everywhere, and each state keeps what transactions
-//! keep.
+//! A replica's rows follow from the log alone: at the same newest commit they are the same everywhere. Each state is shown to the promises that
+//! hold of it alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use store::Store;
-use types::Timestamp;
+use types::{TableId, Timestamp};
 
+use super::{bank, unique, whole};
 use crate::report::Report;
-use crate::schema::{self, ACCOUNT_COUNT, ACCOUNTS, BALANCE, BY_NAME, CLAIMS, LISTS, PAGES, Row, Rows};
+use crate::schema::{self, ACCOUNTS, CLAIMS, LISTS, PAGES, Row};
 use crate::trace;
 use crate::watcher::Watcher;
 
@@ -33,13 +34,18 @@ impl Equality {
         if self.seen.insert(node, newest) == Some(newest) {
             return;
         }
-        let hash = look_at(node, store, report);
-        if !watched.has_seen(&schema::newest(store, ACCOUNTS)) {
+        let tables = [ACCOUNTS, LISTS, CLAIMS, PAGES].map(|table| (table, schema::newest(store, table)));
+        let [(_, accounts), _, (_, claims), (_, pages)] = &tables;
+        bank::check(node, newest, accounts, report);
+        unique::check(node, store, claims, report);
+        whole::check(node, pages, report);
+        if !watched.has_seen(accounts) {
             report.violation(
                 "equality",
                 format_args!("node {node} shows its observer other accounts than it has"),
             );
         }
+        let hash = hash_of(&tables);
         let (first, whose) = *self.states.entry(newest).or_insert((hash, node));
         self.compared += usize::from(whose != node);
         if first != hash {
@@ -54,12 +60,11 @@ impl Equality {
     }
 }
 
-/// Checks the rows, and returns a hash of them.
-fn look_at(node: u32, store: &Arc<Store>, report: &Report) -> u64 {
+/// A hash of the rows.
+fn hash_of(tables: &[(TableId, Vec<Row>)]) -> u64 {
     let mut hash = trace::BEGIN;
-    for table in [ACCOUNTS, LISTS, CLAIMS, PAGES] {
-        let rows = schema::newest(store, table);
-        for row in &rows {
+    for (table, rows) in tables {
+        for row in rows {
             hash = trace::hash(hash, &row.id.to_le_bytes());
             hash = trace::hash(hash, &row.number.to_le_bytes());
             let some = row.bytes.len().min(4000);
@@ -67,47 +72,6 @@ fn look_at(node: u32, store: &Arc<Store>, report: &Report) -> u64 {
             hash = trace::hash(hash, &row.bytes.len().to_le_bytes());
         }
         hash = trace::hash(hash, &table.0.to_le_bytes());
-        match table {
-            ACCOUNTS if !rows.is_empty() => {
-                let sum: i64 = rows.iter().map(|row| row.number).sum();
-                if sum != ACCOUNT_COUNT * BALANCE || rows.len() as i64 != ACCOUNT_COUNT {
-                    let (at, rows): (_, Vec<_>) = (
-                        store.published().0,
-                        rows.iter().map(|row| (row.id, row.number)).collect(),
-                    );
-                    report.violation(
-                        "bank",
-                        format_args!("on node {node} the accounts have {sum} at {at}: {rows:?}"),
-                    );
-                }
-            }
-            PAGES => {
-                let is_same = |row: &Row| row.number == rows[0].number && row.bytes.len() == rows[0].bytes.len();
-                if !rows.iter().all(is_same) {
-                    report.violation(
-                        "whole",
-                        format_args!("on node {node} a part of a large transaction is there"),
-                    );
-                }
-            }
-            CLAIMS => {
-                let names: BTreeSet<&[u8]> = rows.iter().map(|row| row.bytes.as_slice()).collect();
-                if names.len() != rows.len() {
-                    report.violation("unique", format_args!("on node {node} a name has two rows"));
-                }
-                if let Some(handle) = store.table(CLAIMS) {
-                    let mut by_name = Rows::of(CLAIMS).all(&handle, BY_NAME, &store.snapshot());
-                    by_name.sort_by_key(|row| row.id);
-                    if by_name != rows {
-                        report.violation(
-                            "unique",
-                            format_args!("on node {node} an index has other rows than its table"),
-                        );
-                    }
-                }
-            }
-            _ => {}
-        }
     }
     hash
 }

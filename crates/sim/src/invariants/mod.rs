@@ -1,22 +1,26 @@
-//! What must always hold, one file for each promise.
+//! What must always hold, one file for each promise; the others name theirs.
 //!
 //! | promise | looked at |
 //! |---|---|
 //! | `election`: one leader in a term, which leads until its term is over | each millisecond |
 //! | `equality`: replicas with the same newest commit have the same rows | each commit on each replica |
 //! | `whole`: a large transaction is there as a whole | each commit on each replica |
-//! | `bank`: no money comes or goes; `unique`: no two rows with one name | each commit on each replica |
+//! | `bank`: no money comes or goes | each commit on each replica, and each count of a client (`workload::bank`) |
+//! | `unique`: no two rows with one name | each commit on each replica |
 //! | `fresh`: what begins after a commit was answered sees it, and commits later | each transaction |
 //! | `lists`: answered commits are there once, failed ones are not, reads show one moment | at the end, over the whole history |
 //! | `ends`: each operation of a client ends | each second |
-//! | `ids`: an automatic id is given once | each insert |
-//! | `panics`: nothing panics | each millisecond |
+//! | `ids`: an automatic id is given once | each insert (`workload::claims`) |
+//! | `panics`: nothing panics | each millisecond (`panics`) |
 //! | `log`: logs agree where they overlap | at the end, on the disks |
-//! | `recovery`: without faults, everybody serves and agrees within seconds | at the end |
+//! | `recovery`: without faults, everybody serves and agrees within seconds | at the end (`world`) |
 
+pub mod bank;
 pub mod election;
 pub mod ends;
 pub mod equality;
 pub mod fresh;
 pub mod lists;
 pub mod log;
+pub mod unique;
+pub mod whole;

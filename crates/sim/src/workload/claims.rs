@@ -1,6 +1,6 @@
 //! Names that one row at a time may have, under automatic ids.
 
-use transaction::TransactionError;
+use transaction::{Progress, TransactionError};
 use types::IndexId;
 
 use super::{Done, Fail, Session};
@@ -15,12 +15,8 @@ impl Session {
         let mut running = self.begin();
         let table = self.table(CLAIMS)?;
         let name = format!("name {}", self.random.below(NAMES)).into_bytes();
-        loop {
-            match running.transaction.reserve_auto_increments(&table, 1, 1, 1)? {
-                transaction::Progress::Done => break,
-                progress => self.wait(progress).await?,
-            }
-        }
+        self.until_done(|| running.transaction.reserve_auto_increments(&table, 1, 1, 1))
+            .await?;
         let id = running.transaction.take_auto_increments(&table, 1, 1, 1).start;
         let id = i64::try_from(id).map_err(|_| Fail::No("there are no more ids".into()))?;
         let row = Row {
@@ -29,14 +25,15 @@ impl Session {
             bytes: name,
         };
         let (key, bytes) = (rows.key(id), rows.encode(&row));
-        let taken = loop {
-            match running.transaction.insert(&table, &key, &bytes) {
-                Ok(transaction::Progress::Done) => break None,
-                Ok(progress) => self.wait(progress).await?,
-                Err(TransactionError::DuplicateKey { index, existing, .. }) => break Some((index, existing)),
-                Err(error) => return Err(error.into()),
+        let mut taken = None;
+        self.until_done(|| match running.transaction.insert(&table, &key, &bytes) {
+            Err(TransactionError::DuplicateKey { index, existing, .. }) => {
+                taken = Some((index, existing));
+                Ok(Progress::Done)
             }
-        };
+            progress => progress,
+        })
+        .await?;
         if let Some((index, existing)) = taken {
             if index == IndexId::PRIMARY {
                 let report = &self.bench.report;
@@ -50,12 +47,8 @@ impl Session {
             if running.transaction.get_current(&table, &existing, |_| ()).is_none() {
                 return Err(Fail::No("the name is free again".into()));
             }
-            loop {
-                match running.transaction.delete(&table, &existing)? {
-                    transaction::Progress::Done => break,
-                    progress => self.wait(progress).await?,
-                }
-            }
+            self.until_done(|| running.transaction.delete(&table, &existing))
+                .await?;
         }
         self.commit(running).await.map(drop)
     }

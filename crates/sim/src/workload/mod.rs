@@ -116,6 +116,33 @@ pub struct Session {
     pub only_reads: bool,
 }
 
+#[derive(Clone, Copy)]
+enum Operation {
+    Transfer,
+    Sum,
+    Append,
+    AppendToTwo,
+    AppendUntilDone,
+    ReadLists,
+    Claim,
+    AllPages,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Transfer => "transfer",
+            Operation::Sum => "sum",
+            Operation::Append => "append",
+            Operation::AppendToTwo => "append to two",
+            Operation::AppendUntilDone => "append until done",
+            Operation::ReadLists => "read lists",
+            Operation::Claim => "claim",
+            Operation::AllPages => "all pages",
+        }
+    }
+}
+
 /// A transaction of a session, and what had been answered before it began.
 struct Running {
     transaction: Transaction,
@@ -126,29 +153,30 @@ impl Session {
     /// One operation after the other, until the bench is over or the node is gone.
     pub async fn run(self) {
         while !self.bench.is_over.load(Ordering::Relaxed) {
-            let (what, one_in) = match self.random.below(10) {
-                draw if self.only_reads => [("sum", 1), ("read lists", 4)][(draw % 2) as usize],
-                _ if self.random.below(150) == 0 => ("all pages", 7),
-                0 | 1 => ("transfer", 0),
-                2 => ("sum", 1),
-                3 | 4 => ("append", 2),
-                5 => ("append to two", 3),
-                6 | 7 => ("read lists", 4),
-                8 => ("claim", 5),
-                _ => ("append until done", 6),
+            let operation = match self.random.below(10) {
+                draw if self.only_reads => [Operation::Sum, Operation::ReadLists][(draw % 2) as usize],
+                _ if self.random.below(150) == 0 => Operation::AllPages,
+                0 | 1 => Operation::Transfer,
+                2 => Operation::Sum,
+                3 | 4 => Operation::Append,
+                5 => Operation::AppendToTwo,
+                6 | 7 => Operation::ReadLists,
+                8 => Operation::Claim,
+                _ => Operation::AppendUntilDone,
             };
+            let what = operation.name();
             let trace = &self.bench.trace;
             trace.note(format_args!("{} begins {what}", self.name));
             let id = self.bench.begin(self.node, what, trace.now());
-            let done = match one_in {
-                0 => self.transfer().await,
-                1 => self.sum().await,
-                2 => self.append(1).await,
-                3 => self.append(2).await,
-                4 => self.read_lists().await,
-                5 => self.claim().await,
-                7 => self.all_pages().await,
-                _ => self.append_until_done().await,
+            let done = match operation {
+                Operation::Transfer => self.transfer().await,
+                Operation::Sum => self.sum().await,
+                Operation::Append => self.append(1).await,
+                Operation::AppendToTwo => self.append(2).await,
+                Operation::AppendUntilDone => self.append_until_done().await,
+                Operation::ReadLists => self.read_lists().await,
+                Operation::Claim => self.claim().await,
+                Operation::AllPages => self.all_pages().await,
             };
             self.bench.ends.end(id);
             let counted = match &done {
@@ -192,8 +220,13 @@ impl Session {
 
     /// Locks a row that is to be changed.
     async fn lock(&self, running: &mut Running, table: &Table, key: &[u8]) -> Done {
+        self.until_done(|| running.transaction.lock_for_write(table, key)).await
+    }
+
+    /// Makes the call again whenever it has waited.
+    async fn until_done(&self, mut call: impl FnMut() -> Result<Progress, TransactionError> + Send) -> Done {
         loop {
-            match running.transaction.lock_for_write(table, key)? {
+            match call()? {
                 Progress::Done => return Ok(()),
                 progress => self.wait(progress).await?,
             }
@@ -222,9 +255,7 @@ impl Session {
         }
         Ok(committed)
     }
-}
 
-impl Session {
     /// Tries until a change was committed here and is seen here.
     pub async fn until_served(&self) {
         loop {
