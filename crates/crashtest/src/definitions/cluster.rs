@@ -6,11 +6,11 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use env::{Random, SeededRandom};
+use env::SeededRandom;
 use mysql_client::Client;
 
 use super::client::Memory;
-use super::{CLIENTS, COMMON, LIFE_MAX_MS, LIFE_MIN_MS, ended, kill_statements, report, verify, work};
+use super::{COMMON, ended, kill_statements, life, memories, report, statements, verify, work};
 use crate::server::{Server, Setup};
 
 /// How long the others go on without the node that was killed.
@@ -32,9 +32,7 @@ pub fn run(setups: &[Setup], steps: u64, seed: u64) -> Result<()> {
         std::fs::create_dir_all(&setup.dir)?;
     }
     let random = SeededRandom::new(seed);
-    let mut memories: Vec<Memory> = (0..CLIENTS)
-        .map(|number| Memory::new(number, random.next_u64()))
-        .collect();
+    let mut memories = memories(&random);
     let nodes = Nodes {
         setups,
         running: setups.iter().map(|_| RwLock::default()).collect(),
@@ -43,7 +41,7 @@ pub fn run(setups: &[Setup], steps: u64, seed: u64) -> Result<()> {
     (0..setups.len()).try_for_each(|node| nodes.start(node))?;
     nodes.common()?;
     let mut rounds = 0;
-    while memories.iter().map(|memory| memory.statements).sum::<u64>() < steps {
+    while statements(&memories) < steps {
         rounds += 1;
         let place = || format!("round {rounds}, seed {seed}");
         let victim = nodes.live(&random, rounds, &mut memories).with_context(place)?;
@@ -99,8 +97,7 @@ impl Nodes<'_> {
                 .iter_mut()
                 .map(|memory| scope.spawn(move || work(memory, connect, is_over)))
                 .collect();
-            let life = Duration::from_millis(LIFE_MIN_MS + random.below(LIFE_MAX_MS - LIFE_MIN_MS));
-            kill_statements(&|| self.connect(), life, random, is_over);
+            kill_statements(&|| self.connect(), life(random), random, is_over);
             let leader = self.setups.iter().position(Setup::leads);
             let any = random.below(self.setups.len() as u64) as usize;
             let victim = leader.filter(|_| !round.is_multiple_of(3)).unwrap_or(any);

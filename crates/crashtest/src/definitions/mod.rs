@@ -25,7 +25,6 @@ use mysql_client::Client;
 use crate::server::{Server, Setup};
 
 const CLIENTS: u32 = 6;
-/// How long a server lives, unless a step ends it.
 const LIFE_MIN_MS: u64 = 300;
 const LIFE_MAX_MS: u64 = 4000;
 /// Between two kills of statements, on the average.
@@ -66,12 +65,9 @@ pub fn run(setup: &Setup, steps: u64, seed: u64) -> Result<()> {
     let _ = std::fs::remove_dir_all(&setup.dir);
     std::fs::create_dir_all(&setup.dir)?;
     let random = SeededRandom::new(seed);
-    let mut memories: Vec<Memory> = (0..CLIENTS)
-        .map(|number| Memory::new(number, random.next_u64()))
-        .collect();
+    let mut memories = memories(&random);
     let mut rounds = 0;
-    let done = |memories: &[Memory]| memories.iter().map(|memory| memory.statements).sum::<u64>();
-    while done(&memories) < steps {
+    while statements(&memories) < steps {
         rounds += 1;
         let place = || format!("round {rounds}, seed {seed}");
         let server = setup.start().with_context(place)?;
@@ -89,13 +85,28 @@ pub fn run(setup: &Setup, steps: u64, seed: u64) -> Result<()> {
         }
         let round = Round {
             rules: rules(&random),
-            life: Duration::from_millis(LIFE_MIN_MS + random.below(LIFE_MAX_MS - LIFE_MIN_MS)),
+            life: life(&random),
             random: &random,
         };
         round.live(server, admin, &mut memories).with_context(place)?;
         verify(setup).with_context(place)?;
     }
     report("definitions", &memories, rounds)
+}
+
+fn memories(random: &SeededRandom) -> Vec<Memory> {
+    let memory = |number| Memory::new(number, random.next_u64());
+    (0..CLIENTS).map(memory).collect()
+}
+
+/// How many all clients together have sent.
+fn statements(memories: &[Memory]) -> u64 {
+    memories.iter().map(|memory| memory.statements).sum()
+}
+
+/// How long a server lives, unless a step ends it.
+fn life(random: &SeededRandom) -> Duration {
+    Duration::from_millis(LIFE_MIN_MS + random.below(LIFE_MAX_MS - LIFE_MIN_MS))
 }
 
 fn report(what: &str, memories: &[Memory], rounds: u64) -> Result<()> {
