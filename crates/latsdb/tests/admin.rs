@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Running, admin, directory, fixture, rows, verify};
+use crate::support::{DataDir, Running, admin, directory, fixture, rows, verify};
 
 const SCHEMA: &[&str] = &[
     "CREATE DATABASE shop",
@@ -25,7 +25,7 @@ const SCHEMA: &[&str] = &[
 ];
 
 /// A node's directory after it was stopped (checkpoint alone) or killed (log alone).
-fn filled(name: &str, stops: bool) -> PathBuf {
+fn filled(name: &str, stops: bool) -> DataDir {
     let data = directory(name);
     let mut node = Running::start(&data);
     let mut client = node.client();
@@ -52,7 +52,8 @@ fn a_whole_directory_is_in_order_and_its_dump_loads() {
         assert!(succeeded && errors.is_empty(), "{errors}");
         assert_eq!(contents(&data), before, "nothing is changed");
         // Into another node, statement by statement.
-        let copy = Running::start(&directory("whole-copy"));
+        let other = directory("whole-copy");
+        let copy = Running::start(&other);
         let mut client = copy.client();
         let text: Vec<&str> = dump.lines().filter(|line| !line.starts_with("--")).collect();
         for statement in text

@@ -407,7 +407,7 @@ fn what_is_not_finished_is_no_backup_and_can_be_gone_on_with() {
 #[test]
 fn a_cluster_is_backed_up_by_any_node_and_restored_as_another_cluster() {
     let mut cluster = Cluster::start("backup-cluster");
-    let dir = cluster.dir.clone();
+    let dir = cluster.dir.to_path_buf();
     let leader = cluster.leader();
     let mut client = cluster.client(leader);
     SETUP.iter().for_each(|sql| run(&mut client, sql));

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use mysql_client::{Answer, Client};
 
-use crate::support::{Running, directory, latsdb, rows};
+use crate::support::{DataDir, Running, directory, latsdb, rows};
 
 /// For what comes about by itself. A machine that does much else takes its time.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Three nodes that know each other.
 pub struct Cluster {
-    pub dir: PathBuf,
     peer: Vec<String>,
     nodes: Vec<Option<Running>>,
+    /// Behind the nodes: they end before it goes.
+    pub dir: DataDir,
     is_founded: bool,
     /// One at a time: three nodes are much for a small machine.
     _alone: MutexGuard<'static, ()>,
@@ -51,7 +52,7 @@ impl Cluster {
     fn started(&self, node: usize) -> Running {
         let flags = self.flags(node);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        std::fs::create_dir_all(&self.dir).unwrap();
+        std::fs::create_dir_all(&*self.dir).unwrap();
         Running::start_with(&self.data(node), &flags)
     }
 

@@ -14,7 +14,8 @@ fn error_of(client: &mut Client, sql: &str) -> u16 {
 /// A correlated subquery that has no memory for a hash table of its rows reads them again for each row around it.
 #[test]
 fn correlated_subqueries_need_no_hash_table() {
-    let node = Running::start(&directory("hashed"));
+    let data = directory("hashed");
+    let node = Running::start(&data);
     let mut client = node.client();
     rows(
         &mut client,
@@ -55,7 +56,8 @@ fn correlated_subqueries_need_no_hash_table() {
 /// Whatever a variable is set to, who comes next can look at it and set it back.
 #[test]
 fn no_value_of_a_variable_locks_the_administrator_out() {
-    let node = Running::start(&directory("variables"));
+    let data = directory("variables");
+    let node = Running::start(&data);
     let globals = rows(&mut node.client(), "SHOW GLOBAL VARIABLES");
     let switches = ["ON", "OFF", "1", "2", "0", "-1", "18446744073709551615"];
     let mut taken = 0;
@@ -101,7 +103,8 @@ fn no_value_of_a_variable_locks_the_administrator_out() {
 /// `regexp_time_limit` and `regexp_stack_limit` are looked at by every session's next statement.
 #[test]
 fn regular_expressions_have_their_limits() {
-    let node = Running::start(&directory("regexp"));
+    let data = directory("regexp");
+    let node = Running::start(&data);
     let (mut admin, mut client) = (node.client(), node.client());
     let long = "SELECT REGEXP_LIKE(REPEAT('ab', 1000000), '(a|b)*c')";
     let compiled = r"SELECT REGEXP_INSTR('abc', '\\w{10}')";

@@ -172,6 +172,7 @@ fn killed_at_random_moments_it_loses_nothing() {
         acknowledged.iter().sum::<i64>() > 100,
         "there was hardly any work: {acknowledged:?}"
     );
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[cfg(debug_assertions)]
@@ -192,5 +193,6 @@ fn a_failing_sync_of_real_files_stops_commits_and_loses_nothing() {
         assert_eq!(errors.len() as i64, SESSIONS, "every session was told: {errors:?}");
         assert!(errors.iter().all(|error| error.contains("sync of ")), "{errors:?}");
         check(&dir, &mut acknowledged, &format!("sync {n} failed"));
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -142,6 +142,10 @@ fn run_suite(suite: &'static Suite, context: &Context) -> Outcome {
     if let Some(note) = &note {
         println!("   {note}");
     }
+    if count.failed == 0 {
+        // Of what fails, the data tell something; of all suites together, they would fill a small disk. None may be there.
+        let _ = std::fs::remove_dir_all(context.target("test-data"));
+    }
     Outcome {
         suite: suite.name,
         count,

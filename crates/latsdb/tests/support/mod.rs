@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +23,33 @@ pub fn latsdb(arguments: &[&str], data: &Path) -> Command {
 }
 
 /// A directory of this test's own, empty.
-pub fn directory(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory).unwrap();
+pub fn directory(name: &str) -> DataDir {
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if own.exists() {
+        std::fs::remove_dir_all(&own).unwrap();
     }
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("data")
+    std::fs::create_dir_all(&own).unwrap();
+    DataDir(own.join("data"))
+}
+
+/// Goes with its test, unless that fails: all of them together are 10 GB.
+pub struct DataDir(PathBuf);
+
+impl Deref for DataDir {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // What cannot be removed is found by the next run.
+            let _ = std::fs::remove_dir_all(self.0.parent().expect("it is in the test's own"));
+        }
+    }
 }
 
 pub struct Running {
@@ -152,9 +173,9 @@ impl Drop for SetsAtEnd<'_> {
 }
 
 /// A data directory of an earlier version, unpacked.
-pub fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> DataDir {
     let data = directory(&format!("fixture-{name}"));
-    std::fs::create_dir_all(&data).unwrap();
+    std::fs::create_dir_all(&*data).unwrap();
     let archive = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/fixtures")
         .join(format!("{name}.tar.gz"));
@@ -171,7 +192,7 @@ pub fn fixture(name: &str) -> PathBuf {
         .unwrap();
     assert!(unpacked.success());
     // As the server asks of whoever unpacks one.
-    let closed = Command::new("chmod").args(["-R", "go="]).arg(&data).status().unwrap();
+    let closed = Command::new("chmod").args(["-R", "go="]).arg(&*data).status().unwrap();
     assert!(closed.success());
     data
 }
