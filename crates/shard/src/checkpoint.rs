@@ -65,6 +65,12 @@ pub(crate) struct Loaded {
     observed: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
+/// A checkpoint that has its name.
+pub(crate) struct Written {
+    pub meta: SnapshotMeta,
+    pub bytes: u64,
+}
+
 /// The state of a shard at one log index, held fast while it is written.
 pub(crate) struct Cut {
     pub applied: LogId,
@@ -104,7 +110,7 @@ impl Cut {
         dir: &CheckpointDir,
         bytes_per_second: u64,
         stopping: &AtomicBool,
-    ) -> io::Result<SnapshotMeta> {
+    ) -> io::Result<Written> {
         let mut writer = dir.create(self.applied.index, &self.encode_meta())?;
         let pace = Pace {
             env,
@@ -126,8 +132,12 @@ impl Cut {
             }
         }
         writer.add(OUTCOMES, &outcomes)?;
+        let bytes = writer.position();
         writer.finish()?;
-        Ok(self.snapshot_meta())
+        Ok(Written {
+            meta: self.snapshot_meta(),
+            bytes,
+        })
     }
 
     fn snapshot_meta(&self) -> SnapshotMeta {

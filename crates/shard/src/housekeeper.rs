@@ -94,7 +94,7 @@ impl Housekeeper {
             reason: error.to_string(),
         })?;
         let started = self.env.clock.monotonic();
-        let meta = cut
+        let written = cut
             .write(
                 &self.env,
                 &self.checkpoints,
@@ -107,8 +107,8 @@ impl Housekeeper {
             })?;
         let applied = cut.applied;
         drop(cut);
-        self.shared.replicated.lock().checkpoint = Some(meta);
-        if let Err(error) = self.release_log(applied).await {
+        self.shared.replicated.lock().checkpoint = Some(written.meta);
+        if let Err(error) = self.release_log(applied, written.bytes).await {
             tracing::warn!("the log is not released up to the checkpoint: {error}");
         }
         if let Err(error) = self.checkpoints.remove_before(applied.index) {
@@ -160,9 +160,9 @@ impl Housekeeper {
     ///
     /// The library purges nothing that is on its way to another replica. One that is slower than the log grows would keep it for ever:
     /// after a while its way ends ([`Ways`](crate::peers::Ways)), and it gets a checkpoint.
-    async fn release_log(&self, applied: LogId) -> Result<(), Box<dyn Error + Send + Sync>> {
+    async fn release_log(&self, applied: LogId, checkpoint_bytes: u64) -> Result<(), Box<dyn Error + Send + Sync>> {
         let reader = &self.shared.log;
-        let upto = reader.before_bytes(applied.index, self.log_keep_bytes);
+        let upto = self.released_upto(applied.index, checkpoint_bytes);
         let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
         let wait = self.raft.wait(Some(NOTE_TIMEOUT));
         self.raft.trigger().snapshot().await?;
@@ -170,8 +170,22 @@ impl Housekeeper {
         let Some(upto) = upto else { return Ok(()) };
         self.raft.trigger().purge_log(upto.index).await?;
         let purged = wait.purged(Some(upto), "purge").await;
-        self.shared.log_floor.fetch_max(upto.index + 1, Ordering::Relaxed);
+        self.shared.progress.raise_floor(upto.index + 1);
         purged?;
         Ok(())
+    }
+
+    /// The newest entry that is not kept. What a replica lacks that is not away is kept, but not more of it than the checkpoint is large: to
+    /// send that takes less time then.
+    fn released_upto(&self, applied: u64, checkpoint_bytes: u64) -> Option<u64> {
+        let before = |bytes| self.shared.log.before_bytes(applied, bytes);
+        let unwanted = before(self.log_keep_bytes)?;
+        match self.shared.progress.lacking() {
+            Some(lacking) if lacking <= unwanted => {
+                let too_much = before(checkpoint_bytes.max(self.log_keep_bytes));
+                too_much.max(lacking.checked_sub(1))
+            }
+            _ => Some(unwanted),
+        }
     }
 }

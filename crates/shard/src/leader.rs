@@ -164,7 +164,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     let raft = Raft::new(
         node_id,
         config,
-        Ways::new(peers, bytes_per_second, shared.log_floor.clone()),
+        Ways::new(peers, bytes_per_second, shared.progress.clone()),
         log,
         machine,
     )

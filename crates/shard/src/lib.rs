@@ -49,6 +49,7 @@ mod meters;
 mod observer;
 mod outcomes;
 mod peers;
+mod progress;
 mod queue;
 mod replica;
 mod salvage;

@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -16,6 +15,7 @@ use crate::api::Member;
 use crate::checkpoint::Handle;
 use crate::consensus::{Consensus, Vote, entry_id};
 use crate::message::{Append, Appended, Ballot, Part, Request, Response, Transfer, Verdict};
+use crate::progress::Progress;
 
 /// Bytes of a checkpoint in a message.
 const PART_BYTES: u64 = 256 << 10;
@@ -74,16 +74,15 @@ pub(crate) struct Ways {
     peers: Arc<dyn Peers>,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     bytes_per_second: u64,
-    /// Entries below it are sent no more: the log is to be purged of them.
-    log_floor: Arc<AtomicU64>,
+    progress: Arc<Progress>,
 }
 
 impl Ways {
-    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, log_floor: Arc<AtomicU64>) -> Ways {
+    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, progress: Arc<Progress>) -> Ways {
         Ways {
             peers,
             bytes_per_second,
-            log_floor,
+            progress,
         }
     }
 }
@@ -93,7 +92,7 @@ pub(crate) struct Way {
     peers: Arc<dyn Peers>,
     to: u32,
     bytes_per_second: u64,
-    log_floor: Arc<AtomicU64>,
+    progress: Arc<Progress>,
 }
 
 impl RaftNetworkFactory<Consensus> for Ways {
@@ -104,7 +103,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
             peers: self.peers.clone(),
             to: u32::try_from(target).expect("node ids have 32 bits"),
             bytes_per_second: self.bytes_per_second,
-            log_floor: self.log_floor.clone(),
+            progress: self.progress.clone(),
         }
     }
 }
@@ -145,7 +144,8 @@ impl RaftNetworkV2<Consensus> for Way {
 
     async fn append_entries(&mut self, request: Append, option: RPCOption) -> Result<Appended, CallError> {
         let next = request.prev_log_id.map_or(0, |id| id.index + 1);
-        if !request.entries.is_empty() && next < self.log_floor.load(Ordering::Relaxed) {
+        let sent = request.entries.len() as u64;
+        if sent > 0 && !self.progress.keeps(next) {
             let error = AnyError::error(format!("node {} lacks more of the log than is kept for it", self.to));
             return Err(RPCError::Unreachable(Unreachable::new(&error)));
         }
@@ -153,7 +153,14 @@ impl RaftNetworkV2<Consensus> for Way {
             .call_within(Request::Append(request), option.hard_ttl().max(APPEND))
             .await?
         {
-            Response::Append(appended) => Ok(appended),
+            Response::Append(appended) => {
+                match &appended {
+                    Appended::Success => self.progress.reached(self.to, next + sent),
+                    Appended::PartialSuccess(Some(matching)) => self.progress.reached(self.to, matching.index + 1),
+                    _ => {}
+                }
+                Ok(appended)
+            }
             _ => Err(astray()),
         }
     }
@@ -213,6 +220,7 @@ impl Way {
         let (Handle::Sent { file, length }, Some(applied)) = (snapshot.snapshot, snapshot.meta.last_log_id) else {
             return Err(unreachable(&"there is no checkpoint to send"));
         };
+        let _kept = self.progress.sends_checkpoint(self.to, applied.index + 1);
         let mut offset = 0;
         loop {
             let mut bytes = vec![0; PART_BYTES.min(length - offset) as usize];

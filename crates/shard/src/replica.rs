@@ -46,6 +46,7 @@ use crate::machine::Replicated;
 use crate::message::{Append, Appended, Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
+use crate::progress::Progress;
 use crate::queue::{Entrant, Queue};
 use crate::syncs::Syncs;
 use crate::visible::Visible;
@@ -83,8 +84,7 @@ pub(crate) struct Shared {
     /// The last entries did not find room.
     pub is_full: Arc<AtomicBool>,
     pub visible: Arc<Visible>,
-    /// Entries up to this index (less one) are to go from the log: a replica that lacks them gets a checkpoint.
-    pub log_floor: Arc<AtomicU64>,
+    pub progress: Arc<Progress>,
 }
 
 impl Shared {
@@ -166,7 +166,7 @@ impl Replica {
             contact: Arc::new(Contact::new(config.timing.election)),
             is_full: Arc::default(),
             visible: Arc::default(),
-            log_floor: Arc::default(),
+            progress: Arc::default(),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::{Accounts, block_on, commit, propose, propose_as};
@@ -304,6 +304,65 @@ fn a_replica_that_was_away_for_long_gets_a_checkpoint() {
     let mut expected = all_with(14);
     expected[7] = (7, 70);
     agree(&cluster, &accounts, &expected);
+}
+
+/// The leader makes checkpoints more often than one can be sent, and keeps no log behind them for those that are away.
+#[test]
+fn a_checkpoint_that_takes_long_to_send_is_enough() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 15);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let away = cluster.follower();
+    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
+    cluster.kill(away);
+    let put = |first: i64, count: i64| {
+        let mut writes = WriteSet::new();
+        (first..first + count).for_each(|id| accounts.put(&mut writes, id, id, &[7; 900]));
+        writes
+    };
+    for first in (0..2000).step_by(100) {
+        commit_somewhere(&cluster, &left, || put(first, 100));
+    }
+    let leader = cluster.shard(cluster.leader_of(&left)).clone();
+    leader.checkpoint().unwrap();
+    assert!(leader.status().purged_index.is_some());
+    // 1.8 MB in two seconds.
+    cluster.net.micros_per_kib.store(1000, Ordering::Relaxed);
+    cluster.start(away);
+    let late = cluster.shard(away).clone();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut made = 0;
+    while accounts.read(&late).len() < 2000 {
+        assert!(Instant::now() < deadline, "{made} checkpoints, and it is not there");
+        commit_somewhere(&cluster, &left, || put(made, 1));
+        leader.checkpoint().unwrap();
+        made += 1;
+    }
+    assert!(made > 3, "there was no checkpoint meanwhile");
+    let came = late.status().checkpoint_index.unwrap();
+    // From here on it comes by the log.
+    for _ in 0..5 {
+        commit_somewhere(&cluster, &left, || put(made, 1));
+        leader.checkpoint().unwrap();
+        made += 1;
+    }
+    let last = leader.status().applied_index;
+    wait_for("the log", || (late.status().applied_index >= last).then_some(()));
+    assert_eq!(
+        late.status().checkpoint_index,
+        Some(came),
+        "a second checkpoint was sent"
+    );
+    // Nor is it kept for ever for a replica that has gone again.
+    drop(late);
+    cluster.kill(away);
+    cluster.net.micros_per_kib.store(0, Ordering::Relaxed);
+    wait_for("the log to go", || {
+        commit_somewhere(&cluster, &left, || put(0, 1));
+        leader.checkpoint().unwrap();
+        let status = leader.status();
+        (status.purged_index >= status.checkpoint_index).then_some(())
+    });
 }
 
 /// Wherever the power goes while a checkpoint is taken over: the replica starts again, and catches up.

@@ -1,7 +1,7 @@
 //! Several replicas of a shard in one process, and the ways between them, which can be cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ pub struct Net {
     cut: Mutex<BTreeSet<(u32, u32)>>,
     /// Bytes of the longest request.
     longest: AtomicUsize,
+    /// How long a request takes for each of its KiB, in microseconds.
+    pub micros_per_kib: AtomicU64,
 }
 
 impl Net {
@@ -76,6 +78,10 @@ impl Peers for Door {
             let Some(there) = there.filter(|_| net.passes(from, to)) else {
                 return no_answer("the request is lost");
             };
+            let micros = request.len() as u64 / 1024 * net.micros_per_kib.load(Ordering::Relaxed);
+            if micros > 0 {
+                tokio::time::sleep(Duration::from_micros(micros)).await;
+            }
             let answer = match lane {
                 Lane::Consensus => Either::Left(there.receive(&request)),
                 Lane::Storage => {
