@@ -70,6 +70,8 @@ pub(crate) struct Settings {
     pub syncs: Syncs,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     pub bytes_per_second: u64,
+    /// Other threads may be started.
+    pub has_threads: bool,
 }
 
 /// Runs until told to exit. Tells `ready` when the rows are there and, where there is nobody else to lead, commits are taken; and `drained`
@@ -131,6 +133,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         timing,
         syncs,
         bytes_per_second,
+        has_threads,
     } = settings;
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let config = openraft::Config {
@@ -160,7 +163,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
     let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
     let log = Log::new(journal, failure, meters, syncs);
-    let machine = Machine::new(shared);
+    let machine = Machine::new(shared, has_threads);
     let raft = Raft::new(
         node_id,
         config,
@@ -266,10 +269,12 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
         }
         // An error is that of the library's end, which the failure tells, too.
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;
-        {
-            let writer = &mut shared.replicated.lock().writer;
-            collect(shared, writer, COLLECT_BETWEEN_BATCHES);
-            writer.compact(COMPACT_AT_ONCE);
+        // Votes and heartbeats do not wait for what is applied on another thread.
+        if let Some(mut replicated) = shared.replicated.try_lock() {
+            collect(shared, &mut replicated.writer, COLLECT_BETWEEN_BATCHES);
+            replicated.writer.compact(COMPACT_AT_ONCE);
+        } else {
+            continue;
         }
         if changed.is_err() {
             tidy_up(shared).await?;
@@ -294,9 +299,11 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
                     true => COLLECT_AFTER_CHUNK,
                     false => COLLECT_BETWEEN_BATCHES,
                 };
-                let writer = &mut shared.replicated.lock().writer;
-                collect(shared, writer, most);
-                is_compacting = writer.compact(COMPACT_AT_ONCE);
+                // Where the batch is in doubt it may be about to be applied, on another thread.
+                is_compacting = shared.replicated.try_lock().is_some_and(|mut replicated| {
+                    collect(shared, &mut replicated.writer, most);
+                    replicated.writer.compact(COMPACT_AT_ONCE)
+                });
             }
             Ok(None) => return Ok(true),
             Err(_idle) if is_compacting => is_compacting = compact(shared).await,

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use env::failpoints;
 use futures_util::{Stream, TryStreamExt};
@@ -43,6 +45,12 @@ use crate::visible::Visible;
 
 /// Rows shown to the observer are read from the store in pieces of this size.
 const OBSERVED_ROWS: usize = 1024;
+
+/// A batch of more bytes may take long to apply.
+const LONG_BYTES: usize = 64 << 10;
+
+/// While many entries are applied, the thread's other tasks get their turn this often.
+const TURN: Duration = Duration::from_millis(1);
 
 /// Everything that the log decides.
 pub(crate) struct Replicated {
@@ -357,7 +365,26 @@ fn changes_of<'a>(observed: TableId, ops: WriteOps<'a>) -> Vec<Change<'a>> {
     ops.flatten().filter_map(change).collect()
 }
 
+/// Whether a batch may take more than a moment: it is long, ends a large transaction, or changes definitions (an index is filled from all rows
+/// of its table).
+fn takes_long(batch: &Batch) -> bool {
+    let is_light = |piece| match piece {
+        Ok((_, Piece::Whole(writes))) => WriteOps::decode(writes).is_ok_and(|mut ops| {
+            ops.all(|op| {
+                matches!(
+                    op,
+                    Ok(WriteOp::Put { .. } | WriteOp::Delete { .. } | WriteOp::AdvanceAutoIncrement { .. })
+                )
+            })
+        }),
+        Ok((_, Piece::Chunk { .. } | Piece::Abort)) => true,
+        Ok((_, Piece::Commit { .. })) | Err(_) => false,
+    };
+    batch.bytes().len() > LONG_BYTES || !batch.pieces().is_ok_and(|mut pieces| pieces.all(is_light))
+}
+
 /// The rows as the consensus library's state machine.
+#[derive(Clone)]
 pub(crate) struct Machine {
     replicated: Arc<Mutex<Replicated>>,
     journal: Arc<Mutex<Journal>>,
@@ -366,11 +393,16 @@ pub(crate) struct Machine {
     queue: Arc<Queue>,
     visible: Arc<Visible>,
     failure: Failure,
+    is_alone: Arc<AtomicBool>,
+    /// What takes long is done on a thread of its own: votes and heartbeats do not wait for it.
+    has_threads: bool,
 }
 
 impl Machine {
-    pub fn new(shared: &Shared) -> Machine {
+    pub fn new(shared: &Shared, has_threads: bool) -> Machine {
         Machine {
+            is_alone: shared.is_alone.clone(),
+            has_threads,
             replicated: shared.replicated.clone(),
             journal: shared.journal.clone(),
             checkpoints: shared.checkpoints.clone(),
@@ -392,6 +424,16 @@ impl Machine {
         self.visible.published(replicated.newest);
         self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(())
+    }
+
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Machine) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let machine = self.clone();
+        let working = tokio::task::spawn_blocking(move || work(&machine)).await;
+        // A panic goes on where it would have been without the other thread.
+        working.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
     fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, Member>) -> io::Result<Applied> {
@@ -430,8 +472,20 @@ impl RaftStateMachine<Consensus> for Machine {
     where
         Strm: Stream<Item = Result<EntryResponder<Consensus>, io::Error>> + Unpin + OptionalSend,
     {
+        let mut turn = Instant::now();
         while let Some((entry, responder)) = entries.try_next().await? {
-            let applied = self.apply_entry(entry.log_id, entry.payload)?;
+            let has_others = self.has_threads && !self.is_alone.load(Ordering::Relaxed);
+            let applied = match entry.payload {
+                EntryPayload::Normal(batch) if has_others && takes_long(&batch) => {
+                    let work = move |machine: &Machine| machine.apply_entry(entry.log_id, EntryPayload::Normal(batch));
+                    self.apart(work).await?
+                }
+                payload => self.apply_entry(entry.log_id, payload)?,
+            };
+            if has_others && turn.elapsed() > TURN {
+                tokio::task::yield_now().await;
+                turn = Instant::now();
+            }
             if let Some(responder) = responder {
                 responder.send(applied);
             }
@@ -454,7 +508,11 @@ impl RaftStateMachine<Consensus> for Machine {
         let Handle::Received(loaded) = snapshot else {
             return Err(io::Error::other("a checkpoint of this replica comes back to it"));
         };
-        self.install(*loaded).inspect_err(|error| {
+        let installed = match self.has_threads {
+            true => self.apart(|machine| machine.install(*loaded)).await,
+            false => self.install(*loaded),
+        };
+        installed.inspect_err(|error| {
             self.failure
                 .set(format!("a checkpoint of another replica cannot be taken over: {error}"));
         })

@@ -182,6 +182,7 @@ impl Replica {
             timing: config.timing,
             syncs,
             bytes_per_second: config.checkpoint_bytes_per_second,
+            has_threads: workers.are_own(),
         };
         let (exit_calls, calls_exit) = oneshot::channel::<()>();
         let waiting = async move { drop(calls_exit.await) };

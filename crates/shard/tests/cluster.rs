@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::cluster::{Cluster, wait_for};
-use crate::support::{Accounts, block_on, commit, propose, propose_as};
+use crate::support::{ACCOUNTS, Accounts, block_on, commit, propose, propose_as};
 use shard::{Outcome, ProposeError};
-use store::WriteSet;
+use store::{IndexSpec, KeyColumn, WriteSet};
+use types::IndexId;
 
 fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
     let mut writes = WriteSet::new();
@@ -87,6 +88,36 @@ fn the_others_write_while_the_leaders_disk_hangs() {
     cluster.kill(leader);
     cluster.start(leader);
     agree(&cluster, &accounts, &expected);
+}
+
+/// An index is filled when its definition is applied, which is the work of a moment for none of the replicas.
+#[test]
+fn the_lead_stays_where_it_is_while_an_index_is_made() {
+    let accounts = Accounts::new();
+    let cluster = Cluster::found(3, 16);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    for first in (0..200_000).step_by(5000) {
+        commit_somewhere(&cluster, &[1, 2, 3], || {
+            let mut writes = WriteSet::new();
+            (first..first + 5000).for_each(|id| accounts.put(&mut writes, id, id * 7919 % 10_007, b""));
+            writes
+        });
+    }
+    let leader = cluster.leader();
+    let epoch = cluster.shard(leader).lock_epoch();
+    for id in 1..=3 {
+        commit_somewhere(&cluster, &[leader], || {
+            let mut writes = WriteSet::new();
+            let index = IndexSpec {
+                id: IndexId(id),
+                unique: false,
+                key: vec![KeyColumn::ascending(1)],
+            };
+            writes.create_index(ACCOUNTS, &index);
+            writes
+        });
+    }
+    assert_eq!(cluster.shard(leader).lock_epoch(), epoch);
 }
 
 #[test]
