@@ -250,6 +250,24 @@ impl<'a> Runtime<'a> {
         self.wait_for(operation, "Waiting for lock", self.settings.lock_wait_timeout)
     }
 
+    /// Asks for the locks of these rows at once, where another node gives them; they are locked one by one afterwards.
+    pub fn lock_ahead<'k>(
+        &self,
+        table: &Table,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        mode: LockMode,
+    ) -> SqlResult<()> {
+        self.with_locks(|transaction| transaction.lock_ahead(&table.rows, keys.clone(), mode))
+            .map_err(|error| error.into_sql(table))?;
+        Ok(())
+    }
+
+    /// Gets the locks of the keys that the statement has claimed for new rows.
+    pub fn settle_claims(&self) -> SqlResult<()> {
+        let settled = self.with_locks(Transaction::settle_claims);
+        settled.map(|_| ()).map_err(|error| error.into_sql_named("table"))
+    }
+
     /// Locks what a table or a name means until the transaction ends: 1205 after `lock_wait_timeout`.
     pub fn lock_definition(&self, key: LockKey<'_>, mode: LockMode) -> SqlResult<()> {
         let state = match key {

@@ -23,6 +23,7 @@
 //! * SERIALIZABLE: what a statement reads is locked first ([`Transaction::lock_for_read`], [`Transaction::lock_table`]) and
 //!   then read as newly as possible: strict two-phase locking.
 
+mod claims;
 mod commit;
 mod local;
 mod lock;
@@ -38,6 +39,7 @@ pub use lock::Unlocking;
 pub use past::{PastMoment, commit_nothing};
 pub use settle::{Missed, Settled, StatementScope};
 
+use claims::Claims;
 use env::failpoints;
 use overlay::Overlay;
 use settle::Settling;
@@ -200,6 +202,8 @@ pub struct Transaction {
     reserved_ids: Option<Range<u64>>,
     has_asked_for_ids: bool,
     has_late_definitions: bool,
+    /// Where the running statement may claim keys.
+    claims: Option<Claims>,
     memory: Reservation,
 }
 
@@ -228,6 +232,7 @@ impl Transaction {
             reserved_ids: None,
             has_asked_for_ids: false,
             has_late_definitions: false,
+            claims: None,
             memory,
         }
     }

@@ -216,6 +216,47 @@ impl Transaction {
         Ok(progress)
     }
 
+    /// Whether another node gives the locks of this table: many are asked for together then ([`lock_ahead`](Self::lock_ahead)).
+    pub fn locks_elsewhere(&self, table: &Table) -> bool {
+        self.guest.is_some() && !table.id().is_local()
+    }
+
+    /// While another node leads: locks rows that are to be locked one after the other, in this order, and asks for all of them at once.
+    /// Nothing needs to be done where locks are given here.
+    pub fn lock_ahead<'k>(
+        &mut self,
+        table: &Table,
+        keys: impl Iterator<Item = &'k [u8]>,
+        mode: LockMode,
+    ) -> Result<Progress, TransactionError> {
+        if !self.locks_elsewhere(table) || failpoints::goes_wrong("lock") {
+            return Ok(Progress::Done);
+        }
+        self.check_memory()?;
+        let guest = self.guest.as_mut().expect("another node leads");
+        let mut missing = keys
+            .map(|key| LockKey::Key(table.id(), IndexId::PRIMARY, key))
+            .filter(|&key| !guest.covers(key, mode))
+            .collect::<Vec<_>>();
+        let Some(last) = missing.last().copied() else {
+            return Ok(Progress::Done);
+        };
+        match guest.take_answer(last, mode) {
+            None => {
+                self.has_late_definitions |= guest.has_later();
+                Ok(Progress::Wait(Wait::AtLeader(guest.ask_all(missing.drain(..), mode))))
+            }
+            Some(GuestLock::Granted { waited, .. }) => {
+                if waited {
+                    self.note_wait(last);
+                }
+                self.note_lock(last);
+                Ok(Progress::Done)
+            }
+            Some(refused) => Err(refusal(refused)),
+        }
+    }
+
     /// As [`lock_for_write`](Self::lock_for_write), of a row that a join found at the statement's snapshot together with others: at every
     /// level it must still be the row that was found, because the join's conditions are not looked at again.
     pub fn lock_found(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
@@ -358,7 +399,7 @@ impl Transaction {
     }
 
     /// Locks are charged as they come; who takes many of them has to stop when there is no memory left.
-    fn check_memory(&self) -> Result<(), TransactionError> {
+    pub(super) fn check_memory(&self) -> Result<(), TransactionError> {
         let memory = self.store().memory();
         match memory.used() > memory.limit() {
             true => Err(MemoryLimit {
@@ -373,7 +414,7 @@ impl Transaction {
 }
 
 /// Why the leader has not given a lock that was waited for.
-fn refusal(answer: GuestLock) -> TransactionError {
+pub(super) fn refusal(answer: GuestLock) -> TransactionError {
     match answer {
         GuestLock::Deadlock => TransactionError::Deadlock,
         GuestLock::Lost => TransactionError::LocksLost,

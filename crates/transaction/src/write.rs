@@ -266,7 +266,10 @@ impl Transaction {
 
     /// Locks a primary key for a new row, and makes sure that there is none.
     fn claim_primary(&mut self, table: &Table, key: &[u8]) -> Result<Unique, TransactionError> {
-        let progress = self.lock_key(table, IndexId::PRIMARY, key)?;
+        let progress = match self.claims.is_some() && self.get_current(table, key, |_| ()).is_none() {
+            true => self.claim(table, IndexId::PRIMARY, key, key)?,
+            false => self.lock_key(table, IndexId::PRIMARY, key)?,
+        };
         if !matches!(progress, Progress::Done) {
             return Ok(Unique::Wait(progress));
         }
@@ -293,8 +296,12 @@ impl Transaction {
             if new_key == old_key {
                 continue;
             }
+            let may_claim = old_row.is_none() && self.claims.is_some();
             for unique_key in old_key.iter().chain(&new_key) {
-                let progress = self.lock_key(table, index.id, unique_key)?;
+                let progress = match may_claim && self.find_unique(table, index.id, unique_key, key).is_none() {
+                    true => self.claim(table, index.id, unique_key, key)?,
+                    false => self.lock_key(table, index.id, unique_key)?,
+                };
                 if !matches!(progress, Progress::Done) {
                     return Ok(Unique::Wait(progress));
                 }
@@ -314,14 +321,26 @@ impl Transaction {
             return None;
         }
         let range = KeyRange::prefix(unique_key);
-        let changes = self.overlay.table(table.id());
-        if let Some(changes) = changes {
+        if let Some(changes) = self.overlay.table(table.id()) {
             let entries = changes.entries(table, index);
             let mut own = entries_in(&entries, &range, Direction::Forward);
             if let Some((_, existing)) = own.find(|(_, existing)| *existing != except) {
                 return Some(existing.to_vec());
             }
         }
+        self.find_committed(table, index, unique_key, except)
+    }
+
+    /// As [`find_unique`](Self::find_unique), of rows that the transaction has not changed.
+    pub(super) fn find_committed(
+        &self,
+        table: &Table,
+        index: IndexId,
+        unique_key: &[u8],
+        except: &[u8],
+    ) -> Option<Vec<u8>> {
+        let range = KeyRange::prefix(unique_key);
+        let changes = self.overlay.table(table.id());
         let newest = table.snapshot();
         let mut existing = None;
         let mut cursor = Cursor::forward(range);

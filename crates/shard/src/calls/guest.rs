@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use types::{TableId, Timestamp};
 
+use super::freshest::Freshest;
 use super::home::Home;
 use super::ids::{Leased, RANGE, Validity};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
@@ -61,36 +62,6 @@ pub(crate) struct Remote {
     reads: Mutex<Reads>,
     leased: Leased,
     freshest: Freshest,
-}
-
-/// Until when this replica is known to have had everything.
-struct Freshest {
-    opened: Instant,
-    /// Microseconds since; 0: it was not known yet.
-    at: AtomicU64,
-}
-
-impl Freshest {
-    fn new() -> Freshest {
-        Freshest {
-            opened: Instant::now(),
-            at: AtomicU64::new(0),
-        }
-    }
-
-    /// Everything that was committed before `asked` is here. That moment is this node's own: how long the leader's answer was on its way,
-    /// or lay about, makes nothing look newer than it is.
-    fn note(&self, asked: Instant) {
-        let micros = asked.saturating_duration_since(self.opened).as_micros() as u64;
-        self.at.fetch_max(micros.max(1), Ordering::AcqRel);
-    }
-
-    fn ago(&self) -> Option<Duration> {
-        match self.at.load(Ordering::Acquire) {
-            0 => None,
-            micros => Some(self.opened.elapsed().saturating_sub(Duration::from_micros(micros))),
-        }
-    }
 }
 
 /// A question for the newest timestamp that several sessions wait for; whoever is polled drives it.
@@ -599,6 +570,23 @@ impl Guest {
 
     /// Asks for a lock. When it is ready, [`take_answer`](Self::take_answer) has the answer; dropping it withdraws the request.
     pub fn ask(&mut self, key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
+        self.ask_after(Vec::new(), key, mode, waits)
+    }
+
+    /// As [`ask`](Self::ask), for several locks, each of which is waited for, in their order. The answer is that to the last one.
+    pub fn ask_all<'k>(&mut self, mut keys: impl DoubleEndedIterator<Item = LockKey<'k>>, mode: LockMode) -> GuestWait {
+        let last = keys.next_back().expect("there is a lock to ask for");
+        let before = keys.map(|key| (mode, encode_key(key))).collect();
+        self.ask_after(before, last, mode, true)
+    }
+
+    fn ask_after(
+        &mut self,
+        before: Vec<(LockMode, Vec<u8>)>,
+        key: LockKey<'_>,
+        mode: LockMode,
+        waits: bool,
+    ) -> GuestWait {
         if self.number == 0 {
             // Together: the oldest that lives is older than whatever is numbered later.
             let live = &mut *self.remote.live.lock();
@@ -609,7 +597,7 @@ impl Guest {
             number: self.number,
             epoch: self.epoch,
             waits,
-            before: std::mem::take(&mut self.later),
+            before: self.later.drain(..).chain(before).collect(),
             mode,
             key: encode_key(key),
         };

@@ -272,13 +272,15 @@ impl Home {
 
     async fn lock(&self, guest: &Guest, lock: &Lock, epoch: u64) -> Answer {
         let deadline = Instant::now() + ANSWER_WITHIN;
+        let mut waited = false;
         for (mode, key) in &lock.before {
-            let mut waited = false;
-            if let Err(answer) = guest.lock(key, *mode, true, &mut waited, deadline).await {
+            let mut has_waited = false;
+            if let Err(answer) = guest.lock(key, *mode, true, &mut has_waited, deadline).await {
                 return answer;
             }
+            // Whoever waits for a definition looks at it again anyhow.
+            waited |= has_waited && matches!(decode_key(key), Some(LockKey::Key(..)));
         }
-        let mut waited = false;
         if let Err(answer) = guest
             .lock(&lock.key, lock.mode, lock.waits, &mut waited, deadline)
             .await

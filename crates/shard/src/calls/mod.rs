@@ -15,6 +15,7 @@
 //!
 //! * `message`: calls and answers as bytes; `home`: the leader's side; `guest`: the other one; `ids`: ranges of ids.
 
+mod freshest;
 mod guest;
 mod home;
 mod ids;

@@ -14,6 +14,7 @@ use sql_expr::{EvalContext, Expr};
 use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::changes::Target;
+use store::LockMode;
 use transaction::{LockPolicy, Missed};
 use types::IndexId;
 use types::{SqlResult, Value};
@@ -23,6 +24,9 @@ use crate::runtime::{Locked, Runtime};
 
 /// Index entries looked at before others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 4096;
+
+/// As many rows are locked with one question where another node leads.
+const LOCKED_AHEAD: usize = 256;
 
 /// Locks every row, and gives its key and its columns to `change`. Returns how many rows there were.
 pub fn for_each_row(
@@ -49,12 +53,17 @@ pub fn for_each_row(
     let mut matched = 0;
     loop {
         let (before, mut has_missed_own) = (matched, false);
-        for key in find(target, &keys, limit - matched, runtime, ctx)? {
-            if change_row(target, &key, runtime, &mut passes, change)? {
+        let found = find(target, &keys, limit - matched, runtime, ctx)?;
+        for (at, key) in found.iter().enumerate() {
+            if at % LOCKED_AHEAD == 0 {
+                let next = &found[at..found.len().min(at + LOCKED_AHEAD)];
+                runtime.lock_ahead(target.table(), next.iter().map(Vec::as_slice), LockMode::Exclusive)?;
+            }
+            if change_row(target, key, runtime, &mut passes, change)? {
                 matched += 1;
             } else if target.limit.is_some() {
                 // Another row takes its place.
-                has_missed_own |= runtime.transaction_mut().note_missed(&target.table().rows, &key) == Missed::ByUs;
+                has_missed_own |= runtime.transaction_mut().note_missed(&target.table().rows, key) == Missed::ByUs;
             }
             if matched == limit {
                 break;

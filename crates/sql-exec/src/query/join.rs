@@ -12,7 +12,7 @@ use sql_plan::access::ranges::key_ranges;
 use sql_plan::query::{
     BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, RecursivePlan,
 };
-use store::Cursor;
+use store::{Cursor, LockMode};
 use transaction::LockPolicy;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
@@ -176,6 +176,9 @@ fn fill(access: &BaseAccess, row: &mut [Value], stored: &[u8], key: &[u8]) {
     }
 }
 
+/// Rows are locked in chunks that grow. Small at first: who takes the first job of a queue needs one row.
+const FIRST_ROWS: usize = 8;
+
 /// FOR UPDATE, FOR SHARE: rows are found, locked, and then seen as they are.
 fn locked_rows(
     access: &BaseAccess,
@@ -194,10 +197,14 @@ fn locked_rows(
         }
         return Ok(ControlFlow::Continue(()));
     }
+    // What asks a subquery, or tells something else each time, is asked once.
+    let mut conditions = access.path.implied.iter().chain(&access.path.residual);
+    let locks_ahead = lock.policy == LockPolicy::Wait
+        && runtime.transaction().locks_elsewhere(&access.table.rows)
+        && !conditions.any(|expr| expr.has_subquery() || expr.is_volatile());
     let mut found: Vec<FoundEntry> = Vec::new();
     for mut cursor in access.path.cursors(keys) {
-        // Small at first: who takes the first job of a queue needs one row.
-        let mut chunk_rows = 8;
+        let mut chunk_rows = FIRST_ROWS;
         while !cursor.is_finished() {
             found.clear();
             runtime.transaction().scan_to_lock(
@@ -212,6 +219,9 @@ fn locked_rows(
             );
             // A row is shown twice where the snapshot and the newest rows differ.
             found.dedup_by(|a, b| a.primary_key == b.primary_key);
+            if locks_ahead && chunk_rows > FIRST_ROWS {
+                lock_ahead(access, lock.mode, &found, row, ctx)?;
+            }
             for entry in &found {
                 if locked_row(access, lock, entry, row, ctx, next)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -222,6 +232,30 @@ fn locked_rows(
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Asks for the locks of those rows that pass, of all at once.
+fn lock_ahead(
+    access: &BaseAccess,
+    mode: LockMode,
+    found: &[FoundEntry],
+    row: &mut [Value],
+    ctx: &QueryContext<'_>,
+) -> SqlResult<()> {
+    let rows = &access.table.rows;
+    let mut wanted = Vec::with_capacity(found.len());
+    for entry in found {
+        governor::tick()?;
+        let key = &*entry.primary_key;
+        let now = ctx
+            .runtime
+            .transaction()
+            .get_current(rows, key, |stored| fill(access, row, stored, key));
+        if now.is_some() && pass(&access.path.implied, row, ctx)? && pass(&access.path.residual, row, ctx)? {
+            wanted.push(key);
+        }
+    }
+    ctx.runtime.lock_ahead(&access.table, wanted.iter().copied(), mode)
 }
 
 /// Locks one row, if it passes the conditions, and gives it to `next` as it is then.

@@ -100,9 +100,14 @@ impl Session {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
             };
+            transaction.borrow_mut().begin_claims();
             let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
                 .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
+                .and_then(|answer| match runtime.settle_claims() {
+                    Ok(()) => Ok(answer),
+                    Err(error) => Err(Failure::Error(error)),
+                })
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| {
                     governor::check()
@@ -130,6 +135,7 @@ impl Session {
                     Err(error) => Err(Failure::Error(error)),
                 };
             }
+            transaction.borrow_mut().end_claims();
             match &result {
                 Ok(_) => transaction.borrow_mut().end_statement(savepoint),
                 Err(_) => transaction.borrow_mut().rollback_statement(savepoint),
