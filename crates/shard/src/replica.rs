@@ -371,9 +371,13 @@ impl Replica {
     }
 
     pub fn move_leader(&self, to: u32) {
-        // From here on it answers nothing without asking the others.
-        self.shared.lease.offer(self.lock_epoch());
+        // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
         let raft = self.raft.clone();
+        let next = || raft.metrics().borrow_watched().current_term + 1;
+        let offered = leader::leading_term(&raft).unwrap_or_else(next);
+        if self.lock_epoch() != NO_EPOCH || !failpoints::goes_wrong("lease.term") {
+            self.shared.lease.offer(offered);
+        }
         self.runtime.spawn(async move {
             // A replica that is going away leads no more, either.
             let _ = raft.trigger().transfer_leader(to.into()).await;
