@@ -12,6 +12,7 @@
 //! commit costs two hand-overs: to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
 //! it never waits for a disk.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -426,6 +427,13 @@ impl Replica {
             Known::Forgotten => Outcome::Forgotten,
             Known::Nothing => Outcome::NotCommitted,
         }
+    }
+
+    pub fn outcomes_digest(&self) -> (Option<u64>, u64) {
+        let replicated = self.shared.replicated.lock();
+        let mut hasher = DefaultHasher::new();
+        replicated.outcomes.hash(&mut hasher);
+        (replicated.applied.map(|id| id.index), hasher.finish())
     }
 
     pub fn stopped(&self) -> Option<Arc<str>> {
