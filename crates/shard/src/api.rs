@@ -422,6 +422,12 @@ impl Shard {
         self.replica.outcome(id)
     }
 
+    /// The newest log entry that is applied here, and a hash of the outcomes that the log has given transactions up to there: the same on all
+    /// replicas of one version that are as far.
+    pub fn outcomes_digest(&self) -> (Option<u64>, u64) {
+        self.replica.outcomes_digest()
+    }
+
     pub fn status(&self) -> Status {
         self.replica.status()
     }

@@ -243,7 +243,9 @@ async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<s
             return Ok(());
         }
         tracing::info!(term, "this replica leads the shard no more");
-        shared.locks.begin_epoch();
+        if !failpoints::goes_wrong("lead.locks") {
+            shared.locks.begin_epoch();
+        }
         shared.queue.follow();
     }
 }

@@ -17,6 +17,7 @@ use openraft::async_runtime::WatchReceiver;
 use tokio::time::Instant;
 
 use crate::consensus::{Raft, is_alone};
+use crate::leader::leading_term;
 
 /// Who has not confirmed the lead by then is not waited for.
 const CONFIRMED_WITHIN: Duration = Duration::from_millis(500);
@@ -28,7 +29,7 @@ pub(crate) struct Lease {
     length: Duration,
     /// Nanoseconds since.
     until: AtomicU64,
-    /// The term in which the lead was offered to another replica, which takes it without waiting.
+    /// Up to which term the lead was offered to another replica, which takes it without waiting.
     offered: AtomicU64,
 }
 
@@ -57,6 +58,10 @@ impl Lease {
             let metrics = metrics.borrow_watched();
             metrics.last_quorum_acked.map(|at| at.into_inner().elapsed())
         };
+        // Rows of the later term may be missing here, where the lead was lost and won again within a moment.
+        if leading_term(raft) != Some(term) && !failpoints::goes_wrong("lease.term") {
+            return false;
+        }
         let me = *raft.node_id();
         if !raft.voter_ids().any(|voter| voter == me) {
             // It has been taken out. When the lease is over another one takes the lead without waiting.
@@ -73,18 +78,18 @@ impl Lease {
         };
         let until = (since + length).saturating_duration_since(self.opened);
         self.until.store(until.as_nanos() as u64, Ordering::SeqCst);
-        if self.offered.load(Ordering::SeqCst) == term {
+        if self.offered.load(Ordering::SeqCst) >= term {
             self.until.store(0, Ordering::SeqCst);
         }
         self.is_good()
     }
 
-    /// Another replica may take the lead of this term at any moment.
+    /// Another replica may take the lead over at any moment: that of this term, or of an earlier one.
     pub fn offer(&self, term: u64) {
         if failpoints::goes_wrong("lease.offer") {
             return;
         }
-        self.offered.store(term, Ordering::SeqCst);
+        self.offered.fetch_max(term, Ordering::SeqCst);
         self.until.store(0, Ordering::SeqCst);
     }
 

@@ -10,7 +10,7 @@ use crate::{Issuer, TransactionId};
 const KEPT: usize = 1 << 16;
 
 /// What the log made of a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
     Committed(Timestamp),
     /// It did not fit the rows.
@@ -29,20 +29,20 @@ pub(crate) enum Known {
 
 /// The fates of transactions, each until its issuer has acknowledged it. Part of the replicated state: equal on all replicas at the
 /// same log index, and in every checkpoint.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Outcomes {
     nodes: BTreeMap<u32, Node>,
 }
 
 /// What is known of one node's lives. Those before the first of them are forgotten.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Node {
     lives: BTreeMap<u32, Life>,
     /// Fates of all lives.
     kept: usize,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Life {
     /// Sequences below are forgotten.
     acknowledged: u64,

@@ -12,6 +12,7 @@
 //! commit costs two hand-overs: to the shard thread, and back to the session. Beside it, the thread for calls waits for what other nodes say to this one's sessions:
 //! it never waits for a disk.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -372,9 +373,13 @@ impl Replica {
     }
 
     pub fn move_leader(&self, to: u32) {
-        // From here on it answers nothing without asking the others.
-        self.shared.lease.offer(self.lock_epoch());
+        // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
         let raft = self.raft.clone();
+        let next = || raft.metrics().borrow_watched().current_term + 1;
+        let offered = leader::leading_term(&raft).unwrap_or_else(next);
+        if self.lock_epoch() != NO_EPOCH || !failpoints::goes_wrong("lease.term") {
+            self.shared.lease.offer(offered);
+        }
         self.runtime.spawn(async move {
             // A replica that is going away leads no more, either.
             let _ = raft.trigger().transfer_leader(to.into()).await;
@@ -423,6 +428,13 @@ impl Replica {
             Known::Forgotten => Outcome::Forgotten,
             Known::Nothing => Outcome::NotCommitted,
         }
+    }
+
+    pub fn outcomes_digest(&self) -> (Option<u64>, u64) {
+        let replicated = self.shared.replicated.lock();
+        let mut hasher = DefaultHasher::new();
+        replicated.outcomes.hash(&mut hasher);
+        (replicated.applied.map(|id| id.index), hasher.finish())
     }
 
     pub fn stopped(&self) -> Option<Arc<str>> {

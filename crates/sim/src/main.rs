@@ -21,6 +21,7 @@ mod net;
 mod node;
 mod panics;
 mod planted;
+mod plots;
 mod report;
 mod schema;
 mod trace;
@@ -29,11 +30,14 @@ mod workload;
 mod world;
 
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
+
+use nemesis::Fault;
 
 /// Runs simulated clusters, each from a seed.
 #[derive(Parser)]
@@ -53,9 +57,18 @@ enum Command {
         /// Virtual seconds with faults.
         #[arg(long, default_value_t = SECONDS)]
         seconds: u64,
+        /// Half of the faults are of this kind.
+        #[arg(long)]
+        often: Option<Fault>,
     },
     /// Many seeds, FROM..TO with both ends.
     Seeds {
+        range: String,
+        #[command(flatten)]
+        how: HowMany,
+    },
+    /// The planted bugs, and then as many seeds as there is time for.
+    Check {
         range: String,
         #[command(flatten)]
         how: HowMany,
@@ -64,13 +77,15 @@ enum Command {
     Planted {
         /// This one alone.
         bug: Option<String>,
-        /// Seeds for each.
-        #[arg(long, default_value_t = 40)]
+        /// Seeds for each, after the one that has found it before.
+        #[arg(long, default_value_t = TRIES)]
         tries: u64,
         #[command(flatten)]
         how: HowMany,
     },
 }
+
+const TRIES: u64 = 60;
 
 #[derive(Args)]
 struct HowMany {
@@ -102,36 +117,59 @@ impl HowMany {
 
 fn main() -> Result<ExitCode> {
     let is_good = match Arguments::parse().command {
-        Command::Seed { seed, trace, seconds } => one(seed, trace, seconds),
+        Command::Seed {
+            seed,
+            trace,
+            seconds,
+            often,
+        } => one(
+            world::Plan {
+                seed,
+                length: seconds * 1000,
+                often,
+            },
+            trace,
+        ),
         Command::Seeds { range, how } => {
-            let Some((from, to)) = range.split_once("..") else {
-                bail!("{range}: seeds are given as FROM..TO");
-            };
-            let (ran, bad) = many::range(from.parse()?..=to.parse()?, how.how())?;
-            println!("{} passed, {bad} failed", ran - bad);
-            bad == 0
+            let seeds = seeds(&range)?;
+            is_good(many::range(seeds, how.how())?)
         }
-        Command::Planted { bug, tries, how } => {
-            if !cfg!(debug_assertions) {
-                bail!("this build cannot be told to do wrong");
-            }
-            let (looked_for, missed) = many::planted(tries, bug.as_deref(), how.how())?;
-            println!("{looked_for} planted bugs, {missed} not found");
-            missed == 0
+        Command::Check { range, how } => {
+            let seeds = seeds(&range)?;
+            let finds_all = is_good(planted(TRIES, None, &how)?);
+            is_good(many::range(seeds, how.how())?) && finds_all
         }
+        Command::Planted { bug, tries, how } => is_good(planted(tries, bug.as_deref(), &how)?),
     };
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn seeds(range: &str) -> Result<RangeInclusive<u64>> {
+    let Some((from, to)) = range.split_once("..") else {
+        bail!("{range}: seeds are given as FROM..TO");
+    };
+    Ok(from.parse()?..=to.parse()?)
+}
+
+fn planted(tries: u64, only: Option<&str>, how: &HowMany) -> Result<(u64, u64)> {
+    if !cfg!(debug_assertions) {
+        bail!("this build cannot be told to do wrong");
+    }
+    many::planted(tries, only, how.how())
+}
+
+/// Prints the closing line.
+fn is_good((ran, bad): (u64, u64)) -> bool {
+    println!("{} passed, {bad} failed", ran - bad);
+    bad == 0
+}
+
 /// Runs a seed, and prints a line of what it did, and one for each broken promise.
-fn one(seed: u64, is_shown: bool, seconds: u64) -> bool {
+fn one(plan: world::Plan, is_shown: bool) -> bool {
+    let seed = plan.seed;
     determinism::begin(seed);
     panics::watch();
-    let outcome = world::run(world::Plan {
-        seed,
-        length: seconds * 1000,
-        is_shown,
-    });
+    let outcome = world::run(plan, is_shown);
     println!("seed {seed}: {:016x} {}", outcome.hash, outcome.summary);
     for violation in &outcome.violations {
         println!("seed {seed}: {} is broken: {}", violation.invariant, violation.what);

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use parking_lot::Mutex;
 
+use crate::nemesis::Fault;
 use crate::planted::{BUGS, Bug};
 
 /// Seconds of the processor's time; a seed takes a few. One that takes longer hangs.
@@ -34,7 +36,7 @@ pub struct Ran {
 }
 
 /// Runs one seed to its end.
-pub fn run(seed: u64, seconds: u64, bug: Option<&Bug>) -> Result<Ran> {
+pub fn run(seed: u64, seconds: u64, often: Option<Fault>, bug: Option<&Bug>) -> Result<Ran> {
     let mut command = Command::new("sh");
     command
         .args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &LONGEST.to_string()])
@@ -42,6 +44,9 @@ pub fn run(seed: u64, seconds: u64, bug: Option<&Bug>) -> Result<Ran> {
         .args(["seed", &seed.to_string()])
         .args(["--seconds", &seconds.to_string()])
         .env("RUST_BACKTRACE", "0");
+    if let Some(fault) = often.and_then(|fault| fault.to_possible_value()) {
+        command.args(["--often", fault.get_name()]);
+    }
     if let Some(bug) = bug {
         let rule = format!("{}=wrong%{}/{}", bug.step, bug.one_in, seed);
         command.env("ENV_FAILPOINTS", rule);
@@ -64,7 +69,7 @@ pub fn run(seed: u64, seconds: u64, bug: Option<&Bug>) -> Result<Ran> {
 /// Runs a range of seeds, prints what is wrong, and returns how many seeds were run and how many were bad.
 pub fn range(seeds: std::ops::RangeInclusive<u64>, how: How) -> Result<(u64, u64)> {
     each(seeds, how, |seed| {
-        let end = run(seed, how.seconds, None)?;
+        let end = run(seed, how.seconds, None, None)?;
         if !end.is_good {
             println!("{}", end.said.trim_end());
         }
@@ -72,7 +77,8 @@ pub fn range(seeds: std::ops::RangeInclusive<u64>, how: How) -> Result<(u64, u64
     })
 }
 
-/// Looks for each planted bug, by at most so many seeds. Returns how many were looked for, and how many of them were not found.
+/// Looks for each planted bug, by the seed that has found it before and at most so many others. Returns how many were looked for, and how many of
+/// them were not found.
 pub fn planted(tries: u64, only: Option<&str>, how: How) -> Result<(u64, u64)> {
     let mut wanted = BUGS
         .iter()
@@ -115,17 +121,27 @@ fn each<T>(
     }
 }
 
+/// Runs seeds with the bug until one of them finds it: first the one that did before. That seed has to be good without it.
 fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
     let mut tried = 0;
-    while tried < tries && !how.is_late() {
-        tried += 1;
-        let end = run(tried, how.seconds, Some(bug))?;
-        // Who only dies, or hangs, has not been seen to break a promise.
-        if let Some(finding) = end.said.lines().find(|line| line.contains("is broken")) {
-            let finding: String = finding.chars().take(160).collect();
-            println!("{}: found ({}), {finding}", bug.step, bug.what);
-            return Ok(true);
+    let others = (1..=tries).filter(|&seed| seed != bug.seed);
+    for seed in std::iter::once(bug.seed).chain(others) {
+        if how.is_late() {
+            break;
         }
+        tried += 1;
+        let end = run(seed, how.seconds, bug.often, Some(bug))?;
+        // Who only dies, or hangs, has not been seen to break a promise.
+        let Some(finding) = end.said.lines().find(|line| line.contains("is broken")) else {
+            continue;
+        };
+        let finding: String = finding.chars().take(160).collect();
+        let without = run(seed, how.seconds, bug.often, None)?;
+        match without.is_good {
+            true => println!("{}: found ({}), {finding}", bug.step, bug.what),
+            false => println!("{}: {finding}; BUT WITHOUT IT, TOO: {}", bug.step, without.said),
+        }
+        return Ok(without.is_good);
     }
     println!("{}: NOT FOUND by {tried} seeds ({})", bug.step, bug.what);
     Ok(false)

@@ -1,12 +1,15 @@
 //! What goes wrong, and when.
+//!
+//! Each seed has faults of its own that it draws from: so that there are seeds with little but one kind of them.
 
 use env::SeededRandom;
 
+use crate::plots::{Plot, Swing};
 use crate::world::World;
 
 /// One of the things that go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Fault {
     Kill,
     PowerCut,
     /// The power goes after so many operations of the disk.
@@ -18,12 +21,20 @@ enum Fault {
     OneWay,
     Chain,
     Clog,
+    /// A node gets far from all others, so slowly that it is heard of all the time: it may lead still.
+    Far,
     Breaks,
     MoveLeader,
     /// Who has just offered the lead is cut off.
     MoveAndIsolate,
+    /// The lead goes to another one and back at once, several times.
+    PingPong,
     /// The others hear each other only through a node that loses its power whenever it has voted.
     Voter,
+    /// As [`Voter`](Self::Voter), but it is with one half of the others at a time.
+    Swing,
+    /// Who has just answered the leader starts anew and is asked for its vote.
+    Amnesia,
     Checkpoint,
     SetClock,
     /// It is told to stop, as by an upgrade.
@@ -50,10 +61,14 @@ const FAULTS: &[(Fault, u64)] = &[
     (Fault::OneWay, 5),
     (Fault::Chain, 3),
     (Fault::Clog, 6),
+    (Fault::Far, 4),
     (Fault::Breaks, 3),
     (Fault::MoveLeader, 8),
     (Fault::MoveAndIsolate, 5),
-    (Fault::Voter, 4),
+    (Fault::PingPong, 4),
+    (Fault::Voter, 3),
+    (Fault::Swing, 4),
+    (Fault::Amnesia, 4),
     (Fault::Checkpoint, 8),
     (Fault::SetClock, 2),
     (Fault::Stop, 4),
@@ -65,24 +80,38 @@ const FAULTS: &[(Fault, u64)] = &[
     (Fault::Heal, 20),
 ];
 
+/// All of them, or some.
+fn faults_of(random: &SeededRandom) -> Vec<(Fault, u64)> {
+    let is_whole = random.below(2) == 0;
+    let drawn = FAULTS
+        .iter()
+        .filter(|(fault, _)| is_whole || *fault == Fault::Heal || random.below(3) == 0);
+    drawn.copied().collect()
+}
+
 pub struct Nemesis {
     random: SeededRandom,
+    faults: Vec<(Fault, u64)>,
+    /// Each other fault is this one.
+    often: Option<Fault>,
     next: u64,
     /// Milliseconds between two faults, at most.
     pause: u64,
-    /// A node that is cut off, and when.
-    isolates: Option<(u32, u64)>,
+    /// One that is under way.
+    plot: Option<Plot>,
     /// A node that loses its power when it has heard of a later term, and until when it does.
     voter: Option<(u32, u64, u64)>,
 }
 
 impl Nemesis {
-    pub fn new(world: &World) -> Nemesis {
+    pub fn new(world: &World, often: Option<Fault>) -> Nemesis {
         let random = SeededRandom::new(world.random.below(u64::MAX));
         Nemesis {
             pause: [400, 1500, 4000][random.below(3) as usize],
+            faults: faults_of(&random),
+            often,
             next: 0,
-            isolates: None,
+            plot: None,
             voter: None,
             random,
         }
@@ -90,8 +119,8 @@ impl Nemesis {
 
     /// Does what is due.
     pub fn act(&mut self, world: &mut World) {
-        if let Some((id, _)) = self.isolates.take_if(|(_, at)| *at <= world.now) {
-            self.split(world, &[id]);
+        if let Some(plot) = self.plot.take() {
+            self.plot = plot.act(world, &self.random);
         }
         self.watch_voter(world);
         if world.now < self.next {
@@ -117,9 +146,14 @@ impl Nemesis {
     }
 
     fn draw(&self) -> Fault {
-        let total = FAULTS.iter().map(|(_, weight)| weight).sum();
+        if let Some(often) = self.often
+            && self.random.below(2) == 0
+        {
+            return often;
+        }
+        let total = self.faults.iter().map(|(_, weight)| weight).sum();
         let mut drawn = self.random.below(total);
-        for &(fault, weight) in FAULTS {
+        for &(fault, weight) in &self.faults {
             match drawn.checked_sub(weight) {
                 None => return fault,
                 Some(rest) => drawn = rest,
@@ -139,6 +173,16 @@ impl Nemesis {
             Some(leader) if self.random.below(3) > 0 => leader,
             _ => self.some_node(world),
         }
+    }
+
+    fn another_node(&self, world: &World, than: u32) -> u32 {
+        let others: Vec<u32> = world
+            .nodes
+            .iter()
+            .map(|node| node.id)
+            .filter(|&id| id != than)
+            .collect();
+        others[self.random.below(others.len() as u64) as usize]
     }
 
     fn bring(&mut self, fault: Fault, world: &mut World) {
@@ -163,11 +207,11 @@ impl Nemesis {
                 let time = 20 + self.random.below([200, 1000, 4000][self.random.below(3) as usize]);
                 world.stall(id, time);
             }
-            Fault::Isolate => self.split(world, &[self.some_node(world)]),
-            Fault::IsolateLeader => self.split(world, &[self.some_leader(world)]),
+            Fault::Isolate => world.split(&[self.some_node(world)]),
+            Fault::IsolateLeader => world.split(&[self.some_leader(world)]),
             Fault::Split => {
                 let some: Vec<u32> = ids.iter().copied().filter(|_| self.random.below(2) == 0).collect();
-                self.split(world, &some);
+                world.split(&some);
             }
             Fault::OneWay => {
                 let one = self.some_leader(world);
@@ -190,22 +234,42 @@ impl Nemesis {
                     .cut(ways.into_iter().map(|(one, other)| (ids[one], ids[other])));
             }
             Fault::Clog => {
-                let way = (self.some_node(world), self.some_leader(world));
+                let one = self.some_leader(world);
+                let others = match self.random.below(2) {
+                    0 => vec![self.another_node(world, one)],
+                    _ => ids.iter().copied().filter(|&other| other != one).collect(),
+                };
                 let most = [20, 100, 600][self.random.below(3) as usize];
-                world.net.slow_down(way, most);
-                world.net.slow_down((way.1, way.0), most);
+                for other in others {
+                    world.net.slow_down(one, other, 0, most);
+                }
+            }
+            Fault::Far => {
+                let one = self.some_leader(world);
+                let most = [100, 200, 400][self.random.below(3) as usize];
+                self.plot = Some(Plot::GetsFar { id: one, now: 0, most });
             }
             Fault::Breaks => world.net.break_often(5 + self.random.below(100)),
-            Fault::MoveLeader | Fault::MoveAndIsolate => {
+            Fault::MoveLeader => {
                 if let Some(leader) = world.leader() {
-                    let to = self.some_node(world);
-                    world.ask(leader, move |shard| {
-                        shard.move_leader(to);
-                        std::future::ready(())
-                    });
-                    if fault == Fault::MoveAndIsolate {
-                        self.isolates = Some((leader, world.now + 1 + self.random.below(8)));
-                    }
+                    world.move_leader(leader, self.some_node(world));
+                }
+            }
+            Fault::MoveAndIsolate => {
+                if let Some(leader) = world.leader() {
+                    // Or it would come to nothing.
+                    world.net.heal();
+                    world.move_leader(leader, self.another_node(world, leader));
+                    let at = world.now + 1 + self.random.below(6);
+                    self.plot = Some(Plot::Isolate { id: leader, at });
+                }
+            }
+            Fault::PingPong => {
+                if let Some(leader) = world.leader() {
+                    world.net.heal();
+                    let other = self.another_node(world, leader);
+                    self.plot = Some(Plot::ping_pong(leader, other, world.now));
+                    self.next = world.now + 800;
                 }
             }
             Fault::Voter => {
@@ -218,6 +282,20 @@ impl Nemesis {
                 let term = world.term(id).unwrap_or(0);
                 self.voter = Some((id, term, world.now + 3000));
                 self.next = world.now + 3000;
+            }
+            Fault::Swing => {
+                let swing = Swing::begin(world, self.some_node(world), &self.random);
+                self.plot = Some(Plot::Swing(swing));
+                self.next = world.now + 2500;
+            }
+            Fault::Amnesia => {
+                if let Some(leader) = world.leader()
+                    && self.may_go_down(world)
+                {
+                    world.net.heal();
+                    self.plot = Some(Plot::amnesia(world, leader, &self.random));
+                    self.next = world.now + 1000;
+                }
             }
             Fault::Checkpoint => {
                 let id = self.some_node(world);
@@ -250,8 +328,10 @@ impl Nemesis {
                 let id = self.some_leader(world);
                 if self.may_go_down(world) {
                     world.bad_disks.insert(id);
-                    let disk = &world.node(id).disk;
-                    disk.set_capacity(Some(disk.used() + self.random.below(40_000)));
+                    let room = self.random.below(40_000);
+                    let node = world.node(id);
+                    node.full_disk = true;
+                    node.disk.set_capacity(Some(node.disk.used() + room));
                 }
             }
             Fault::SlowDisk => {
@@ -265,17 +345,6 @@ impl Nemesis {
             }
             Fault::Admit | Fault::Dismiss => {}
             Fault::Heal => world.heal(),
-        }
-    }
-
-    fn split(&self, world: &World, some: &[u32]) {
-        let ids: Vec<u32> = world.nodes.iter().map(|node| node.id).collect();
-        for &one in &ids {
-            for &other in &ids {
-                if some.contains(&one) != some.contains(&other) {
-                    world.net.cut([(one, other)]);
-                }
-            }
         }
     }
 

@@ -47,8 +47,8 @@ struct State {
     held: Vec<(u64, Message)>,
     /// Callers that find out at some time that their connection is gone.
     lost: Vec<(u64, oneshot::Sender<Vec<u8>>)>,
-    /// More milliseconds that a way takes, at most.
-    slow: BTreeMap<(u32, u32), u64>,
+    /// More milliseconds that a way takes: so many always, and up to so many by chance.
+    slow: BTreeMap<(u32, u32), (u64, u64)>,
     /// Nodes whose process runs.
     up: BTreeSet<u32>,
     /// What a node sends leaves it at this time at the earliest: its process stands still until then.
@@ -81,6 +81,9 @@ impl Net {
         let way = (message.from, message.to);
         if state.breaks > 0 && self.random.below(state.breaks) == 0 {
             self.trace.note(format_args!("net {}->{} breaks", way.0, way.1));
+            if self.random.below(2) == 0 {
+                self.straggle(state, message);
+            }
             return;
         }
         if state.cut.contains(&way) {
@@ -94,8 +97,8 @@ impl Net {
         }
         let now = self.trace.now();
         let mut delay = DELAY.0 + self.random.below(DELAY.1 - DELAY.0 + 1);
-        if let Some(&more) = state.slow.get(&way) {
-            delay += self.random.below(more + 1);
+        if let Some(&(always, more)) = state.slow.get(&way) {
+            delay += always + self.random.below(more + 1);
         }
         let is_storage = match &message.body {
             Body::Request { lane, .. } => *lane == Lane::Storage,
@@ -111,6 +114,22 @@ impl Net {
         *taken = due.max(*taken);
         state.sent += 1;
         state.under_way.insert((due, state.sent), message);
+    }
+
+    /// The caller is told now that its connection is broken, and what it has sent arrives all the same: perhaps behind what it sends over the
+    /// next connection.
+    fn straggle(&self, state: &mut State, message: Message) {
+        if let Body::Answer(_) = message.body {
+            return;
+        }
+        let (nobody, _) = oneshot::channel();
+        let late = 1 + self.random.below([10, 100, 1500][self.random.below(3) as usize]);
+        let straggler = Message {
+            caller: nobody,
+            ..message
+        };
+        state.sent += 1;
+        state.under_way.insert((self.trace.now() + late, state.sent), straggler);
     }
 
     /// Nobody hears of it: the caller finds out when it gives the connection up.
@@ -175,8 +194,11 @@ impl Net {
         self.state.lock().cut.extend(ways);
     }
 
-    pub fn slow_down(&self, way: (u32, u32), most: u64) {
-        self.state.lock().slow.insert(way, most);
+    /// The way between these takes longer in both directions: so many milliseconds always, and up to so many by chance.
+    pub fn slow_down(&self, one: u32, other: u32, always: u64, more: u64) {
+        let slow = &mut self.state.lock().slow;
+        slow.insert((one, other), (always, more));
+        slow.insert((other, one), (always, more));
     }
 
     pub fn break_often(&self, one_in: u64) {

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::clock::NodeClock;
 use crate::net::{Body, Door, Message, Net};
 use crate::watcher::Watcher;
+use crate::workload::Mix;
 
 /// What is in a node's process.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub struct Node {
     pub faulty: Arc<FaultyDisk>,
     /// Milliseconds for which a change of the disk takes all of the node's time, at most.
     pub slow_disk: u64,
+    /// There is little room left on the disk, also when the node starts again.
+    pub full_disk: bool,
     /// Changes of the disk so far.
     operations: u64,
     pub clock: Arc<NodeClock>,
@@ -63,6 +66,8 @@ pub struct Node {
     missed: u64,
     /// It knows the others when it starts for the first time; who is taken in later does not.
     pub founds: bool,
+    /// What its clients do.
+    pub mix: Mix,
 }
 
 /// As much as comes while a checkpoint is on its way to another node: with less that node would never get to the end of the log.
@@ -78,13 +83,14 @@ pub struct Settings {
 }
 
 impl Node {
-    pub fn new(id: u32, seed: u64, drift: i64, skew: u64) -> Node {
+    pub fn new(id: u32, seed: u64, drift: i64, skew: u64, mix: Mix) -> Node {
         let disk = SimDisk::new(seed);
         Node {
             id,
             faulty: Arc::new(FaultyDisk::new(disk.clone())),
             disk,
             slow_disk: 0,
+            full_disk: false,
             operations: 0,
             clock: Arc::new(NodeClock::new(skew)),
             drift,
@@ -95,6 +101,7 @@ impl Node {
             stands_until: 0,
             missed: 0,
             founds: true,
+            mix,
         }
     }
 

@@ -1,23 +1,52 @@
 //! Bugs that the simulation has to find: steps of the code that do wrong where they are told to, in builds that can be told.
 //!
-//! Each is run with one seed after the other until a promise is seen broken. One that is never found says that the simulation does not
-//! look there.
+//! Each is run with one seed after the other until a promise is seen broken, the one that has found it before first. One that is never found
+//! says that the simulation does not look there.
+//!
+//! Where another mechanism covers for the one that is undone, the bug undoes both: `lead.locks` leaves locks of an earlier lead in the table
+//! and commits in the term that is, as the term of the locks alone would end such a commit; `lease.term` also forgets an offer that is made
+//! before the lead has begun, as an offer voids the lease of its term.
+
+use crate::nemesis::Fault;
 
 /// A step of the code, and what it does wrong.
 pub struct Bug {
     pub step: &'static str,
     /// Once in so many times.
     pub one_in: u64,
+    /// One that finds it. A change of the code may make it a seed like any other: then others are tried.
+    pub seed: u64,
+    /// What shows it, if that is rare.
+    pub often: Option<Fault>,
     pub what: &'static str,
 }
 
-const fn bug(step: &'static str, one_in: u64, what: &'static str) -> Bug {
-    Bug { step, one_in, what }
+const fn bug(step: &'static str, seed: u64, what: &'static str) -> Bug {
+    Bug {
+        step,
+        one_in: 1,
+        seed,
+        often: None,
+        what,
+    }
+}
+
+impl Bug {
+    const fn one_in(self, one_in: u64) -> Bug {
+        Bug { one_in, ..self }
+    }
+
+    const fn often(self, fault: Fault) -> Bug {
+        Bug {
+            often: Some(fault),
+            ..self
+        }
+    }
 }
 
 pub const BUGS: &[Bug] = &[
-    bug("log.vote", 1, "a vote is given before it is on the disk"),
-    bug("log.sync", 1, "entries are acknowledged before they are synced"),
+    bug("log.vote", 2, "a vote is given before it is on the disk").often(Fault::Swing),
+    bug("log.sync", 8, "entries are acknowledged before they are synced"),
     bug("commit.quorum", 1, "a commit is answered before a majority has it"),
     bug(
         "commit.unlock",
@@ -29,31 +58,40 @@ pub const BUGS: &[Bug] = &[
         1,
         "a commit whose answer was lost is taken for one that was not made",
     ),
-    bug("lease.length", 1, "a lease is longer than the others' patience"),
+    bug("lease.length", 4, "a lease is longer than the others' patience"),
     bug(
         "lease.offer",
-        1,
+        3,
         "a lease is kept while the lead is offered to another replica",
-    ),
+    )
+    .often(Fault::MoveAndIsolate),
+    bug(
+        "lease.term",
+        1,
+        "a lease of a term is renewed by what the others have answered in a later one",
+    )
+    .often(Fault::PingPong),
     bug("lease.none", 1, "a leader reads without a lease"),
     bug(
         "lease.start",
-        1,
+        2,
         "a replica votes that does not know whom it has answered before its start",
-    ),
+    )
+    .often(Fault::Amnesia),
     bug(
         "lead.early",
-        1,
+        3,
         "locks are given before the entries of earlier terms are applied",
     ),
-    bug("lead.locks", 1, "locks of an earlier lead are still there in the next"),
-    bug("apply.term", 1, "a commit under the locks of another term is applied"),
+    bug("lead.locks", 1, "locks of an earlier lead are good in the next").often(Fault::PingPong),
+    bug("apply.term", 6, "a commit under the locks of another term is applied").often(Fault::PingPong),
     bug(
         "apply.order",
-        3,
+        1,
         "a replica applies the transactions of an entry in another order",
-    ),
-    bug("shard.applying", 50, "a replica leaves a transaction out"),
+    )
+    .one_in(3),
+    bug("shard.applying", 1, "a replica leaves a transaction out").one_in(50),
     bug(
         "read.early",
         1,
@@ -66,18 +104,20 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "outcome.late",
-        1,
+        2,
         "a commit arrives after its issuer was told that it was not made",
-    ),
-    bug("doubt.locks", 1, "the locks of a commit in doubt are free"),
-    bug("doubt.outcome", 1, "a commit in doubt is said not to be made"),
+    )
+    .often(Fault::Breaks),
+    bug("doubt.locks", 10, "the locks of a commit in doubt are free").often(Fault::Far),
+    bug("doubt.outcome", 1, "a commit in doubt is said not to be made").often(Fault::Far),
     bug(
         "doubt.early",
         1,
         "a commit of this term is given up before a later one has begun",
-    ),
+    )
+    .often(Fault::Far),
     bug("ids.twice", 1, "the same ids are leased twice"),
-    bug("ids.lead", 1, "ids of an earlier lead are used"),
+    bug("ids.lead", 2, "ids of an earlier lead are used").often(Fault::MoveLeader),
     bug(
         "checkpoint.position",
         1,
@@ -90,7 +130,7 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "table.current",
-        1,
+        6,
         "a lock is good for rows that a checkpoint has replaced",
     ),
     bug(

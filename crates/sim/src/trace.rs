@@ -13,10 +13,18 @@ pub struct Trace {
     is_shown: bool,
 }
 
-/// FNV-1a, of 64 bits.
+/// As FNV-1a of 64 bits, by eight bytes at a time.
 pub fn hash(so_far: u64, bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(so_far, mix)
+    let mix = |hash: u64, word: u64| ((hash ^ word).wrapping_mul(0x0100_0000_01b3)).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = so_far ^ bytes.len() as u64;
+    for word in words {
+        hash = mix(hash, u64::from_le_bytes(*word));
+    }
+    for byte in rest {
+        hash = mix(hash, u64::from(*byte));
+    }
+    hash
 }
 
 pub const BEGIN: u64 = 0xcbf2_9ce4_8422_2325;

@@ -15,14 +15,15 @@ use shard::{Shard, Timing, Transaction};
 use crate::invariants::election::Election;
 use crate::invariants::equality::Equality;
 use crate::invariants::log;
-use crate::nemesis::Nemesis;
+use crate::invariants::outcomes::Outcomes;
+use crate::nemesis::{Fault, Nemesis};
 use crate::net::Net;
 use crate::node::{Node, Settings, Slot, member};
 use crate::panics;
 use crate::report::{Report, Violation};
 use crate::schema::{self, LISTS};
 use crate::trace::{Trace, hash};
-use crate::workload::{Bench, Session};
+use crate::workload::{Bench, Mix, Session};
 
 /// Within which a cluster without faults has to have a leader, and serves.
 const RECOVERY: u64 = 20_000;
@@ -35,7 +36,8 @@ pub struct Plan {
     pub seed: u64,
     /// Milliseconds with faults.
     pub length: u64,
-    pub is_shown: bool,
+    /// A fault that is frequent.
+    pub often: Option<Fault>,
 }
 
 /// How a run ended.
@@ -60,6 +62,7 @@ pub struct World {
     bench: Arc<Bench>,
     election: Election,
     equality: Equality,
+    outcomes: Outcomes,
     clients: u64,
     /// Of nodes that are down, when they start again.
     pub restarts: BTreeMap<u32, u64>,
@@ -72,9 +75,9 @@ pub struct World {
 }
 
 /// Runs a seed from its beginning to its end.
-pub fn run(plan: Plan) -> Outcome {
-    let mut world = World::new(plan);
-    let mut nemesis = Nemesis::new(&world);
+pub fn run(plan: Plan, is_shown: bool) -> Outcome {
+    let mut world = World::new(plan, is_shown);
+    let mut nemesis = Nemesis::new(&world, plan.often);
     if world.found() {
         let end = world.now + plan.length;
         while world.now < end && !world.report.has_any() {
@@ -88,8 +91,8 @@ pub fn run(plan: Plan) -> Outcome {
 }
 
 impl World {
-    fn new(plan: Plan) -> World {
-        let trace = Arc::new(Trace::new(plan.is_shown));
+    fn new(plan: Plan, is_shown: bool) -> World {
+        let trace = Arc::new(Trace::new(is_shown));
         let report = Report::new(trace.clone());
         let random = SeededRandom::new(plan.seed);
         let count = if random.below(4) == 0 { 5 } else { 3 };
@@ -98,13 +101,21 @@ impl World {
             checkpoint_bytes: [4 << 10, 32 << 10, 1 << 20][random.below(3) as usize],
             checkpoint_bytes_per_second: [0, 300_000][random.below(2) as usize],
             timing: Timing {
-                commit: Duration::from_secs(2),
+                election: Duration::from_millis([100, 100, 100, 300][random.below(4) as usize]),
+                // The shorter, the more commits are in doubt.
+                commit: Duration::from_millis([300, 2000, 2000, 5000][random.below(4) as usize]),
                 ..Timing::default()
             },
         };
         let nodes = (1..=count).map(|id| {
             let drift = random.below(40_001) as i64 - 20_000;
-            Node::new(id, plan.seed * 1000 + u64::from(id), drift, random.below(2_000))
+            Node::new(
+                id,
+                plan.seed * 1000 + u64::from(id),
+                drift,
+                random.below(2_000),
+                Mix::draw(&random),
+            )
         });
         let nodes = nodes.collect();
         World {
@@ -121,6 +132,7 @@ impl World {
             settings,
             election: Election::default(),
             equality: Equality::default(),
+            outcomes: Outcomes::default(),
             restarts: BTreeMap::new(),
             joining: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -134,6 +146,7 @@ impl World {
         let clients = self.clients;
         let node = self.node(id);
         let life = node.life + 1;
+        let mix = node.mix.clone();
         node.start(&net, settings, seed, move |shard| {
             for client in 0..clients {
                 let session = Session {
@@ -143,12 +156,15 @@ impl World {
                     node: id,
                     name: format!("client {id}.{life}.{client}"),
                     only_reads: client == 0,
+                    mix: mix.clone(),
                 };
                 tokio::spawn(session.run());
             }
         });
         self.restarts.remove(&id);
-        self.bad_disks.remove(&id);
+        if !self.node(id).full_disk {
+            self.bad_disks.remove(&id);
+        }
         self.trace.note(format_args!("node {id} starts its life {life}"));
     }
 
@@ -157,6 +173,7 @@ impl World {
         self.node(id).kill(&net, loses_power);
         self.bench.ends.abandon(id);
         self.equality.forget(id);
+        self.outcomes.forget(id);
         let how = if loses_power { "loses power" } else { "is killed" };
         self.trace.note(format_args!("node {id} {how}"));
     }
@@ -191,7 +208,8 @@ impl World {
     pub fn add(&mut self) {
         self.newest += 1;
         let id = self.newest;
-        let mut node = Node::new(id, self.seed * 1000 + u64::from(id), 0, 0);
+        let mix = Mix::draw(&self.random);
+        let mut node = Node::new(id, self.seed * 1000 + u64::from(id), 0, 0, mix);
         node.founds = false;
         self.nodes.push(node);
         self.start(id);
@@ -223,10 +241,9 @@ impl World {
         for id in self.leaving.clone() {
             let heir = |replica: &&shard::Replica| replica.votes && !self.leaving.contains(&replica.node);
             match replicas.iter().any(|replica| replica.node == id) {
-                // As an operator does.
                 true if id == leader => {
                     if let Some(to) = replicas.iter().find(heir).map(|replica| replica.node) {
-                        self.ask(leader, move |shard| async move { shard.move_leader(to) });
+                        self.move_leader(leader, to);
                     }
                 }
                 true => self.ask(leader, |shard| async move { drop(shard.dismiss(id).await) }),
@@ -260,6 +277,15 @@ impl World {
             (term != u64::MAX).then_some((term, node.id))
         });
         led.max().map(|(_, id)| id)
+    }
+
+    /// The latest term in which one of these nodes takes itself for the leader.
+    pub fn term_led_by(&self, ids: &[u32]) -> Option<u64> {
+        let led = ids.iter().filter_map(|&id| {
+            let status = self.shard(id)?.status();
+            (status.leader == Some(id)).then_some(status.term)
+        });
+        led.max()
     }
 
     /// The latest term that the node has heard of.
@@ -336,9 +362,16 @@ impl World {
                 if status.leader == Some(id) {
                     self.election.believe(id, status.term, &self.report);
                 }
+                if let Some(process) = &self.nodes[at].process
+                    && self.nodes[at].stands_until <= self.now
+                {
+                    let _entered = process.runtime.enter();
+                    self.bench.fresh.check_lease(id, &shard, &self.report);
+                }
                 if let Some(process) = &self.nodes[at].process {
                     self.equality.look(id, shard.store(), &process.watcher, &self.report);
                 }
+                self.outcomes.look(id, status.applied_index, &shard, &self.report);
                 shard.stopped().map(|reason| reason.to_string())
             }
             Some(Slot::Failed(error)) => Some(error.to_string()),
@@ -432,6 +465,7 @@ impl World {
                             node: id,
                             name: format!("probe {id}"),
                             only_reads: false,
+                            mix: Mix::usual(),
                         };
                         session.until_served().await;
                         served.lock().insert(id, life);
@@ -480,11 +514,32 @@ impl World {
         }
     }
 
+    /// Between these and the others nothing gets through.
+    pub fn split(&self, some: &[u32]) {
+        let ids: Vec<u32> = self.nodes.iter().map(|node| node.id).collect();
+        for &one in &ids {
+            for &other in &ids {
+                if some.contains(&one) != some.contains(&other) {
+                    self.net.cut([(one, other)]);
+                }
+            }
+        }
+    }
+
+    /// As an operator does.
+    pub fn move_leader(&self, from: u32, to: u32) {
+        self.ask(from, move |shard| {
+            shard.move_leader(to);
+            std::future::ready(())
+        });
+    }
+
     /// Ways and disks are good again.
     pub fn heal(&mut self) {
         self.net.heal();
         for node in &mut self.nodes {
             node.slow_disk = 0;
+            node.full_disk = false;
             node.disk.set_capacity(None);
         }
     }

@@ -169,6 +169,10 @@ impl Transaction {
             true => participant.store().locks().transaction(),
             false => locks,
         };
+        let lock_epoch = match failpoints::goes_wrong("lead.locks") {
+            true => participant.lock_epoch(),
+            false => lock_epoch,
+        };
         let propose = |locks| {
             let writes = governor::given_away(|| overlay.encode());
             // It covers what the store is going to grow by; as it grows, it is charged itself.

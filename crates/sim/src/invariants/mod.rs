@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `election`: one leader in a term, which leads until its term is over | each millisecond |
 //! | `equality`: replicas with the same newest commit have the same rows | each commit on each replica |
+//! | `outcomes`: replicas behind the same entry know the same outcomes of transactions | each entry on each replica |
 //! | `whole`: a large transaction is there as a whole | each commit on each replica |
 //! | `bank`: no money comes or goes | each commit on each replica, and each count of a client (`workload::bank`) |
 //! | `unique`: no two rows with one name | each commit on each replica |
-//! | `fresh`: what begins after a commit was answered sees it, and commits later | each transaction |
+//! | `fresh`: what begins after a commit was answered sees it, and commits later | each transaction, and each millisecond on whoever has a lease |
 //! | `lists`: answered commits are there once, failed ones are not, reads show one moment | at the end, over the whole history |
 //! | `ends`: each operation of a client ends | each second |
-//! | `ids`: an automatic id is given once | each insert (`workload::claims`) |
+//! | `ids`: an automatic id is given once | each insert and each commit of one (`workload::claims`) |
 //! | `panics`: nothing panics | each millisecond (`panics`) |
 //! | `log`: logs agree where they overlap | at the end, on the disks |
 //! | `recovery`: without faults, everybody serves and agrees within seconds | at the end (`world`) |
@@ -20,7 +21,9 @@ pub mod election;
 pub mod ends;
 pub mod equality;
 pub mod fresh;
+pub mod ids;
 pub mod lists;
 pub mod log;
+pub mod outcomes;
 pub mod unique;
 pub mod whole;

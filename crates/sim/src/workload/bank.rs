@@ -37,6 +37,7 @@ impl Session {
             trace.note(format_args!("{name} makes it {now} in account {id}, {more} more"));
             let progress = running.transaction.update(&table, &key, &key, &rows.encode(&row))?;
             self.wait(progress).await?;
+            self.think().await;
         }
         self.commit(running).await.map(drop)
     }

@@ -50,6 +50,10 @@ impl Session {
             self.until_done(|| running.transaction.delete(&table, &existing))
                 .await?;
         }
-        self.commit(running).await.map(drop)
+        self.think().await;
+        if self.commit(running).await?.is_some() {
+            self.bench.ids.committed(&self.name, id, &self.bench.report);
+        }
+        Ok(())
     }
 }

@@ -8,8 +8,8 @@ use super::{Done, Fail, Running, Session};
 use crate::invariants::lists::{Append, End, Read};
 use crate::schema::{LIST_COUNT, LISTS, Rows, list_of};
 
-/// How often a lone statement is sent again that was not applied.
-const TRIES: usize = 40;
+/// For how long a lone statement is sent again that was not applied.
+const INSISTS: Duration = Duration::from_secs(8);
 
 impl Session {
     fn some_list(&self) -> i64 {
@@ -38,7 +38,8 @@ impl Session {
     /// As a statement outside of a transaction: where nothing was applied, it is sent again.
     pub(super) async fn append_until_done(&self) -> Done {
         let (list, number) = (self.some_list(), self.bench.number());
-        for _ in 0..TRIES {
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < INSISTS {
             let mut running = self.begin();
             let done = match self.append_in(&mut running, list, number).await {
                 Ok(append) => match self.commit_appends(running, vec![append]).await {
@@ -56,7 +57,7 @@ impl Session {
                 done => return done,
             }
         }
-        Err(Fail::No("tried too often".into()))
+        Err(Fail::No("tried for too long".into()))
     }
 
     async fn append_in(&self, running: &mut Running, list: i64, number: u32) -> Done<Append> {
@@ -64,6 +65,7 @@ impl Session {
         let table = self.table(LISTS)?;
         let key = rows.key(list);
         self.lock(running, &table, &key).await?;
+        self.think().await;
         let found = running.transaction.get_current(&table, &key, |row| rows.decode(row));
         let mut row = found.ok_or_else(|| Fail::No("the list is not there".into()))?;
         let behind = list_of(&row.bytes);
@@ -71,6 +73,7 @@ impl Session {
         row.bytes.extend_from_slice(&number.to_be_bytes());
         let progress = running.transaction.update(&table, &key, &key, &rows.encode(&row))?;
         self.wait(progress).await?;
+        self.think().await;
         Ok(Append { list, number, behind })
     }
 

@@ -3,6 +3,7 @@
 mod bank;
 mod claims;
 mod lists;
+mod mix;
 mod pages;
 
 use std::sync::Arc;
@@ -17,9 +18,12 @@ use types::{TableId, Timestamp};
 
 use crate::invariants::ends::Ends;
 use crate::invariants::fresh::Fresh;
+use crate::invariants::ids::Ids;
 use crate::invariants::lists::Lists;
 use crate::report::Report;
 use crate::trace::Trace;
+
+pub use mix::Mix;
 
 /// Who waits for a lock gives up after this long.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
@@ -30,6 +34,7 @@ pub struct Bench {
     pub report: Report,
     pub fresh: Fresh,
     pub ends: Ends,
+    pub ids: Ids,
     pub lists: Lists,
     /// No new operations.
     pub is_over: AtomicBool,
@@ -47,6 +52,7 @@ impl Bench {
             report,
             fresh: Fresh::default(),
             ends: Ends::default(),
+            ids: Ids::default(),
             lists: Lists::default(),
             is_over: AtomicBool::new(false),
             operations: AtomicU64::new(0),
@@ -114,6 +120,7 @@ pub struct Session {
     pub name: String,
     /// It changes nothing: so it never waits for others.
     pub only_reads: bool,
+    pub mix: Mix,
 }
 
 #[derive(Clone, Copy)]
@@ -153,16 +160,9 @@ impl Session {
     /// One operation after the other, until the bench is over or the node is gone.
     pub async fn run(self) {
         while !self.bench.is_over.load(Ordering::Relaxed) {
-            let operation = match self.random.below(10) {
-                draw if self.only_reads => [Operation::Sum, Operation::ReadLists][(draw % 2) as usize],
-                _ if self.random.below(150) == 0 => Operation::AllPages,
-                0 | 1 => Operation::Transfer,
-                2 => Operation::Sum,
-                3 | 4 => Operation::Append,
-                5 => Operation::AppendToTwo,
-                6 | 7 => Operation::ReadLists,
-                8 => Operation::Claim,
-                _ => Operation::AppendUntilDone,
+            let operation = match self.only_reads {
+                true => [Operation::Sum, Operation::ReadLists][self.random.below(2) as usize],
+                false => self.mix.operation(&self.random),
             };
             let what = operation.name();
             let trace = &self.bench.trace;
@@ -221,6 +221,13 @@ impl Session {
     /// Locks a row that is to be changed.
     async fn lock(&self, running: &mut Running, table: &Table, key: &[u8]) -> Done {
         self.until_done(|| running.transaction.lock_for_write(table, key)).await
+    }
+
+    /// A client may take its time between two statements, with its locks held.
+    async fn think(&self) {
+        if let Some(pause) = self.mix.pause(&self.random) {
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// Makes the call again whenever it has waited.
