@@ -11,12 +11,14 @@
 //! 2. [`writers`]: who writes it.
 //! 3. [`faults`]: what is done to the servers.
 //! 4. [`analysis`]: from times to figures.
+//! 5. [`matrix`]: the table of another program's faults.
 //!
 //! A fault that was made is ended, also after a Ctrl-C: a paused server is not left paused.
 
 mod analysis;
 mod faults;
 mod ledger;
+mod matrix;
 mod writers;
 
 use std::path::PathBuf;
@@ -54,6 +56,9 @@ const SETTLE_READINGS: usize = 20;
 const PATIENCE_MAX: Duration = Duration::from_secs(10);
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
+    if let Some(results) = matches.get_one::<PathBuf>("matrix") {
+        return matrix::run(results, matches.get_one::<PathBuf>("into").map(PathBuf::as_path));
+    }
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
     let (plan, text) = plan::read(path, matches.get_one::<String>("name"))?;
     let interrupt = Interrupt::install()?;
