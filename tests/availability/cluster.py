@@ -50,6 +50,9 @@ class Cluster:
         disk = self.disks.get(node)
         return f"{disk.mount}/data" if disk else f"{self.directory}/node-{node}"
 
+    def peer_address(self, node):
+        return f"{self.network.address(node)}:{PEER}"
+
     def log_path(self, node):
         return f"{self.directory}/node-{node}.log"
 
@@ -63,11 +66,11 @@ class Cluster:
         seeds = [other for other in self.nodes if other != node]
         founds = node == self.nodes[0] and node not in self.processes if founds is None else founds
         command = [self.binary, "serve", "--data-dir", self.data_dir(node), "--node-id", str(node),
-                   "--mysql-addr", f"127.0.0.1:{MYSQL}", "--http-addr", f"127.0.0.1:{HTTP}",
-                   "--peer-addr", f"{self.network.address(node)}:{PEER}",
+                   "--mysql-addr", self.network.local(node, MYSQL), "--http-addr", self.network.local(node, HTTP),
+                   "--peer-addr", self.peer_address(node),
                    *self.certificates.flags(node), *self.flags]
         if not founds:
-            command += ["--join", ",".join(f"{self.network.address(other)}:{PEER}" for other in seeds)]
+            command += ["--join", ",".join(self.peer_address(other) for other in seeds)]
         log = open(self.log_path(node), "a")
         self.log_starts[node] = log.tell()
         self.processes[node] = subprocess.Popen(
@@ -146,7 +149,7 @@ class Cluster:
 
     def ask(self, node, path):
         """Status and text; 0 if there is no answer."""
-        url = f"http://127.0.0.1:{HTTP}{path}"
+        url = f"http://{self.network.local(node, HTTP)}{path}"
         with self.network.at(node):
             try:
                 with urllib.request.urlopen(url, timeout=3) as answer:
@@ -162,7 +165,7 @@ class Cluster:
 
     def order(self, node, command):
         """`latsdb admin …` at that node."""
-        words = [self.binary, "admin", *command.split(), "--http-addr", f"127.0.0.1:{HTTP}"]
+        words = [self.binary, "admin", *command.split(), "--http-addr", self.network.local(node, HTTP)]
         done = subprocess.run(self.network.command(node, *words), capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             raise Failed(f"admin {command}: {done.stderr.strip()}")
@@ -216,8 +219,9 @@ class Cluster:
         wait_until("a whole cluster", whole, seconds)
 
     def connect(self, node):
+        host, port = self.network.local(node, MYSQL).split(":")
         with self.network.at(node):
-            return pymysql.connect(host="127.0.0.1", port=MYSQL, user="root", database="test", autocommit=True,
+            return pymysql.connect(host=host, port=int(port), user="root", database="test", autocommit=True,
                                    connect_timeout=2, read_timeout=30)
 
     def query(self, node, sql, arguments=None):

@@ -43,6 +43,10 @@ class Network:
     def address(self, host):
         return f"{self.subnet}.{host}"
 
+    def local(self, _host, port):
+        """Where programs on that host find a port of its node."""
+        return f"127.0.0.1:{port}"
+
     def namespace(self, host):
         return f"{self.prefix}{host}"
 

@@ -4,17 +4,17 @@
     suite.py --binary target/release/latsdb                      every case
     suite.py --cases P1,N2 --repeat 30                            some, often
     suite.py --quick --safety                                     the fast and sure ones, on a machine that does much else
-    suite.py --write docs/availability.md                         puts the table into the document
+    suite.py --results target/availability.json                   keeps the figures: `latsdb lab availability --matrix` draws their table
 
 After each case the nodes have to be whole by themselves, every acknowledged row has to be on every node, none twice, none that
 its client was told had failed, all nodes have to have the same rows, and no read may have shown less than was acknowledged before it
 began. Needs root (namespaces; loop devices for the cases of disks); without it the suite skips itself by name.
 """
 import argparse
+import json
 import os
 import shutil
 import signal
-import statistics
 import sys
 import time
 import traceback
@@ -29,8 +29,6 @@ BEFORE = 1.5
 # What a statement waits for other nodes at most: 5 s for a leader, and as long for the outcome of a commit; and a margin for this machine.
 STATEMENT_SECONDS = 12
 HEALED_SECONDS = 30
-
-MARK_BEGIN, MARK_END = "<!-- table: begin -->", "<!-- table: end -->"
 
 
 class Run:
@@ -171,35 +169,17 @@ class Suite:
         return rounds, times, failed
 
 
-def row_of(case, rounds, times, failed):
-    if not rounds:
-        return f"| {case.name} | {case.what} | | | | | | failed |"
-    gaps = [1000 * found["gap"] for found in rounds]
-    gap = f"{statistics.median(gaps):.0f} | {max(gaps):.0f}" if case.gap_ms is not None else "– | –"
-    errors = sum(sum(found["codes"].values()) for found in rounds)
-    changes = max(found["changes"] for found in rounds)
-    acknowledged = sum(found["acknowledged"] for found in rounds)
-    verdict = "good" if not failed else f"{failed} of {times} not"
-    return f"| {case.name} | {case.what} | {times} | {gap} | {errors} | {changes} | {acknowledged:,} | {verdict} |"
-
-
-HEAD = ("| case | what happens | runs | median gap, ms | worst gap, ms | errors seen | changes of the leader | acknowledged | verdict |\n"
-        "|---|---|---|---|---|---|---|---|---|")
+def results_of(case, rounds, times, failed):
+    """As `latsdb lab availability --matrix` reads them."""
+    runs = [{"gap_ms": round(1000 * found["gap"], 1), "errors": sum(found["codes"].values()), "changes": found["changes"],
+             "acknowledged": found["acknowledged"], "problems": found["problems"]} for found in rounds]
+    return {"case": case.name, "what": case.what, "bound_ms": case.gap_ms, "times": times, "failed": failed, "runs": runs}
 
 
 def is_named(case, name):
     """`P1` stands for P1 and its variants, not for P10."""
     rest = case.name[len(name):]
     return case.name.startswith(name) and not (name[-1].isdigit() and rest[:1].isdigit())
-
-
-def write_table(path, table):
-    """Puts the table between its marks."""
-    text = open(path).read()
-    head, rest = text.split(MARK_BEGIN)
-    _, tail = rest.split(MARK_END)
-    with open(path, "w") as file:
-        file.write(f"{head}{MARK_BEGIN}\n\n{table}\n\n{MARK_END}{tail}")
 
 
 def main():
@@ -211,7 +191,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--safety", action="store_true",
                         help="judge what is lost, twice, stale or different, and what hangs; not how long it took, nor who leads: for debug builds")
-    parser.add_argument("--write", help="document whose table is to be written")
+    parser.add_argument("--results", metavar="FILE", help="where the figures go, as JSON")
     parser.add_argument("--prefix", default="lats-a", help="of the names of namespaces and links")
     parser.add_argument("--subnet", default="10.79.0")
     args = parser.parse_args()
@@ -224,23 +204,22 @@ def main():
     chosen.sort(key=lambda case: case.kind)
     # Nodes and namespaces do not outlive this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
-    suite, passed, failures, table, text = Suite(args), 0, 0, {}, HEAD
+    suite, passed, failures, results = Suite(args), 0, 0, {}
     try:
         suite.network.build()
         for case in chosen:
             rounds, times, failed = suite.run(case)
             passed, failures = passed + times - failed, failures + failed
-            table[case.name] = row_of(case, rounds, times, failed)
-            text = "\n".join([HEAD, *(table[case.name] for case in CASES if case.name in table)])
-            if args.write:
+            results[case.name] = results_of(case, rounds, times, failed)
+            if args.results:
                 # Also of a run that is ended before its end.
-                write_table(args.write, text)
+                with open(args.results, "w") as file:
+                    json.dump([results[case.name] for case in CASES if case.name in results], file, indent=1)
     finally:
         suite.end_cluster()
         suite.network.remove()
         if not failures:
             shutil.rmtree(args.dir, ignore_errors=True)
-    print(text)
     print(f"{passed} passed, {failures} failed")
     return failures > 0
 

@@ -165,6 +165,9 @@ pub enum Health {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Status {
     pub version: String,
+    /// Of the node that answers.
+    #[serde(default)]
+    pub node_id: u64,
     pub uptime_seconds: u64,
     /// `serving`, or the reason why not.
     pub state: String,

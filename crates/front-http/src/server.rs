@@ -279,6 +279,7 @@ mod tests {
         fn status(&self) -> Status {
             Status {
                 version: "0.1.0".into(),
+                node_id: 1,
                 uptime_seconds: 5,
                 state: "serving".into(),
                 durability: "majority_disk".into(),

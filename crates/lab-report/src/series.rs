@@ -7,7 +7,7 @@ use lab_results::run::{Event, Load, Run};
 use lab_results::rung::{
     ErrorCount, IdleConnections, LatencyExplanation, LoadShare, NodeCost, PhaseResult, StatementTotals, Totals, Verdict,
 };
-use lab_results::{Availability, Folder, NodeProbes, NodeSample, Rung, RungFolder, UnixMicros};
+use lab_results::{Availability, Folder, NodeProbes, NodeSample, NodeWatch, Rung, RungFolder, UnixMicros};
 use serde::Deserialize;
 
 use crate::ReportError;
@@ -52,6 +52,7 @@ pub struct Measured {
     pub idle: Option<IdleConnections>,
     pub void: Option<String>,
     pub load_shares: Vec<LoadShare>,
+    pub cluster: Vec<NodeWatch>,
     /// Of the measured interval: warm-up is left out.
     pub seconds: Vec<SecondLine>,
     pub samples: Vec<NodeSample>,
@@ -213,6 +214,7 @@ impl Measured {
             idle: rung.idle,
             void: rung.void,
             load_shares: rung.load_shares,
+            cluster: rung.cluster,
             seconds: Vec::new(),
             samples: Vec::new(),
         }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::NodeWatch;
+use crate::run::Event;
 use crate::rung::ErrorCount;
 use crate::{Latency, UnixMicros};
 
@@ -25,6 +27,12 @@ pub struct Availability {
     /// Of the whole interval, by code and server.
     pub errors: Vec<ErrorCount>,
     pub data: DataCheck,
+    /// The nodes of a LatsDB cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster: Vec<NodeWatch>,
+    /// Who led and who answered, when that changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Event>,
 }
 
 /// What the ledger's writers saw in one second of the interval.

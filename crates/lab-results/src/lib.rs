@@ -7,12 +7,14 @@
 //!    and its seconds (`seconds.jsonl`).
 //! 3. [`host`]: what the probes found of a machine (`probes.json`) and what it did each second (`samples.jsonl`).
 //! 4. [`availability`]: what became of a target that lost servers (`availability.json`).
-//! 5. [`latency`]: histograms, as the files hold them.
-//! 6. [`folder`]: where each of these lives.
+//! 5. [`cluster`]: what the nodes of a LatsDB cluster said of themselves meanwhile.
+//! 6. [`latency`]: histograms, as the files hold them.
+//! 7. [`folder`]: where each of these lives.
 //!
 //! Readers refuse files of a newer [`SCHEMA`]; unknown fields of the same schema are ignored.
 
 pub mod availability;
+pub mod cluster;
 pub mod folder;
 pub mod host;
 pub mod latency;
@@ -20,6 +22,7 @@ pub mod run;
 pub mod rung;
 
 pub use availability::Availability;
+pub use cluster::NodeWatch;
 pub use folder::{Folder, FolderError, RungFolder};
 pub use host::{NodeProbes, NodeSample};
 pub use latency::Latency;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::UnixMicros;
+use crate::cluster::Cluster;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -52,6 +53,9 @@ pub struct Target {
     /// How its clients connect; absent in results from before there was a choice, which were plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+    /// Of a LatsDB cluster whose nodes the plan has watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
 }
 
 /// Whether the connections to a target are encrypted.

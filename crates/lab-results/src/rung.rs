@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::NodeWatch;
 use crate::run::{Event, Load};
 use crate::{Latency, UnixMicros};
 
@@ -50,6 +51,9 @@ pub struct Rung {
     /// Who drove the load, each with its part of it. Nodes without a connection of this rung are not among them.
     #[serde(default)]
     pub load_shares: Vec<LoadShare>,
+    /// The nodes of a LatsDB cluster; their changes of leader are among the events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster: Vec<NodeWatch>,
 }
 
 /// A load node's part of a rung; the parts add up to the rung.

@@ -30,8 +30,22 @@ pub fn command() -> Command {
         .subcommand(
             Command::new("availability")
                 .about("Run a plan's faults under load, and check the data after them")
-                .arg(plan_file().required(true))
-                .arg(name_flag()),
+                .arg(plan_file().required_unless_present("matrix"))
+                .arg(name_flag())
+                .arg(
+                    path(
+                        "matrix",
+                        "FILE",
+                        "Draw the table of what tests/availability/suite.py has written with --results, and run nothing",
+                    )
+                    .long("matrix")
+                    .conflicts_with("plan"),
+                )
+                .arg(
+                    path("into", "FILE", "Put that table into a document, between its marks")
+                        .long("into")
+                        .requires("matrix"),
+                ),
         )
         .subcommand(
             Command::new("probe")

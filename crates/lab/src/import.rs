@@ -176,6 +176,7 @@ impl Printed {
                 .first()
                 .map(|fatal| format!("sysbench ended with: {fatal}")),
             load_shares: Vec::new(),
+            cluster: Vec::new(),
         };
         (rung, self.seconds())
     }
@@ -231,6 +232,7 @@ fn write(
             price: None,
             nodes: Vec::new(),
             tls: None,
+            cluster: None,
             reopen_after_s: None,
         }],
         nodes: Vec::new(),

@@ -12,11 +12,13 @@
 //! 1. [`cli`]: the commands; [`plan`]: what a plan can say.
 //! 2. `series`: the coordinator; `schedule`: the order of rungs; `interrupt`: how it ends early; `fleet`: load from several machines.
 //! 3. `availability`: faults under load, and the check of every acknowledged write.
+//! 4. `cluster`: the nodes of a LatsDB cluster, looked at and watched.
 //! 4. [`servers`]: databases that the lab starts by itself.
 
 mod availability;
 pub mod cli;
 mod clock;
+mod cluster;
 mod commands;
 mod fleet;
 mod import;

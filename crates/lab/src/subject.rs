@@ -9,9 +9,11 @@ use lab_driver::{Idle, Survive};
 use lab_host::Host;
 use lab_report::Prices;
 use lab_report::price::Part;
+use lab_results::cluster::Cluster;
 use lab_results::run;
 
 use crate::clock;
+use crate::cluster;
 use crate::fleet::Database;
 use crate::plan::{self, Driver, Plan};
 
@@ -22,11 +24,15 @@ pub struct Subject {
     driver: lab_driver::Target,
     pub nodes: Vec<String>,
     pub process: Option<String>,
+    /// Where the nodes of a LatsDB cluster tell of themselves.
+    pub status: Vec<String>,
     /// Variable of the password, if the plan names one.
     password_env: Option<String>,
     /// Connections of its measured rungs are opened anew after so long.
     reopen_after: Option<Duration>,
     is_balanced: bool,
+    /// The plan says what the whole target costs.
+    has_price_of_its_own: bool,
 }
 
 impl Subject {
@@ -42,10 +48,18 @@ impl Subject {
             },
             nodes: target.nodes.clone(),
             process: target.process.clone(),
+            status: target.status.clone(),
             password_env: target.password_env.clone(),
             reopen_after: target.reopen_after.map(|after| after.0),
             is_balanced: target.balanced.is_some(),
+            has_price_of_its_own: target.usd_per_hour.is_some(),
         })
+    }
+
+    /// Of a LatsDB cluster, as its nodes say; `price` is the target's.
+    pub fn cluster(&self, price: Option<&run::Price>, problems: &mut Vec<String>) -> Option<Cluster> {
+        let priced = price.filter(|_| !self.has_price_of_its_own).map(|_| self.nodes.len());
+        cluster::look(&self.name, &self.status, priced, problems)
     }
 
     pub fn servers(&self) -> &[String] {

@@ -161,6 +161,7 @@ mod tests {
             idle: None,
             void: void.map(str::to_owned),
             load_shares: Vec::new(),
+            cluster: Vec::new(),
         }
     }
 

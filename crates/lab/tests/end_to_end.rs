@@ -14,21 +14,21 @@ use lab_results::run::Load;
 use lab_results::{Folder, Rung};
 
 /// A folder of one test, removed at its end.
-struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(test: &str) -> Scratch {
+    pub fn new(test: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("lab-{test}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// Writes the plan, with results in this folder, and gives its path.
-    fn plan(&self, text: &str) -> String {
+    pub fn plan(&self, text: &str) -> String {
         let path = self.path("plan.toml");
         let head = format!(
             "name = \"run\"\nresults = {:?}\n",
@@ -49,18 +49,18 @@ impl Drop for Scratch {
     }
 }
 
-fn latsdb() -> PathBuf {
+pub fn latsdb() -> PathBuf {
     std::env::var_os("LAB_TEST_LATSDB")
         .map(PathBuf::from)
         .expect("LAB_TEST_LATSDB names the latsdb to test against")
 }
 
-fn lab(arguments: &[&str]) -> anyhow::Result<()> {
+pub fn lab(arguments: &[&str]) -> anyhow::Result<()> {
     let arguments = std::iter::once("lab").chain(arguments.iter().copied());
     lab::run(&lab::command().try_get_matches_from(arguments).unwrap())
 }
 
-fn rungs(folder: &Folder) -> Vec<Rung> {
+pub fn rungs(folder: &Folder) -> Vec<Rung> {
     folder
         .rungs()
         .unwrap()
@@ -73,7 +73,7 @@ fn target(name: &str, address: &str) -> String {
     format!("[[target]]\nname = \"{name}\"\nhosts = [\"{address}\"]\nnodes = [\"here\"]\n")
 }
 
-const HERE: &str = "[[node]]\nname = \"here\"\nroles = [\"load\", \"sql\", \"data\"]\n[probes]\nbefore = false\n";
+pub const HERE: &str = "[[node]]\nname = \"here\"\nroles = [\"load\", \"sql\", \"data\"]\n[probes]\nbefore = false\n";
 
 const WORKLOAD: &str = "[[workload]]\nname = \"rw\"\nkind = \"oltp_read_write\"\ntables = 1\ntable_size = 1000\n";
 
@@ -600,7 +600,7 @@ fn a_signal_keeps_what_was_measured(name: &str, sent: &str, code: i32) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-fn wait_until(mut condition: impl FnMut() -> bool) {
+pub fn wait_until(mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < end, "the condition did not come true in a minute");

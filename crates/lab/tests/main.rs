@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
+mod cluster;
 mod end_to_end;
 mod fleet;
 mod prices;

@@ -392,6 +392,7 @@ impl front_http::Node for Node {
         };
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            node_id: u64::from(self.config.node_id),
             uptime_seconds: self.started.elapsed().as_secs(),
             state,
             durability: self

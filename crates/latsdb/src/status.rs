@@ -162,6 +162,7 @@ mod tests {
     fn a_status_reads_well() {
         let status = Status {
             version: "0.1.0".into(),
+            node_id: 1,
             uptime_seconds: 3_725,
             state: "serving".into(),
             durability: "majority_disk".into(),

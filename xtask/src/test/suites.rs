@@ -295,6 +295,25 @@ pub const SUITES: &[Suite] = &[
         Ok(in_folder(tools::rust_suite(context)?, context, "rust"))
     }),
     Suite {
+        name: "failover",
+        about: "drivers with several hosts to go to, while the node that they are connected to dies, is drained, or stands still",
+        needs: &["python3", "openssl"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python
+                .arg(context.root.join("tests/failover/suite.py"))
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/failover"));
+            tools::name_drivers(context, &mut python)?;
+            Ok(python)
+        },
+    },
+    Suite {
         name: "sysbench",
         about: "sysbench's OLTP scripts, with the data checked after every run",
         needs: &["sysbench", "python3"],

@@ -80,15 +80,20 @@ pub fn python(context: &Context) -> Result<Command> {
 
 /// The Go suite, built.
 pub fn go_suite(context: &Context) -> Result<Command> {
-    let binary = context.target("client-go");
+    go_program(context, ".", "client-go").map(Command::new)
+}
+
+/// A program of the Go clients, built.
+fn go_program(context: &Context, package: &str, name: &str) -> Result<PathBuf> {
+    let binary = context.target(name);
     let mut build = command("go");
     build
         .args(["build", "-o"])
         .arg(&binary)
-        .arg(".")
+        .arg(package)
         .current_dir(context.root.join("tests/clients/go"));
     done(build)?;
-    Ok(Command::new(binary))
+    Ok(binary)
 }
 
 /// Node, with the libraries of the suite beside it.
@@ -109,6 +114,12 @@ pub fn node(context: &Context) -> Result<Command> {
 
 /// Java, with the libraries of the suite on its class path.
 pub fn java(context: &Context) -> Result<Command> {
+    let mut java = command("java");
+    java.arg("-cp").arg(java_libraries(context)?.join("*"));
+    Ok(java)
+}
+
+fn java_libraries(context: &Context) -> Result<PathBuf> {
     let libraries = context.target("client-java");
     let pom = context.root.join("tests/clients/java/pom.xml");
     if !is_current(&libraries, &pom)? {
@@ -122,9 +133,21 @@ pub fn java(context: &Context) -> Result<Command> {
         done(fetch)?;
         note_current(&libraries, &pom)?;
     }
-    let mut java = command("java");
-    java.arg("-cp").arg(libraries.join("*"));
-    Ok(java)
+    Ok(libraries)
+}
+
+/// Tells the suite of failovers which of the drivers' toolchains are there.
+pub fn name_drivers(context: &Context, suite: &mut Command) -> Result<()> {
+    if missing(&["go"]).is_none() {
+        suite.env("FAILOVER_GO", go_program(context, "./failover", "failover-go")?);
+    }
+    if missing(&["node", "npm"]).is_none() {
+        suite.env("FAILOVER_NODE", node(context)?.get_program());
+    }
+    if missing(&["java", "javac", "mvn"]).is_none() {
+        suite.env("FAILOVER_JAVA_LIBRARIES", java_libraries(context)?);
+    }
+    Ok(())
 }
 
 /// The Rust suite, built; it is not of the workspace.

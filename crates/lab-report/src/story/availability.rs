@@ -3,7 +3,7 @@
 use lab_results::UnixMicros;
 use lab_results::availability::{Availability, DataCheck, FaultReport, Gap};
 
-use super::heat;
+use super::{cluster, heat};
 use crate::figure::{Figure, Place};
 use crate::page::{Block, Chart, Column, Row, Section, Sentence, Table};
 use crate::series::Series;
@@ -21,6 +21,7 @@ pub fn section(series: &Series) -> Option<Section> {
     let mut faults = Vec::new();
     let mut findings = Vec::new();
     let mut charts = Vec::new();
+    let mut changes = Vec::new();
     for (at, target) in series.availability.iter().enumerate() {
         let of = Of { series, at };
         rows.push(data_row(&of, target));
@@ -34,6 +35,7 @@ pub fn section(series: &Series) -> Option<Section> {
         findings.extend(details(&of, target));
         if !target.seconds.is_empty() {
             charts.push(timeline(&of, target));
+            changes.extend(changes_of(&of, target));
             charts.extend(heat::of_ledger(
                 series,
                 target,
@@ -77,6 +79,10 @@ pub fn section(series: &Series) -> Option<Section> {
     }));
     if !charts.is_empty() {
         blocks.push(Block::Charts(charts));
+    }
+    if !changes.is_empty() {
+        blocks.push(Block::Heading("What the clusters did meanwhile".into()));
+        blocks.push(Block::List(changes));
     }
     if !findings.is_empty() {
         blocks.push(Block::List(findings));
@@ -238,6 +244,25 @@ fn details(of: &Of, target: &Availability) -> Vec<Sentence> {
     said
 }
 
+/// Each with the seconds since the interval began.
+fn changes_of(of: &Of, target: &Availability) -> Vec<Sentence> {
+    let started = of.figure(&["started"], target.started.0 as f64);
+    target
+        .changes
+        .iter()
+        .enumerate()
+        .map(|(number, change)| {
+            let number = number.to_string();
+            let at = of.figure(&["changes", &number, "at"], change.at.0 as f64);
+            of.name(target)
+                .and(", after ")
+                .figure(&at.minus(&started).in_ms().over(&Figure::constant(1000.0)))
+                .and(" s: ")
+                .verbatim(&change.what, of.field(&["changes", &number, "what"]))
+        })
+        .collect()
+}
+
 fn timeline(of: &Of, target: &Availability) -> Chart {
     let started = target.started.0 as f64;
     let index = of.series.target_index(&target.target).unwrap_or(0);
@@ -278,6 +303,9 @@ fn timeline(of: &Of, target: &Availability) -> Chart {
             }],
         });
     }
+    tracks.extend(cluster::lag_tracks(&target.cluster, index, |parts| {
+        of.field(&[&["cluster"], parts].concat())
+    }));
     let events = target
         .faults
         .iter()
@@ -292,9 +320,18 @@ fn timeline(of: &Of, target: &Availability) -> Chart {
             tracks,
             bands: Vec::new(),
             events,
+            changes: target
+                .changes
+                .iter()
+                .map(|change| (change.at.0 as f64 - started) / 1e6)
+                .collect(),
         }
         .draw(),
-        note: "The red lines are the faults, in the table's order.".into(),
+        note: if target.changes.is_empty() {
+            "The red lines are the faults, in the table's order.".into()
+        } else {
+            "The red lines are the faults, in the table's order; the dotted ones, changes in the cluster.".into()
+        },
         wide: false,
     }
 }

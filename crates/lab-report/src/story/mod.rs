@@ -8,6 +8,7 @@
 //! 6. [`setup`]: configuration, what was not run, how the figures were made.
 
 mod availability;
+mod cluster;
 mod costs;
 mod curves;
 mod glance;

@@ -4,6 +4,7 @@ use lab_results::NodeSample;
 use lab_results::host::NetworkSample;
 use lab_results::run::Event;
 
+use super::cluster;
 use crate::page::{Block, Chart, Section, Sentence};
 use crate::say;
 use crate::series::{Measured, Series};
@@ -112,6 +113,9 @@ pub(super) fn timeline(series: &Series, whose: Whose, rung: &Measured) -> (Chart
         .join(&say::load_of(series, &rung.load, rung.index));
     let mut tracks = vec![rate_track(whose, rung)];
     tracks.extend(latency_track(whose, rung));
+    tracks.extend(cluster::lag_tracks(&rung.cluster, whose.target, |parts| {
+        rung.place.field(&[&["cluster"], parts].concat())
+    }));
     tracks.extend(node_tracks(series, whose, rung));
     let chart = Chart {
         kind: "timeline",
@@ -129,6 +133,7 @@ pub(super) fn timeline(series: &Series, whose: Whose, rung: &Measured) -> (Chart
                 .map(|phase| (phase.at_s, phase.at_s + phase.seconds))
                 .collect(),
             events: events.iter().map(|(at, ..)| *at).collect(),
+            changes: Vec::new(),
         }
         .draw(),
         note: say::workload(series, whose.workload),

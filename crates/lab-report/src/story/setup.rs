@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::cluster;
 use crate::figure::Figure;
 use crate::page::{Block, Column, Row, Section, Sentence, Table};
 use crate::price::STALE_DAYS;
@@ -19,6 +20,7 @@ pub fn sections(series: &Series, summary: &Summary) -> Vec<Section> {
 
 fn configuration(series: &Series) -> Section {
     let mut blocks = vec![Block::Table(targets(series))];
+    blocks.extend(cluster::nodes(series).map(Block::Table));
     blocks.extend(variables(series).map(Block::Table));
     blocks.push(Block::Table(options(series)));
     blocks.extend(idle(series).map(Block::Table));

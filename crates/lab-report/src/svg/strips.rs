@@ -21,6 +21,8 @@ pub struct Timeline {
     pub bands: Vec<(f64, f64)>,
     /// Seconds at which something happened; they are numbered, and the texts stand beneath the chart.
     pub events: Vec<f64>,
+    /// Seconds at which something else changed; without numbers.
+    pub changes: Vec<f64>,
 }
 
 pub struct Track {
@@ -76,6 +78,9 @@ impl Timeline {
             if text_width(&text) + 2.0 < width {
                 canvas.text("tick middle band-text", (x.px(*from) + width / 2.0, y - 3.0), &text);
             }
+        }
+        for second in &self.changes {
+            canvas.line("change", (x.px(*second), top), (x.px(*second), y));
         }
         for second in &self.events {
             canvas.line("event", (x.px(*second), 18.0), (x.px(*second), y));

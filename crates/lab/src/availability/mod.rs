@@ -11,12 +11,14 @@
 //! 2. [`writers`]: who writes it.
 //! 3. [`faults`]: what is done to the servers.
 //! 4. [`analysis`]: from times to figures.
+//! 5. [`matrix`]: the table of another program's faults.
 //!
 //! A fault that was made is ended, also after a Ctrl-C: a paused server is not left paused.
 
 mod analysis;
 mod faults;
 mod ledger;
+mod matrix;
 mod writers;
 
 use std::path::PathBuf;
@@ -31,6 +33,7 @@ use lab_results::run::{Event, Load, Run};
 use lab_results::{Folder, Rung, UnixMicros};
 
 use crate::clock;
+use crate::cluster::{Watch, Watched};
 use crate::commands::{self, Ending};
 use crate::interrupt::Interrupt;
 use crate::machines::Machines;
@@ -53,6 +56,9 @@ const SETTLE_READINGS: usize = 20;
 const PATIENCE_MAX: Duration = Duration::from_secs(10);
 
 pub fn run(matches: &ArgMatches) -> Result<()> {
+    if let Some(results) = matches.get_one::<PathBuf>("matrix") {
+        return matrix::run(results, matches.get_one::<PathBuf>("into").map(PathBuf::as_path));
+    }
     let path = matches.get_one::<PathBuf>("plan").expect("clap insists on a plan");
     let (plan, text) = plan::read(path, matches.get_one::<String>("name"))?;
     let interrupt = Interrupt::install()?;
@@ -173,9 +179,11 @@ impl Drill<'_> {
                 .map_or(0, |sent| sent.prepared_per_server(self.settings.threads_per_server)),
         };
         let facts = preflight::servers(self.subject, demand, &mut problems);
+        let cluster = self.subject.cluster(run.targets[place].price.as_ref(), &mut problems);
         if !problems.is_empty() {
             bail!("nothing was measured:\n  {}", problems.join("\n  "));
         }
+        run.targets[place].cluster.clone_from(&cluster);
         run.targets[place].versions = facts.versions;
         run.targets[place].variables = facts.variables;
         run.targets[place].tls = Some(self.subject.tls_used(facts.encryption));
@@ -193,6 +201,7 @@ impl Drill<'_> {
 
         let stop = Stop::new();
         let writers = Writers::start(&target, self.settings.writers, self.settings.answer_limit.0)?;
+        let watch = cluster.as_ref().map(Watch::start);
         let started = clock::now();
         let (mut made, beside) = thread::scope(|scope| {
             let beside = self.sent.map(|sent| scope.spawn(|| self.beside(sent, &stop)));
@@ -222,16 +231,30 @@ impl Drill<'_> {
                 what: format!("{}: {}", self.subject.name, fault.commands.name),
             });
         }
+        let seen = |started: UnixMicros, measured_s: f64| {
+            watch
+                .as_ref()
+                .map(|watch| watch.seen(started, measured_s))
+                .unwrap_or_default()
+        };
         if let (Some(sent), Some(outcome)) = (self.sent, beside) {
             match outcome {
-                Ok(outcome) => self.write_rung(folder, place, sent, outcome, &made)?,
+                Ok(outcome) => {
+                    let watched = seen(outcome.started, outcome.measured_s);
+                    self.write_rung(folder, place, sent, outcome, &made, watched)?;
+                }
                 Err(error) => progress.say(&format!(
                     "warning: the workload beside the writers did not run: {error}"
                 )),
             }
         }
         made.sort_by_key(|fault| fault.at);
-        Ok(self.reported(&target, &written, &made, started, ended, data))
+        let watched = seen(started, seconds_between(started, ended));
+        Ok(Availability {
+            cluster: watched.nodes,
+            changes: watched.changes,
+            ..self.reported(&target, &written, &made, started, ended, data)
+        })
     }
 
     fn threads_total(&self) -> u32 {
@@ -414,8 +437,17 @@ impl Drill<'_> {
         bail!("its ledger still changes {} s after the last write", SETTLE_READINGS)
     }
 
-    fn write_rung(&self, folder: &Folder, place: usize, sent: &Sent, outcome: Outcome, made: &[Made]) -> Result<()> {
+    fn write_rung(
+        &self,
+        folder: &Folder,
+        place: usize,
+        sent: &Sent,
+        outcome: Outcome,
+        made: &[Made],
+        watched: Watched,
+    ) -> Result<()> {
         let mut events = outcome.events;
+        events.extend(watched.changes);
         events.extend(made.iter().flat_map(|fault| {
             let end = fault.restored.map(|at| Event {
                 at,
@@ -454,6 +486,7 @@ impl Drill<'_> {
             void: outcome.failure,
             // The writers' machine, beside them.
             load_shares: Vec::new(),
+            cluster: watched.nodes,
         };
         let files = folder.create_rung(&rung)?;
         files.write_seconds(&outcome.seconds)?;
@@ -510,7 +543,7 @@ impl Drill<'_> {
                 }
             })
             .collect();
-        let measured_s = (ended.0.saturating_sub(started.0)) as f64 / 1e6;
+        let measured_s = seconds_between(started, ended);
         Availability {
             target: self.subject.name.clone(),
             started,
@@ -520,8 +553,14 @@ impl Drill<'_> {
             seconds: analysis::per_second(&written.entries, started, measured_s.ceil() as u64, &target.servers),
             errors: writers::counted(written.failures.iter(), &target.servers),
             data,
+            cluster: Vec::new(),
+            changes: Vec::new(),
         }
     }
+}
+
+fn seconds_between(started: UnixMicros, ended: UnixMicros) -> f64 {
+    ended.0.saturating_sub(started.0) as f64 / 1e6
 }
 
 /// What somebody else has to do if the lab leaves before it could.
@@ -542,6 +581,10 @@ fn summary(found: &Availability) -> String {
         "{}: {:.0} s, {} writers",
         found.target, found.measured_s, found.writers
     )];
+    for change in &found.changes {
+        let after = seconds_between(found.started, change.at);
+        lines.push(format!("  {after:>5.1} s  {}", change.what));
+    }
     for fault in &found.faults {
         lines.push(format!("  {}", fault.name));
         lines.extend(

@@ -234,17 +234,27 @@ fn target_addresses(target: &Target, index: usize, findings: &mut Findings) {
         (balanced, _) => {
             let key = if balanced.is_some() { "balanced" } else { "hosts" };
             for address in target.addresses() {
-                let valid = address
-                    .rsplit_once(':')
-                    .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
-                if !valid {
-                    findings.add(
-                        format!("target.{index}.{key}"),
-                        format!("`{address}` is not `host:port`: write for example \"{}:3306\"", host_of(&address)),
-                    );
-                }
+                self::address(&address, 3306, &format!("target.{index}.{key}"), findings);
             }
         }
+    }
+    for address in &target.status {
+        self::address(address, 8306, &format!("target.{index}.status"), findings);
+    }
+}
+
+fn address(address: &str, usual_port: u16, path: &str, findings: &mut Findings) {
+    let valid = address
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
+    if !valid {
+        findings.add(
+            path,
+            format!(
+                "`{address}` is not `host:port`: write for example \"{}:{usual_port}\"",
+                host_of(address)
+            ),
+        );
     }
 }
 

@@ -88,6 +88,9 @@ pub struct Target {
     pub nodes: Vec<String>,
     /// Name of the server's process on those nodes, for its own processor time.
     pub process: Option<String>,
+    /// `host:port` of the HTTP page of each node, of a LatsDB cluster: looked at before the load, watched during it.
+    #[serde(default)]
+    pub status: Vec<String>,
     /// What the whole target costs, instead of the sum of its nodes by the price file.
     pub usd_per_hour: Option<f64>,
 }

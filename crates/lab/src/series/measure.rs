@@ -14,6 +14,7 @@ use lab_results::{NodeSample, Rung};
 
 use super::{Bench, Measured};
 use crate::clock;
+use crate::cluster::{Watch, Watched};
 use crate::fleet::Fleet;
 use crate::fleet::{Carried, FleetError, Task};
 use crate::machines::Machine;
@@ -68,7 +69,8 @@ impl Bench {
         }
         self.index += 1;
         self.progress.begin(&what);
-        let Carried { outcome, shares } = match self.load(asked) {
+        let watch = self.run.targets[asked.target].cluster.as_ref().map(Watch::start);
+        let Carried { mut outcome, shares } = match self.load(asked) {
             Ok(carried) => carried,
             Err(error) => {
                 if self.interrupt.asked() {
@@ -98,7 +100,12 @@ impl Bench {
             Duration::ZERO
         }));
         let failed = outcome.failure.is_some();
-        let rung = self.judged(asked, outcome, shares, &what);
+        let watched = watch.map(|watch| watch.seen(outcome.started, outcome.measured_s));
+        let Watched { nodes, changes } = watched.unwrap_or_default();
+        outcome.events.extend(changes);
+        outcome.events.sort_by_key(|event| event.at);
+        let mut rung = self.judged(asked, outcome, shares, &what);
+        rung.0.cluster = nodes;
         self.progress.end(&rung.0);
         let folder = self.folder.create_rung(&rung.0)?;
         folder.write_seconds(&rung.1)?;
@@ -328,6 +335,7 @@ impl Bench {
             idle: outcome.idle,
             void,
             load_shares: shares,
+            cluster: Vec::new(),
         };
         (rung, outcome.seconds, samples)
     }

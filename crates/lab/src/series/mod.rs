@@ -256,6 +256,7 @@ impl Bench {
             self.run.targets[index].versions = facts.versions;
             self.run.targets[index].variables = facts.variables;
             self.run.targets[index].tls = Some(subject.tls_used(facts.encryption));
+            self.run.targets[index].cluster = subject.cluster(self.run.targets[index].price.as_ref(), &mut problems);
         }
         if self.fleet.is_none() {
             preflight::files(self.connections_most())?;
@@ -408,6 +409,7 @@ pub fn described(plan: &Plan, subjects: &[Subject], workloads: &[Sent], progress
             price,
             nodes: subject.nodes.clone(),
             tls: None,
+            cluster: None,
             reopen_after_s: target.reopen_after.map(|after| after.as_secs_f64()),
         });
     }

@@ -400,6 +400,7 @@ mod tests {
             idle: None,
             void: None,
             load_shares: Vec::new(),
+            cluster: Vec::new(),
         }
     }
 
