@@ -151,7 +151,9 @@ impl Cluster {
 
 fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {
     let load = |files: &crate::config::PeerTls| {
-        net::Tls::load(&files.cert, &files.key, &files.ca, None).context("cannot use the files of --peer-tls-*")
+        let tls =
+            net::Tls::load(&files.cert, &files.key, &files.ca, None).context("cannot use the files of --peer-tls-*")?;
+        Ok(tls.with_naming(files.naming))
     };
     config.tls.as_ref().map(load).transpose()
 }
