@@ -248,7 +248,7 @@ class Certificates:
                   "-addext", "basicConstraints=critical,CA:TRUE")
         for host in range(1, network.hosts + 1):
             self.make(f"node-{host}", "-x509", "-days", "2", "-subj", f"/CN=node-{host}",
-                      "-addext", f"subjectAltName=IP:{network.address(host)}",
+                      "-addext", f"subjectAltName=IP:{network.address(host)},URI:latsdb:node:{host}",
                       "-addext", "basicConstraints=critical,CA:FALSE",
                       "-CA", f"{directory}/ca.pem", "-CAkey", f"{directory}/ca.key")
 

@@ -7,6 +7,7 @@ mod oracle;
 mod robustness;
 mod test;
 mod tidy;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Task {
     Robustness(robustness::Options),
     /// Run the test suites and add them up
     Test(test::Options),
+    /// Replace a cluster's program of an earlier revision by this one under load, and raise the feature level
+    Upgrade(upgrade::Options),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Task::Oracle(options) => oracle::run(&options),
         Task::Robustness(options) => robustness::run(&options),
         Task::Test(options) => test::run(options),
+        Task::Upgrade(options) => upgrade::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,6 +13,7 @@
 //! * [`FaultyDisk`]: faults on top of any disk;
 //! * [`OverlayDisk`]: any disk, read only: what is written is kept in memory;
 //! * [`failpoints`]: named steps at which a test makes the process panic, fail or die.
+//! * [`Levels`]: which formats this program writes and reads, beside others of other versions;
 //! * [`OsUser`]: which user of this machine is at the other end of a connection.
 
 pub mod failpoints;
@@ -20,6 +21,7 @@ pub mod failpoints;
 mod chance;
 mod disk;
 mod faults;
+mod levels;
 mod overlay;
 mod peer;
 mod real;
@@ -30,6 +32,7 @@ use std::sync::Arc;
 pub use chance::{Clock, ManualClock, Random, SeededRandom};
 pub use disk::{Access, DirLock, Disk, File, LockError};
 pub use faults::{Fault, FaultyDisk};
+pub use levels::{Feature, Level, Levels};
 pub use overlay::OverlayDisk;
 pub use peer::{NotKnown, OsUser};
 pub use sim::SimDisk;

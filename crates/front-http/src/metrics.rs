@@ -153,6 +153,16 @@ impl Collector for Published {
         page.counter("deadlocks", "Transactions rolled back to break a deadlock", f.deadlocks)?;
 
         page.gauge("shard_leads", "1: this node leads the shard", u64::from(f.leads))?;
+        page.gauge(
+            "feature_level",
+            "Feature level of the cluster",
+            u64::from(f.feature_level),
+        )?;
+        page.gauge(
+            "feature_level_highest",
+            "Highest feature level that this node speaks",
+            u64::from(f.feature_level_highest),
+        )?;
         page.gauge("shard_term", "The shard's term: each leader has one of its own", f.term)?;
         page.gauge("shard_applied_index", "Newest log entry applied here", f.applied_index)?;
         page.counter(

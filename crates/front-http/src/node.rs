@@ -122,6 +122,8 @@ pub enum Order {
     Drain,
     /// The opposite.
     Resume,
+    /// The cluster's feature level rises as far as all of its nodes speak.
+    Upgrade,
 }
 
 impl Order {
@@ -134,6 +136,7 @@ impl Order {
             "/admin/replace-node" => Order::ReplaceNode { node: node? },
             "/admin/drain" => Order::Drain,
             "/admin/resume" => Order::Resume,
+            "/admin/upgrade" => Order::Upgrade,
             _ => return None,
         })
     }
@@ -173,6 +176,9 @@ pub struct Status {
     pub state: String,
     pub durability: String,
     pub data_dir: String,
+    /// The cluster's feature level; 0: the node says nothing of it.
+    #[serde(default)]
+    pub level: u8,
     pub nodes: Vec<NodeStatus>,
     pub shards: Vec<ShardStatus>,
     pub memory: MemoryStatus,
@@ -184,6 +190,9 @@ pub struct Status {
 pub struct NodeStatus {
     pub id: u64,
     pub roles: Vec<String>,
+    /// The feature levels that it speaks (`1 to 2`), as far as this node knows.
+    #[serde(default)]
+    pub levels: String,
     pub mysql_addr: String,
     pub http_addr: String,
     /// For other nodes; empty: the node is alone.
@@ -275,6 +284,9 @@ pub struct Figures {
     pub lock_waits: u64,
     pub deadlocks: u64,
     pub leads: bool,
+    /// The cluster's, and the highest that this node speaks.
+    pub feature_level: u8,
+    pub feature_level_highest: u8,
     pub term: u64,
     pub applied_index: u64,
     /// Calls to the leader for this node's sessions.

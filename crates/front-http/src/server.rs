@@ -284,6 +284,7 @@ mod tests {
                 state: "serving".into(),
                 durability: "majority_disk".into(),
                 data_dir: "latsdb-data".into(),
+                level: 1,
                 nodes: Vec::new(),
                 shards: Vec::new(),
                 memory: MemoryStatus {

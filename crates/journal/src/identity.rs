@@ -9,14 +9,19 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use env::{Access, Env, File};
+use env::{Access, Env, Feature, File, Level};
 
 use crate::bytes::{get_u32, get_u64, put_u32};
 use crate::{Damage, OpenError};
 
 const MAGIC: &[u8; 8] = b"LATSIDEN";
-const VERSION: u32 = 1;
-const BYTES: usize = 40;
+/// Has the level. Not written before the cluster's level has it.
+const VERSION: u32 = 2;
+/// Of a cluster at the first level.
+const VERSION_FIRST: u32 = 1;
+const BYTES: usize = 44;
+/// Of that version.
+const BYTES_FIRST: usize = 40;
 /// Each in a block of its own.
 const SLOTS: [u64; 2] = [0, 4096];
 
@@ -29,6 +34,8 @@ pub struct Identity {
     pub node: u32,
     /// How often the node has been started with this directory.
     pub incarnation: u32,
+    /// The cluster's feature level, as far as the node has heard.
+    pub level: Level,
 }
 
 impl Identity {
@@ -43,7 +50,7 @@ impl Identity {
         let slot = |at| -> Result<Option<Identity>, OpenError> {
             let mut bytes = [0; BYTES];
             match file.read_at(&mut bytes, at) {
-                Ok(read) if read < BYTES || bytes == [0; BYTES] => Ok(None),
+                Ok(read) if read < BYTES_FIRST || bytes == [0; BYTES] => Ok(None),
                 Ok(_) => Identity::decode(&bytes, &path, at).map(Some),
                 Err(error) => Err(OpenError::io(&path, error)),
             }
@@ -60,13 +67,24 @@ impl Identity {
 
     /// Takes the place of the identity before the last one; after a power cut the last one is there, or this one.
     pub fn write(&self, env: &Env, dir: &Path) -> Result<(), OpenError> {
+        self.write_at(SLOTS[self.incarnation as usize % 2], env, dir)
+    }
+
+    /// Writes a level that has risen in the middle of a life. Afterwards no program that does not speak it takes the directory for its own.
+    pub fn raise(&self, env: &Env, dir: &Path) -> Result<(), OpenError> {
+        // A power cut may spoil what is written. The one of this life stays until the other slot has it, too.
+        self.write_at(SLOTS[(self.incarnation as usize + 1) % 2], env, dir)?;
+        self.write(env, dir)
+    }
+
+    fn write_at(&self, slot: u64, env: &Env, dir: &Path) -> Result<(), OpenError> {
         let path = path(dir);
         let write = || {
             let file = match env.disk.open(&path, Access::Write) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => create(env, dir)?,
                 opened => opened?,
             };
-            file.write_at(&self.encode(), SLOTS[self.incarnation as usize % 2])?;
+            file.write_at(&self.encode(), slot)?;
             file.sync_data()
         };
         write().map_err(|error| OpenError::io(&path, error))
@@ -75,11 +93,19 @@ impl Identity {
     fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(MAGIC);
-        put_u32(&mut bytes, 8, VERSION);
+        let has_level = self.level.has(Feature::LevelsOnDisk);
+        let (version, length) = match has_level {
+            true => (VERSION, BYTES),
+            false => (VERSION_FIRST, BYTES_FIRST),
+        };
+        put_u32(&mut bytes, 8, version);
         bytes[16..32].copy_from_slice(&self.cluster.to_le_bytes());
         put_u32(&mut bytes, 32, self.node);
         put_u32(&mut bytes, 36, self.incarnation);
-        let crc = crc32fast::hash(&bytes[16..]);
+        if has_level {
+            put_u32(&mut bytes, 40, u32::from(self.level.0));
+        }
+        let crc = crc32fast::hash(&bytes[16..length]);
         put_u32(&mut bytes, 12, crc);
         bytes
     }
@@ -90,20 +116,29 @@ impl Identity {
         if &bytes[..8] != MAGIC {
             return Err(damaged(0, "not a node's identity"));
         }
-        if get_u32(bytes, 8) != VERSION {
-            return Err(OpenError::Version {
-                file: file.to_owned(),
-                found: get_u32(bytes, 8),
-                known: VERSION,
-            });
-        }
-        if get_u32(bytes, 12) != crc32fast::hash(&bytes[16..]) {
+        let length = match get_u32(bytes, 8) {
+            VERSION => BYTES,
+            VERSION_FIRST => BYTES_FIRST,
+            found => {
+                return Err(OpenError::Version {
+                    file: file.to_owned(),
+                    found,
+                    known: VERSION,
+                });
+            }
+        };
+        if get_u32(bytes, 12) != crc32fast::hash(&bytes[16..length]) {
             return Err(damaged(12, "the identity's checksum is wrong"));
         }
+        let level = match length {
+            BYTES => u8::try_from(get_u32(bytes, 40)).unwrap_or(u8::MAX),
+            _ => Level::FIRST.0,
+        };
         Ok(Identity {
             cluster: u128::from(get_u64(bytes, 24)) << 64 | u128::from(get_u64(bytes, 16)),
             node: get_u32(bytes, 32),
             incarnation: get_u32(bytes, 36),
+            level: Level(level),
         })
     }
 }
@@ -123,7 +158,7 @@ fn create(env: &Env, dir: &Path) -> io::Result<Box<dyn File>> {
 
 fn newer(first: Option<Identity>, second: Option<Identity>) -> Option<Identity> {
     let slots = first.into_iter().chain(second);
-    slots.max_by_key(|identity| identity.incarnation)
+    slots.max_by_key(|identity| (identity.incarnation, identity.level))
 }
 
 #[cfg(test)]
@@ -132,22 +167,29 @@ mod tests {
     use env::SimDisk;
 
     fn sample(incarnation: u32) -> Identity {
+        of_level(incarnation, 1)
+    }
+
+    fn of_level(incarnation: u32, level: u8) -> Identity {
         Identity {
             cluster: 0x0123_4567_89ab_cdef_0011_2233_4455_6677,
             node: 3,
             incarnation,
+            level: Level(level),
         }
     }
 
     #[test]
     fn every_flipped_bit_is_seen() {
         let decode = |bytes: &[u8; BYTES]| Identity::decode(bytes, Path::new("x"), 0);
-        let mut bytes = sample(9).encode();
-        assert_eq!(decode(&bytes).unwrap(), sample(9));
-        for bit in 0..BYTES * 8 {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bytes).is_err(), "bit {bit}");
-            bytes[bit / 8] ^= 1 << (bit % 8);
+        for (identity, length) in [(sample(9), BYTES_FIRST), (of_level(9, 2), BYTES)] {
+            let mut bytes = identity.encode();
+            assert_eq!(decode(&bytes).unwrap(), identity);
+            for bit in 0..length * 8 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert!(decode(&bytes).is_err(), "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
         }
     }
 
@@ -171,6 +213,47 @@ mod tests {
                 match written {
                     Ok(()) => assert_eq!(found, new),
                     Err(_) => assert!(found == old || found == new, "{found:?}"),
+                }
+            }
+        }
+    }
+
+    /// What a former version reads, and takes for its own.
+    #[test]
+    fn the_first_level_is_written_as_ever() {
+        let bytes = sample(9).encode();
+        assert_eq!(get_u32(&bytes, 8), 1);
+        assert_eq!(get_u32(&bytes, 12), crc32fast::hash(&bytes[16..40]));
+        assert_eq!(bytes[40..], [0; 4]);
+        assert_eq!(get_u32(&of_level(9, 2).encode(), 8), 2, "which it refuses");
+    }
+
+    #[test]
+    fn a_level_that_rises_costs_no_life() {
+        let dir = Path::new("data");
+        for operations in 0..12 {
+            let disk = SimDisk::new(operations);
+            let env = Env::simulated(disk.clone(), 1);
+            env.disk.create_dir(dir).unwrap();
+            env.disk.sync_dir(Path::new("")).unwrap();
+            sample(4).write(&env, dir).unwrap();
+            sample(5).write(&env, dir).unwrap();
+            disk.cut_power_after(operations);
+            let raised = of_level(5, 2).raise(&env, dir);
+            disk.restore_power();
+            let found = Identity::read(&env, dir).unwrap().unwrap();
+            assert_eq!(found.incarnation, 5);
+            assert!(raised.is_err() || found.level == Level(2), "{found:?}");
+            if raised.is_ok() {
+                let file = env.disk.open(&path(dir), Access::Read).unwrap();
+                for slot in SLOTS {
+                    let mut version = [0; 4];
+                    file.read_at(&mut version, slot + 8).unwrap();
+                    assert_eq!(
+                        u32::from_le_bytes(version),
+                        VERSION,
+                        "a former version finds none of its own"
+                    );
                 }
             }
         }

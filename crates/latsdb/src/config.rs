@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use front_mysql::NODE_ID_MAX;
+use net::Naming;
 use shard::Durability;
 
 pub use size::{format_bytes, parse_bytes};
@@ -107,6 +108,12 @@ pub const SETTINGS: &[Setting] = &[
     ),
     optional("peer_tls_key", "FILE", "Its private key (PEM)"),
     Setting {
+        key: "peer_tls_require_node_name",
+        value: None,
+        default: None,
+        help: "Refuse nodes whose certificate does not name them (URI:latsdb:node:N); one that names a node is always that node's alone",
+    },
+    Setting {
         key: "peer_plaintext",
         value: None,
         default: None,
@@ -194,6 +201,8 @@ pub struct PeerTls {
     pub ca: PathBuf,
     pub cert: PathBuf,
     pub key: PathBuf,
+    /// Whether certificates have to name their nodes.
+    pub naming: Naming,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,7 +329,13 @@ impl Given<'_> {
             None => Ok(None),
         };
         let Some((value, origin)) = self.find("peer_addr") else {
-            let keys = ["join", "peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
+            let keys = [
+                "join",
+                "peer_tls_ca",
+                "peer_tls_cert",
+                "peer_tls_key",
+                "peer_tls_require_node_name",
+            ];
             return keys.into_iter().try_fold(None, |_, key| needs(key, "--peer-addr"));
         };
         let addr = parse_address(value).ok_or_else(|| ConfigError::BadValue {
@@ -355,8 +370,16 @@ impl Given<'_> {
             });
         }
         let file = |key| self.find(key).map(|(path, _)| PathBuf::from(path));
+        let naming = match self.switch("peer_tls_require_node_name")? {
+            true => Naming::Required,
+            false => Naming::Optional,
+        };
         let tls = match (file("peer_tls_ca"), file("peer_tls_cert"), file("peer_tls_key")) {
-            (Some(ca), Some(cert), Some(key)) => Some(PeerTls { ca, cert, key }),
+            (Some(ca), Some(cert), Some(key)) => Some(PeerTls { ca, cert, key, naming }),
+            (None, None, None) if naming == Naming::Required => {
+                let needed = "--peer-tls-ca, --peer-tls-cert and --peer-tls-key";
+                return needs("peer_tls_require_node_name", needed);
+            }
             (None, None, None) => None,
             _ => {
                 let given = ["peer_tls_ca", "peer_tls_cert", "peer_tls_key"];
@@ -503,6 +526,17 @@ mod tests {
             error(&[("peer_addr", "127.0.0.1:7306"), ("peer_tls_key", "k")]),
             "--peer-tls-key needs the other two of --peer-tls-ca, --peer-tls-cert and --peer-tls-key"
         );
+        let required = ("peer_tls_require_node_name", "true");
+        assert_eq!(
+            error(&[("peer_addr", "127.0.0.1:7306"), required]),
+            "--peer-tls-require-node-name needs --peer-tls-ca, --peer-tls-cert and --peer-tls-key"
+        );
+        let files = [("peer_tls_ca", "a"), ("peer_tls_cert", "c"), ("peer_tls_key", "k")];
+        for (more, naming) in [(vec![], Naming::Optional), (vec![required], Naming::Required)] {
+            let given = [vec![("peer_addr", "127.0.0.1:7306")], files.to_vec(), more].concat();
+            let config = Config::from_layers(&[flags(&given)]).unwrap();
+            assert_eq!(config.peer.unwrap().tls.unwrap().naming, naming);
+        }
         assert!(error(&[("node_id", "0")]).starts_with("--node-id: \"0\" is not a number"));
         let message = error(&[("peer_addr", "127.0.0.1:7306"), ("node_id", "256")]);
         assert!(

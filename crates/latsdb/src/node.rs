@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use catalog::{AccountDef, AuthenticationPlugin};
-use env::Env;
+use env::{Env, Level, Levels};
 use front_http::{
     Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
     ShardStatus, Status, Visitor,
@@ -167,18 +167,24 @@ impl Node {
         match order {
             Order::Drain => self.is_draining.store(true, Ordering::Relaxed),
             Order::Resume => self.is_draining.store(false, Ordering::Relaxed),
-            Order::MoveLeader { .. } | Order::RemoveNode { .. } | Order::ReplaceNode { .. } => {}
+            Order::MoveLeader { .. } | Order::RemoveNode { .. } | Order::ReplaceNode { .. } | Order::Upgrade => {}
         }
-        let cluster = self.parts().and_then(|parts| parts.cluster);
+        let parts = self.parts();
+        let cluster = parts.as_ref().and_then(|parts| parts.cluster.clone());
         match (order, cluster) {
             (Order::Resume, _) => Ok("the node takes clients".to_owned()),
             (Order::Drain, None) => Ok("load balancers are told to send nobody".to_owned()),
+            (Order::Upgrade, None) => match parts {
+                Some(parts) => upgrade_alone(&parts.shard).await,
+                None => Err("the node is recovering its rows".to_owned()),
+            },
             (_, None) => Err("the node is alone: it was started without --peer-addr".to_owned()),
             (Order::Drain, Some(cluster)) => {
                 cluster.give_up_lead().await?;
                 Ok("the node does not lead; load balancers are told to send nobody".to_owned())
             }
             (Order::MoveLeader { to }, Some(cluster)) => cluster.order_leader(to).await,
+            (Order::Upgrade, Some(cluster)) => cluster.order_upgrade().await,
             (Order::RemoveNode { node }, Some(cluster)) => cluster.order_removal(node).await,
             (Order::ReplaceNode { node }, Some(cluster)) => cluster.order_replacement(node).await,
         }
@@ -227,6 +233,14 @@ impl Node {
             Some(cluster) => cluster.others(),
             None => Vec::new(),
         };
+        let levels = cluster
+            .as_ref()
+            .map(|cluster| cluster.known_levels())
+            .unwrap_or_default();
+        let spoken = |node| match node == self.config.node_id {
+            true => Levels::spoken().to_string(),
+            false => levels.get(&node).map(Levels::to_string).unwrap_or_default(),
+        };
         let this = cluster.map(|cluster| cluster.presence());
         known.push(Presence {
             node: self.config.node_id,
@@ -240,6 +254,7 @@ impl Node {
         let node = |presence: Presence| NodeStatus {
             id: u64::from(presence.node),
             roles: ROLES.map(str::to_owned).to_vec(),
+            levels: spoken(presence.node),
             mysql_addr: presence.mysql_addr,
             http_addr: presence.http_addr,
             peer_addr: presence.peer_addr,
@@ -256,6 +271,16 @@ impl Node {
             Phase::Serving(parts) | Phase::Stopping(parts) => Some(parts.clone()),
         }
     }
+}
+
+/// Of a node that is alone: there is nobody whom it could leave behind.
+async fn upgrade_alone(shard: &Shard) -> Result<String, String> {
+    let (from, to) = (shard.level(), Levels::spoken().highest);
+    if from >= to {
+        return Ok(cluster::is_there_already(from));
+    }
+    shard.raise(to).await.map_err(|error| error.to_string())?;
+    Ok(cluster::has_risen(to))
 }
 
 /// What the MySQL front asks.
@@ -401,6 +426,7 @@ impl front_http::Node for Node {
                 .name()
                 .to_owned(),
             data_dir: self.config.data_dir.display().to_string(),
+            level: Level::FIRST.0,
             nodes: Vec::new(),
             shards: Vec::new(),
             memory: MemoryStatus {
@@ -410,6 +436,7 @@ impl front_http::Node for Node {
             connections: self.registry.statistics().connected as u64,
         };
         if let Some(parts) = self.parts() {
+            status.level = parts.shard.level().0;
             let shard = parts.shard.status();
             let (last, applied) = (shard.last_log_index.unwrap_or(0), shard.applied_index.unwrap_or(0));
             status.memory.used_bytes = parts.shard.store().memory().used();

@@ -68,6 +68,10 @@ fn shown(status: &Status) -> String {
         format_bytes(status.memory.used_bytes),
         format_bytes(status.memory.limit_bytes)
     );
+    let level = match status.level {
+        0 => String::new(),
+        level => format!("feature level {level}\n"),
+    };
     let nodes: Vec<Vec<String>> = status
         .nodes
         .iter()
@@ -81,6 +85,7 @@ fn shown(status: &Status) -> String {
                 dash(&node.peer_addr),
                 node.applied_index.to_string(),
                 node.lag_entries.to_string(),
+                dash(&node.levels),
             ]
         })
         .collect();
@@ -106,15 +111,18 @@ fn shown(status: &Status) -> String {
         })
         .collect();
     format!(
-        "LatsDB {}, {}, up {}\ndurability {}, data in {}\nmemory {memory}, {} connections\n\n{}\n{}",
+        "LatsDB {}, {}, up {}\ndurability {}, data in {}\n{}memory {memory}, {} connections\n\n{}\n{}",
         status.version,
         status.state,
         duration(status.uptime_seconds),
         status.durability,
         status.data_dir,
+        level,
         status.connections,
         table::plain(
-            &["node", "state", "roles", "mysql", "http", "peer", "applied", "lag"],
+            &[
+                "node", "state", "roles", "mysql", "http", "peer", "applied", "lag", "speaks"
+            ],
             &nodes
         ),
         table::plain(
@@ -167,6 +175,7 @@ mod tests {
             state: "serving".into(),
             durability: "majority_disk".into(),
             data_dir: "./latsdb-data".into(),
+            level: 1,
             nodes: vec![NodeStatus {
                 id: 1,
                 roles: vec!["data".into(), "manager".into(), "sql".into()],
@@ -175,6 +184,7 @@ mod tests {
                 peer_addr: "127.0.0.1:7306".into(),
                 applied_index: 99,
                 lag_entries: 1,
+                levels: "1 to 2".into(),
                 state: "up".into(),
             }],
             shards: vec![ShardStatus {
@@ -199,10 +209,11 @@ mod tests {
             shown(&status),
             "LatsDB 0.1.0, serving, up 1 h 2 min\n\
              durability majority_disk, data in ./latsdb-data\n\
+             feature level 1\n\
              memory 1.5 GiB of 4 GiB, 3 connections\n\
              \n\
-             node  state  roles             mysql           http            peer            applied  lag\n\
-             1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306  127.0.0.1:7306  99       1\n\
+             node  state  roles             mysql           http            peer            applied  lag  speaks\n\
+             1     up     data,manager,sql  127.0.0.1:3306  127.0.0.1:8306  127.0.0.1:7306  99       1    1 to 2\n\
              \n\
              shard  leader  term  voters  last  applied  checkpoint  lag  log    keep\n\
              1      1       2     1       100   99       50          1    5 MiB  256 MiB\n"

@@ -1,5 +1,6 @@
 //! Three nodes as processes, and what their clients have in common.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -20,6 +21,8 @@ pub struct Cluster {
     /// Behind the nodes: they end before it goes.
     pub dir: DataDir,
     is_founded: bool,
+    /// Nodes that speak less than this version does, and what.
+    speaks: BTreeMap<usize, &'static str>,
     /// One at a time: three nodes are much for a small machine.
     _alone: MutexGuard<'static, ()>,
 }
@@ -28,12 +31,21 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 impl Cluster {
     pub fn start(name: &str) -> Cluster {
+        Cluster::start_speaking(name, None)
+    }
+
+    /// Of nodes that speak certain feature levels (`1-1`).
+    pub fn start_speaking(name: &str, levels: Option<&'static str>) -> Cluster {
         let dir = directory(name);
         let mut cluster = Cluster {
             dir,
             peer: (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect(),
             nodes: vec![None, None, None],
             is_founded: false,
+            speaks: levels
+                .iter()
+                .flat_map(|&levels| (1..=3).map(move |node| (node, levels)))
+                .collect(),
             _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         for node in 1..=3 {
@@ -44,24 +56,45 @@ impl Cluster {
         cluster
     }
 
+    /// What a node speaks from its next start on; `None`: what this version does.
+    pub fn speaks(&mut self, node: usize, levels: Option<&'static str>) {
+        match levels {
+            Some(levels) => drop(self.speaks.insert(node, levels)),
+            None => drop(self.speaks.remove(&node)),
+        }
+    }
+
+    fn variables(&self, node: usize) -> Vec<(&'static str, &'static str)> {
+        self.speaks
+            .get(&node)
+            .map(|levels| ("ENV_LEVELS", *levels))
+            .into_iter()
+            .collect()
+    }
+
     /// Starts a node, counted from 1.
     pub fn run(&mut self, node: usize) {
         self.nodes[node - 1] = Some(self.started(node));
     }
 
-    fn started(&self, node: usize) -> Running {
+    /// In the place of one that runs or ran.
+    pub fn put(&mut self, node: usize, running: Running) {
+        self.nodes[node - 1] = Some(running);
+    }
+
+    pub fn started(&self, node: usize) -> Running {
         let flags = self.flags(node);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         std::fs::create_dir_all(&*self.dir).unwrap();
-        Running::start_with(&self.data(node), &flags)
+        Running::start_in(&self.data(node), &flags, &self.variables(node))
     }
 
-    fn data(&self, node: usize) -> PathBuf {
+    pub fn data(&self, node: usize) -> PathBuf {
         self.dir.join(format!("node-{node}"))
     }
 
     /// The first node founds the cluster; later it may be told whom to join, as the others are.
-    fn flags(&self, node: usize) -> Vec<String> {
+    pub fn flags(&self, node: usize) -> Vec<String> {
         let mut flags: Vec<String> = ["--node-id", &node.to_string(), "--peer-addr", &self.peer[node - 1]]
             .into_iter()
             .chain(["--memory-limit", "256MiB"])
@@ -74,11 +107,12 @@ impl Cluster {
     }
 
     /// What a node says that does not start.
-    fn refused(&self, node: usize) -> String {
+    pub fn refused(&self, node: usize) -> String {
         let addresses = ["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
         let flags = self.flags(node);
         let mut command = latsdb(&addresses, &self.data(node));
-        let output = command.args(flags).output().unwrap();
+        command.args(flags).envs(self.variables(node));
+        let output = command.output().unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
     }
@@ -88,7 +122,7 @@ impl Cluster {
     }
 
     /// As that node sees it.
-    fn wait_until_whole_from(&self, node: usize) {
+    pub fn wait_until_whole_from(&self, node: usize) {
         eventually("three voters", || {
             let status = self.node(node).get("/status");
             let dense: String = status.split_whitespace().collect();

@@ -17,3 +17,4 @@ mod past;
 mod recovery;
 mod serve;
 mod support;
+mod upgrade;

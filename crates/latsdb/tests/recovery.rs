@@ -46,6 +46,8 @@ fn a_directory_without_an_identity_gets_one() {
         assert_eq!(items, "2 TWO,3 three,4 four", "start {start}");
         assert_eq!(node.rows("SELECT COUNT(*), SUM(n) FROM shop.many"), ["9000 81009000"]);
         assert!(data.join("identity").exists());
+        let status: String = node.get("/status").split_whitespace().collect();
+        assert!(status.contains("\"level\":1,"), "{status}");
         let mut client = node.client();
         rows(&mut client, "UPDATE shop.many SET n = n + 1");
         rows(&mut client, "UPDATE shop.many SET n = n - 1");

@@ -137,7 +137,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Result<(Socket, Hello, boo
         Some(tls) => tls.accept(stream).await.map_err(Away::Stranger)?,
     };
     let theirs = read_hello(&mut socket).await.map_err(Away::Stranger)?;
-    let met = shared.meet(0, &theirs);
+    let met = shared.meet(0, &theirs, socket.names.as_ref());
     let mut own = shared.hello(theirs.lane, theirs.who.node);
     let mut answer = Vec::with_capacity(HELLO_BYTES + REASON_BYTES);
     match &met {

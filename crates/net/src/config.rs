@@ -4,8 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use env::{Level, Levels};
 use thiserror::Error;
 
+use crate::hello::Refused;
 use crate::tls::Tls;
 
 /// What a call is about. Each lane has a connection of its own, so that a call never waits behind those of another lane.
@@ -66,6 +68,10 @@ pub struct Config {
     /// Without TLS, a node listens on addresses of its own machine only, unless this is set.
     pub allow_plain_beyond_loopback: bool,
     pub limits: Limits,
+    /// What this node speaks.
+    pub speaks: Levels,
+    /// The cluster's, as far as the node knows; [`Net::set_level`](crate::Net::set_level).
+    pub level: Level,
 }
 
 impl Config {
@@ -80,6 +86,8 @@ impl Config {
             tls: None,
             allow_plain_beyond_loopback: false,
             limits: Limits::default(),
+            speaks: Levels::spoken(),
+            level: Level::FIRST,
         }
     }
 }
@@ -166,6 +174,8 @@ pub enum StartError {
     FrameLimit(usize),
     #[error("a connection needs a beat, and at least one of silence")]
     Beat,
+    #[error("{0}")]
+    Certificate(Refused),
     #[error("cannot start the thread of the network: {0}")]
     Thread(io::Error),
 }
@@ -180,6 +190,9 @@ impl Config {
         }
         if self.limits.beat.is_zero() || self.limits.silent_beats == 0 {
             return Err(StartError::Beat);
+        }
+        if let Some(tls) = &self.tls {
+            tls.judge_own(self.node).map_err(StartError::Certificate)?;
         }
         let frames = Lane::ALL.map(|lane| self.limits.lane(lane).frame_bytes);
         match frames.into_iter().find(|bytes| u32::try_from(*bytes).is_err()) {

@@ -190,7 +190,9 @@ pub async fn watch_deadlines(line: &Line) {
 
 /// Writes requests and reads answers, until the connection ends. `steady` is called when it has lived for a while.
 pub async fn run(socket: Socket, line: &Line, limits: &Limits, mut steady: impl FnMut()) -> Broken {
-    let Socket { mut reader, mut writer } = socket;
+    let Socket {
+        mut reader, mut writer, ..
+    } = socket;
     let pulse = Pulse::default();
     let counters = &line.counters;
     let decoder = Decoder::new(line.lane, limits.lane(line.lane).frame_bytes);
@@ -347,7 +349,8 @@ impl Door {
         if is_unproved {
             ends.check().map_err(unreachable)?;
         }
-        let is_member = shared.meet(expected, &theirs).map_err(Trouble::Refused)?;
+        let met = shared.meet(expected, &theirs, socket.names.as_ref());
+        let is_member = met.map_err(Trouble::Refused)?;
         Ok(Entered {
             socket,
             theirs,

@@ -1,8 +1,10 @@
 //! What a connection gets, for the fuzzers.
 
+use env::{Level, Levels};
+
 use crate::Lane;
 use crate::frame::{Decoder, Encoding, HEADER_BYTES, Kind};
-use crate::hello::{HELLO_BYTES, Hello, Identity, VERSION, Verdict, judge};
+use crate::hello::{HELLO_BYTES, Hello, Identity, Standing, VERSION, Verdict, judge, judge_levels};
 
 const OWN: Identity = Identity {
     cluster: Some(7),
@@ -21,6 +23,11 @@ pub fn connection(bytes: &[u8]) {
     hello[52..].copy_from_slice(&checksum.to_le_bytes());
     if let Ok(theirs) = Hello::decode(&hello) {
         let _ = judge(&OWN, theirs.expected, &theirs);
+        let standing = Standing {
+            speaks: Levels::spoken(),
+            level: Level::FIRST,
+        };
+        let _ = judge_levels(&OWN, standing, &theirs);
         assert_eq!(Hello::decode(&theirs.encode()), Ok(theirs));
     }
 
@@ -68,7 +75,9 @@ pub fn connections() -> Vec<Vec<u8>> {
             ..OWN
         },
         expected: 1,
-        verdict: Verdict::Welcome,
+        verdict: Verdict::Welcome {
+            speaks: Levels::spoken(),
+        },
     };
     let mut bytes = hello.encode().to_vec();
     let frames = [

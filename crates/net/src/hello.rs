@@ -7,6 +7,7 @@
 //!
 //! The bytes keep their layout in every version of the protocol, so that even a refusal for its version can be read.
 
+use env::{Level, Levels};
 use thiserror::Error;
 
 use crate::Lane;
@@ -37,13 +38,14 @@ pub struct Hello {
     pub who: Identity,
     /// The node that it takes the other side for; 0: it does not know.
     pub expected: u32,
-    /// Of an answer: how many bytes of a refusal's reason follow.
     pub verdict: Verdict,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    Welcome,
+    /// Feature levels that it speaks.
+    Welcome { speaks: Levels },
+    /// So many bytes of the reason follow.
     Refused { refusal: Refusal, reason_bytes: u16 },
 }
 
@@ -70,6 +72,10 @@ pub enum Refusal {
     Twin = 9,
     /// There are too many nodes.
     Crowded = 10,
+    /// It does not speak the cluster's feature level.
+    Level = 11,
+    /// Its certificate is another node's, or names none where one is asked for.
+    Certificate = 12,
     /// A reason that this version does not know.
     Unknown = 255,
 }
@@ -77,7 +83,8 @@ pub enum Refusal {
 impl Refusal {
     fn of(code: u8) -> Refusal {
         use Refusal::{
-            Crowded, Itself, NoCluster, NotMember, OldCopy, OtherCluster, OtherNode, SameId, Twin, Unknown, Version,
+            Certificate, Crowded, Itself, Level, NoCluster, NotMember, OldCopy, OtherCluster, OtherNode, SameId, Twin,
+            Unknown, Version,
         };
         [
             Version,
@@ -90,6 +97,8 @@ impl Refusal {
             OldCopy,
             Twin,
             Crowded,
+            Level,
+            Certificate,
         ]
         .into_iter()
         .find(|refusal| *refusal as u8 == code)
@@ -114,6 +123,8 @@ pub enum NoHello {
     Checksum,
     #[error("a handshake for lane {0}, which does not exist")]
     Lane(u8),
+    #[error("a handshake of somebody who speaks feature levels {0} to {1}")]
+    Levels(u8, u8),
 }
 
 impl Hello {
@@ -122,9 +133,12 @@ impl Hello {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[12] = self.lane.code();
-        if let Verdict::Refused { refusal, reason_bytes } = self.verdict {
-            bytes[13] = refusal as u8;
-            bytes[14..16].copy_from_slice(&reason_bytes.to_le_bytes());
+        match self.verdict {
+            Verdict::Welcome { speaks } => bytes[14..16].copy_from_slice(&[speaks.lowest.0, speaks.highest.0]),
+            Verdict::Refused { refusal, reason_bytes } => {
+                bytes[13] = refusal as u8;
+                bytes[14..16].copy_from_slice(&reason_bytes.to_le_bytes());
+            }
         }
         bytes[16..32].copy_from_slice(&self.who.cluster.unwrap_or(0).to_le_bytes());
         bytes[32..36].copy_from_slice(&self.who.node.to_le_bytes());
@@ -146,7 +160,9 @@ impl Hello {
         let lane = Lane::of_code(bytes[12]).ok_or(NoHello::Lane(bytes[12]))?;
         let cluster = u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes"));
         let verdict = match bytes[13] {
-            0 => Verdict::Welcome,
+            0 => Verdict::Welcome {
+                speaks: levels(bytes[14], bytes[15])?,
+            },
             code => Verdict::Refused {
                 refusal: Refusal::of(code),
                 reason_bytes: u16::from_le_bytes([bytes[14], bytes[15]]),
@@ -164,6 +180,18 @@ impl Hello {
             expected: u32_at(bytes, 48),
             verdict,
         })
+    }
+}
+
+/// Former versions wrote zeros, and overlook what stands there.
+fn levels(lowest: u8, highest: u8) -> Result<Levels, NoHello> {
+    match (lowest, highest) {
+        (0, 0) => Ok(Levels::FIRST),
+        (1.., _) if lowest <= highest => Ok(Levels {
+            lowest: Level(lowest),
+            highest: Level(highest),
+        }),
+        _ => Err(NoHello::Levels(lowest, highest)),
     }
 }
 
@@ -236,6 +264,60 @@ pub fn judge(own: &Identity, expected: u32, theirs: &Hello) -> Result<(), Refuse
     Ok(())
 }
 
+/// A node by its number; who has none is no node.
+pub fn called(node: u32) -> String {
+    match node {
+        0 => "a program that is no node".to_owned(),
+        node => format!("node {node}"),
+    }
+}
+
+/// What a node speaks, and what it knows of its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub speaks: Levels,
+    /// The cluster's level. Where the node was away it may have risen.
+    pub level: Level,
+}
+
+/// Whether `own` and who said `theirs` can read each other.
+pub fn judge_levels(own: &Identity, standing: Standing, theirs: &Hello) -> Result<(), Refused> {
+    let Verdict::Welcome { speaks } = theirs.verdict else {
+        return Ok(());
+    };
+    let (they, level) = (called(theirs.who.node), standing.level);
+    let refuse = |reason| {
+        Err(Refused {
+            refusal: Refusal::Level,
+            reason,
+        })
+    };
+    if own.cluster.is_some() && speaks.highest < level {
+        return refuse(format!(
+            "{they} speaks feature level {speaks}, and the cluster is at level {level}: install a version of LatsDB there that speaks level \
+             {level}, such as that of node {}",
+            own.node
+        ));
+    }
+    // Of a node that came by its own directory the cluster's level is to be believed: it rose while this one was away.
+    let knows_the_cluster = own.cluster.is_some() && theirs.who.cluster == own.cluster;
+    if own.cluster.is_some() && speaks.lowest > level && !knows_the_cluster {
+        return refuse(format!(
+            "{they} speaks feature level {speaks}, and the cluster is at level {level}: first raise the cluster's level (latsdb admin \
+             upgrade), or install a version of LatsDB there that speaks level {level}"
+        ));
+    }
+    if speaks.lowest > standing.speaks.highest || speaks.highest < standing.speaks.lowest {
+        return refuse(format!(
+            "{they} speaks feature level {speaks}, and {} speaks {}: install a version of LatsDB on one of them that speaks a level of the \
+             other, too",
+            called(own.node),
+            standing.speaks
+        ));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,7 +338,7 @@ mod tests {
             lane,
             who,
             expected,
-            verdict: Verdict::Welcome,
+            verdict: Verdict::Welcome { speaks: Levels::FIRST },
         }
     }
 
@@ -309,6 +391,69 @@ mod tests {
         assert_eq!(
             refusal(&joining, &hello(member, Lane::Consensus, 0)),
             Some(Refusal::NoCluster)
+        );
+    }
+
+    fn speaks(lowest: u8, highest: u8) -> Levels {
+        levels(lowest, highest).unwrap()
+    }
+
+    #[test]
+    fn levels_stand_where_former_versions_do_not_look() {
+        let welcome = Hello {
+            verdict: Verdict::Welcome { speaks: speaks(2, 5) },
+            ..hello(identity(2), Lane::Storage, 1)
+        };
+        assert_eq!(Hello::decode(&welcome.encode()), Ok(welcome));
+        let mut bytes = welcome.encode();
+        let with = |bytes: &mut [u8; HELLO_BYTES], lowest, highest| {
+            bytes[14..16].copy_from_slice(&[lowest, highest]);
+            let checksum = crc32fast::hash(&bytes[..52]);
+            bytes[52..].copy_from_slice(&checksum.to_le_bytes());
+            Hello::decode(bytes).map(|hello| hello.verdict)
+        };
+        let first = Ok(Verdict::Welcome { speaks: Levels::FIRST });
+        assert_eq!(with(&mut bytes, 0, 0), first);
+        for (lowest, highest) in [(0, 2), (3, 2), (1, 0)] {
+            let refused = Err(NoHello::Levels(lowest, highest));
+            assert_eq!(with(&mut bytes, lowest, highest), refused);
+        }
+    }
+
+    #[test]
+    fn who_does_not_speak_the_clusters_level_is_refused() {
+        let judged = |own: Levels, level: u8, theirs: Levels, cluster: Option<u128>| {
+            let mut theirs = Hello {
+                verdict: Verdict::Welcome { speaks: theirs },
+                ..hello(identity(2), Lane::Control, 1)
+            };
+            theirs.who.cluster = cluster;
+            let standing = Standing {
+                speaks: own,
+                level: Level(level),
+            };
+            let judged = judge_levels(&identity(1), standing, &theirs);
+            judged.map_err(|refused| {
+                assert_eq!(refused.refusal, Refusal::Level);
+                refused.reason
+            })
+        };
+        let member = Some(7);
+        assert_eq!(judged(speaks(1, 2), 1, speaks(1, 1), member), Ok(()));
+        assert_eq!(judged(speaks(1, 2), 2, speaks(2, 3), member), Ok(()));
+        let too_old = judged(speaks(1, 2), 2, speaks(1, 1), member).unwrap_err();
+        assert!(
+            too_old.starts_with("node 2 speaks") && too_old.contains("install a version"),
+            "{too_old}"
+        );
+        assert!(judged(speaks(1, 2), 2, speaks(1, 1), None).is_err(), "to join");
+        // It knows the cluster, which has risen.
+        assert_eq!(judged(speaks(1, 2), 1, speaks(2, 3), member), Ok(()));
+        let too_new = judged(speaks(1, 2), 1, speaks(2, 3), None).unwrap_err();
+        assert!(too_new.contains("latsdb admin upgrade"), "{too_new}");
+        assert!(
+            judged(speaks(1, 2), 1, speaks(3, 4), member).is_err(),
+            "nothing in common"
         );
     }
 

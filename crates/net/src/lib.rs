@@ -28,6 +28,7 @@ mod shared;
 
 mod frame;
 mod hello;
+mod names;
 mod socket;
 mod tls;
 
@@ -37,7 +38,9 @@ pub mod fuzz;
 pub use config::{Config, Lane, LaneLimits, Limits, StartError};
 pub use error::{CallError, To};
 pub use hello::{Refusal, Refused};
+pub use names::Naming;
 pub use net::{Introduction, Net};
+pub use roster::Met;
 pub use service::{Answering, Caller, Service};
 pub use status::{LaneStatus, PeerStatus};
 pub use tls::Tls;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use env::Level;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Handle;
@@ -21,6 +22,7 @@ use crate::dial::{Door, Peer, keep, run, watch_deadlines};
 use crate::error::{CallError, To};
 use crate::hello::Identity;
 use crate::line::{Calling, Line, Trouble};
+use crate::roster::Met;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::status::{PeerStatus, status};
@@ -100,6 +102,16 @@ impl Net {
             let lines = peers.values().flat_map(|peer| &peer.lines);
             lines.for_each(|line| line.restart.notify_one());
         }
+    }
+
+    /// The cluster's feature level has risen. Connections to nodes that do not speak it end, and are made no more.
+    pub fn set_level(&self, level: Level) {
+        self.shared.set_level(level);
+    }
+
+    /// What the members speak that were met since this node was started.
+    pub fn met(&self) -> Vec<Met> {
+        self.shared.roster.lock().met()
     }
 
     /// From now on connections to the node are kept, at `HOST:PORT`. A name is resolved at each attempt to connect.

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use env::{Level, Levels};
 use tokio::sync::Notify;
 
 use crate::Lane;
@@ -26,7 +27,17 @@ struct Seen {
     incarnation: u32,
     /// `None`: the incarnation is known from an earlier start of this node.
     instance: Option<u64>,
+    /// What it has said that it speaks.
+    speaks: Option<Levels>,
     accepted: [Option<Accepted>; 3],
+}
+
+/// What a member's newest process that was met speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Met {
+    pub node: u32,
+    pub incarnation: u32,
+    pub speaks: Levels,
 }
 
 #[derive(Debug)]
@@ -65,7 +76,8 @@ impl Roster {
     }
 
     /// A member of the cluster says who it is, on either side of a connection. Ends the accepted connections of the processes before it.
-    pub fn meet(&mut self, who: &Identity) -> Result<Coming, Refused> {
+    /// `speaks`: what it has said of levels, if it has.
+    pub fn meet(&mut self, who: &Identity, speaks: Option<Levels>) -> Result<Coming, Refused> {
         if !self.nodes.contains_key(&who.node) && self.nodes.len() >= self.limit {
             return Err(Refused {
                 refusal: Refusal::Crowded,
@@ -105,7 +117,32 @@ impl Roster {
                 accepted.end.notify_one();
             }
         }
+        seen.speaks = speaks.or(seen.speaks.filter(|_| !is_new));
         Ok(if is_new { Coming::Renewed } else { Coming::Known })
+    }
+
+    pub fn met(&self) -> Vec<Met> {
+        let met = |(&node, seen): (&u32, &Seen)| {
+            Some(Met {
+                node,
+                incarnation: seen.incarnation,
+                speaks: seen.speaks?,
+            })
+        };
+        self.nodes.iter().filter_map(met).collect()
+    }
+
+    /// Ends the accepted connections of nodes that do not speak as high a level. Returns these nodes.
+    pub fn end_those_below(&mut self, level: Level) -> Vec<u32> {
+        let mut ended = Vec::new();
+        for (&node, seen) in &mut self.nodes {
+            if seen.speaks.is_some_and(|speaks| speaks.highest < level) {
+                ended.push(node);
+                let accepted = seen.accepted.iter_mut().filter_map(Option::take);
+                accepted.for_each(|accepted| accepted.end.notify_one());
+            }
+        }
+        ended
     }
 
     /// Whether a newer process of the node was seen.
@@ -165,25 +202,48 @@ mod tests {
     #[test]
     fn an_old_copy_and_a_twin_are_refused() {
         let mut roster = Roster::new(&[(2, 5)], 10);
-        assert_eq!(refusal(roster.meet(&who(4, 1))), Refusal::OldCopy);
-        assert_eq!(roster.meet(&who(5, 1)), Ok(Coming::Renewed));
-        assert_eq!(roster.meet(&who(5, 1)), Ok(Coming::Known));
-        assert_eq!(refusal(roster.meet(&who(5, 2))), Refusal::Twin);
-        assert_eq!(roster.meet(&who(6, 2)), Ok(Coming::Renewed));
-        assert_eq!(refusal(roster.meet(&who(5, 1))), Refusal::OldCopy);
+        assert_eq!(refusal(roster.meet(&who(4, 1), None)), Refusal::OldCopy);
+        assert_eq!(roster.meet(&who(5, 1), None), Ok(Coming::Renewed));
+        assert_eq!(roster.meet(&who(5, 1), None), Ok(Coming::Known));
+        assert_eq!(refusal(roster.meet(&who(5, 2), None)), Refusal::Twin);
+        assert_eq!(roster.meet(&who(6, 2), None), Ok(Coming::Renewed));
+        assert_eq!(refusal(roster.meet(&who(5, 1), None)), Refusal::OldCopy);
         assert_eq!(roster.incarnations(), [(2, 6)]);
+    }
+
+    #[test]
+    fn what_the_newest_process_speaks_counts() {
+        let both = Levels {
+            lowest: Level(1),
+            highest: Level(2),
+        };
+        let mut roster = Roster::new(&[(3, 1)], 10);
+        let spoken = |roster: &Roster| roster.met().iter().map(|met| met.speaks).collect::<Vec<_>>();
+        roster.meet(&who(1, 1), Some(both)).unwrap();
+        roster.meet(&who(1, 1), None).unwrap();
+        assert_eq!(spoken(&roster), [both], "a refusal says nothing of levels");
+        assert_eq!(roster.end_those_below(Level(2)), [0; 0]);
+        roster.meet(&who(2, 2), Some(Levels::FIRST)).unwrap();
+        assert_eq!(spoken(&roster), [Levels::FIRST]);
+        let end: Arc<Notify> = Arc::default();
+        roster.enter(&who(2, 2), Lane::Storage, end.clone()).unwrap();
+        assert_eq!(roster.end_those_below(Level(2)), [2]);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(std::pin::pin!(end.notified()).poll(&mut context).is_ready());
+        roster.meet(&who(3, 3), None).unwrap();
+        assert_eq!(spoken(&roster), [], "of a new process nothing is known yet");
     }
 
     #[test]
     fn nodes_are_bounded() {
         let mut roster = Roster::new(&[(7, 1)], 1);
-        assert_eq!(refusal(roster.meet(&who(1, 1))), Refusal::Crowded);
+        assert_eq!(refusal(roster.meet(&who(1, 1), None)), Refusal::Crowded);
     }
 
     #[test]
     fn a_new_connection_ends_the_one_before() {
         let mut roster = Roster::new(&[], 10);
-        roster.meet(&who(1, 1)).unwrap();
+        roster.meet(&who(1, 1), None).unwrap();
         let is_ended = |end: &Arc<Notify>| {
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             std::pin::pin!(end.notified()).poll(&mut context).is_ready()
@@ -194,7 +254,7 @@ mod tests {
         roster.enter(&who(1, 1), Lane::Storage, ends[2].clone()).unwrap();
         assert_eq!(ends.each_ref().map(is_ended), [true, false, false]);
         roster.leave(2, Lane::Storage, first);
-        assert_eq!(roster.meet(&who(2, 2)), Ok(Coming::Renewed));
+        assert_eq!(roster.meet(&who(2, 2), None), Ok(Coming::Renewed));
         assert_eq!(ends.each_ref().map(is_ended), [false, true, true]);
         assert_eq!(roster.enter(&who(1, 1), Lane::Storage, ends[0].clone()), None);
     }

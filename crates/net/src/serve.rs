@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::Lane;
 use crate::config::LaneLimits;
 use crate::frame::{Decoder, Encoding, Kind};
-use crate::hello::{Hello, Identity};
+use crate::hello::Hello;
 use crate::service::{Caller, Service};
 use crate::shared::Shared;
 use crate::socket::{Broken, Pulse, Reading, Socket, write_frames};
@@ -151,7 +151,10 @@ pub async fn serve(socket: Socket, theirs: &Hello, is_member: bool, shared: &Sha
     let mut entered = None;
     if is_member {
         entered = shared.roster.lock().enter(who, lane, end.clone());
-        if entered.is_none() {
+        let Some(connection) = entered else { return };
+        // Whoever has said since that it is to end did not know of it.
+        if shared.is_out_of_date(theirs, is_member) {
+            shared.roster.lock().leave(from.node, lane, connection);
             return;
         }
     }
@@ -161,7 +164,7 @@ pub async fn serve(socket: Socket, theirs: &Hello, is_member: bool, shared: &Sha
         limits.buffered_bytes = limits.buffered_bytes.min(shared.limits.stranger_bytes);
     }
     let connection = Connection {
-        who,
+        theirs,
         lane,
         limits,
         load: serving.load(from, lane),
@@ -176,7 +179,7 @@ pub async fn serve(socket: Socket, theirs: &Hello, is_member: bool, shared: &Sha
 }
 
 struct Connection<'a> {
-    who: &'a Identity,
+    theirs: &'a Hello,
     lane: Lane,
     limits: LaneLimits,
     load: Arc<Load>,
@@ -185,7 +188,9 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     async fn answer_calls(&self, socket: Socket, mut from: Caller, shared: &Shared) -> Broken {
-        let Socket { mut reader, mut writer } = socket;
+        let Socket {
+            mut reader, mut writer, ..
+        } = socket;
         let (lane, limits, load) = (self.lane, &self.limits, &self.load);
         let pulse = Pulse::default();
         let (received, sent) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -207,9 +212,9 @@ impl Connection<'_> {
                 };
                 match frame.kind {
                     Kind::Request => {
-                        if !from.is_member && shared.is_fellow(self.who) {
+                        if !from.is_member && shared.is_fellow(&self.theirs.who) {
                             // This node has joined the caller's cluster since the handshake.
-                            if shared.meet_member(self.who).is_err() {
+                            if shared.meet_member(self.theirs).is_err() {
                                 return Broken::Replaced;
                             }
                             from.is_member = true;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use env::{Level, Levels};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -11,7 +12,8 @@ use tokio::time::Instant;
 use crate::Lane;
 use crate::config::{Config, Limits};
 use crate::dial::Peer;
-use crate::hello::{Hello, Identity, Refusal, Refused, VERSION, Verdict, judge};
+use crate::hello::{Hello, Identity, Refusal, Refused, Standing, VERSION, Verdict, judge, judge_levels};
+use crate::names::NodeNames;
 use crate::news::News;
 use crate::roster::{Coming, Roster};
 use crate::service::Service;
@@ -22,6 +24,8 @@ pub struct Shared {
     incarnation: u32,
     instance: u64,
     pub cluster: watch::Sender<Option<u128>>,
+    speaks: Levels,
+    level: Mutex<Level>,
     pub limits: Limits,
     pub tls: Option<Tls>,
     /// Without TLS, nodes of any machine and user are believed.
@@ -43,6 +47,8 @@ impl Shared {
             cluster: watch::Sender::new(config.cluster),
             roster: Mutex::new(Roster::new(&config.known_incarnations, config.limits.nodes)),
             limits: config.limits,
+            speaks: config.speaks,
+            level: Mutex::new(config.level),
             tls: config.tls,
             trusts_all: config.allow_plain_beyond_loopback,
             service,
@@ -72,18 +78,24 @@ impl Shared {
             lane,
             who: self.identity(),
             expected,
-            verdict: Verdict::Welcome,
+            verdict: Verdict::Welcome { speaks: self.speaks },
         }
     }
 
-    /// Judges what the other side has said. Returns whether it is a member of this node's cluster.
-    pub fn meet(&self, expected: u32, theirs: &Hello) -> Result<bool, Refused> {
+    /// Judges what the other side has said, and what its certificate says of it. Returns whether it is a member of this node's cluster.
+    pub fn meet(&self, expected: u32, theirs: &Hello, names: Option<&NodeNames>) -> Result<bool, Refused> {
         let own = self.identity();
         judge(&own, expected, theirs)?;
-        let is_member = self.is_fellow(&theirs.who);
-        if is_member {
-            self.meet_member(&theirs.who)?;
+        if let (Some(tls), Some(names)) = (&self.tls, names) {
+            tls.judge(names, theirs.who.node)?;
         }
+        let is_member = self.is_fellow(&theirs.who);
+        let levels = judge_levels(&own, self.standing(), theirs);
+        if is_member {
+            // Whoever is refused for its levels is known to speak them.
+            self.meet_member(theirs)?;
+        }
+        levels?;
         Ok(is_member)
     }
 
@@ -93,8 +105,13 @@ impl Shared {
         cluster.is_some() && who.cluster == cluster
     }
 
-    pub fn meet_member(&self, who: &Identity) -> Result<(), Refused> {
-        let coming = self.roster.lock().meet(who)?;
+    pub fn meet_member(&self, theirs: &Hello) -> Result<(), Refused> {
+        let who = &theirs.who;
+        let speaks = match theirs.verdict {
+            Verdict::Welcome { speaks } => Some(speaks),
+            Verdict::Refused { .. } => None,
+        };
+        let coming = self.roster.lock().meet(who, speaks)?;
         if coming == Coming::Renewed {
             // Connections to the process before it are dead, whether or not they know.
             if let Some(peer) = self.peers.read().get(&who.node) {
@@ -107,7 +124,29 @@ impl Shared {
 
     /// Whether a handshake of a moment ago would be another one now.
     pub fn is_out_of_date(&self, theirs: &Hello, is_member: bool) -> bool {
-        self.is_fellow(&theirs.who) != is_member || self.roster.lock().is_old(&theirs.who)
+        self.is_fellow(&theirs.who) != is_member
+            || self.roster.lock().is_old(&theirs.who)
+            || judge_levels(&self.identity(), self.standing(), theirs).is_err()
+    }
+
+    pub fn standing(&self) -> Standing {
+        Standing {
+            speaks: self.speaks,
+            level: *self.level.lock(),
+        }
+    }
+
+    /// The cluster's level has risen: connections of those who do not speak it end.
+    pub fn set_level(&self, level: Level) {
+        let before = std::mem::replace(&mut *self.level.lock(), level);
+        if before == level {
+            return;
+        }
+        let left_behind = self.roster.lock().end_those_below(level);
+        let peers = self.peers.read();
+        for peer in left_behind.iter().filter_map(|node| peers.get(node)) {
+            peer.lines.iter().for_each(|line| line.restart.notify_one());
+        }
     }
 
     pub fn not_member(&self) -> Refused {

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 use crate::frame::{Decoder, Encoding, Frame, Garbled};
+use crate::names::NodeNames;
 
 /// Bytes that are read or written at once.
 const PIECE: usize = 64 << 10;
@@ -24,6 +25,8 @@ pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 pub struct Socket {
     pub reader: Reader,
     pub writer: Writer,
+    /// By the other end's certificate; `None`: the connection has none.
+    pub names: Option<NodeNames>,
 }
 
 impl Socket {
@@ -32,14 +35,16 @@ impl Socket {
         Socket {
             reader: Box::new(reader),
             writer: Box::new(writer),
+            names: None,
         }
     }
 
-    pub fn of(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Socket {
+    pub fn encrypted(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, names: NodeNames) -> Socket {
         let (reader, writer) = tokio::io::split(stream);
         Socket {
             reader: Box::new(reader),
             writer: Box::new(writer),
+            names: Some(names),
         }
     }
 }

@@ -17,6 +17,8 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
+use crate::hello::Refused;
+use crate::names::{Naming, NodeNames};
 use crate::socket::Socket;
 
 /// The first byte of a TLS connection.
@@ -28,6 +30,9 @@ pub struct Tls {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
     name: Option<ServerName<'static>>,
+    naming: Naming,
+    /// By its own certificate.
+    own_names: NodeNames,
 }
 
 impl std::fmt::Debug for Tls {
@@ -53,6 +58,9 @@ impl Tls {
         }
         let (roots, provider) = (Arc::new(roots), Arc::new(aws_lc_rs::default_provider()));
 
+        let own_names = chain.first().map_or_else(|| Ok(NodeNames::default()), NodeNames::of);
+        let own_names = own_names.map_err(|error| in_file(certificate, error))?;
+
         let clients = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
         let server = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
@@ -74,7 +82,23 @@ impl Tls {
             acceptor: TlsAcceptor::from(Arc::new(server)),
             connector: TlsConnector::from(Arc::new(client)),
             name: name.transpose().map_err(io::Error::other)?,
+            naming: Naming::default(),
+            own_names,
         })
+    }
+
+    #[must_use]
+    pub fn with_naming(self, naming: Naming) -> Tls {
+        Tls { naming, ..self }
+    }
+
+    /// Whether a node may show the certificate with these names.
+    pub(crate) fn judge(&self, names: &NodeNames, node: u32) -> Result<(), Refused> {
+        names.judge(node, self.naming)
+    }
+
+    pub(crate) fn judge_own(&self, node: u32) -> Result<(), Refused> {
+        self.judge(&self.own_names, node)
     }
 
     /// Calls a node at `host`.
@@ -84,7 +108,10 @@ impl Tls {
             None => ServerName::try_from(host.to_owned()).map_err(|error| format!("{host}: {error}"))?,
         };
         match self.connector.connect(name, stream).await {
-            Ok(stream) => Ok(Socket::of(stream)),
+            Ok(stream) => {
+                let names = names(stream.get_ref().1.peer_certificates())?;
+                Ok(Socket::encrypted(stream, names))
+            }
             Err(error) => Err(format!("no encryption with the other end: {error}")),
         }
     }
@@ -100,10 +127,21 @@ impl Tls {
             Err(error) => return Err(error.to_string()),
         }
         match self.acceptor.accept(stream).await {
-            Ok(stream) => Ok(Socket::of(stream)),
+            Ok(stream) => {
+                let names = names(stream.get_ref().1.peer_certificates())?;
+                Ok(Socket::encrypted(stream, names))
+            }
             Err(error) => Err(format!("no encryption with the other end: {error}")),
         }
     }
+}
+
+/// Of a chain that was verified; its first certificate is the other end's own.
+fn names(chain: Option<&[CertificateDer<'_>]>) -> Result<NodeNames, String> {
+    let own = chain
+        .and_then(<[_]>::first)
+        .ok_or("the other end shows no certificate")?;
+    NodeNames::of(own).map_err(|error| format!("the other end's certificate cannot be read: {error}"))
 }
 
 /// As ssh does: a key that others have read is no key.

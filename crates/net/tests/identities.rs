@@ -1,5 +1,6 @@
 //! Who is let in, who is refused and told why, and who takes whose place.
 
+use env::{Level, Levels};
 use net::{CallError, Lane, Net, Refusal, StartError};
 
 use crate::support::raw::{self, HELLO, Hello};
@@ -162,4 +163,80 @@ fn plain_connections_from_other_machines_must_be_wanted() {
     assert!(matches!(refused, StartError::PlainBeyondLoopback(_)), "{refused}");
     open.allow_plain_beyond_loopback = true;
     assert!(Net::start(open, std::sync::Arc::new(Nobody)).is_ok());
+}
+
+fn levels(lowest: u8, highest: u8) -> Levels {
+    Levels {
+        lowest: Level(lowest),
+        highest: Level(highest),
+    }
+}
+
+fn speaking(node: u32, speaks: Levels, level: u8) -> net::Config {
+    let mut config = config(node, 1);
+    (config.speaks, config.level) = (speaks, Level(level));
+    config
+}
+
+#[test]
+fn who_says_nothing_of_levels_speaks_the_first() {
+    let one = start(speaking(1, levels(1, 2), 1));
+    let (_stream, refusal_code, reason) = raw::shake_hands(&one.addr(), &HELLO);
+    assert_eq!((refusal_code, &*reason), (0, ""));
+    let spoken: Vec<_> = one.net.met().iter().map(|met| (met.node, met.speaks)).collect();
+    assert_eq!(spoken, [(2, levels(1, 1))]);
+}
+
+#[test]
+fn a_node_that_does_not_speak_the_clusters_level_is_refused_by_both_sides() {
+    let one = start(speaking(1, levels(1, 2), 2));
+    let (code, reason) = refusal(&caller(speaking(2, levels(1, 1), 1), 1, &one), 1);
+    assert_eq!(code, Refusal::Level);
+    assert!(
+        reason.contains("node 2 speaks feature level 1") && reason.contains("at level 2"),
+        "{reason}"
+    );
+    // It would take the call.
+    let one = start(speaking(1, levels(1, 2), 2));
+    let mut peer = raw::Peer::new();
+    one.net.set_peer(2, &peer.addr());
+    let mut stream = peer.accept(&HELLO);
+    assert!(raw::is_closed(&mut stream));
+    until(|| {
+        one.peer(2)
+            .error()
+            .is_some_and(|error| error.contains("node 2 speaks feature level 1"))
+    });
+}
+
+#[test]
+fn connections_of_those_below_a_risen_level_end() {
+    let (one, two) = (start(speaking(1, levels(1, 2), 1)), start(speaking(2, levels(1, 1), 1)));
+    let three = start(speaking(3, levels(1, 2), 1));
+    for (node, peer) in [(2, &two), (3, &three)] {
+        one.knows(node, peer);
+        peer.knows(1, &one);
+        one.until_connected(node);
+        peer.until_connected(1);
+    }
+    assert_eq!(one.call(2, Lane::Storage, b"x").unwrap(), b"1:x");
+    let before = one.peer(3).lanes[0].connections;
+    one.net.set_level(Level(2));
+    let refused = |from: &Node, to: u32| {
+        until(|| match from.call(to, Lane::Consensus, b"x") {
+            Err(CallError::Refused { refused, .. }) => refused.refusal == Refusal::Level,
+            _ => false,
+        });
+    };
+    refused(&one, 2);
+    refused(&two, 1);
+    assert_eq!(one.call(3, Lane::Storage, b"x").unwrap(), b"1:x");
+    assert_eq!(one.peer(3).lanes[0].connections, before, "who speaks it stays");
+}
+
+#[test]
+fn who_was_away_while_the_level_rose_believes_the_others() {
+    let (one, two) = (start(speaking(1, levels(1, 2), 1)), start(speaking(2, levels(2, 3), 2)));
+    one.knows(2, &two);
+    assert_eq!(one.call(2, Lane::Storage, b"x").unwrap(), b"1:x");
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::Env;
+use env::{Env, Level, Levels};
 use journal::{EntryId, Identity};
 use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
@@ -54,6 +54,8 @@ pub struct Member {
     pub peer_addr: String,
     /// HOST:PORT for clients.
     pub sql_addr: String,
+    /// What its node speaks; `None`: it has not said so, or the cluster's level has no place for it.
+    pub levels: Option<Levels>,
 }
 
 #[derive(Clone)]
@@ -88,6 +90,8 @@ pub struct Config {
     pub founding: Founding,
     pub timing: Timing,
     pub workers: Workers,
+    /// Feature levels.
+    pub speaks: Levels,
 }
 
 /// How a shard begins.
@@ -143,6 +147,7 @@ impl Config {
             founding: Founding::Alone,
             timing: Timing::default(),
             workers: Workers::default(),
+            speaks: Levels::spoken(),
         }
     }
 
@@ -227,6 +232,9 @@ pub enum OpenError {
     Mismatch { dir: PathBuf, what: String },
     #[error("{}: the directory belongs to node {owner}, and this is started as node {node}", dir.display())]
     OtherNode { dir: PathBuf, owner: u32, node: u32 },
+    /// The cluster's feature level is none of this program's.
+    #[error("{0}")]
+    Level(String),
     /// The log is sound, but an entry cannot be read, or consensus did not start.
     #[error("{0}")]
     Replay(String),
@@ -380,6 +388,16 @@ impl Shard {
     /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.
     pub fn admit(&self, node: u32, member: Member) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
         self.replica.admit(node, member)
+    }
+
+    /// The cluster's feature level, as far as this replica has applied the log.
+    pub fn level(&self) -> Level {
+        self.replica.level()
+    }
+
+    /// Raises the cluster's feature level, for good: all of its nodes speak it. For whoever leads.
+    pub fn raise(&self, level: Level) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
+        self.replica.raise(level)
     }
 
     /// Lets a replica go. For whoever leads.

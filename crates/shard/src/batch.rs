@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use env::Level;
 use thiserror::Error;
 use types::Timestamp;
 
@@ -15,10 +16,12 @@ const VERSION_CHUNKS: u8 = 2;
 const VERSION_WHOLE: u8 = 1;
 
 /// What batches may hold, for whoever reads them. A node that does not know a level cannot apply its batches.
-pub(crate) const LEVEL: u16 = LEVEL_DURABILITIES;
+pub(crate) const LEVEL: u16 = LEVEL_RAISES;
 /// Of what has no other durability than that on the disks of a majority.
 const LEVEL_FIRST: u16 = 1;
 const LEVEL_DURABILITIES: u16 = 2;
+/// Of what raises the cluster's feature level: whoever does not speak that knows no such batch.
+const LEVEL_RAISES: u16 = 3;
 
 const HEADER: usize = 19;
 const HEADER_OF_FORMER_VERSIONS: usize = 1;
@@ -30,6 +33,7 @@ const WHOLE: u8 = 0;
 const CHUNK: u8 = 1;
 const COMMIT: u8 = 2;
 const ABORT: u8 = 3;
+const RAISE: u8 = 4;
 
 /// When the leader made a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,6 +66,8 @@ pub(crate) enum Piece<W> {
     Commit { chunks: u32, writes: W },
     /// The end of a large one that is not committed.
     Abort,
+    /// Of no transaction: from here on the cluster is at this feature level.
+    Raise(Level),
 }
 
 /// An encoded batch. Cheap to clone.
@@ -81,6 +87,8 @@ pub(crate) enum BatchError {
     CutShort(usize),
     #[error("what a batch has at byte {at} is of an unknown kind, {kind}")]
     Kind { kind: u8, at: usize },
+    #[error("what a batch has at byte {at} raises the cluster to a level that does not exist, {level}")]
+    Raise { level: u32, at: usize },
     #[error("what a batch has at byte {at} is of an unknown durability, {durability}")]
     Durability { durability: u8, at: usize },
 }
@@ -92,11 +100,12 @@ impl Batch {
             .map(|(_, piece)| PIECE_HEADER + piece.parts().2.map_or(0, |writes| writes.as_ref().len()));
         let mut bytes = Vec::with_capacity(HEADER + sizes.sum::<usize>());
         bytes.push(VERSION);
-        let is_usual = |(origin, _): &(Origin, _)| origin.durability == Durability::MajorityDisk;
-        let level = match pieces.iter().all(is_usual) {
-            true => LEVEL_FIRST,
-            false => LEVEL_DURABILITIES,
+        let level = |(origin, piece): &(Origin, Piece<W>)| match (piece, origin.durability) {
+            (Piece::Raise(_), _) => LEVEL_RAISES,
+            (_, Durability::MajorityDisk) => LEVEL_FIRST,
+            (_, Durability::MajorityMemory | Durability::LocalDisk) => LEVEL_DURABILITIES,
         };
+        let level = pieces.iter().map(level).max().unwrap_or(LEVEL_FIRST);
         bytes.extend_from_slice(&level.to_le_bytes());
         bytes.extend_from_slice(&moment.wall_ms.to_le_bytes());
         bytes.extend_from_slice(&moment.base.0.to_le_bytes());
@@ -118,6 +127,20 @@ impl Batch {
             bytes.extend_from_slice(writes);
         }
         Batch { bytes: Arc::new(bytes) }
+    }
+
+    /// Raises the cluster's feature level.
+    pub fn raising(moment: Moment, level: Level) -> Batch {
+        let origin = Origin {
+            id: TransactionId {
+                issuer: Issuer::from_u64(0),
+                sequence: 0,
+            },
+            acknowledged: 0,
+            lock_epoch: 0,
+            durability: Durability::MajorityDisk,
+        };
+        Batch::encode::<Vec<u8>>(moment, &[(origin, Piece::Raise(level))])
     }
 
     pub fn from_bytes(bytes: Arc<Vec<u8>>) -> Batch {
@@ -180,6 +203,7 @@ impl<W> Piece<W> {
             Piece::Chunk { number, writes } => (CHUNK, *number, Some(writes)),
             Piece::Commit { chunks, writes } => (COMMIT, *chunks, Some(writes)),
             Piece::Abort => (ABORT, 0, None),
+            Piece::Raise(level) => (RAISE, u32::from(level.0), None),
         }
     }
 }
@@ -249,6 +273,10 @@ impl<'a> Pieces<'a> {
             CHUNK => Ok(Piece::Chunk { number, writes }),
             COMMIT => Ok(Piece::Commit { chunks: number, writes }),
             ABORT => Ok(Piece::Abort),
+            RAISE => match u8::try_from(number) {
+                Ok(level @ 1..) => Ok(Piece::Raise(Level(level))),
+                _ => Err(BatchError::Raise { level: number, at }),
+            },
             kind => Err(BatchError::Kind { kind, at }),
         }
     }
@@ -329,6 +357,7 @@ mod tests {
                 writes: vec![2; 10],
             },
             Piece::Abort,
+            Piece::Raise(Level(2)),
             Piece::Whole(vec![4; 20]),
         ];
         let with_origin = |(sequence, piece)| {
@@ -357,6 +386,7 @@ mod tests {
                 writes: writes.to_vec(),
             },
             Piece::Abort => Piece::Abort,
+            Piece::Raise(level) => Piece::Raise(level),
         };
         let pieces = pieces.map(|piece| {
             let (origin, piece) = piece.unwrap();
@@ -444,6 +474,8 @@ mod tests {
         assert!(!of(&[MajorityDisk]).may_be_in_memory());
         assert_eq!(of(&[MajorityDisk]).bytes()[1], 1, "older programs read it");
         assert_eq!(of(&[LocalDisk]).bytes()[1], 2);
+        assert_eq!(Batch::raising(MOMENT, Level(2)).bytes()[1], 3);
+        assert!(!Batch::raising(MOMENT, Level(2)).may_be_in_memory());
         assert!(!Batch::from_bytes(Arc::new(vec![9, 9])).may_be_in_memory());
     }
 
@@ -471,10 +503,10 @@ mod tests {
             bytes[at] = byte;
             Batch::from_bytes(Arc::new(bytes))
         };
-        assert_eq!(with(1, 3).pieces().err(), Some(BatchError::Level(3)));
+        assert_eq!(with(1, 4).pieces().err(), Some(BatchError::Level(4)));
         let first = |batch: &Batch| batch.pieces().unwrap().next().and_then(Result::err);
         let at = HEADER;
-        assert_eq!(first(&with(at, 4)), Some(BatchError::Kind { kind: 4, at }));
+        assert_eq!(first(&with(at, 5)), Some(BatchError::Kind { kind: 5, at }));
         let durability = 3;
         assert_eq!(
             first(&with(at + 1, durability)),

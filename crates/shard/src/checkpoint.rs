@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use env::{Env, File, failpoints};
+use env::{Env, Feature, File, Level, failpoints};
 use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received};
 use journal::{Damage, EntryId};
 use parking_lot::Mutex;
@@ -22,7 +22,8 @@ use types::{IndexId, TableId, Timestamp};
 
 use crate::bytes::{Bytes, put_bytes, put_id, put_u64};
 use crate::consensus::{
-    LogId, SnapshotMeta, StoredMembership, decode_addresses, decode_membership, encode_membership, entry_id, log_id,
+    Form, LogId, SnapshotMeta, StoredMembership, decode_addresses, decode_membership, encode_membership, entry_id,
+    log_id,
 };
 use crate::machine::Replicated;
 use crate::outcomes::{Fate, Outcomes};
@@ -39,7 +40,9 @@ const OUTCOME_BYTES: usize = 24;
 /// In the place of a commit timestamp; no transaction commits at it.
 const ABORTED: Timestamp = Timestamp::ZERO;
 
-const VERSION: u8 = 3;
+/// Has the level, and what the members speak. Not written before the cluster's level has them.
+const VERSION: u8 = 4;
+const VERSION_WITHOUT_LEVELS: u8 = 3;
 /// Had one mark for all issuers.
 const VERSION_ONE_MARK: u8 = 2;
 /// Knew no aborted transactions, and differs from version 2 in nothing else.
@@ -76,6 +79,7 @@ pub(crate) struct Cut {
     pub applied: LogId,
     membership: StoredMembership,
     newest: Timestamp,
+    level: Level,
     outcomes: Outcomes,
     tables: Vec<(Arc<Table>, u64)>,
     snapshot: Snapshot,
@@ -97,6 +101,7 @@ impl Cut {
             applied,
             membership: replicated.membership.clone(),
             newest: replicated.newest,
+            level: replicated.level,
             outcomes: replicated.outcomes.clone(),
             tables: tables.collect(),
             snapshot: store.snapshot(),
@@ -171,10 +176,16 @@ impl Cut {
     }
 
     fn encode_meta(&self) -> Vec<u8> {
-        let mut meta = vec![VERSION];
+        let mut meta = match self.level.has(Feature::LevelsOnDisk) {
+            true => vec![VERSION, self.level.0],
+            false => vec![VERSION_WITHOUT_LEVELS],
+        };
         put_id(&mut meta, Some(entry_id(&self.applied)));
         put_id(&mut meta, self.membership.log_id().as_ref().map(entry_id));
-        put_bytes(&mut meta, &encode_membership(self.membership.membership()));
+        put_bytes(
+            &mut meta,
+            &encode_membership(self.membership.membership(), Form::at(self.level)),
+        );
         put_u64(&mut meta, self.newest.0);
         let marks: Vec<_> = self.outcomes.marks().collect();
         put_u64(&mut meta, marks.len() as u64);
@@ -220,6 +231,7 @@ pub(crate) struct Meta {
     pub applied: EntryId,
     membership: StoredMembership,
     pub newest: Timestamp,
+    level: Level,
     /// Of each issuer, from which sequence on its transactions are known.
     marks: Vec<(Issuer, u64)>,
     pub tables: Vec<(TableSpec, u64)>,
@@ -259,6 +271,10 @@ impl Loaded {
         self.meta.applied
     }
 
+    pub fn level(&self) -> Level {
+        self.meta.level
+    }
+
     pub fn snapshot_meta(&self) -> SnapshotMeta {
         SnapshotMeta {
             last_log_id: Some(log_id(self.meta.applied)),
@@ -294,6 +310,7 @@ fn install(
     replicated.applied = Some(log_id(meta.applied));
     replicated.membership = meta.membership.clone();
     replicated.newest = meta.newest;
+    replicated.level = meta.level;
     replicated.checkpoint = Some(SnapshotMeta {
         last_log_id: Some(log_id(meta.applied)),
         last_membership: meta.membership,
@@ -449,12 +466,17 @@ pub(crate) fn decode_meta(bytes: &[u8]) -> Option<Meta> {
         return None;
     }
     let is_former = version <= VERSION_ONE_MARK;
+    let level = match version {
+        VERSION => Level(bytes.u8().filter(|level| *level > 0)?),
+        _ => Level::FIRST,
+    };
     let applied = bytes.id()??;
     let membership_id = bytes.id()?.map(log_id);
     let members = bytes.bytes()?;
     let membership = match is_former {
         true => decode_addresses(members)?,
-        false => decode_membership(members)?,
+        false if version == VERSION_WITHOUT_LEVELS => decode_membership(members, Form::Roles)?,
+        false => decode_membership(members, Form::Levels)?,
     };
     let newest = Timestamp(bytes.u64()?);
     let marks = match is_former {
@@ -471,6 +493,7 @@ pub(crate) fn decode_meta(bytes: &[u8]) -> Option<Meta> {
         applied,
         membership: StoredMembership::new(membership_id, membership),
         newest,
+        level,
         marks,
         tables,
     })

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
+use env::{Feature, Level, Levels};
 use journal::EntryId;
 use openraft::raft::responder::Responder;
 use openraft::vote::leader_id_std::{CommittedLeaderId, LeaderId};
@@ -119,6 +120,8 @@ const TAG_BATCH: u8 = 1;
 /// A membership of former versions.
 const TAG_ADDRESSES: u8 = 2;
 const TAG_MEMBERSHIP: u8 = 3;
+/// Of members of which some have said what they speak.
+const TAG_LEVELS: u8 = 4;
 
 const DATA: u8 = 0;
 const WITNESS: u8 = 1;
@@ -127,7 +130,14 @@ pub(crate) fn to_journal_entry(entry: &RaftEntry) -> journal::Entry {
     let (tag, payload) = match &entry.payload {
         EntryPayload::Blank => (TAG_BLANK, Arc::default()),
         EntryPayload::Normal(batch) => (TAG_BATCH, batch.bytes().clone()),
-        EntryPayload::Membership(membership) => (TAG_MEMBERSHIP, Arc::new(encode_membership(membership))),
+        EntryPayload::Membership(membership) => {
+            let form = Form::needed_by(membership);
+            let tag = match form {
+                Form::Roles => TAG_MEMBERSHIP,
+                Form::Levels => TAG_LEVELS,
+            };
+            (tag, Arc::new(encode_membership(membership, form)))
+        }
     };
     journal::Entry {
         id: entry_id(&entry.log_id),
@@ -140,10 +150,11 @@ pub(crate) fn from_journal_entry(entry: journal::Entry) -> io::Result<RaftEntry>
     let payload = match entry.tag {
         TAG_BLANK => EntryPayload::Blank,
         TAG_BATCH => EntryPayload::Normal(Batch::from_bytes(entry.payload)),
-        tag @ (TAG_MEMBERSHIP | TAG_ADDRESSES) => {
+        tag @ (TAG_MEMBERSHIP | TAG_ADDRESSES | TAG_LEVELS) => {
             let membership = match tag {
                 TAG_ADDRESSES => decode_addresses(&entry.payload),
-                _ => decode_membership(&entry.payload),
+                TAG_LEVELS => decode_membership(&entry.payload, Form::Levels),
+                _ => decode_membership(&entry.payload, Form::Roles),
             };
             let membership =
                 membership.ok_or_else(|| invalid(format!("log entry {} is not a membership", entry.id)))?;
@@ -161,8 +172,36 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Number of voter sets, each a counted list of ids; then a counted list of members: id, role, address for peers, address for clients.
-pub(crate) fn encode_membership(membership: &Membership) -> Vec<u8> {
+/// How a membership is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Each member with its role and addresses.
+    Roles,
+    /// And with what it speaks, if it has said so.
+    Levels,
+}
+
+impl Form {
+    /// What some member says of levels is written down at levels that have that: whoever takes it in has asked.
+    pub fn needed_by(membership: &Membership) -> Form {
+        match membership.nodes().any(|(_, member)| member.levels.is_some()) {
+            true => Form::Levels,
+            false => Form::Roles,
+        }
+    }
+
+    /// Where all members can read what that level has brought.
+    pub fn at(level: Level) -> Form {
+        match level.has(Feature::LevelsOnDisk) {
+            true => Form::Levels,
+            false => Form::Roles,
+        }
+    }
+}
+
+/// Number of voter sets, each a counted list of ids; then a counted list of members: id, role, levels (by form), address for peers, address for
+/// clients.
+pub(crate) fn encode_membership(membership: &Membership, form: Form) -> Vec<u8> {
     let mut bytes = Vec::new();
     let configs = membership.get_joint_config();
     put_u32(&mut bytes, count(configs.len()));
@@ -180,6 +219,12 @@ pub(crate) fn encode_membership(membership: &Membership) -> Vec<u8> {
             Role::Data => DATA,
             Role::Witness => WITNESS,
         });
+        if form == Form::Levels {
+            let levels = member
+                .levels
+                .map_or([0; 2], |levels| [levels.lowest.0, levels.highest.0]);
+            bytes.extend_from_slice(&levels);
+        }
         put_bytes(&mut bytes, member.peer_addr.as_bytes());
         put_bytes(&mut bytes, member.sql_addr.as_bytes());
     }
@@ -190,19 +235,36 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).expect("a cluster has few nodes")
 }
 
-pub(crate) fn decode_membership(bytes: &[u8]) -> Option<Membership> {
+pub(crate) fn decode_membership(bytes: &[u8], form: Form) -> Option<Membership> {
     decode_members(bytes, |bytes| {
         let role = match bytes.u8()? {
             DATA => Role::Data,
             WITNESS => Role::Witness,
             _ => return None,
         };
+        let levels = match form {
+            Form::Roles => None,
+            Form::Levels => decode_levels(bytes)?,
+        };
         Some(Member {
             role,
+            levels,
             peer_addr: bytes.text()?.to_owned(),
             sql_addr: bytes.text()?.to_owned(),
         })
     })
+}
+
+/// `None` within: nothing is known.
+fn decode_levels(bytes: &mut Bytes<'_>) -> Option<Option<Levels>> {
+    match (bytes.u8()?, bytes.u8()?) {
+        (0, 0) => Some(None),
+        (lowest @ 1.., highest) if lowest <= highest => Some(Some(Levels {
+            lowest: Level(lowest),
+            highest: Level(highest),
+        })),
+        _ => None,
+    }
 }
 
 /// As former versions wrote it: a node had one address, and all had rows.
@@ -242,6 +304,7 @@ mod tests {
     fn membership() -> Membership {
         let member = |role, peer: &str, sql: &str| Member {
             role,
+            levels: None,
             peer_addr: peer.into(),
             sql_addr: sql.into(),
         };
@@ -257,12 +320,24 @@ mod tests {
         .unwrap()
     }
 
+    fn membership_with_levels() -> Membership {
+        let member = Member {
+            levels: Some(Levels::FIRST),
+            ..Member::default()
+        };
+        let nodes = BTreeMap::from([(1, member), (2, Member::default())]);
+        Membership::new(vec![BTreeSet::from([1, 2])], nodes).unwrap()
+    }
+
     #[test]
     fn memberships_come_back() {
-        let bytes = encode_membership(&membership());
-        assert_eq!(decode_membership(&bytes), Some(membership()));
-        for length in 0..bytes.len() {
-            assert_eq!(decode_membership(&bytes[..length]), None);
+        for (membership, form) in [(membership(), Form::Roles), (membership_with_levels(), Form::Levels)] {
+            assert_eq!(Form::needed_by(&membership), form);
+            let bytes = encode_membership(&membership, form);
+            assert_eq!(decode_membership(&bytes, form), Some(membership));
+            for length in 0..bytes.len() {
+                assert_eq!(decode_membership(&bytes[..length], form), None);
+            }
         }
     }
 
@@ -303,6 +378,7 @@ mod tests {
             EntryPayload::Blank,
             EntryPayload::Normal(batch),
             EntryPayload::Membership(membership()),
+            EntryPayload::Membership(membership_with_levels()),
         ] {
             let entry = RaftEntry { log_id: id, payload };
             assert_eq!(from_journal_entry(to_journal_entry(&entry)).unwrap(), entry);

@@ -387,7 +387,7 @@ async fn commit(
 }
 
 /// Of a batch that is made now: timestamps keep to the wall clock as long as it goes forward.
-fn moment(shared: &Shared) -> Moment {
+pub(crate) fn moment(shared: &Shared) -> Moment {
     let wall_ms = u64::try_from(shared.clock.wall().as_millis()).unwrap_or(0);
     let newest = shared.replicated.lock().newest;
     Moment {

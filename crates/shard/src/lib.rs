@@ -16,7 +16,7 @@
 //!   becomes durable; `peers`, `message`: its other replicas and what is said to them;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
 //!   the others; `visible`: waiting for what it has committed; `durability`: what an answer waits for;
-//! * `membership`: who belongs to the shard;
+//! * `membership`: who belongs to the shard; `levels`: what all of its nodes can read;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
@@ -41,6 +41,7 @@ mod housekeeper;
 mod ids;
 mod leader;
 mod lease;
+mod levels;
 mod log;
 mod machine;
 mod membership;

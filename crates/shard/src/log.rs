@@ -16,8 +16,8 @@ use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 use parking_lot::Mutex;
 
 use crate::consensus::{
-    Consensus, LogId, RaftEntry, Vote, encode_membership, entry_id, from_journal_entry, from_journal_vote, log_id,
-    to_journal_entry, to_journal_vote,
+    Consensus, Form, LogId, RaftEntry, Vote, encode_membership, entry_id, from_journal_entry, from_journal_vote,
+    log_id, to_journal_entry, to_journal_vote,
 };
 use crate::failure::Failure;
 use crate::meters::Meters;
@@ -160,7 +160,7 @@ pub(crate) fn payload_bytes(entry: &RaftEntry) -> usize {
     match &entry.payload {
         EntryPayload::Normal(batch) => batch.bytes().len(),
         EntryPayload::Blank => 0,
-        EntryPayload::Membership(membership) => encode_membership(membership).len(),
+        EntryPayload::Membership(membership) => encode_membership(membership, Form::needed_by(membership)).len(),
     }
 }
 

@@ -9,6 +9,8 @@
 //! outcome is remembered. That depends on the log alone, too, so every replica and every replay comes to the same end. What
 //! stops a replica are bytes that cannot be read: they are damaged, or a newer version wrote them.
 //!
+//! A record may raise the cluster's feature level; all that follows may have what the level has brought (`levels`).
+//!
 //! A large transaction comes in chunks, with others between them. Their rows go into the store as they come, and are seen when the
 //! transaction's end is applied, all at once. It ends in the term in which it began, or not at all: an entry of a later term aborts it.
 
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use env::failpoints;
+use env::{Level, failpoints};
 use futures_util::{Stream, TryStreamExt};
 use journal::Journal;
 use journal::checkpoint::CheckpointDir;
@@ -37,6 +39,7 @@ use crate::checkpoint::{Cut, Handle, Loaded};
 use crate::consensus::{Abort, Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
 use crate::ids::TransactionId;
+use crate::levels::Directory;
 use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Known, Outcomes};
 use crate::queue::Queue;
@@ -59,6 +62,8 @@ pub(crate) struct Replicated {
     pub membership: StoredMembership,
     pub newest: Timestamp,
     pub outcomes: Outcomes,
+    /// The cluster's.
+    pub level: Level,
     /// Large transactions whose end the log has not shown yet. No checkpoint has them: it is made when there are none.
     open: BTreeMap<TransactionId, Open>,
     /// Of the newest entry.
@@ -87,6 +92,7 @@ impl Replicated {
             membership: StoredMembership::default(),
             newest: Timestamp::ZERO,
             outcomes: Outcomes::default(),
+            level: Level::FIRST,
             open: BTreeMap::new(),
             term: 0,
             cut_wanted: None,
@@ -206,6 +212,10 @@ impl Replicated {
     /// The verdict is that on a transaction of which this is the end.
     fn apply_piece(&mut self, base: Timestamp, origin: Origin, piece: Piece<&[u8]>) -> io::Result<Option<Verdict>> {
         let id = origin.id;
+        if let Piece::Raise(level) = piece {
+            self.level = self.level.max(level);
+            return Ok(None);
+        }
         let known = match self.outcomes.get(id) {
             Known::Nothing => None,
             Known::Fate(Fate::Committed(timestamp)) => Some(Ok(timestamp)),
@@ -225,6 +235,7 @@ impl Replicated {
                 self.forget(id);
                 None
             }
+            (Piece::Raise(_), _) => None,
         };
         self.outcomes.acknowledge(id.issuer, origin.acknowledged);
         Ok(verdict)
@@ -378,7 +389,7 @@ fn takes_long(batch: &Batch) -> bool {
             })
         }),
         Ok((_, Piece::Chunk { .. } | Piece::Abort)) => true,
-        Ok((_, Piece::Commit { .. })) | Err(_) => false,
+        Ok((_, Piece::Commit { .. } | Piece::Raise(_))) | Err(_) => false,
     };
     batch.bytes().len() > LONG_BYTES || !batch.pieces().is_ok_and(|mut pieces| pieces.all(is_light))
 }
@@ -392,6 +403,7 @@ pub(crate) struct Machine {
     /// Where somebody may wait for what the log says of a transaction in doubt.
     queue: Arc<Queue>,
     visible: Arc<Visible>,
+    directory: Arc<Directory>,
     failure: Failure,
     is_alone: Arc<AtomicBool>,
     /// What takes long is done on a thread of its own: votes and heartbeats do not wait for it.
@@ -408,6 +420,7 @@ impl Machine {
             checkpoints: shared.checkpoints.clone(),
             queue: shared.queue.clone(),
             visible: shared.visible.clone(),
+            directory: shared.directory.clone(),
             failure: shared.failure.clone(),
         }
     }
@@ -415,6 +428,7 @@ impl Machine {
     /// A checkpoint of another replica takes the place of everything.
     fn install(&self, loaded: Loaded) -> io::Result<()> {
         let index = loaded.applied().index;
+        self.directory.rises_to(loaded.level())?;
         // Whoever dies from here on finds at the next start that the checkpoint counts.
         self.journal.lock().purge(loaded.applied())?;
         let replicated = &mut *self.replicated.lock();
@@ -436,21 +450,29 @@ impl Machine {
         working.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
+    /// It stops the replica.
+    fn not_applied(&self, log_id: LogId, error: &io::Error) -> io::Error {
+        let reason = format!("log entry {} cannot be applied: {error}", log_id.index);
+        self.failure.set(reason.clone());
+        io::Error::new(io::ErrorKind::InvalidData, reason)
+    }
+
     fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, Member>) -> io::Result<Applied> {
         let replicated = &mut *self.replicated.lock();
         replicated.enter_term(*log_id.leader_id);
         let applied = match payload {
             EntryPayload::Blank => Applied::default(),
-            EntryPayload::Normal(batch) => replicated.apply(&batch).map_err(|error| {
-                let reason = format!("log entry {} cannot be applied: {error}", log_id.index);
-                self.failure.set(reason.clone());
-                io::Error::new(io::ErrorKind::InvalidData, reason)
-            })?,
+            EntryPayload::Normal(batch) => replicated
+                .apply(&batch)
+                .map_err(|error| self.not_applied(log_id, &error))?,
             EntryPayload::Membership(membership) => {
                 replicated.membership = StoredMembership::new(Some(log_id), membership);
                 Applied::default()
             }
         };
+        self.directory
+            .rises_to(replicated.level)
+            .map_err(|error| self.not_applied(log_id, &error))?;
         replicated.applied = Some(log_id);
         self.visible.published(replicated.newest);
         replicated.give_cut();

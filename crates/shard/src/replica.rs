@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use env::{Clock, DirLock, LockError, failpoints};
+use env::{Clock, DirLock, Feature, Level, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
 use journal::{Identity, Journal, JournalError};
@@ -42,6 +42,7 @@ use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
 use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
 use crate::lease::Lease;
+use crate::levels::Directory;
 use crate::log::payload_bytes;
 use crate::machine::Replicated;
 use crate::message::{Append, Appended, Request, Response};
@@ -52,7 +53,7 @@ use crate::queue::{Entrant, Queue};
 use crate::syncs::Syncs;
 use crate::visible::Visible;
 use crate::workers::Worker;
-use crate::{MembershipError, checkpoint, leader, membership};
+use crate::{MembershipError, checkpoint, leader, levels, membership};
 
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     pub is_full: Arc<AtomicBool>,
     pub visible: Arc<Visible>,
     pub progress: Arc<Progress>,
+    pub directory: Arc<Directory>,
 }
 
 impl Shared {
@@ -136,6 +138,10 @@ impl Replica {
     pub async fn open(config: Config) -> Result<Replica, OpenError> {
         let lock = lock(&config)?;
         let identity = identity_of(&config)?;
+        let directory = Directory::new(&config.env, &config.dir, config.speaks, identity);
+        if let Some(identity) = identity {
+            directory.check(identity.level)?;
+        }
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
         let journal = Journal::open(&config.env, &log_dir(&config), config.journal_options())?;
         checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
@@ -144,6 +150,7 @@ impl Replica {
         let mut replicated = Replicated::new(writer, config.observer.clone());
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
+            directory.check(replicated.level)?;
             replicated.restore_observer().map_err(OpenError::Replay)?;
         }
         check_log_fits(&config.dir, &journal, &replicated)?;
@@ -168,6 +175,7 @@ impl Replica {
             is_full: Arc::default(),
             visible: Arc::default(),
             progress: Arc::default(),
+            directory: Arc::new(directory),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
@@ -197,6 +205,7 @@ impl Replica {
                 // It has nothing left to do but to end.
                 leader.join();
                 log.join();
+                shared.directory.check(shared.replicated.lock().level)?;
                 return Err(error);
             }
         };
@@ -207,7 +216,7 @@ impl Replica {
             leader.join();
             log.join();
         };
-        let identity = match start_life(&config, identity, &shared) {
+        let identity = match start_life(&config, &shared) {
             Ok(identity) => identity,
             Err(error) => {
                 not_opened(exit, leader, log);
@@ -356,7 +365,21 @@ impl Replica {
         self.shared.replicated.lock().outcomes.newest_incarnation(node)
     }
 
-    pub fn admit(&self, node: u32, member: Member) -> Changing {
+    pub fn level(&self) -> Level {
+        self.shared.replicated.lock().level
+    }
+
+    pub fn raise(&self, level: Level) -> Changing {
+        let (raft, shared) = (self.raft.clone(), self.shared.clone());
+        Changing(
+            self.runtime
+                .spawn(async move { levels::raise(&raft, &shared, level).await }),
+        )
+    }
+
+    pub fn admit(&self, node: u32, mut member: Member) -> Changing {
+        // Not all can read it yet.
+        member.levels = member.levels.filter(|_| self.level().has(Feature::LevelsOnDisk));
         let (raft, known) = (self.raft.clone(), self.replicas());
         let changing = self
             .runtime
@@ -654,11 +677,15 @@ fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
 
 /// Counts the start, on the disk, before anybody gets an id of it. The log is replayed: where it knows of a later life than the
 /// directory does, the directory's word is lost.
-fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> Result<Identity, journal::OpenError> {
+fn start_life(config: &Config, shared: &Shared) -> Result<Identity, journal::OpenError> {
     let random = &config.env.random;
     let founded = || u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
     let node = config.node_id;
-    let seen = shared.replicated.lock().outcomes.newest_incarnation(node);
+    let identity = shared.directory.identity();
+    let (seen, level) = {
+        let replicated = shared.replicated.lock();
+        (replicated.outcomes.newest_incarnation(node), replicated.level)
+    };
     let before = identity.map(|identity| identity.incarnation).max(seen);
     let identity = Identity {
         cluster: identity.map_or_else(founded, |identity| identity.cluster),
@@ -667,8 +694,10 @@ fn start_life(config: &Config, identity: Option<Identity>, shared: &Shared) -> R
             true => before.unwrap_or(1),
             false => before.unwrap_or(0) + 1,
         },
+        level: identity.map_or(level, |identity| identity.level.max(level)),
     };
     identity.write(&config.env, &config.dir)?;
+    shared.directory.lives_as(identity);
     Ok(identity)
 }
 

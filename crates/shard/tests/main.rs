@@ -14,4 +14,5 @@ mod durability;
 mod faults;
 mod kill;
 mod large;
+mod levels;
 mod support;

@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use count::Count;
-pub use run::{build_server, done};
+pub use run::{build_server, done, free_ports};
 pub use server::{Server, with_address};
 use suites::{SUITES, Suite, minutes};
-pub use tools::find;
+pub use tools::{find, python};
 
 #[derive(Default, clap::Args)]
 pub struct Options {

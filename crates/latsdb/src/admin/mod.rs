@@ -55,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 count => bail!("{dir}: {count} problems; what could be read is in the dump"),
             }
         }
-        Some((name @ ("move-leader" | "remove-node" | "replace-node" | "drain" | "resume"), matches)) => {
+        Some((name @ ("move-leader" | "remove-node" | "replace-node" | "drain" | "resume" | "upgrade"), matches)) => {
             let address = crate::cli::config(matches)?.http_addr;
             let node = matches.try_get_one::<u32>("node").ok().flatten();
             let query = node.map_or_else(String::new, |node| format!("?node={node}"));
@@ -117,6 +117,10 @@ pub fn command() -> Command {
             "Give up the lead, and tell load balancers to send nobody (/health/ready)",
         ))
         .subcommand(cli::of_node("resume", "Take clients again after drain"))
+        .subcommand(cli::of_node(
+            "upgrade",
+            "Raise the cluster's feature level, for good, once all nodes run a version that speaks it",
+        ))
         .subcommand(Command::new("add-node").about("Say how a node is added"))
         .subcommand(
             Command::new("verify")

@@ -1,10 +1,12 @@
 //! What nodes say to each other beside the shard's own calls, as JSON: it is little, and read by people, too.
 
+use env::{Level, Levels};
 use net::{Answering, Caller, Net};
 use serde::{Deserialize, Serialize};
 use shard::{Member, MembershipError, Role};
 
 use super::Cluster;
+use super::levels::Spoken;
 use super::sessions::Connections;
 use crate::backup::Asked;
 
@@ -17,6 +19,9 @@ pub enum Request {
     Admit {
         peer_addr: String,
         sql_addr: String,
+        /// What it speaks, from where to where; at levels that have a place for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        levels: Option<(u8, u8)>,
     },
     /// How the node is.
     HowAreYou,
@@ -25,6 +30,12 @@ pub enum Request {
     },
     Remove {
         node: u32,
+    },
+    /// Which levels the node speaks, and those that it has met.
+    WhoSpeaksWhat,
+    /// Raises the cluster's feature level.
+    Raise {
+        level: u8,
     },
     /// Whether the node serves, or is about to: it has the cluster's global variables.
     AreYouServing,
@@ -58,7 +69,11 @@ pub enum Response {
     Nodes {
         nodes: Vec<(u32, String)>,
         incarnation: u32,
+        /// The cluster's feature level.
+        #[serde(default = "first_level")]
+        level: u8,
     },
+    Spoken(Vec<Spoken>),
     Presence(Box<Presence>),
     Done,
     Serving(bool),
@@ -136,6 +151,7 @@ impl Cluster {
                 let lives = seen.into_iter().filter(|(node, _)| *node == from.node);
                 now(Response::Nodes {
                     nodes: nodes.collect(),
+                    level: shard.level().0,
                     incarnation: lives
                         .map(|(_, incarnation)| incarnation)
                         .chain(shard.newest_incarnation(from.node))
@@ -156,12 +172,20 @@ impl Cluster {
                     ),
                 })
             }
-            Request::Admit { peer_addr, sql_addr } => {
+            Request::Admit {
+                peer_addr,
+                sql_addr,
+                levels,
+            } => {
                 if let Some(net) = self.net.get() {
                     net.set_peer(from.node, &peer_addr);
                 }
                 let member = Member {
                     role: Role::Data,
+                    levels: levels.map(|(lowest, highest)| Levels {
+                        lowest: Level(lowest),
+                        highest: Level(highest),
+                    }),
                     peer_addr,
                     sql_addr,
                 };
@@ -169,6 +193,8 @@ impl Cluster {
             }
             Request::MoveLeader { to } => self.move_leader(to),
             Request::Remove { node } => self.changed(shard.dismiss(node)),
+            Request::WhoSpeaksWhat => now(Response::Spoken(self.spoken())),
+            Request::Raise { level } => self.raise(Level(level)),
             Request::AreYouServing => now(Response::Serving(
                 self.engine().is_some_and(|engine| engine.is_in_cluster()),
             )),
@@ -205,7 +231,10 @@ impl Cluster {
         now(Response::Done)
     }
 
-    fn changed(&self, changing: impl Future<Output = Result<(), MembershipError>> + Send + 'static) -> Later {
+    pub(super) fn changed(
+        &self,
+        changing: impl Future<Output = Result<(), MembershipError>> + Send + 'static,
+    ) -> Later {
         let leader = self.leader();
         Box::pin(async move {
             match changing.await {
@@ -257,8 +286,13 @@ impl Cluster {
     }
 }
 
-type Later = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+/// Whoever says nothing of it is at the first.
+fn first_level() -> u8 {
+    Level::FIRST.0
+}
 
-fn now(response: Response) -> Later {
+pub type Later = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
+pub fn now(response: Response) -> Later {
     Box::pin(std::future::ready(response))
 }

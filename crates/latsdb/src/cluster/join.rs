@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use env::Env;
+use env::{Env, Level};
 use net::{Answering, Caller, Introduction, Lane, Net, Service};
 use shard::{Identity, OpenError, Shard};
 
@@ -104,6 +104,7 @@ struct Found {
     nodes: Vec<(u32, String)>,
     /// Of this node by number, in its newest life that anybody knows of.
     incarnation: u32,
+    level: Level,
     /// The node that has told.
     through: u32,
 }
@@ -120,6 +121,7 @@ impl Found {
             cluster: self.cluster,
             node,
             incarnation: self.incarnation,
+            level: self.level,
         }
     }
 }
@@ -140,6 +142,7 @@ fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
                 && let Ok(Some(other)) = ask(&net, &addr).await
             {
                 found.incarnation = found.incarnation.max(other.incarnation);
+                found.level = found.level.max(other.level);
             }
         }
         Ok(found)
@@ -153,8 +156,12 @@ async fn ask(net: &Net, addr: &str) -> Result<Option<Found>, String> {
     let request = serde_json::to_vec(&Request::WhoIsThere).map_err(|error| error.to_string())?;
     let introduction = net.call_address(addr, request, CALL).await;
     let Introduction { node, cluster, answer } = introduction.map_err(|error| error.to_string())?;
-    let (nodes, incarnation) = match serde_json::from_slice(&answer) {
-        Ok(Response::Nodes { nodes, incarnation }) => (nodes, incarnation),
+    let (nodes, incarnation, level) = match serde_json::from_slice(&answer) {
+        Ok(Response::Nodes {
+            nodes,
+            incarnation,
+            level,
+        }) => (nodes, incarnation, level),
         Ok(other) => return Err(format!("{other:?}")),
         Err(_) => return Err("an answer of another version".to_owned()),
     };
@@ -162,6 +169,7 @@ async fn ask(net: &Net, addr: &str) -> Result<Option<Found>, String> {
         cluster,
         nodes,
         incarnation,
+        level: Level(level),
         through: node,
     }))
 }

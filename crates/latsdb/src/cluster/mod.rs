@@ -6,6 +6,7 @@
 //!
 //! * `control`: what nodes say to each other beside the shard's own calls: who is there, who wants to join;
 //! * `join`: a new directory becomes one of the cluster's;
+//! * `levels`: which formats all nodes can read, and raising that;
 //! * `orders`: what the operator asks for;
 //! * `relay`: the way round a cut between two nodes;
 //! * `sessions`: the sessions of the other nodes, as statements ask for them;
@@ -13,6 +14,7 @@
 
 mod control;
 mod join;
+mod levels;
 mod orders;
 mod relay;
 mod sessions;
@@ -23,6 +25,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use env::{Feature, Levels};
 use front_mysql::Registry;
 use net::{Answering, CallError, Caller, Net, Service};
 use parking_lot::Mutex;
@@ -34,6 +37,7 @@ use crate::config::{Config, PeerConfig};
 
 pub use control::{Presence, Request, Response};
 pub use join::{join, rejoin};
+pub use levels::{has_risen, is_there_already};
 use relay::DeadEnds;
 pub use upkeep::keep_up;
 
@@ -86,6 +90,7 @@ impl Cluster {
             cluster,
             node,
             incarnation,
+            level,
         } = shard.identity();
         let replicas = shard.replicas();
         self.shard.get_or_init(|| shard);
@@ -93,6 +98,7 @@ impl Cluster {
             cluster: Some(cluster),
             tls: tls(&self.config)?,
             allow_plain_beyond_loopback: self.config.plaintext,
+            level,
             ..net::Config::new(node, incarnation, self.config.addr)
         };
         let net = Net::start(config, self.clone()).context("cannot start the network between nodes")?;
@@ -127,9 +133,16 @@ impl Cluster {
     fn member(&self) -> Option<Member> {
         Some(Member {
             role: Role::Data,
+            levels: self.levels_to_note(),
             peer_addr: self.net.get()?.local_addr().to_string(),
             sql_addr: self.sql_addr.get().unwrap_or(&self.mysql_addr).to_string(),
         })
+    }
+
+    /// What the membership is to have of this node's levels: nothing, where others could not read it.
+    fn levels_to_note(&self) -> Option<Levels> {
+        let level = self.shard.get()?.level();
+        level.has(Feature::LevelsOnDisk).then(Levels::spoken)
     }
 
     /// Of calls for sessions, in microseconds, to the nodes that can be reached.
@@ -151,7 +164,9 @@ impl Cluster {
 
 fn tls(config: &PeerConfig) -> Result<Option<net::Tls>> {
     let load = |files: &crate::config::PeerTls| {
-        net::Tls::load(&files.cert, &files.key, &files.ca, None).context("cannot use the files of --peer-tls-*")
+        let tls =
+            net::Tls::load(&files.cert, &files.key, &files.ca, None).context("cannot use the files of --peer-tls-*")?;
+        Ok(tls.with_naming(files.naming))
     };
     config.tls.as_ref().map(load).transpose()
 }

@@ -86,7 +86,7 @@ impl Cluster {
     }
 
     /// Asks whoever leads, and waits for a while until somebody does.
-    async fn ask_until_led(&self, request: &Request) -> Result<Response, String> {
+    pub(super) async fn ask_until_led(&self, request: &Request) -> Result<Response, String> {
         let deadline = Instant::now() + NOTICED_WITHIN;
         loop {
             match self.ask_leader(request, REMOVAL).await {

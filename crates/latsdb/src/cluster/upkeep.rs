@@ -1,4 +1,4 @@
-//! What is done all the time: the network knows every replica's address, the membership knows this node's, and each node knows how the
+//! What is done all the time: the network knows every replica's address and the cluster's feature level, the membership knows this node's, and each node knows how the
 //! others are.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::{Cluster, Presence, Request, Response};
 const EVERY: Duration = Duration::from_millis(100);
 /// So many looks from one question after the others' health to the next.
 const LOOKS_PER_ROUND: u32 = 5;
-const CALL: Duration = Duration::from_millis(400);
+pub const CALL: Duration = Duration::from_millis(400);
 /// To be taken in takes as long as a checkpoint needs to come over.
 const ADMISSION: Duration = Duration::from_secs(600);
 
@@ -27,6 +27,7 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
             continue;
         };
+        net.set_level(shard.level());
         let replicas = shard.replicas();
         let known: BTreeSet<u32> = replicas.iter().map(|replica| replica.node).collect();
         for replica in &replicas {
@@ -74,6 +75,7 @@ impl Cluster {
         let request = Request::Admit {
             peer_addr: member.peer_addr.clone(),
             sql_addr: member.sql_addr.clone(),
+            levels: member.levels.map(|levels| (levels.lowest.0, levels.highest.0)),
         };
         match self.ask_leader(&request, ADMISSION).await {
             Ok(Response::Done) => tracing::info!("this node is a replica of the shard"),

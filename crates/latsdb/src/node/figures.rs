@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use env::Levels;
 use front_http::{Distribution, Figures};
 use front_mysql::Registry;
 use shard::Histogram;
@@ -28,10 +29,12 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         logins_pushed_out: connections.logins_pushed_out,
         errors: registry.errors(),
         panics: crate::panics::count(),
+        feature_level_highest: Levels::spoken().highest.0,
         ..Figures::default()
     };
     let Some(parts) = parts else { return figures };
     let (store, meters) = (parts.shard.store(), parts.shard.meters());
+    figures.feature_level = parts.shard.level().0;
     figures.commit_seconds = times(&meters.commit);
     figures.commit_group_size = distribution(&meters.batch, 1, 1.0);
     figures.log_sync_seconds = times(&meters.sync);

@@ -64,8 +64,14 @@ impl Running {
     }
 
     pub fn start_with(data: &Path, flags: &[&str]) -> Self {
+        Self::start_in(data, flags, &[])
+    }
+
+    /// With variables of the environment.
+    pub fn start_in(data: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
         let addresses = ["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
         let mut child = latsdb(&[&addresses, flags].concat(), data)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

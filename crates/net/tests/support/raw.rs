@@ -96,7 +96,11 @@ pub fn shake_hands(addr: &str, hello: &Hello) -> (TcpStream, u8, String) {
     stream.write_all(&hello.encode()).unwrap();
     let mut answer = [0; 56];
     stream.read_exact(&mut answer).unwrap();
-    let mut reason = vec![0; usize::from(u16::from_le_bytes([answer[14], answer[15]]))];
+    let length = match answer[13] {
+        0 => 0,
+        _ => usize::from(u16::from_le_bytes([answer[14], answer[15]])),
+    };
+    let mut reason = vec![0; length];
     stream.read_exact(&mut reason).unwrap();
     (stream, answer[13], String::from_utf8(reason).unwrap())
 }

@@ -231,6 +231,7 @@ impl Replay {
             cluster: u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()),
             node,
             incarnation: 0,
+            level: self.replicated.level,
         };
         identity.write(&self.env, &self.dir).map_err(OpenError::from)?;
         self.env.disk.sync_dir(&self.dir).map_err(io_error)?;

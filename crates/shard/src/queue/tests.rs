@@ -134,6 +134,7 @@ fn next(queue: &Arc<Queue>, counter: &Arc<Counter>) -> String {
             Piece::Chunk { number, .. } => format!("{id} chunk {number}"),
             Piece::Commit { chunks, .. } => format!("{id} commit of {chunks}"),
             Piece::Abort => format!("{id} abort"),
+            Piece::Raise(level) => format!("raise to {level}"),
         }
     });
     pieces.collect::<Vec<_>>().join(", ")
