@@ -6,6 +6,7 @@
 
 mod admin;
 mod backup;
+mod bulk;
 mod cluster;
 mod columns;
 mod compaction;
