@@ -103,6 +103,11 @@ pub const BUGS: &[Bug] = &[
         "a follower takes a lock before it has applied what the leader had",
     ),
     bug(
+        "claims.taken",
+        1,
+        "whoever has claimed a key does not look whether somebody was faster",
+    ),
+    bug(
         "outcome.late",
         2,
         "a commit arrives after its issuer was told that it was not made",

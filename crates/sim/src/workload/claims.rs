@@ -26,6 +26,7 @@ impl Session {
         };
         let (key, bytes) = (rows.key(id), rows.encode(&row));
         let mut taken = None;
+        running.transaction.begin_claims();
         self.until_done(|| match running.transaction.insert(&table, &key, &bytes) {
             Err(TransactionError::DuplicateKey { index, existing, .. }) => {
                 taken = Some((index, existing));
@@ -34,6 +35,8 @@ impl Session {
             progress => progress,
         })
         .await?;
+        self.until_done(|| running.transaction.settle_claims()).await?;
+        running.transaction.end_claims();
         if let Some((index, existing)) = taken {
             if index == IndexId::PRIMARY {
                 let report = &self.bench.report;
