@@ -263,7 +263,17 @@ impl<'a> Runtime<'a> {
     }
 
     /// Gets the locks of the keys that the statement has claimed for new rows.
+    #[inline]
     pub fn settle_claims(&self) -> SqlResult<()> {
+        // The borrow ends before the wait.
+        let has_claims = self.transaction().has_claims();
+        match has_claims {
+            true => self.settle_claims_now(),
+            false => Ok(()),
+        }
+    }
+
+    fn settle_claims_now(&self) -> SqlResult<()> {
         let settled = self.with_locks(Transaction::settle_claims);
         settled.map(|_| ()).map_err(|error| error.into_sql_named("table"))
     }

@@ -10,14 +10,11 @@
 use std::sync::Arc;
 
 use env::failpoints;
-use shard::GuestLock;
+use shard::Guest;
 use store::{IndexId, LockKey, LockMode, Table};
 
-use super::lock::refusal;
+use super::lock::{AtLeader, LOCKS_AT_ONCE};
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait};
-
-/// So many are asked for together.
-const MOST: usize = 256;
 
 /// Those of the running statement.
 #[derive(Default)]
@@ -60,16 +57,15 @@ impl Transaction {
         row: &[u8],
     ) -> Result<Progress, TransactionError> {
         let lock = LockKey::Key(table.id(), index, key);
-        let (Some(claims), Some(guest)) = (&self.claims, &self.guest) else {
-            return self.lock_entry(table, index, key, LockMode::Exclusive, LockPolicy::Wait);
-        };
+        let is_held = |guest: &Guest| guest.covers(lock, LockMode::Exclusive);
+        let may_wait = self.locks_elsewhere(table) && !self.guest.as_ref().is_some_and(is_held);
         // A table that is not the store's any more is told by the lock.
         let known = self.store().table(table.id());
-        let known = known.filter(|known| std::ptr::eq(&**known, table));
-        let (Some(known), false) = (known, table.id().is_local() || guest.covers(lock, LockMode::Exclusive)) else {
+        let known = known.filter(|known| may_wait && std::ptr::eq(&**known, table));
+        let (Some(known), Some(claims)) = (known, &self.claims) else {
             return self.lock_entry(table, index, key, LockMode::Exclusive, LockPolicy::Wait);
         };
-        if claims.0.len() >= MOST
+        if claims.0.len() >= LOCKS_AT_ONCE
             && let wait @ Progress::Wait(_) = self.settle_claims()?
         {
             return Ok(wait);
@@ -84,25 +80,33 @@ impl Transaction {
         Ok(Progress::Done)
     }
 
+    /// Whether [`settle_claims`](Self::settle_claims) has something to do.
+    #[inline]
+    pub fn has_claims(&self) -> bool {
+        self.claims.as_ref().is_some_and(|claims| !claims.0.is_empty())
+    }
+
     /// Gets the locks of all keys that were claimed, and looks whether the keys are free still.
     pub fn settle_claims(&mut self) -> Result<Progress, TransactionError> {
-        let (Some(claims), Some(guest)) = (&self.claims, &mut self.guest) else {
+        let Some(Claims(claims)) = &mut self.claims else {
             return Ok(Progress::Done);
         };
-        let Some(last) = claims.0.last() else {
+        let claims = std::mem::take(claims);
+        let locks: Vec<LockKey<'_>> = claims.iter().map(Claim::lock).collect();
+        let Some((&last, before)) = locks.split_last() else {
             return Ok(Progress::Done);
         };
-        let waited = match guest.take_answer(last.lock(), LockMode::Exclusive) {
-            None => {
-                self.has_late_definitions |= guest.has_later();
-                let wait = guest.ask_all(claims.0.iter().map(Claim::lock), LockMode::Exclusive);
+        let waited = match self.ask_leader_after(before, last, LockMode::Exclusive, LockPolicy::Wait)? {
+            AtLeader::Asked(wait) => {
+                drop(locks);
+                self.claims = Some(Claims(claims));
                 return Ok(Progress::Wait(Wait::AtLeader(wait)));
             }
-            Some(GuestLock::Granted { waited, .. }) => waited,
-            Some(refused) => return Err(refusal(refused)),
+            AtLeader::Granted { waited } => waited,
+            AtLeader::NotAsked | AtLeader::Held => return Ok(Progress::Done),
+            AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
         };
         self.check_memory()?;
-        let claims = std::mem::take(&mut self.claims.as_mut().expect("they are allowed").0);
         for claim in &claims {
             if waited {
                 self.note_wait(claim.lock());

@@ -35,7 +35,7 @@ mod write;
 
 pub use commit::{Committing, Participant};
 pub use local::LocalChanges;
-pub use lock::Unlocking;
+pub use lock::{LOCKS_AT_ONCE, Unlocking};
 pub use past::{PastMoment, commit_nothing};
 pub use settle::{Missed, Settled, StatementScope};
 

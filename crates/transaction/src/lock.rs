@@ -8,6 +8,9 @@ use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
 use store::{IndexId, LockKey, LockMode, LockOutcome, LockWait, MemoryLimit, Snapshot, Table, TableId};
 
+/// So many locks are asked for together where another node gives them.
+pub const LOCKS_AT_ONCE: usize = 256;
+
 /// The memory limit is looked at again after this many locks.
 const LOCKS_PER_MEMORY_CHECK: usize = 256;
 
@@ -169,10 +172,25 @@ impl Transaction {
         if guest.covers(key, mode) {
             return Ok(AtLeader::Held);
         }
+        self.ask_leader_after(&[], key, mode, policy)
+    }
+
+    /// As [`ask_leader`](Self::ask_leader), for a lock that is not held, and for those before it, which are waited for in any case.
+    pub(super) fn ask_leader_after(
+        &mut self,
+        before: &[LockKey<'_>],
+        key: LockKey<'_>,
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<AtLeader, TransactionError> {
+        let Some(guest) = &mut self.guest else {
+            return Ok(AtLeader::NotAsked);
+        };
         match guest.take_answer(key, mode) {
             None => {
                 self.has_late_definitions |= guest.has_later();
-                Ok(AtLeader::Asked(guest.ask(key, mode, policy == LockPolicy::Wait)))
+                let waits = policy == LockPolicy::Wait;
+                Ok(AtLeader::Asked(guest.ask_after(before, key, mode, waits)))
             }
             Some(GuestLock::Granted { waited, .. }) => Ok(AtLeader::Granted { waited }),
             Some(GuestLock::NotFree) => Ok(AtLeader::NotFree),
@@ -235,28 +253,22 @@ impl Transaction {
             return Ok(Progress::Done);
         }
         self.check_memory()?;
-        let guest = self.guest.as_mut().expect("another node leads");
-        let mut missing = keys
+        let guest = self.guest.as_ref().expect("another node leads");
+        let missing = keys
             .map(|key| LockKey::Key(table.id(), IndexId::PRIMARY, key))
             .filter(|&key| !guest.covers(key, mode))
             .collect::<Vec<_>>();
-        let Some(last) = missing.last().copied() else {
+        let Some((&last, before)) = missing.split_last() else {
             return Ok(Progress::Done);
         };
-        match guest.take_answer(last, mode) {
-            None => {
-                self.has_late_definitions |= guest.has_later();
-                Ok(Progress::Wait(Wait::AtLeader(guest.ask_all(missing.drain(..), mode))))
-            }
-            Some(GuestLock::Granted { waited, .. }) => {
-                if waited {
-                    self.note_wait(last);
-                }
-                self.note_lock(last);
-                Ok(Progress::Done)
-            }
-            Some(refused) => Err(refusal(refused)),
+        match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {
+            AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
+            AtLeader::Granted { waited: true } => self.note_wait(last),
+            AtLeader::Granted { waited: false } | AtLeader::NotAsked | AtLeader::Held => {}
+            AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
         }
+        self.note_lock(last);
+        Ok(Progress::Done)
     }
 
     /// As [`lock_for_write`](Self::lock_for_write), of a row that a join found at the statement's snapshot together with others: at every
@@ -416,7 +428,7 @@ impl Transaction {
 }
 
 /// Why the leader has not given a lock that was waited for.
-pub(super) fn refusal(answer: GuestLock) -> TransactionError {
+fn refusal(answer: GuestLock) -> TransactionError {
     match answer {
         GuestLock::Deadlock => TransactionError::Deadlock,
         GuestLock::Lost => TransactionError::LocksLost,

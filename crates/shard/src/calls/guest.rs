@@ -570,23 +570,11 @@ impl Guest {
 
     /// Asks for a lock. When it is ready, [`take_answer`](Self::take_answer) has the answer; dropping it withdraws the request.
     pub fn ask(&mut self, key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
-        self.ask_after(Vec::new(), key, mode, waits)
+        self.ask_after(&[], key, mode, waits)
     }
 
-    /// As [`ask`](Self::ask), for several locks, each of which is waited for, in their order. The answer is that to the last one.
-    pub fn ask_all<'k>(&mut self, mut keys: impl DoubleEndedIterator<Item = LockKey<'k>>, mode: LockMode) -> GuestWait {
-        let last = keys.next_back().expect("there is a lock to ask for");
-        let before = keys.map(|key| (mode, encode_key(key))).collect();
-        self.ask_after(before, last, mode, true)
-    }
-
-    fn ask_after(
-        &mut self,
-        before: Vec<(LockMode, Vec<u8>)>,
-        key: LockKey<'_>,
-        mode: LockMode,
-        waits: bool,
-    ) -> GuestWait {
+    /// As [`ask`](Self::ask), after other locks of the same mode, each of which is waited for, in their order. The answer is that to `key`.
+    pub fn ask_after(&mut self, before: &[LockKey<'_>], key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
         if self.number == 0 {
             // Together: the oldest that lives is older than whatever is numbered later.
             let live = &mut *self.remote.live.lock();
@@ -597,7 +585,11 @@ impl Guest {
             number: self.number,
             epoch: self.epoch,
             waits,
-            before: self.later.drain(..).chain(before).collect(),
+            before: self
+                .later
+                .drain(..)
+                .chain(before.iter().map(|&key| (mode, encode_key(key))))
+                .collect(),
             mode,
             key: encode_key(key),
         };

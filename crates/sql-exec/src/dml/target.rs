@@ -15,7 +15,7 @@ use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::changes::Target;
 use store::LockMode;
-use transaction::{LockPolicy, Missed};
+use transaction::{LOCKS_AT_ONCE, LockPolicy, Missed};
 use types::IndexId;
 use types::{SqlResult, Value};
 
@@ -24,9 +24,6 @@ use crate::runtime::{Locked, Runtime};
 
 /// Index entries looked at before others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 4096;
-
-/// As many rows are locked with one question where another node leads.
-const LOCKED_AHEAD: usize = 256;
 
 /// Locks every row, and gives its key and its columns to `change`. Returns how many rows there were.
 pub fn for_each_row(
@@ -55,8 +52,8 @@ pub fn for_each_row(
         let (before, mut has_missed_own) = (matched, false);
         let found = find(target, &keys, limit - matched, runtime, ctx)?;
         for (at, key) in found.iter().enumerate() {
-            if at % LOCKED_AHEAD == 0 {
-                let next = &found[at..found.len().min(at + LOCKED_AHEAD)];
+            if at % LOCKS_AT_ONCE == 0 {
+                let next = &found[at..found.len().min(at + LOCKS_AT_ONCE)];
                 runtime.lock_ahead(target.table(), next.iter().map(Vec::as_slice), LockMode::Exclusive)?;
             }
             if change_row(target, key, runtime, &mut passes, change)? {

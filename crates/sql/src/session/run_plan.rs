@@ -100,14 +100,13 @@ impl Session {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
             };
-            transaction.borrow_mut().begin_claims();
+            if plan.is_change() {
+                transaction.borrow_mut().begin_claims();
+            }
             let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
                 .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
-                .and_then(|answer| match runtime.settle_claims() {
-                    Ok(()) => Ok(answer),
-                    Err(error) => Err(Failure::Error(error)),
-                })
+                .and_then(|answer| runtime.settle_claims().map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| {
                     governor::check()
