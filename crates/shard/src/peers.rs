@@ -220,7 +220,8 @@ impl Way {
         let (Handle::Sent { file, length }, Some(applied)) = (snapshot.snapshot, snapshot.meta.last_log_id) else {
             return Err(unreachable(&"there is no checkpoint to send"));
         };
-        let _kept = self.progress.sends_checkpoint(self.to, applied.index + 1);
+        let sending = self.progress.sends_checkpoint(self.to, applied.index + 1);
+        let bytes_per_second = sending.bytes_per_second(self.bytes_per_second);
         let mut offset = 0;
         loop {
             let mut bytes = vec![0; PART_BYTES.min(length - offset) as usize];
@@ -237,11 +238,14 @@ impl Way {
             let answer = self.call_within(part, PART_TIMEOUT).await;
             match answer.map_err(|error| unreachable(&error))? {
                 Response::Part(theirs, _) if theirs > vote => return Ok(theirs),
-                Response::Part(theirs, missing_from) if missing_from >= length => return Ok(theirs),
+                Response::Part(theirs, missing_from) if missing_from >= length => {
+                    sending.ended();
+                    return Ok(theirs);
+                }
                 Response::Part(_, missing_from) => offset = missing_from,
                 _ => return Err(unreachable(&"an answer to another question")),
             }
-            if let Some(micros) = (sent * 1_000_000).checked_div(self.bytes_per_second) {
+            if let Some(micros) = (sent * 1_000_000).checked_div(bytes_per_second) {
                 tokio::time::sleep(Duration::from_micros(micros)).await;
             }
         }
