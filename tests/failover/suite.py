@@ -40,6 +40,8 @@ PASSWORD = "failover"
 GAP_MAX = 6.0
 # Drivers that are asked to begin elsewhere have to be there within so long.
 SETTLED_SECONDS = 30
+# All nodes have to show the same rows after so long without clients.
+AGREED_SECONDS = 10
 BEFORE, AFTER = 1.0, 3.0
 PAUSED_SECONDS = 6.0
 
@@ -278,11 +280,11 @@ class Suite:
             raise Failed(f"{error}; it said: {last or ''.join(client.noise[-8:])}") from None
 
     def present(self, nodes):
-        """How often each number is there, by every node."""
-        counts = [dict(self.cluster.query(node, "SELECT number, COUNT(*) FROM failover.written GROUP BY number")) for node in nodes]
-        if any(count != counts[0] for count in counts):
-            raise Failed("the nodes differ")
-        return counts[0]
+        """How often each number is there, by every node. What clients have left under way may still be done between two answers."""
+        def agreed():
+            counts = [dict(self.cluster.query(node, "SELECT number, COUNT(*) FROM failover.written GROUP BY number")) for node in nodes]
+            return counts[0] if all(count == counts[0] for count in counts) else None
+        return wait_until("that all nodes show the same", agreed, AGREED_SECONDS)
 
     def judge(self, fault, lines, began, ended, present, problems):
         gap, gap_at = longest_gap([line.ended for line in lines if line.result == "done" and line.what != "read"], began, ended)

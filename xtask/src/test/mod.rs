@@ -87,6 +87,8 @@ struct Outcome {
     took: Duration,
     /// Why it was skipped or could not be counted.
     note: Option<String>,
+    /// What it said of what failed.
+    failures: Vec<String>,
 }
 
 pub fn run(options: Options) -> Result<()> {
@@ -142,6 +144,10 @@ fn run_suite(suite: &'static Suite, context: &Context) -> Outcome {
     if let Some(note) = &note {
         println!("   {note}");
     }
+    let failures = match count.failed {
+        0 => Vec::new(),
+        _ => run::failures(suite.name, context),
+    };
     if count.failed == 0 {
         // Of what fails, the data tell something; of all suites together, they would fill a small disk. None may be there.
         let _ = std::fs::remove_dir_all(context.target("test-data"));
@@ -151,6 +157,7 @@ fn run_suite(suite: &'static Suite, context: &Context) -> Outcome {
         count,
         took: started.elapsed(),
         note,
+        failures,
     }
 }
 
@@ -216,8 +223,14 @@ fn once_more(mut count: Count, context: &Context) -> Result<Count> {
     Ok(count)
 }
 
-/// Prints the table and the closing line; an error unless everything passed.
+/// Prints what failed, the table and the closing line; an error unless everything passed.
 fn conclude(outcomes: &[Outcome]) -> Result<()> {
+    // Once more: of a long output often the end alone is seen.
+    for outcome in outcomes {
+        for line in &outcome.failures {
+            println!("{}: {line}", outcome.suite);
+        }
+    }
     println!(
         "\n{:<18}{:>8}{:>8}{:>9}{:>10}",
         "suite", "passed", "failed", "skipped", "seconds"

@@ -15,6 +15,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::Context;
 use super::count::Count;
 
+/// At most so many are shown of a suite once more.
+const FAILURE_LINES: usize = 12;
+
 /// Lines that name a passed test, in the words of the suites and of cargo.
 fn is_noise(line: &str) -> bool {
     line.starts_with("ok ") || line.is_empty() || line.starts_with("running ") || line.chars().all(|c| c == '.')
@@ -69,6 +72,40 @@ pub fn watched(mut command: Command, name: &str, limit: Duration, context: &Cont
             log_path.display()
         ),
     }
+}
+
+/// What a suite that failed has said: the lines that name a failure with the one behind each, or its last ones.
+pub fn failures(name: &str, context: &Context) -> Vec<String> {
+    let log = std::fs::read_to_string(context.logs.join(format!("{name}.log"))).unwrap_or_default();
+    failures_in(&log)
+}
+
+fn failures_in(log: &str) -> Vec<String> {
+    let lines: Vec<&str> = log
+        .lines()
+        .filter(|line| !is_noise(line) && Count::of_line(line).is_none())
+        .collect();
+    let names_failure = |line: &str| {
+        let words = [
+            "FAILED",
+            "failed",
+            "Failed",
+            "Error",
+            "is broken",
+            "panicked at",
+            "NOT FOUND",
+        ];
+        words.iter().any(|word| line.contains(word))
+    };
+    let named = (0..lines.len()).filter(|&at| names_failure(lines[at]) || at > 0 && names_failure(lines[at - 1]));
+    let mut chosen: Vec<&str> = named.map(|at| lines[at]).take(FAILURE_LINES).collect();
+    if chosen.is_empty() {
+        chosen = lines[lines.len().saturating_sub(FAILURE_LINES / 2)..].to_vec();
+    }
+    chosen
+        .into_iter()
+        .map(|line| line.chars().take(300).collect())
+        .collect()
 }
 
 /// Both outputs of the child, line by line, until both are closed.
@@ -143,4 +180,19 @@ pub fn done(mut command: Command) -> Result<()> {
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_found_in_what_a_suite_said() {
+        let log = "ok one\nFAILED two: late\n    3 s, not 1 s\nok three\n2 passed, 1 failed\n";
+        assert_eq!(failures_in(log), ["FAILED two: late", "    3 s, not 1 s"]);
+        assert_eq!(failures_in("it was killed\n"), ["it was killed"]);
+        let many = "FAILED\n".repeat(FAILURE_LINES * 3);
+        assert_eq!(failures_in(&many).len(), FAILURE_LINES);
+        assert!(failures_in("").is_empty());
+    }
 }
