@@ -44,6 +44,8 @@ pub enum Fault {
     /// The disk has no more room.
     FullDisk,
     SlowDisk,
+    /// What is logged is long under way to the disks of all but the leader, and they hear it as always.
+    LateLogs,
     Admit,
     Dismiss,
     Heal,
@@ -75,6 +77,7 @@ const FAULTS: &[(Fault, u64)] = &[
     (Fault::BadDisk, 3),
     (Fault::FullDisk, 3),
     (Fault::SlowDisk, 3),
+    (Fault::LateLogs, 4),
     (Fault::Admit, 4),
     (Fault::Dismiss, 4),
     (Fault::Heal, 20),
@@ -337,6 +340,13 @@ impl Nemesis {
             Fault::SlowDisk => {
                 let id = self.some_leader(world);
                 world.node(id).slow_disk = [5, 30, 200][self.random.below(3) as usize];
+            }
+            Fault::LateLogs => {
+                let one = self.some_leader(world);
+                let time = [100, 400, 900, 1500][self.random.below(4) as usize];
+                for other in ids.into_iter().filter(|&other| other != one) {
+                    world.net.log_late(other, time);
+                }
             }
             Fault::Admit if world.members() < 6 => world.add(),
             Fault::Dismiss if world.members() > 3 => {

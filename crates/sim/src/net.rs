@@ -53,6 +53,8 @@ struct State {
     up: BTreeSet<u32>,
     /// What a node sends leaves it at this time at the earliest: its process stands still until then.
     leaves: BTreeMap<u32, u64>,
+    /// Nodes whose disk takes so many milliseconds for what is to be logged. They hear and vote as always.
+    late_logs: BTreeMap<u32, u64>,
     /// A connection breaks for one message in so many; 0: never.
     breaks: u64,
 }
@@ -74,10 +76,10 @@ impl Net {
 
     fn send(&self, message: Message) {
         let state = &mut *self.state.lock();
-        self.put(state, message);
+        self.put(state, message, 0);
     }
 
-    fn put(&self, state: &mut State, message: Message) {
+    fn put(&self, state: &mut State, message: Message, late: u64) {
         let way = (message.from, message.to);
         if state.breaks > 0 && self.random.below(state.breaks) == 0 {
             self.trace.note(format_args!("net {}->{} breaks", way.0, way.1));
@@ -96,7 +98,7 @@ impl Net {
             return;
         }
         let now = self.trace.now();
-        let mut delay = DELAY.0 + self.random.below(DELAY.1 - DELAY.0 + 1);
+        let mut delay = late + DELAY.0 + self.random.below(DELAY.1 - DELAY.0 + 1);
         if let Some(&(always, more)) = state.slow.get(&way) {
             delay += always + self.random.below(more + 1);
         }
@@ -172,14 +174,17 @@ impl Net {
         arrived
     }
 
-    /// The answer to a call goes back.
-    pub fn answer(&self, from: u32, to: u32, bytes: Vec<u8>, caller: oneshot::Sender<Vec<u8>>) {
-        self.send(Message {
+    /// The answer to a call goes back, where the log is slow later than others.
+    pub fn answer(&self, from: u32, to: u32, bytes: Vec<u8>, caller: oneshot::Sender<Vec<u8>>, is_logged: bool) {
+        let state = &mut *self.state.lock();
+        let late = state.late_logs.get(&from).copied().filter(|_| is_logged);
+        let answer = Message {
             from,
             to,
             body: Body::Answer(bytes),
             caller,
-        });
+        };
+        self.put(state, answer, late.unwrap_or(0));
     }
 
     pub fn set_up(&self, node: u32, is_up: bool) {
@@ -201,6 +206,10 @@ impl Net {
         slow.insert((other, one), (always, more));
     }
 
+    pub fn log_late(&self, node: u32, time: u64) {
+        self.state.lock().late_logs.insert(node, time);
+    }
+
     pub fn break_often(&self, one_in: u64) {
         self.state.lock().breaks = one_in;
     }
@@ -214,9 +223,10 @@ impl Net {
         let state = &mut *self.state.lock();
         state.cut.clear();
         state.slow.clear();
+        state.late_logs.clear();
         state.breaks = 0;
         for (_, message) in std::mem::take(&mut state.held) {
-            self.put(state, message);
+            self.put(state, message, 0);
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::net::{Body, Door, Message, Net};
 use crate::watcher::Watcher;
 use crate::workload::Mix;
 
+/// A call of consensus that is longer brings entries of the log.
+const PULSE_BYTES: usize = 60;
+
 /// What is in a node's process.
 #[derive(Clone)]
 pub enum Slot {
@@ -224,7 +227,8 @@ impl Node {
                     return;
                 };
                 let net = net.clone();
-                let send = move |answer| net.answer(to, from, answer, caller);
+                let is_logged = lane == shard::Lane::Consensus && bytes.len() > PULSE_BYTES;
+                let send = move |answer| net.answer(to, from, answer, caller, is_logged);
                 // Begun here, in order of arrival; the rest by a task.
                 match lane {
                     shard::Lane::Consensus => {

@@ -114,13 +114,13 @@ pub const BUGS: &[Bug] = &[
     )
     .often(Fault::Breaks),
     bug("doubt.locks", 10, "the locks of a commit in doubt are free").often(Fault::Far),
-    bug("doubt.outcome", 1, "a commit in doubt is said not to be made").often(Fault::Far),
+    bug("doubt.outcome", 1, "a commit in doubt is said not to be made").often(Fault::LateLogs),
     bug(
         "doubt.early",
         1,
         "a commit of this term is given up before a later one has begun",
     )
-    .often(Fault::Far),
+    .often(Fault::LateLogs),
     bug("ids.twice", 1, "the same ids are leased twice"),
     bug("ids.lead", 2, "ids of an earlier lead are used").often(Fault::MoveLeader),
     bug(

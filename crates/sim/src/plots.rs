@@ -92,7 +92,7 @@ impl PingPong {
         if led > self.term {
             // It stays long enough for a commit or two.
             self.term = led;
-            self.moves = world.now + random.below(25);
+            self.moves = world.now + random.below([25, 150][random.below(2) as usize]);
         }
         if self.moves == world.now {
             let leads = |id: u32| world.term_led_by(&[id]) == led;
