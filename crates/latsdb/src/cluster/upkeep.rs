@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shard::{Member, Replica};
+use shard::{Member, Replica, Status};
 
 use super::{Cluster, Presence, Request, Response};
 
@@ -20,8 +20,9 @@ const ADMISSION: Duration = Duration::from_secs(600);
 /// Until the node stops.
 pub async fn keep_up(cluster: Arc<Cluster>) {
     let mut look: u32 = 0;
-    // A node that was let go is not to ask again.
-    let mut has_belonged = false;
+    // A node that was let go is not to ask again. One that comes anew reads in the log how a node of its number was let go before, and that is
+    // the past until it has what the leader has.
+    let (mut is_there, mut has_belonged) = (false, false);
     loop {
         tokio::time::sleep(EVERY).await;
         let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
@@ -50,7 +51,8 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
             }
         }
         let own = replicas.iter().find(|replica| replica.node == cluster.node);
-        has_belonged |= own.is_some_and(|own| own.votes);
+        is_there |= status.is_leader || cluster.has_what_the_leader_had(&status);
+        has_belonged |= is_there && own.is_some_and(|own| own.votes);
         match (own, cluster.member()) {
             (Some(own), Some(member)) if own.votes && own.member == member => {}
             // Before it goes it loses its vote.
@@ -131,6 +133,13 @@ impl Cluster {
             let introduced = net.call_address(&addr, bytes.clone(), within).await;
             target = introduced.map(|introduction| introduction.answer);
         }
+    }
+
+    /// Whether this node has applied all that the leader's log had when it was asked last.
+    fn has_what_the_leader_had(&self, status: &Status) -> bool {
+        let others = self.others.lock();
+        let mut leaders = others.iter().filter(|other| other.leads);
+        leaders.any(|leader| Some(leader.last_log_index) <= status.applied_index)
     }
 
     async fn ask_how_they_are(&self, nodes: Vec<u32>, replicas: &[Replica]) {
