@@ -12,6 +12,7 @@ from typing import Callable, Optional
 
 import pymysql
 
+import steps
 from cluster import Cluster, wait_until
 from network import Background
 
@@ -32,16 +33,18 @@ class Case:
     quick: bool
     repeats: bool
     filler: str
+    # Whether these nodes can do it.
+    needs: Callable
 
 
-def case(name, what, at=None, gap_ms=None, changes=None, kind="files", quick=False, repeats=True, filler=""):
+def case(name, what, at=None, gap_ms=None, changes=None, kind="files", quick=False, repeats=True, filler="", needs=lambda cluster: True):
     """`at`: to which node it happens. Its clients may notice."""
     def add(act):
         def act_at(run):
             node = at(run.cluster)
             run.unwatch(node)
             act(run, node)
-        CASES.append(Case(name, what, act_at if at else act, gap_ms, changes, kind, quick, repeats, filler))
+        CASES.append(Case(name, what, act_at if at else act, gap_ms, changes, kind, quick, repeats, filler, needs))
         return act
     return add
 
@@ -70,6 +73,13 @@ def kill_all(run):
     run.cluster.kill(*run.cluster.nodes)
     run.cluster.start_and_wait(*run.cluster.nodes)
     run.rest(1)
+
+
+@case("P4", "a node dies at each of 20 steps of a commit, a vote, a checkpoint, a change of members", kind="steps",
+      repeats=False, needs=steps.knows_steps, quick=True)
+def die_at_steps(run):
+    run.deadline += 20
+    steps.die_at_every_step(run)
 
 
 @case("P5", "`kill -9` of a follower while it recovers, five times", at=Cluster.follower)

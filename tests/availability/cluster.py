@@ -61,7 +61,7 @@ class Cluster:
             log.seek(self.log_starts.get(node, 0))
             return log.read()
 
-    def start(self, node, founds=None):
+    def start(self, node, founds=None, environment=None):
         """`founds`: it begins a cluster, as the first node does when it is started for the first time."""
         seeds = [other for other in self.nodes if other != node]
         founds = node == self.nodes[0] and node not in self.processes if founds is None else founds
@@ -75,7 +75,7 @@ class Cluster:
         self.log_starts[node] = log.tell()
         self.processes[node] = subprocess.Popen(
             self.network.command(node, *command), stdout=log, stderr=log,
-            env={**os.environ, "RUST_BACKTRACE": "1"})
+            env={**os.environ, "RUST_BACKTRACE": "1", **(environment or {})})
         log.close()
 
     def start_and_wait(self, *nodes, founds=None, seconds=60):

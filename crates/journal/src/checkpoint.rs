@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Access, Env, File};
+use env::{Access, Env, File, failpoints};
 
 use crate::bytes::{get_u32, get_u64, put_u32, put_u64};
 use crate::{Damage, OpenError};
@@ -168,6 +168,7 @@ impl CheckpointWriter {
         self.buffer.extend_from_slice(&header);
         self.buffer.extend_from_slice(payload);
         self.directory.push(ChunkEntry { offset, length, stream });
+        let _ = failpoints::hit("checkpoint.writing");
         self.flush()
     }
 
@@ -195,9 +196,11 @@ impl CheckpointWriter {
         self.buffer.extend_from_slice(&directory);
         self.buffer.extend_from_slice(&trailer);
         self.flush()?;
+        let _ = failpoints::hit("checkpoint.written");
         self.file.sync_data()?;
         self.dir.env.disk.rename(&self.path, &self.name)?;
         self.path = self.name.clone();
+        let _ = failpoints::hit("checkpoint.named");
         self.dir.env.disk.sync_dir(&self.dir.dir)
     }
 

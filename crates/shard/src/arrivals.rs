@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use env::failpoints;
 use futures_util::lock::Mutex;
 use journal::EntryId;
 use journal::checkpoint::{CheckpointDir, Incoming};
@@ -82,8 +83,10 @@ impl Arrivals {
             meta: loaded.snapshot_meta(),
             snapshot: Handle::Received(Box::new(loaded)),
         };
+        let _ = failpoints::hit("checkpoint.taking");
         let taken = raft.install_full_snapshot(part.vote, snapshot).await;
         let taken = taken.map_err(|error| error.to_string())?;
+        let _ = failpoints::hit("checkpoint.taken");
         Ok((taken.vote, part.length))
     }
 }

@@ -351,6 +351,7 @@ async fn commit(
         move |result| {
             match result {
                 Ok(openraft::raft::ClientWriteResponse { data, .. }) => {
+                    let _ = failpoints::hit("commit.applied");
                     let applied: crate::consensus::Applied = data;
                     if !queue.answer(flight, &applied.verdicts) {
                         queue.settle_doubts(term, &replicated.lock().outcomes);

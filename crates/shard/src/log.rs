@@ -94,7 +94,10 @@ impl RaftLogStorage<Consensus> for Log {
         if failpoints::goes_wrong("log.vote") {
             return Ok(());
         }
-        self.with(|journal| journal.save_vote(to_journal_vote(vote)))
+        let _ = failpoints::hit("vote.saving");
+        self.with(|journal| journal.save_vote(to_journal_vote(vote)))?;
+        let _ = failpoints::hit("vote.saved");
+        Ok(())
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> io::Result<()> {
@@ -124,6 +127,7 @@ impl RaftLogStorage<Consensus> for Log {
             journal.append(&records)?;
             Ok(journal.unsynced())
         })?;
+        let _ = failpoints::hit("log.written");
         let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
         self.meters.log_bytes.fetch_add(bytes as u64, Relaxed);
         self.reader.recent.lock().extend(
@@ -145,7 +149,10 @@ impl RaftLogStorage<Consensus> for Log {
     }
 
     async fn purge(&mut self, upto: LogId) -> io::Result<()> {
-        self.with(|journal| journal.purge(entry_id(&upto)))
+        let _ = failpoints::hit("log.purging");
+        self.with(|journal| journal.purge(entry_id(&upto)))?;
+        let _ = failpoints::hit("log.purged");
+        Ok(())
     }
 }
 

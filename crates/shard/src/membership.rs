@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use env::failpoints;
 use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
@@ -77,6 +78,7 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
         None => {
             let added = raft.add_learner(id, member, false).await;
             added.map_err(|error| failed(&error))?;
+            let _ = failpoints::hit("membership.added");
         }
     }
     if known.iter().any(|replica| replica.node == node && replica.votes) {
@@ -91,6 +93,7 @@ pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Mem
     }
     let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
     let changed = raft.change_membership(voters, true).await;
+    let _ = failpoints::hit("membership.votes");
     changed.map(|_| ()).map_err(|error| failed(&error))
 }
 
@@ -127,6 +130,7 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
             return Err(MembershipError::Leads(node));
         }
         take_turn(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
+        let _ = failpoints::hit("membership.leaving");
     }
     take_turn(raft, ChangeMembers::RemoveNodes(ids)).await
 }

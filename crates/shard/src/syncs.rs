@@ -153,6 +153,8 @@ fn sync(entries: &Unsynced, failure: &Failure) -> std::io::Result<()> {
     }
     entries.sync().map_err(|error| {
         failure.set(error.to_string());
-        error.into()
-    })
+        std::io::Error::from(error)
+    })?;
+    let _ = failpoints::hit("log.synced");
+    Ok(())
 }
