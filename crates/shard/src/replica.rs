@@ -340,6 +340,7 @@ impl Replica {
             let response = match request {
                 // What consensus has ended for says nothing more.
                 Ok(_) if let Some(reason) = shared.failure.get() => Response::Refused(reason.to_string()),
+                Ok(_) if shared.stopping.load(Ordering::Relaxed) => Response::Refused("the node is stopping".into()),
                 Ok(Request::Vote(_)) if !may_vote => {
                     Response::Refused("this replica has just started, and gives no votes yet".into())
                 }

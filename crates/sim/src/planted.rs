@@ -58,7 +58,7 @@ pub const BUGS: &[Bug] = &[
         1,
         "a commit whose answer was lost is taken for one that was not made",
     ),
-    bug("lease.length", 4, "a lease is longer than the others' patience"),
+    bug("lease.length", 3, "a lease is longer than the others' patience"),
     bug(
         "lease.offer",
         3,
@@ -67,14 +67,14 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::MoveAndIsolate),
     bug(
         "lease.term",
-        1,
+        2,
         "a lease of a term is renewed by what the others have answered in a later one",
     )
     .often(Fault::PingPong),
     bug("lease.none", 1, "a leader reads without a lease"),
     bug(
         "lease.start",
-        2,
+        10,
         "a replica votes that does not know whom it has answered before its start",
     )
     .often(Fault::Amnesia),
@@ -83,8 +83,8 @@ pub const BUGS: &[Bug] = &[
         3,
         "locks are given before the entries of earlier terms are applied",
     ),
-    bug("lead.locks", 1, "locks of an earlier lead are good in the next").often(Fault::PingPong),
-    bug("apply.term", 6, "a commit under the locks of another term is applied").often(Fault::PingPong),
+    bug("lead.locks", 5, "locks of an earlier lead are good in the next").often(Fault::PingPong),
+    bug("apply.term", 3, "a commit under the locks of another term is applied").often(Fault::PingPong),
     bug(
         "apply.order",
         1,
@@ -104,28 +104,28 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "claims.taken",
-        1,
+        2,
         "whoever has claimed a key does not look whether somebody was faster",
     ),
     bug(
         "outcome.late",
-        2,
+        3,
         "a commit arrives after its issuer was told that it was not made",
     )
     .often(Fault::Breaks),
-    bug("doubt.locks", 10, "the locks of a commit in doubt are free").often(Fault::Far),
-    bug("doubt.outcome", 1, "a commit in doubt is said not to be made").often(Fault::LateLogs),
+    bug("doubt.locks", 34, "the locks of a commit in doubt are free").often(Fault::Far),
+    bug("doubt.outcome", 4, "a commit in doubt is said not to be made").often(Fault::LateLogs),
     bug(
         "doubt.early",
-        1,
+        4,
         "a commit of this term is given up before a later one has begun",
     )
     .often(Fault::LateLogs),
-    bug("ids.twice", 1, "the same ids are leased twice"),
-    bug("ids.lead", 2, "ids of an earlier lead are used").often(Fault::MoveLeader),
+    bug("ids.twice", 2, "the same ids are leased twice"),
+    bug("ids.lead", 1, "ids of an earlier lead are used").often(Fault::MoveLeader),
     bug(
         "checkpoint.position",
-        1,
+        5,
         "a checkpoint says that it holds an entry more than it does",
     ),
     bug(
@@ -135,7 +135,7 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "table.current",
-        6,
+        1,
         "a lock is good for rows that a checkpoint has replaced",
     ),
     bug(
