@@ -110,8 +110,8 @@ pub enum Founding {
 pub struct Timing {
     /// A leader is heard of at least this often.
     pub heartbeat: Duration,
-    /// A replica votes for no other leader for twice this after it has heard of one, and asks to be elected itself after between this and
-    /// twice this more.
+    /// A replica votes for no other leader for longer than this after it has heard of one, but less than twice this, and asks to be elected
+    /// itself when as long again has passed.
     pub election: Duration,
     /// A commit that has not reached a majority by then is answered as unknown. A replica without others waits for its disk, however
     /// long that takes.

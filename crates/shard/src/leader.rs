@@ -11,6 +11,7 @@
 //! will be.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
@@ -136,11 +137,12 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         has_threads,
     } = settings;
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let asks = asks_after(timing.election, node_id);
     let config = openraft::Config {
         cluster_name: "shard".into(),
         heartbeat_interval: milliseconds(timing.heartbeat),
-        election_timeout_min: milliseconds(timing.election),
-        election_timeout_max: milliseconds(timing.election * 2),
+        election_timeout_min: asks.start,
+        election_timeout_max: asks.end,
         snapshot_policy: SnapshotPolicy::Never,
         // The housekeeper says what goes.
         max_in_snapshot_log_to_keep: u64::MAX,
@@ -198,6 +200,17 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
         take_lead(shared, &raft).await.map_err(|error| replay_error(&error))?;
     }
     Ok(raft)
+}
+
+/// After how many milliseconds a replica asks to be elected, once it is free to vote for another leader, which takes as long as the last of these.
+///
+/// Replicas of five numbers in a row ask at different times. Where two asked at once, each would have its own vote, and both would have to wait
+/// for the next time.
+fn asks_after(election: Duration, node_id: u64) -> Range<u64> {
+    let micros = u64::try_from(election.as_micros()).unwrap_or(u64::MAX / 1000);
+    let begin = micros * (140 + 12 * (node_id % 5)) / 100_000;
+    let end = micros * (140 + 12 * (node_id % 5) + 4) / 100_000;
+    begin..end.max(begin + 1)
 }
 
 /// In which term this replica leads, if it does.
@@ -441,4 +454,25 @@ fn compact_some(shared: &Shared) -> bool {
     let writer = &mut shared.replicated.lock().writer;
     collect(shared, writer, COLLECT_WHEN_IDLE);
     writer.compact(COMPACT_AT_ONCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_of_five_replicas_ask_at_once() {
+        for election in [100, 300, 1000].map(Duration::from_millis) {
+            let mut asks: Vec<Range<u64>> = (7..12).map(|node| asks_after(election, node)).collect();
+            asks.sort_by_key(|range| range.start);
+            for range in &asks {
+                assert!(
+                    u128::from(range.start) > election.as_millis() && u128::from(range.end) < 2 * election.as_millis()
+                );
+            }
+            let apart = asks.windows(2).all(|pair| pair[1].start >= pair[0].end + 8);
+            assert!(apart, "{asks:?}");
+        }
+        assert!(!asks_after(Duration::from_millis(1), 3).is_empty());
+    }
 }
