@@ -420,7 +420,7 @@ impl Shard {
         self.replica.dismiss(node)
     }
 
-    /// Asks another replica to take the lead, which it does once it has the whole log.
+    /// Asks another replica to take the lead, which it does once it has the whole log. A witness is not asked.
     pub fn move_leader(&self, to: u32) {
         self.replica.move_leader(to);
     }

@@ -409,6 +409,11 @@ impl Replica {
     }
 
     pub fn move_leader(&self, to: u32) {
+        let is_witness = |replica: &membership::Replica| replica.node == to && replica.member.role == Role::Witness;
+        if self.replicas().iter().any(is_witness) {
+            tracing::warn!(node = to, "a witness leads nobody: the lead stays here");
+            return;
+        }
         // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
         let raft = self.raft.clone();
         let next = || raft.metrics().borrow_watched().current_term + 1;

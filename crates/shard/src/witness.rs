@@ -70,12 +70,12 @@ pub(crate) async fn hand_over(shared: &Shared, raft: &Raft, timing: Timing) {
         term,
         "this witness was elected: it looks for a replica with rows to lead"
     );
-    let mut offered: Option<Instant> = None;
+    let mut offered: Option<(u64, Instant)> = None;
     while leading_term(raft) == Some(term) && !shared.queue.is_closed() && shared.failure.get().is_none() {
-        let is_due = offered.is_none_or(|at| at.elapsed() > timing.election * TAKES_LEAD_WITHIN);
-        if is_due && let Some(heir) = heir(raft) {
+        let is_due = offered.is_none_or(|(_, at)| at.elapsed() > timing.election * TAKES_LEAD_WITHIN);
+        if is_due && let Some(heir) = heir(raft, offered.map_or(0, |(node, _)| node)) {
             tracing::info!(term, node = heir, "the lead is offered");
-            offered = Some(Instant::now());
+            offered = Some((heir, Instant::now()));
             // A replica that is going away leads no more, either.
             let _ = raft.trigger().transfer_leader(heir).await;
         }
@@ -83,8 +83,8 @@ pub(crate) async fn hand_over(shared: &Shared, raft: &Raft, timing: Timing) {
     }
 }
 
-/// A voter with rows that has the whole log.
-fn heir(raft: &Raft) -> Option<u64> {
+/// A voter with rows that has the whole log: the next one after that, if there is one. One that has not taken the lead may be dead.
+fn heir(raft: &Raft, after: u64) -> Option<u64> {
     let metrics = raft.metrics();
     let metrics = metrics.borrow_watched();
     let reached = metrics.replication.as_ref()?;
@@ -92,8 +92,8 @@ fn heir(raft: &Raft) -> Option<u64> {
         let matched = reached.get(id).and_then(|matched| matched.as_ref());
         matched.map(|matched| matched.index) >= metrics.last_log_index
     };
-    let mut voters = voters_with_rows(&metrics.membership_config);
-    voters.find(has_all)
+    let able = || voters_with_rows(&metrics.membership_config).filter(has_all);
+    able().find(|&id| id > after).or_else(|| able().next())
 }
 
 fn voters_with_rows(membership: &StoredMembership) -> impl Iterator<Item = u64> + use<'_> {
