@@ -26,6 +26,8 @@ pub struct Levels {
 pub enum Feature {
     /// The level itself, in the identity and in checkpoints, and in the membership which levels each node speaks.
     LevelsOnDisk,
+    /// A member without rows, whose directory and checkpoints say so.
+    Witness,
 }
 
 impl Level {
@@ -39,9 +41,10 @@ impl Level {
 }
 
 impl Feature {
-    fn level(self) -> Level {
+    /// From which on it is written.
+    pub fn level(self) -> Level {
         match self {
-            Feature::LevelsOnDisk => Level(2),
+            Feature::LevelsOnDisk | Feature::Witness => Level(2),
         }
     }
 }

@@ -154,6 +154,11 @@ impl Collector for Published {
 
         page.gauge("shard_leads", "1: this node leads the shard", u64::from(f.leads))?;
         page.gauge(
+            "witness",
+            "1: this node votes and keeps the log, and has no rows",
+            u64::from(f.is_witness),
+        )?;
+        page.gauge(
             "feature_level",
             "Feature level of the cluster",
             u64::from(f.feature_level),

@@ -284,6 +284,8 @@ pub struct Figures {
     pub lock_waits: u64,
     pub deadlocks: u64,
     pub leads: bool,
+    /// The node has the log and no rows.
+    pub is_witness: bool,
     /// The cluster's, and the highest that this node speaks.
     pub feature_level: u8,
     pub feature_level_highest: u8,

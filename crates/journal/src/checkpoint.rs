@@ -95,13 +95,7 @@ impl CheckpointDir {
             synced: 0,
             directory: Vec::new(),
         };
-        let mut header = [0; HEADER];
-        header[..8].copy_from_slice(MAGIC);
-        put_u32(&mut header, 8, VERSION);
-        put_u32(&mut header, 12, u32::try_from(meta.len()).map_err(io::Error::other)?);
-        put_u64(&mut header, 16, u64::from(crc32fast::hash(meta)));
-        writer.buffer.extend_from_slice(&header);
-        writer.buffer.extend_from_slice(meta);
+        put_head(&mut writer.buffer, meta)?;
         Ok(writer)
     }
 
@@ -180,21 +174,7 @@ impl CheckpointWriter {
     /// Makes the checkpoint durable and gives it its name.
     pub fn finish(mut self) -> io::Result<()> {
         let start = self.position();
-        let mut directory = vec![0; self.directory.len() * DIRECTORY_ENTRY];
-        for (bytes, chunk) in directory.chunks_exact_mut(DIRECTORY_ENTRY).zip(&self.directory) {
-            put_u64(bytes, 0, chunk.offset);
-            put_u64(bytes, 8, u64::from(chunk.length));
-            put_u64(bytes, 16, chunk.stream);
-        }
-        let mut trailer = [0; TRAILER];
-        put_u64(&mut trailer, 0, start);
-        put_u64(&mut trailer, 8, self.directory.len() as u64);
-        put_u32(&mut trailer, 16, crc32fast::hash(&directory));
-        trailer[24..].copy_from_slice(END_MAGIC);
-        let crc = crc32fast::hash(&trailer[..20]);
-        put_u32(&mut trailer, 20, crc);
-        self.buffer.extend_from_slice(&directory);
-        self.buffer.extend_from_slice(&trailer);
+        put_end(&mut self.buffer, start, &self.directory);
         self.flush()?;
         let _ = failpoints::hit("checkpoint.written");
         self.file.sync_data()?;
@@ -223,6 +203,45 @@ impl Drop for CheckpointWriter {
             let _ = self.dir.env.disk.remove(&self.path);
         }
     }
+}
+
+/// The bytes of a checkpoint's file that has no chunks.
+pub fn without_chunks(meta: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    put_head(&mut bytes, meta)?;
+    let start = bytes.len() as u64;
+    put_end(&mut bytes, start, &[]);
+    Ok(bytes)
+}
+
+fn put_head(to: &mut Vec<u8>, meta: &[u8]) -> io::Result<()> {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(MAGIC);
+    put_u32(&mut header, 8, VERSION);
+    put_u32(&mut header, 12, u32::try_from(meta.len()).map_err(io::Error::other)?);
+    put_u64(&mut header, 16, u64::from(crc32fast::hash(meta)));
+    to.extend_from_slice(&header);
+    to.extend_from_slice(meta);
+    Ok(())
+}
+
+/// The directory, which begins at `start`, and the trailer.
+fn put_end(to: &mut Vec<u8>, start: u64, chunks: &[ChunkEntry]) {
+    let mut directory = vec![0; chunks.len() * DIRECTORY_ENTRY];
+    for (bytes, chunk) in directory.chunks_exact_mut(DIRECTORY_ENTRY).zip(chunks) {
+        put_u64(bytes, 0, chunk.offset);
+        put_u64(bytes, 8, u64::from(chunk.length));
+        put_u64(bytes, 16, chunk.stream);
+    }
+    let mut trailer = [0; TRAILER];
+    put_u64(&mut trailer, 0, start);
+    put_u64(&mut trailer, 8, chunks.len() as u64);
+    put_u32(&mut trailer, 16, crc32fast::hash(&directory));
+    trailer[24..].copy_from_slice(END_MAGIC);
+    let crc = crc32fast::hash(&trailer[..20]);
+    put_u32(&mut trailer, 20, crc);
+    to.extend_from_slice(&directory);
+    to.extend_from_slice(&trailer);
 }
 
 fn chunk_checksum(offset: u64, header: &[u8], payload: &[u8]) -> u32 {

@@ -15,15 +15,29 @@ use crate::bytes::{get_u32, get_u64, put_u32};
 use crate::{Damage, OpenError};
 
 const MAGIC: &[u8; 8] = b"LATSIDEN";
+/// A witness's: has the role. Of no other node, so that former versions read what they know.
+const VERSION: u32 = 3;
 /// Has the level. Not written before the cluster's level has it.
-const VERSION: u32 = 2;
+const VERSION_LEVEL: u32 = 2;
 /// Of a cluster at the first level.
 const VERSION_FIRST: u32 = 1;
-const BYTES: usize = 44;
-/// Of that version.
+const BYTES: usize = 48;
+/// Of those versions.
+const BYTES_LEVEL: usize = 44;
 const BYTES_FIRST: usize = 40;
+const WITNESS: u32 = 1;
 /// Each in a block of its own.
 const SLOTS: [u64; 2] = [0, 4096];
+
+/// What a node keeps of the shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// The log and the rows.
+    #[default]
+    Data,
+    /// The log alone: it votes, and never leads for long.
+    Witness,
+}
 
 /// Whose the directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +50,7 @@ pub struct Identity {
     pub incarnation: u32,
     /// The cluster's feature level, as far as the node has heard.
     pub level: Level,
+    pub role: Role,
 }
 
 impl Identity {
@@ -93,17 +108,20 @@ impl Identity {
     fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(MAGIC);
-        let has_level = self.level.has(Feature::LevelsOnDisk);
-        let (version, length) = match has_level {
-            true => (VERSION, BYTES),
-            false => (VERSION_FIRST, BYTES_FIRST),
+        let (version, length) = match self.role {
+            Role::Witness => (VERSION, BYTES),
+            Role::Data if self.level.has(Feature::LevelsOnDisk) => (VERSION_LEVEL, BYTES_LEVEL),
+            Role::Data => (VERSION_FIRST, BYTES_FIRST),
         };
         put_u32(&mut bytes, 8, version);
         bytes[16..32].copy_from_slice(&self.cluster.to_le_bytes());
         put_u32(&mut bytes, 32, self.node);
         put_u32(&mut bytes, 36, self.incarnation);
-        if has_level {
+        if version >= VERSION_LEVEL {
             put_u32(&mut bytes, 40, u32::from(self.level.0));
+        }
+        if version >= VERSION {
+            put_u32(&mut bytes, 44, WITNESS);
         }
         let crc = crc32fast::hash(&bytes[16..length]);
         put_u32(&mut bytes, 12, crc);
@@ -118,6 +136,7 @@ impl Identity {
         }
         let length = match get_u32(bytes, 8) {
             VERSION => BYTES,
+            VERSION_LEVEL => BYTES_LEVEL,
             VERSION_FIRST => BYTES_FIRST,
             found => {
                 return Err(OpenError::Version {
@@ -131,14 +150,20 @@ impl Identity {
             return Err(damaged(12, "the identity's checksum is wrong"));
         }
         let level = match length {
-            BYTES => u8::try_from(get_u32(bytes, 40)).unwrap_or(u8::MAX),
+            BYTES | BYTES_LEVEL => u8::try_from(get_u32(bytes, 40)).unwrap_or(u8::MAX),
             _ => Level::FIRST.0,
+        };
+        let role = match length {
+            BYTES if get_u32(bytes, 44) == WITNESS => Role::Witness,
+            BYTES => return Err(damaged(44, "a role that there is none of")),
+            _ => Role::Data,
         };
         Ok(Identity {
             cluster: u128::from(get_u64(bytes, 24)) << 64 | u128::from(get_u64(bytes, 16)),
             node: get_u32(bytes, 32),
             incarnation: get_u32(bytes, 36),
             level: Level(level),
+            role,
         })
     }
 }
@@ -170,19 +195,31 @@ mod tests {
         of_level(incarnation, 1)
     }
 
+    fn witness(incarnation: u32, level: u8) -> Identity {
+        Identity {
+            role: Role::Witness,
+            ..of_level(incarnation, level)
+        }
+    }
+
     fn of_level(incarnation: u32, level: u8) -> Identity {
         Identity {
             cluster: 0x0123_4567_89ab_cdef_0011_2233_4455_6677,
             node: 3,
             incarnation,
             level: Level(level),
+            role: Role::Data,
         }
     }
 
     #[test]
     fn every_flipped_bit_is_seen() {
         let decode = |bytes: &[u8; BYTES]| Identity::decode(bytes, Path::new("x"), 0);
-        for (identity, length) in [(sample(9), BYTES_FIRST), (of_level(9, 2), BYTES)] {
+        for (identity, length) in [
+            (sample(9), BYTES_FIRST),
+            (of_level(9, 2), BYTES_LEVEL),
+            (witness(9, 2), BYTES),
+        ] {
             let mut bytes = identity.encode();
             assert_eq!(decode(&bytes).unwrap(), identity);
             for bit in 0..length * 8 {
@@ -224,8 +261,45 @@ mod tests {
         let bytes = sample(9).encode();
         assert_eq!(get_u32(&bytes, 8), 1);
         assert_eq!(get_u32(&bytes, 12), crc32fast::hash(&bytes[16..40]));
-        assert_eq!(bytes[40..], [0; 4]);
+        assert_eq!(bytes[40..], [0; 8]);
         assert_eq!(get_u32(&of_level(9, 2).encode(), 8), 2, "which it refuses");
+    }
+
+    /// A program that knows no witness, and one that knows no levels, refuse its directory.
+    #[test]
+    fn a_witness_says_so_at_any_level() {
+        let dir = Path::new("data");
+        for level in [1, 2] {
+            let env = Env::simulated(SimDisk::new(1), 1);
+            env.disk.create_dir(dir).unwrap();
+            for incarnation in [6, 7] {
+                let written = witness(incarnation, level);
+                assert_eq!(get_u32(&written.encode(), 8), 3);
+                written.write(&env, dir).unwrap();
+                assert_eq!(Identity::read(&env, dir).unwrap(), Some(written));
+            }
+        }
+        let mut bytes = witness(9, 2).encode();
+        put_u32(&mut bytes, 44, 2);
+        let crc = crc32fast::hash(&bytes[16..]);
+        put_u32(&mut bytes, 12, crc);
+        assert!(
+            Identity::decode(&bytes, Path::new("x"), 0).is_err(),
+            "no role of that number"
+        );
+    }
+
+    /// Directories of versions whose slots were shorter: the file may end with the second one.
+    #[test]
+    fn a_shorter_slot_at_the_end_of_the_file_is_read() {
+        let dir = Path::new("data");
+        for (identity, length) in [(sample(9), BYTES_FIRST), (of_level(9, 2), BYTES_LEVEL)] {
+            let env = Env::simulated(SimDisk::new(1), 1);
+            env.disk.create_dir(dir).unwrap();
+            let file = env.disk.open(&path(dir), Access::Create).unwrap();
+            file.write_at(&identity.encode()[..length], SLOTS[1]).unwrap();
+            assert_eq!(Identity::read(&env, dir).unwrap(), Some(identity));
+        }
     }
 
     #[test]
@@ -251,7 +325,7 @@ mod tests {
                     file.read_at(&mut version, slot + 8).unwrap();
                     assert_eq!(
                         u32::from_le_bytes(version),
-                        VERSION,
+                        VERSION_LEVEL,
                         "a former version finds none of its own"
                     );
                 }

@@ -42,7 +42,7 @@ mod spare;
 mod state;
 
 pub use error::{Damage, JournalError, OpenError};
-pub use identity::Identity;
+pub use identity::{Identity, Role};
 pub use journal::{Journal, Options, Unsynced};
 pub use reader::Reader;
 pub use spare::Spares;

@@ -176,7 +176,7 @@ mod tests {
         let error = Config::from_layers(&[given_flags(matches)]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "--witness: a witness is not in this version of LatsDB (0.1.0)"
+            "--witness needs --join: a witness has no rows, so that it cannot found a cluster"
         );
     }
 

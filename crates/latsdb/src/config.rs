@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use front_mysql::NODE_ID_MAX;
 use net::Naming;
-use shard::Durability;
+use shard::{Durability, Role};
 
 pub use size::{format_bytes, parse_bytes};
 pub use sources::{Layer, given_flags, layers};
@@ -129,7 +129,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "witness",
         value: None,
         default: None,
-        help: "Vote and keep the log, but no rows (not in this version)",
+        help: "Vote and keep the log, but no rows: a node that makes a majority with two others, and serves no clients",
     },
     setting(
         "memory_limit",
@@ -173,6 +173,8 @@ pub struct Config {
     pub socket: Option<PathBuf>,
     pub http_addr: SocketAddr,
     pub node_id: u32,
+    /// A witness joins a cluster, and opens no address for MySQL clients.
+    pub role: Role,
     /// None: the node stays alone.
     pub peer: Option<PeerConfig>,
     pub memory_limit_bytes: u64,
@@ -254,6 +256,7 @@ impl Config {
             node_id: given.read("node_id", "a number from 1 to 4294967295", |text| {
                 text.parse().ok().filter(|id| *id > 0)
             })?,
+            role: given.role()?,
             peer: given.peer()?,
             memory_limit_bytes: given.read(
                 "memory_limit",
@@ -401,6 +404,25 @@ impl Given<'_> {
         }))
     }
 
+    fn role(&self) -> Result<Role, ConfigError> {
+        if !self.switch("witness")? {
+            return Ok(Role::Data);
+        }
+        let (_, origin) = self.find("witness").expect("it was switched on");
+        if self.find("join").is_none() {
+            let needed = "--join: a witness has no rows, so that it cannot found a cluster";
+            return Err(ConfigError::Needs { origin, needed });
+        }
+        match self.find("roles") {
+            Some((value, origin)) => Err(ConfigError::BadValue {
+                origin,
+                value: value.to_owned(),
+                expected: "to be given beside --witness, which has no role but that",
+            }),
+            None => Ok(Role::Witness),
+        }
+    }
+
     fn switch(&self, key: &'static str) -> Result<bool, ConfigError> {
         match self.find(key) {
             None | Some(("false", _)) => Ok(false),
@@ -421,11 +443,6 @@ impl Given<'_> {
             if let Some((_, origin)) = self.find(key) {
                 return refuse(origin, part.to_owned());
             }
-        }
-        if self.switch("witness")?
-            && let Some((_, origin)) = self.find("witness")
-        {
-            return refuse(origin, "a witness".to_owned());
         }
         if let Some((value, origin)) = self.find("roles") {
             let mut roles: Vec<&str> = value.split(',').map(str::trim).collect();
@@ -453,6 +470,8 @@ impl Given<'_> {
 
 /// In alphabetical order.
 pub const ROLES: [&str; 3] = ["data", "manager", "sql"];
+/// Of a witness.
+pub const WITNESS_ROLES: [&str; 1] = ["witness"];
 
 #[cfg(test)]
 mod tests {
@@ -502,10 +521,6 @@ mod tests {
             "--redis-addr: the Redis protocol is not in this version of LatsDB (0.1.0)"
         );
         assert_eq!(
-            error(&[("witness", "true")]),
-            "--witness: a witness is not in this version of LatsDB (0.1.0)"
-        );
-        assert_eq!(
             error(&[("roles", "sql")]),
             "--roles: a node with some of the roles only is not in this version of LatsDB (0.1.0)"
         );
@@ -553,6 +568,30 @@ mod tests {
         let peer = config.peer.unwrap();
         assert_eq!(peer.join, ["10.0.0.1:7306", "b:1"]);
         assert_eq!((peer.tls, peer.plaintext), (None, false));
+    }
+
+    #[test]
+    fn a_witness_joins_and_does_nothing_else() {
+        assert_eq!(
+            error(&[("witness", "true"), ("peer_addr", "127.0.0.1:7306")]),
+            "--witness needs --join: a witness has no rows, so that it cannot found a cluster"
+        );
+        let joins = [
+            ("witness", "true"),
+            ("peer_addr", "127.0.0.1:7306"),
+            ("join", "b:1"),
+            ("node_id", "3"),
+        ];
+        let config = Config::from_layers(&[flags(&joins)]).unwrap();
+        assert_eq!(config.role, Role::Witness);
+        assert_eq!(
+            error(&[&joins[..], &[("roles", "sql")]].concat()),
+            "--roles: a node with some of the roles only is not in this version of LatsDB (0.1.0)"
+        );
+        assert_eq!(
+            error(&[&joins[..], &[("roles", "sql,data,manager")]].concat()),
+            "--roles: \"sql,data,manager\" is not to be given beside --witness, which has no role but that"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ use front_http::{
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
-use shard::{Durability, Founding, NoPeers, Shard};
+use shard::{Durability, Founding, NoPeers, Role, Shard};
 use sql::engine::Engine;
 use sql::schema::Schema;
 use sql_api::session::SessionOptions;
@@ -31,7 +31,7 @@ use types::{ErrorKind, SqlResult};
 use crate::allocator;
 use crate::backup::Serving;
 use crate::cluster::{self, Cluster, Presence};
-use crate::config::{Config, ROLES};
+use crate::config::{Config, ROLES, WITNESS_ROLES};
 use crate::data_dir;
 
 const SHARD_ID: u64 = 1;
@@ -61,7 +61,8 @@ enum Phase {
 #[derive(Clone)]
 pub struct Parts {
     pub shard: Arc<Shard>,
-    pub engine: Arc<Engine>,
+    /// `None`: a witness, which has nothing for sessions.
+    pub engine: Option<Arc<Engine>>,
     pub cluster: Option<Arc<Cluster>>,
 }
 
@@ -77,7 +78,11 @@ impl Parts {
         let schema = Schema::new();
         let settings = shard::Config {
             node_id: config.node_id,
-            observer: Some(schema.clone()),
+            role: config.role,
+            observer: match config.role {
+                Role::Data => Some(schema.clone()),
+                Role::Witness => None,
+            },
             log_keep_bytes: config.log_keep_bytes,
             past_window: sql::variables::PAST_WINDOW_MAX,
             peers: match &cluster {
@@ -104,6 +109,13 @@ impl Parts {
         if let Some(cluster) = &cluster {
             cluster.start(shard.clone())?;
         }
+        if config.role == Role::Witness {
+            return Ok(Self {
+                shard,
+                engine: None,
+                cluster,
+            });
+        }
         let engine = Engine::open(env, shard.clone(), schema)?;
         engine.set_processes(registry.clone());
         if let Some(cluster) = &cluster {
@@ -118,7 +130,11 @@ impl Parts {
             );
         }
         engine.keep_past();
-        Ok(Self { shard, engine, cluster })
+        Ok(Self {
+            shard,
+            engine: Some(engine),
+            cluster,
+        })
     }
 }
 
@@ -152,6 +168,11 @@ impl Node {
     pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr, logins: Arc<Logins>) {
         self.mysql_addr.get_or_init(|| mysql_addr);
         self.logins.get_or_init(|| logins);
+        *self.phase.lock() = Phase::Serving(parts);
+    }
+
+    /// As [`serves`](Self::serves), of a node without rows: the other nodes may rely on it.
+    pub fn bears_witness(&self, parts: Parts) {
         *self.phase.lock() = Phase::Serving(parts);
     }
 
@@ -202,19 +223,21 @@ impl Node {
                 Ok(false) | Err(_) => Admission::Login,
             };
         };
-        let (Some(logins), Some(parts)) = (self.logins.get(), self.parts()) else {
+        // A witness knows no accounts.
+        let engine = self.parts().and_then(|parts| parts.engine);
+        let (Some(logins), Some(engine)) = (self.logins.get(), engine) else {
             return Admission::Login;
         };
         // Nothing is encrypted here: what leaves the machine can be read. All rows never leave it this way.
-        let stays_here = purpose == Purpose::BackUp || parts.engine.is_on("require_secure_transport");
+        let stays_here = purpose == Purpose::BackUp || engine.is_on("require_secure_transport");
         if stays_here && !peer.host().is_local() {
             return Admission::Forbidden;
         }
         match logins.check_password(&user, &password, &peer).await {
             Ok(account) => {
                 let is_allowed = match purpose {
-                    Purpose::Look => parts.engine.may_see_server(&account.user, &account.host),
-                    Purpose::BackUp => parts.engine.may_back_up(&account.user, &account.host),
+                    Purpose::Look => engine.may_see_server(&account.user, &account.host),
+                    Purpose::BackUp => engine.may_back_up(&account.user, &account.host),
                 };
                 match is_allowed {
                     true => Admission::Welcome,
@@ -242,9 +265,14 @@ impl Node {
             false => levels.get(&node).map(Levels::to_string).unwrap_or_default(),
         };
         let this = cluster.map(|cluster| cluster.presence());
+        let is_witness = self.config.role == Role::Witness;
         known.push(Presence {
             node: self.config.node_id,
-            mysql_addr: self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
+            is_witness,
+            mysql_addr: match is_witness {
+                true => String::new(),
+                false => self.mysql_addr.get().unwrap_or(&self.config.mysql_addr).to_string(),
+            },
             http_addr: self.config.http_addr.to_string(),
             state: "up".to_owned(),
             ..this.unwrap_or_default()
@@ -253,7 +281,10 @@ impl Node {
         let newest = known.iter().map(|presence| presence.last_log_index).max().unwrap_or(0);
         let node = |presence: Presence| NodeStatus {
             id: u64::from(presence.node),
-            roles: ROLES.map(str::to_owned).to_vec(),
+            roles: match presence.is_witness {
+                true => WITNESS_ROLES.map(str::to_owned).to_vec(),
+                false => ROLES.map(str::to_owned).to_vec(),
+            },
             levels: spoken(presence.node),
             mysql_addr: presence.mysql_addr,
             http_addr: presence.http_addr,
@@ -422,7 +453,8 @@ impl front_http::Node for Node {
             state,
             durability: self
                 .parts()
-                .map_or(self.config.durability, |parts| parts.engine.durability())
+                .and_then(|parts| parts.engine)
+                .map_or(self.config.durability, |engine| engine.durability())
                 .name()
                 .to_owned(),
             data_dir: self.config.data_dir.display().to_string(),

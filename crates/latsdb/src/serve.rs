@@ -85,32 +85,19 @@ async fn serve(mut config: Config) -> Result<()> {
         // Recovery changes nothing that a restart would not find again.
         () = stop.first() => return Ok(()),
     };
-    refuse_open_doors(&config, &parts)?;
-    start_http(&node);
-
-    let backend = Arc::new(Sessions(parts.engine.clone()));
-    let tls = front_mysql::Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
-    let mysql = front_mysql::Config {
-        socket: socket_of(&config)?,
-        secret: tls.secret(),
-        tls: Some(tls),
-        report_turns: config.report_turns,
-        ..front_mysql::Config::new(config.mysql_addr)
-    };
-    let logins = Logins::start(mysql.secret, registry.clone(), backend.clone()).context("cannot start a thread")?;
-    let socket = mysql.socket.clone();
-    let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
-        .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
-    config.mysql_addr = mysql.addr();
-    let port = config.mysql_addr.port().to_string();
-    parts.engine.globals().describe("port", &port);
-    if let Some(cluster) = &cluster {
-        cluster.serves(mysql.addr());
+    // A witness has no accounts: nobody is let in over the network.
+    if let Some(engine) = &parts.engine {
+        refuse_open_doors(&config, engine)?;
     }
-    node.serves(parts.clone(), mysql.addr(), logins);
-    tokio::spawn(log_automatic_ids(parts.engine.clone()));
-    // Whoever started the node may have closed its output; that is no reason to stop.
-    let _ = writeln!(std::io::stdout(), "{}", banner(&config, socket.as_deref()));
+    start_http(&node);
+    let mysql = match &parts.engine {
+        Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine)?),
+        None => {
+            node.bears_witness(parts.clone());
+            say(&witness_banner(&config));
+            None
+        }
+    };
 
     stop.first().await;
     info!("stopping: running statements may finish; a second signal stops at once");
@@ -122,7 +109,9 @@ async fn serve(mut config: Config) -> Result<()> {
         {
             info!(%reason, "the lead stays here to the end");
         }
-        mysql.shutdown(STATEMENT_GRACE).await;
+        if let Some(mysql) = mysql {
+            mysql.shutdown(STATEMENT_GRACE).await;
+        }
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await
     };
@@ -140,6 +129,44 @@ async fn serve(mut config: Config) -> Result<()> {
     http_stopped.mark_unchanged();
     info!("stopped");
     Ok(())
+}
+
+/// Clients may come: opens what they come by, and says so.
+fn open_to_clients(
+    config: &mut Config,
+    node: &Arc<Node>,
+    parts: &Parts,
+    engine: &Arc<Engine>,
+) -> Result<front_mysql::Server> {
+    let registry = node.registry().clone();
+    let backend = Arc::new(Sessions(engine.clone()));
+    let tls = front_mysql::Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
+    let mysql = front_mysql::Config {
+        socket: socket_of(config)?,
+        secret: tls.secret(),
+        tls: Some(tls),
+        report_turns: config.report_turns,
+        ..front_mysql::Config::new(config.mysql_addr)
+    };
+    let logins = Logins::start(mysql.secret, registry.clone(), backend.clone()).context("cannot start a thread")?;
+    let socket = mysql.socket.clone();
+    let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
+        .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
+    config.mysql_addr = mysql.addr();
+    let port = config.mysql_addr.port().to_string();
+    engine.globals().describe("port", &port);
+    if let Some(cluster) = &parts.cluster {
+        cluster.serves(mysql.addr());
+    }
+    node.serves(parts.clone(), mysql.addr(), logins);
+    tokio::spawn(log_automatic_ids(engine.clone()));
+    say(&banner(config, socket.as_deref()));
+    Ok(mysql)
+}
+
+fn say(banner: &str) {
+    // Whoever started the node may have closed its output; that is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{banner}");
 }
 
 /// Raises the limit of open files as far as it goes: each connection is one.
@@ -197,12 +224,12 @@ async fn log_automatic_ids(engine: Arc<Engine>) {
 }
 
 /// An open address needs a password for everybody who may take over the server; the first start has none.
-fn refuse_open_doors(config: &Config, parts: &Parts) -> Result<()> {
+fn refuse_open_doors(config: &Config, engine: &Engine) -> Result<()> {
     let open = [("--mysql-addr", config.mysql_addr), ("--http-addr", config.http_addr)]
         .into_iter()
         .find(|(_, address)| !address.ip().is_loopback());
     let Some((flag, address)) = open else { return Ok(()) };
-    let catalog = parts.engine.catalog();
+    let catalog = engine.catalog();
     let without: Vec<String> = catalog
         .administrators_without_password()
         .map(|account| {
@@ -247,6 +274,19 @@ fn banner(config: &Config, socket: Option<&Path>) -> String {
         format_bytes(config.memory_limit_bytes),
         reachable(mysql.ip()),
         port.replace("-P", "--port"),
+    )
+}
+
+fn witness_banner(config: &Config) -> String {
+    format!(
+        "LatsDB {} bears witness: the log in {}, no rows, no MySQL clients\n\
+         \n\
+         \x20 HTTP    http://{}    /health /status /metrics\n\
+         \n\
+         Stop with Ctrl-C.",
+        env!("CARGO_PKG_VERSION"),
+        config.data_dir.display(),
+        config.http_addr,
     )
 }
 

@@ -80,7 +80,7 @@ fn shown(status: &Status) -> String {
                 node.id.to_string(),
                 node.state.clone(),
                 node.roles.join(","),
-                node.mysql_addr.clone(),
+                dash(&node.mysql_addr),
                 node.http_addr.clone(),
                 dash(&node.peer_addr),
                 node.applied_index.to_string(),

@@ -23,6 +23,10 @@ pub struct Cluster {
     is_founded: bool,
     /// Nodes that speak less than this version does, and what.
     speaks: BTreeMap<usize, &'static str>,
+    /// The node that is a witness.
+    pub witness: Option<usize>,
+    /// Flags of all nodes, beside what makes them a cluster.
+    pub more_flags: Vec<&'static str>,
     /// One at a time: three nodes are much for a small machine.
     _alone: MutexGuard<'static, ()>,
 }
@@ -36,8 +40,19 @@ impl Cluster {
 
     /// Of nodes that speak certain feature levels (`1-1`).
     pub fn start_speaking(name: &str, levels: Option<&'static str>) -> Cluster {
+        let mut cluster = Cluster::down(name, levels);
+        for node in 1..=3 {
+            cluster.run(node);
+        }
+        cluster.wait_until_whole();
+        cluster.is_founded = true;
+        cluster
+    }
+
+    /// None of whose nodes has been started.
+    pub fn down(name: &str, levels: Option<&'static str>) -> Cluster {
         let dir = directory(name);
-        let mut cluster = Cluster {
+        Cluster {
             dir,
             peer: (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect(),
             nodes: vec![None, None, None],
@@ -46,14 +61,15 @@ impl Cluster {
                 .iter()
                 .flat_map(|&levels| (1..=3).map(move |node| (node, levels)))
                 .collect(),
+            witness: None,
+            more_flags: Vec::new(),
             _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
-        };
-        for node in 1..=3 {
-            cluster.run(node);
         }
-        cluster.wait_until_whole();
-        cluster.is_founded = true;
-        cluster
+    }
+
+    /// From now on the first node is told whom to join, too.
+    pub fn is_founded(&mut self) {
+        self.is_founded = true;
     }
 
     /// What a node speaks from its next start on; `None`: what this version does.
@@ -103,6 +119,10 @@ impl Cluster {
         if node > 1 || self.is_founded {
             flags.extend(["--join".to_owned(), self.peer.join(",")]);
         }
+        if self.witness == Some(node) {
+            flags.push("--witness".to_owned());
+        }
+        flags.extend(self.more_flags.iter().map(|&flag| flag.to_owned()));
         flags
     }
 
@@ -141,6 +161,12 @@ impl Cluster {
     /// Kills a node's process.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node - 1] = None;
+    }
+
+    /// A node that was told to stop has come to its end.
+    pub fn wait_for_end(&mut self, node: usize) {
+        let mut running = self.nodes[node - 1].take().expect("it runs");
+        assert!(running.child.wait().unwrap().success());
     }
 
     /// Starts all nodes at once: none serves before there are two.

@@ -19,3 +19,4 @@ mod recovery;
 mod serve;
 mod support;
 mod upgrade;
+mod witness;

@@ -119,7 +119,6 @@ fn what_is_not_there_is_refused_by_name() {
     let data = directory("refused");
     for (arguments, name) in [
         (&["serve", "--redis-addr", "127.0.0.1:6379"][..], "--redis-addr"),
-        (&["serve", "--witness"], "--witness"),
         (&["serve", "--roles", "sql"], "--roles"),
     ] {
         let message = error(&latsdb(arguments, &data).output().unwrap());

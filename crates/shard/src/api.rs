@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::{Env, Level, Levels};
+pub use journal::Role;
 use journal::{EntryId, Identity};
 use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
@@ -36,16 +37,6 @@ pub struct Transaction {
     pub memory: Option<Reservation>,
 }
 
-/// What a replica keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
-    /// The log and the rows.
-    #[default]
-    Data,
-    /// The log alone: it votes, and never leads for long.
-    Witness,
-}
-
 /// A replica of the shard, and where its node is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Member {
@@ -65,6 +56,8 @@ pub struct Config {
     pub dir: PathBuf,
     /// From 1 on; the directory's, once it has an identity.
     pub node_id: u32,
+    /// The directory's, once it has an identity. A witness has no rows: whoever opens one reads none, and proposes nothing.
+    pub role: Role,
     /// What the rows are charged to.
     pub memory: Arc<MemoryBudget>,
     /// Preallocated size of one log segment.
@@ -134,6 +127,7 @@ impl Config {
             env,
             dir: dir.into(),
             node_id: 1,
+            role: Role::Data,
             memory,
             segment_bytes: 64 << 20,
             checkpoint_bytes: 256 << 20,
@@ -232,6 +226,16 @@ pub enum OpenError {
     Mismatch { dir: PathBuf, what: String },
     #[error("{}: the directory belongs to node {owner}, and this is started as node {node}", dir.display())]
     OtherNode { dir: PathBuf, owner: u32, node: u32 },
+    /// A witness's directory is to be a data node's, or the other way round.
+    #[error("{}: {}", dir.display(), other_role(*role))]
+    OtherRole {
+        dir: PathBuf,
+        /// The directory's.
+        role: Role,
+    },
+    /// There is nobody to keep the rows.
+    #[error("a witness has no rows: it cannot found a cluster, and joins one")]
+    LoneWitness,
     /// The cluster's feature level is none of this program's.
     #[error("{0}")]
     Level(String),
@@ -261,6 +265,17 @@ fn owner(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("process {pid}"),
         None => "another process".into(),
+    }
+}
+
+fn other_role(role: Role) -> &'static str {
+    match role {
+        Role::Data => {
+            "the directory is a data node's: start it without --witness, or give the witness an empty directory"
+        }
+        Role::Witness => {
+            "the directory is a witness's, which has no rows: start it with --witness, or give the data node an empty directory"
+        }
     }
 }
 
@@ -405,7 +420,7 @@ impl Shard {
         self.replica.dismiss(node)
     }
 
-    /// Asks another replica to take the lead, which it does once it has the whole log.
+    /// Asks another replica to take the lead, which it does once it has the whole log. A witness is not asked.
     pub fn move_leader(&self, to: u32) {
         self.replica.move_leader(to);
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use env::failpoints;
 use futures_util::lock::Mutex;
-use journal::EntryId;
 use journal::checkpoint::{CheckpointDir, Incoming};
+use journal::{EntryId, Role};
 use openraft::Snapshot;
 use store::Store;
 use types::TableId;
@@ -20,14 +20,17 @@ use crate::message::{Part, Response};
 
 pub(crate) struct Arrivals {
     checkpoints: CheckpointDir,
+    /// What this replica keeps.
+    role: Role,
     /// The one that is coming.
     incoming: Mutex<Option<(EntryId, Incoming)>>,
 }
 
 impl Arrivals {
-    pub fn new(checkpoints: CheckpointDir) -> Arc<Arrivals> {
+    pub fn new(checkpoints: CheckpointDir, role: Role) -> Arc<Arrivals> {
         Arc::new(Arrivals {
             checkpoints,
+            role,
             incoming: Mutex::new(None),
         })
     }
@@ -75,7 +78,7 @@ impl Arrivals {
         }
         let (_, incoming) = coming.take().expect("there was one");
         let received = incoming.finish().map_err(|error| error.to_string())?;
-        let loaded = Loaded::read(received, store, observed).map_err(|error| error.to_string())?;
+        let loaded = Loaded::read(received, self.role, store, observed).map_err(|error| error.to_string())?;
         if loaded.applied() != part.applied {
             return Err("the checkpoint is not of the entry that it was sent for".into());
         }

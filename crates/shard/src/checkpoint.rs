@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use env::{Env, Feature, File, Level, failpoints};
-use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received};
-use journal::{Damage, EntryId};
+use journal::checkpoint::{Checkpoint, CheckpointDir, CheckpointWriter, Received, without_chunks};
+use journal::{Damage, EntryId, Role};
 use parking_lot::Mutex;
 use store::{ApplyError, Cursor, KeyRange, LoadedTable, Snapshot, Store, Table, TableLoader, TableSpec};
 use types::{IndexId, TableId, Timestamp};
@@ -40,6 +40,8 @@ const OUTCOME_BYTES: usize = 24;
 /// In the place of a commit timestamp; no transaction commits at it.
 const ABORTED: Timestamp = Timestamp::ZERO;
 
+/// A witness's: no rows, nor what belongs to them. Of no other replica.
+const VERSION_NO_ROWS: u8 = 5;
 /// Has the level, and what the members speak. Not written before the cluster's level has them.
 const VERSION: u8 = 4;
 const VERSION_WITHOUT_LEVELS: u8 = 3;
@@ -50,8 +52,13 @@ const OLDEST_VERSION: u8 = 1;
 
 /// A checkpoint on its way between replicas.
 pub(crate) enum Handle {
-    /// To be sent: this file, as it is.
-    Sent { file: Arc<dyn File>, length: u64 },
+    /// To be sent: this file, as it is; to a witness, what is without rows.
+    Sent {
+        file: Arc<dyn File>,
+        length: u64,
+        /// Not below that at the checkpoint's entry, and committed.
+        level: Level,
+    },
     /// It came, and can be read.
     Received(Box<Loaded>),
     /// The newest of this replica, of which the consensus library is told.
@@ -77,6 +84,7 @@ pub(crate) struct Written {
 /// The state of a shard at one log index, held fast while it is written.
 pub(crate) struct Cut {
     pub applied: LogId,
+    role: Role,
     membership: StoredMembership,
     newest: Timestamp,
     level: Level,
@@ -99,6 +107,7 @@ impl Cut {
         }
         Some(Cut {
             applied,
+            role: replicated.role,
             membership: replicated.membership.clone(),
             newest: replicated.newest,
             level: replicated.level,
@@ -123,8 +132,20 @@ impl Cut {
             started: env.clock.monotonic(),
             stopping,
         };
+        if self.role == Role::Data {
+            self.write_rows(&mut writer, &pace).await?;
+        }
+        let bytes = writer.position();
+        writer.finish()?;
+        Ok(Written {
+            meta: self.snapshot_meta(),
+            bytes,
+        })
+    }
+
+    async fn write_rows(&self, writer: &mut CheckpointWriter, pace: &Pace<'_>) -> io::Result<()> {
         for (table, _) in &self.tables {
-            self.write_table(table, &mut writer, &pace).await?;
+            self.write_table(table, writer, pace).await?;
         }
         let mut outcomes = Vec::new();
         for (id, fate) in self.outcomes.iter() {
@@ -136,13 +157,7 @@ impl Cut {
                 outcomes.extend_from_slice(&number.to_le_bytes());
             }
         }
-        writer.add(OUTCOMES, &outcomes)?;
-        let bytes = writer.position();
-        writer.finish()?;
-        Ok(Written {
-            meta: self.snapshot_meta(),
-            bytes,
-        })
+        writer.add(OUTCOMES, &outcomes)
     }
 
     fn snapshot_meta(&self) -> SnapshotMeta {
@@ -176,6 +191,9 @@ impl Cut {
     }
 
     fn encode_meta(&self) -> Vec<u8> {
+        if self.role == Role::Witness {
+            return encode_without_rows(&self.applied, &self.membership, self.level);
+        }
         let mut meta = match self.level.has(Feature::LevelsOnDisk) {
             true => vec![VERSION, self.level.0],
             false => vec![VERSION_WITHOUT_LEVELS],
@@ -200,6 +218,22 @@ impl Cut {
         }
         meta
     }
+}
+
+/// The header's contents of a witness's checkpoint.
+fn encode_without_rows(applied: &LogId, membership: &StoredMembership, level: Level) -> Vec<u8> {
+    let mut meta = vec![VERSION_NO_ROWS, level.0];
+    put_id(&mut meta, Some(entry_id(applied)));
+    put_id(&mut meta, membership.log_id().as_ref().map(entry_id));
+    put_bytes(&mut meta, &encode_membership(membership.membership(), Form::Levels));
+    meta
+}
+
+/// The file of a checkpoint as a witness has it.
+pub(crate) fn file_without_rows(meta: &SnapshotMeta, level: Level) -> io::Result<Vec<u8>> {
+    let applied = meta.last_log_id.as_ref();
+    let applied = applied.ok_or_else(|| io::Error::other("a checkpoint of nothing"))?;
+    without_chunks(&encode_without_rows(applied, &meta.last_membership, level))
 }
 
 /// Keeps a checkpoint from taking the whole disk.
@@ -229,6 +263,8 @@ impl Pace<'_> {
 
 pub(crate) struct Meta {
     pub applied: EntryId,
+    /// Of whoever may load it.
+    role: Role,
     membership: StoredMembership,
     pub newest: Timestamp,
     level: Level,
@@ -239,7 +275,7 @@ pub(crate) struct Meta {
 
 /// Fills an empty replica from a checkpoint.
 pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Result<(), OpenError> {
-    let meta = read_meta(checkpoint)?;
+    let meta = read_meta(checkpoint, replicated.role)?;
     let tables = load_tables(checkpoint, replicated.writer.store(), &meta)?;
     let fates = read_fates(checkpoint)?;
     install(replicated, meta, &fates, tables).map_err(|error| damage(checkpoint, error.to_string()))?;
@@ -249,9 +285,14 @@ pub(crate) fn load(checkpoint: &Checkpoint, replicated: &mut Replicated) -> Resu
 
 impl Loaded {
     /// Reads a checkpoint that came from another replica, all of it. Takes the memory that its rows will have.
-    pub fn read(received: Received, store: &Arc<Store>, observed: Option<TableId>) -> Result<Loaded, OpenError> {
+    pub fn read(
+        received: Received,
+        role: Role,
+        store: &Arc<Store>,
+        observed: Option<TableId>,
+    ) -> Result<Loaded, OpenError> {
         let checkpoint = received.checkpoint();
-        let meta = read_meta(checkpoint)?;
+        let meta = read_meta(checkpoint, role)?;
         let fates = read_fates(checkpoint)?;
         let tables = load_tables(checkpoint, store, &meta)?;
         let observed = match observed {
@@ -326,9 +367,17 @@ fn damage(checkpoint: &Checkpoint, what: impl Into<String>) -> Damage {
     }
 }
 
-fn read_meta(checkpoint: &Checkpoint) -> Result<Meta, OpenError> {
+/// For a replica that keeps this.
+fn read_meta(checkpoint: &Checkpoint, role: Role) -> Result<Meta, OpenError> {
     let meta = decode_meta(checkpoint.meta());
-    meta.ok_or_else(|| damage(checkpoint, "the header's contents are not sound").into())
+    let meta = meta.ok_or_else(|| damage(checkpoint, "the header's contents are not sound"))?;
+    match meta.role == role {
+        true => Ok(meta),
+        false => Err(OpenError::OtherRole {
+            dir: checkpoint.path().to_owned(),
+            role: meta.role,
+        }),
+    }
 }
 
 /// The rows of one table, in key order.
@@ -462,12 +511,15 @@ fn in_parallel<T: Send, E: Send>(count: usize, work: impl Fn(usize) -> Result<T,
 pub(crate) fn decode_meta(bytes: &[u8]) -> Option<Meta> {
     let bytes = &mut Bytes::new(bytes);
     let version = bytes.u8()?;
+    if version == VERSION_NO_ROWS {
+        return decode_without_rows(bytes);
+    }
     if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return None;
     }
     let is_former = version <= VERSION_ONE_MARK;
     let level = match version {
-        VERSION => Level(bytes.u8().filter(|level| *level > 0)?),
+        VERSION => take_level(bytes)?,
         _ => Level::FIRST,
     };
     let applied = bytes.id()??;
@@ -491,12 +543,34 @@ pub(crate) fn decode_meta(bytes: &[u8]) -> Option<Meta> {
     }
     bytes.is_empty().then_some(Meta {
         applied,
+        role: Role::Data,
         membership: StoredMembership::new(membership_id, membership),
         newest,
         level,
         marks,
         tables,
     })
+}
+
+/// Behind the version.
+fn decode_without_rows(bytes: &mut Bytes<'_>) -> Option<Meta> {
+    let level = take_level(bytes)?;
+    let applied = bytes.id()??;
+    let membership_id = bytes.id()?.map(log_id);
+    let membership = decode_membership(bytes.bytes()?, Form::Levels)?;
+    bytes.is_empty().then_some(Meta {
+        applied,
+        role: Role::Witness,
+        membership: StoredMembership::new(membership_id, membership),
+        newest: Timestamp::ZERO,
+        level,
+        marks: Vec::new(),
+        tables: Vec::new(),
+    })
+}
+
+fn take_level(bytes: &mut Bytes<'_>) -> Option<Level> {
+    bytes.u8().filter(|level| *level > 0).map(Level)
 }
 
 fn take_marks(bytes: &mut Bytes<'_>) -> Option<Vec<(Issuer, u64)>> {
@@ -511,4 +585,74 @@ fn take_marks(bytes: &mut Bytes<'_>) -> Option<Vec<(Issuer, u64)>> {
 fn one_mark(forgotten: Option<EntryId>) -> Vec<(Issuer, u64)> {
     let mark = |id: EntryId| (Issuer::from_u64(id.term), id.index + 1);
     forgotten.map(mark).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Member;
+    use crate::consensus::Membership;
+
+    fn of_a_witness() -> (LogId, StoredMembership, Vec<u8>) {
+        let members = [(1, Role::Data), (2, Role::Data), (3, Role::Witness)];
+        let member = |(id, role)| {
+            let member = Member {
+                role,
+                ..Member::default()
+            };
+            (id, member)
+        };
+        let nodes: BTreeMap<u64, Member> = members.map(member).into();
+        let membership = Membership::new(vec![[1, 2, 3].into()], nodes).unwrap();
+        let id = |index| log_id(EntryId { term: 4, index });
+        let membership = StoredMembership::new(Some(id(7)), membership);
+        let meta = encode_without_rows(&id(90), &membership, Level(2));
+        (id(90), membership, meta)
+    }
+
+    #[test]
+    fn what_a_witness_writes_comes_back_and_every_cut_is_an_error() {
+        let (applied, membership, bytes) = of_a_witness();
+        assert_eq!(bytes[..2], [5, 2], "version and level");
+        let meta = decode_meta(&bytes).unwrap();
+        assert_eq!((meta.applied, meta.level), (entry_id(&applied), Level(2)));
+        assert_eq!((meta.role, &meta.membership), (Role::Witness, &membership));
+        assert!(meta.tables.is_empty() && meta.marks.is_empty());
+        for length in 0..bytes.len() {
+            assert!(decode_meta(&bytes[..length]).is_none(), "{length} bytes");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(decode_meta(&longer).is_none());
+        let at_no_level = [&[5, 0], &bytes[2..]].concat();
+        assert!(decode_meta(&at_no_level).is_none());
+    }
+
+    /// The file that a witness is sent is one as it writes them itself.
+    #[test]
+    fn what_a_witness_is_sent_is_a_checkpoint() {
+        let (applied, membership, meta) = of_a_witness();
+        let sent = file_without_rows(
+            &SnapshotMeta {
+                last_log_id: Some(applied),
+                last_membership: membership,
+            },
+            Level(2),
+        );
+        let env = Env::simulated(env::SimDisk::new(1), 1);
+        let dir = CheckpointDir::open(&env, std::path::Path::new("checkpoint")).unwrap();
+        dir.create(90, &meta).unwrap().finish().unwrap();
+        let (file, length) = dir.file(90).unwrap();
+        let mut written = vec![0; length as usize];
+        file.read_exact_at(&mut written, 0).unwrap();
+        assert_eq!(sent.unwrap(), written);
+        let read = dir.newest().unwrap().unwrap();
+        assert!(matches!(read_meta(&read, Role::Witness), Ok(Meta { .. })));
+        assert!(matches!(
+            read_meta(&read, Role::Data),
+            Err(OpenError::OtherRole {
+                role: Role::Witness,
+                ..
+            })
+        ));
+    }
 }

@@ -60,6 +60,11 @@ impl Contact {
         self.since(&self.beat)
     }
 
+    /// For how long nothing was heard of a leader, from the start on.
+    pub fn silent_for(&self) -> Duration {
+        self.since(&self.heard)
+    }
+
     fn since(&self, moment: &AtomicU64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(moment.load(Ordering::Relaxed)))
     }

@@ -15,6 +15,7 @@ use crate::checkpoint::Cut;
 use crate::compaction::Compaction;
 use crate::consensus::{LogId, Raft, log_id};
 use crate::replica::Shared;
+use crate::witness::Retention;
 
 /// How often it looks whether there is something to do.
 const ROUND: Duration = Duration::from_millis(100);
@@ -40,6 +41,8 @@ pub(crate) struct Housekeeper {
     pub compacts: bool,
     pub checkpoint_bytes: u64,
     pub log_keep_bytes: u64,
+    /// Of a witness.
+    pub retention: Option<Retention>,
     pub bytes_per_second: u64,
 }
 
@@ -162,7 +165,13 @@ impl Housekeeper {
     /// after a while its way ends ([`Ways`](crate::peers::Ways)), and it gets a checkpoint.
     async fn release_log(&self, applied: LogId, checkpoint_bytes: u64) -> Result<(), Box<dyn Error + Send + Sync>> {
         let reader = &self.shared.log;
-        let upto = self.released_upto(applied.index, checkpoint_bytes);
+        let upto = match &self.retention {
+            None => self.released_upto(applied.index, checkpoint_bytes),
+            Some(retention) => match reader.before_bytes(applied.index, self.log_keep_bytes) {
+                Some(unwanted) => retention.released_upto(&self.shared, applied.index, unwanted).await,
+                None => None,
+            },
+        };
         let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
         let wait = self.raft.wait(Some(NOTE_TIMEOUT));
         self.raft.trigger().snapshot().await?;

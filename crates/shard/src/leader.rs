@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use env::failpoints;
-use journal::JournalError;
+use journal::{JournalError, Role};
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::ClientWriteError;
 use openraft::{ReadPolicy, ServerState, SnapshotPolicy, StepDownPolicy};
@@ -34,6 +34,7 @@ use crate::peers::{Peers, Ways};
 use crate::queue::{Departure, Flight};
 use crate::replica::{NO_EPOCH, Shared};
 use crate::syncs::Syncs;
+use crate::witness::{hand_over, stand_back};
 use crate::{OpenError, ProposeError};
 
 /// Write sets gathered into one log entry.
@@ -65,6 +66,7 @@ type Started = Result<Raft, OpenError>;
 /// Which replica this is, and how it meets the others.
 pub(crate) struct Settings {
     pub node_id: u64,
+    pub role: Role,
     pub peers: Arc<dyn Peers>,
     pub founding: Founding,
     pub timing: Timing,
@@ -84,7 +86,7 @@ pub(crate) async fn run(
     drained: oneshot::Sender<()>,
     exit: oneshot::Receiver<()>,
 ) {
-    let timing = settings.timing;
+    let (timing, role) = (settings.timing, settings.role);
     tokio::spawn(shared.contact.clone().beat());
     // Nobody listens only if the opener is gone; the same below.
     let raft = match start(&shared, settings).await {
@@ -97,12 +99,16 @@ pub(crate) async fn run(
             return;
         }
     };
-    if let Err(reason) = serve(&shared, &raft, timing).await {
+    let standing_back = (role == Role::Witness).then(|| tokio::spawn(stand_back(shared.clone(), raft.clone(), timing)));
+    if let Err(reason) = serve(&shared, &raft, role, timing).await {
         shared.failure.set(reason);
         let first = shared.failure.get().expect("it was just set");
         shared.queue.fail(first);
     }
     shared.lock_epoch.store(NO_EPOCH, Release);
+    if let Some(standing_back) = standing_back {
+        standing_back.abort();
+    }
     // The others need not wait until the last checkpoint is written: they hear of this leader no more, and elect another one.
     raft.runtime_config().heartbeat(false);
     raft.runtime_config().elect(false);
@@ -129,6 +135,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     };
     let Settings {
         node_id,
+        role,
         peers,
         founding,
         timing,
@@ -175,6 +182,10 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     )
     .await
     .map_err(|error| replay_error(&error))?;
+    if role == Role::Witness {
+        // When it may is looked at all the time, once it is open.
+        raft.runtime_config().elect(false);
+    }
     let is_new = !raft.is_initialized().await.map_err(|error| replay_error(&error))?;
     let founders = match founding {
         Founding::Alone => BTreeMap::from([(node_id, Member::default())]),
@@ -186,7 +197,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     }
     let alone = is_alone(&raft);
     shared.is_alone.store(alone, Relaxed);
-    if alone {
+    if alone && role == Role::Data {
         if !is_new {
             raft.trigger()
                 .elect(false)
@@ -243,9 +254,9 @@ async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
 }
 
 /// Follows and leads until the queue is closed. An error says why nothing more can be committed.
-async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<str>> {
+async fn serve(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Result<(), Arc<str>> {
     loop {
-        let Some(term) = follow(shared, raft).await? else {
+        let Some(term) = follow(shared, raft, role, timing).await? else {
             return Ok(());
         };
         tracing::info!(term, "this replica leads the shard");
@@ -263,8 +274,8 @@ async fn serve(shared: &Shared, raft: &Raft, timing: Timing) -> Result<(), Arc<s
     }
 }
 
-/// Until this replica leads, and in which term. `None`: the queue is closed.
-async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
+/// Until this replica leads, and in which term. `None`: the queue is closed. A witness that is elected goes on following.
+async fn follow(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Result<Option<u64>, Arc<str>> {
     // Where there is nobody else, it leads since it was opened.
     let epoch = shared.lock_epoch.load(std::sync::atomic::Ordering::Acquire);
     if leading_term(raft) == Some(epoch) {
@@ -277,10 +288,15 @@ async fn follow(shared: &Shared, raft: &Raft) -> Result<Option<u64>, Arc<str>> {
             shared.queue.follow();
             return Ok(None);
         }
-        if leading_term(raft).is_some()
-            && let Ok(term) = take_lead(shared, raft).await
-        {
-            return Ok(Some(term));
+        match role {
+            Role::Data => {
+                if leading_term(raft).is_some()
+                    && let Ok(term) = take_lead(shared, raft).await
+                {
+                    return Ok(Some(term));
+                }
+            }
+            Role::Witness => hand_over(shared, raft, timing).await,
         }
         // An error is that of the library's end, which the failure tells, too.
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;

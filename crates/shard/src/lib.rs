@@ -17,6 +17,7 @@
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
 //!   the others; `visible`: waiting for what it has committed; `durability`: what an answer waits for;
 //! * `membership`: who belongs to the shard; `levels`: what all of its nodes can read;
+//! * `witness`: a replica that votes and has no rows;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
 //! * `checkpoint`, `housekeeper`: shortening the log; `arrivals`: checkpoints of other replicas; `compaction`: closing gaps in memory;
@@ -56,6 +57,7 @@ mod replica;
 mod salvage;
 mod syncs;
 mod visible;
+mod witness;
 mod workers;
 
 pub use api::{

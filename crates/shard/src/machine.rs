@@ -11,6 +11,8 @@
 //!
 //! A record may raise the cluster's feature level; all that follows may have what the level has brought (`levels`).
 //!
+//! A witness has no rows, and passes over what is done to them: of the log it takes who belongs to the shard, and the level.
+//!
 //! A large transaction comes in chunks, with others between them. Their rows go into the store as they come, and are seen when the
 //! transaction's end is applied, all at once. It ends in the term in which it began, or not at all: an entry of a later term aborts it.
 
@@ -23,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use env::{Level, failpoints};
 use futures_util::{Stream, TryStreamExt};
-use journal::Journal;
 use journal::checkpoint::CheckpointDir;
+use journal::{Journal, Role};
 use openraft::alias::SnapshotOf;
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, Snapshot};
@@ -57,6 +59,8 @@ const TURN: Duration = Duration::from_millis(1);
 
 /// Everything that the log decides.
 pub(crate) struct Replicated {
+    /// A witness's writer has nothing to write, and there are no outcomes, nor a newest commit.
+    pub role: Role,
     pub writer: Writer,
     pub applied: Option<LogId>,
     pub membership: StoredMembership,
@@ -85,8 +89,9 @@ struct Open {
 }
 
 impl Replicated {
-    pub fn new(writer: Writer, observer: Option<Arc<dyn Observer>>) -> Replicated {
+    pub fn new(role: Role, writer: Writer, observer: Option<Arc<dyn Observer>>) -> Replicated {
         Replicated {
+            role,
             writer,
             applied: None,
             membership: StoredMembership::default(),
@@ -177,7 +182,21 @@ impl Replicated {
 
     /// An error stops the replica: the batch cannot be read.
     fn apply(&mut self, batch: &Batch) -> io::Result<Applied> {
-        self.apply_until(batch, Timestamp::MAX).map(|(applied, _)| applied)
+        match self.role {
+            Role::Data => self.apply_until(batch, Timestamp::MAX).map(|(applied, _)| applied),
+            Role::Witness => self.pass_over(batch),
+        }
+    }
+
+    /// What a witness needs of a batch: nobody waits for its verdicts.
+    fn pass_over(&mut self, batch: &Batch) -> io::Result<Applied> {
+        let unreadable = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        for piece in batch.pieces().map_err(|error| unreadable(&error))? {
+            if let (_, Piece::Raise(level)) = piece.map_err(|error| unreadable(&error))? {
+                self.level = self.level.max(level);
+            }
+        }
+        Ok(Applied::default())
     }
 
     fn apply_until(&mut self, batch: &Batch, latest: Timestamp) -> io::Result<(Applied, ControlFlow<()>)> {
@@ -541,12 +560,20 @@ impl RaftStateMachine<Consensus> for Machine {
     }
 
     async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Consensus, Handle>>> {
-        let Some(meta) = self.replicated.lock().checkpoint.clone() else {
-            return Ok(None);
+        let (meta, role, level) = {
+            let replicated = self.replicated.lock();
+            (replicated.checkpoint.clone(), replicated.role, replicated.level)
         };
-        let index = meta.last_log_id.map_or(0, |id| id.index);
-        let (file, length) = self.checkpoints.file(index)?;
-        let snapshot = Handle::Sent { file, length };
+        let Some(meta) = meta else { return Ok(None) };
+        let snapshot = match role {
+            Role::Data => {
+                let index = meta.last_log_id.map_or(0, |id| id.index);
+                let (file, length) = self.checkpoints.file(index)?;
+                Handle::Sent { file, length, level }
+            }
+            // There are no rows in it for anybody.
+            Role::Witness => Handle::Noted,
+        };
         Ok(Some(Snapshot { meta, snapshot }))
     }
 }

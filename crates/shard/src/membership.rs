@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::failpoints;
+use env::{Feature, Level, failpoints};
 use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::api::Member;
+use crate::api::{Member, Role};
 use crate::consensus::{Consensus, Raft};
 use crate::leader::leading_term;
 use crate::machine::Replicated;
@@ -45,10 +45,29 @@ pub enum MembershipError {
     Unknown(u32),
     #[error("without node {0} nobody would be left")]
     Last(u32),
+    #[error("without node {0} no node with rows would be left")]
+    LastRows(u32),
+    #[error(
+        "a witness needs feature level {needed}, and the cluster is at level {level}: raise it first (latsdb admin upgrade)"
+    )]
+    NoWitnessYet { needed: Level, level: Level },
+    #[error("node {node} of the cluster is a {}: take it out first (latsdb admin remove-node {node})", named(*role))]
+    OtherRole {
+        node: u32,
+        /// The one that the cluster knows.
+        role: Role,
+    },
     #[error("node {0} leads, and cannot take itself out: another one has to lead first")]
     Leads(u32),
     #[error("{0}")]
     Failed(Arc<str>),
+}
+
+fn named(role: Role) -> &'static str {
+    match role {
+        Role::Data => "data node",
+        Role::Witness => "witness",
+    }
 }
 
 /// The newest membership that this replica has applied.
@@ -66,14 +85,32 @@ pub(crate) fn replicas(replicated: &Replicated) -> Vec<Replica> {
 }
 
 /// Takes a replica in, or notes that it is reached elsewhere. Done when it votes.
-pub(crate) async fn admit(raft: &Raft, known: &[Replica], node: u32, member: Member) -> Result<(), MembershipError> {
+pub(crate) async fn admit(
+    raft: &Raft,
+    known: &[Replica],
+    level: Level,
+    node: u32,
+    member: Member,
+) -> Result<(), MembershipError> {
     let id = u64::from(node);
+    if leading_term(raft).is_none() {
+        return Err(MembershipError::NotLeader);
+    }
     match known.iter().find(|replica| replica.node == node) {
+        Some(Replica { member: known, .. }) if known.role != member.role => {
+            return Err(MembershipError::OtherRole { node, role: known.role });
+        }
         Some(replica) if replica.member == member => {}
         Some(_) => {
             let nodes = BTreeMap::from([(id, member)]);
             let changed = raft.change_membership(ChangeMembers::SetNodes(nodes), true).await;
             changed.map_err(|error| failed(&error))?;
+        }
+        None if member.role == Role::Witness && !level.has(Feature::Witness) => {
+            return Err(MembershipError::NoWitnessYet {
+                needed: Feature::Witness.level(),
+                level,
+            });
         }
         None => {
             let added = raft.add_learner(id, member, false).await;
@@ -124,6 +161,10 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
     if replica.votes {
         if known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
+        }
+        let is_left = |left: &&Replica| left.votes && left.node != node && left.member.role == Role::Data;
+        if !known.iter().any(|left| is_left(&left)) {
+            return Err(MembershipError::LastRows(node));
         }
         if *raft.node_id() == u64::from(node) && leading_term(raft).is_some() {
             // Once it has lost its vote it could not make the second change.

@@ -28,6 +28,8 @@ pub(crate) enum Request {
     Transfer(Transfer),
     /// A part of a checkpoint's file.
     Part(Part),
+    /// A witness asks a data replica which entries it will need no more.
+    Covered,
 }
 
 /// A part of a checkpoint's file, on its way to a replica that lacks entries which are in no log any more.
@@ -51,6 +53,8 @@ pub(crate) enum Response {
     Transfer(bool),
     /// The replica's vote, and from where on it lacks bytes of the checkpoint; the file's length: it has taken it over.
     Part(Vote, u64),
+    /// The entry of the replica's newest checkpoint; 0: there is none.
+    Covered(u64),
     /// The replica cannot answer.
     Refused(String),
 }
@@ -66,6 +70,7 @@ const PRE_VOTE: u8 = 3;
 const TRANSFER: u8 = 4;
 const REFUSED: u8 = 5;
 const PART: u8 = 6;
+const COVERED: u8 = 7;
 
 // How an append ended.
 const SUCCESS: u8 = 0;
@@ -103,6 +108,7 @@ impl Request {
                 }
                 put_bytes(&mut to, &part.bytes);
             }
+            Request::Covered => to.push(COVERED),
         }
         to
     }
@@ -147,6 +153,7 @@ impl Request {
                 offset: bytes.u64()?,
                 bytes: bytes.bytes()?.to_vec(),
             }),
+            COVERED => Request::Covered,
             _ => return None,
         })
     }
@@ -183,6 +190,10 @@ impl Response {
                 put_vote(&mut to, vote);
                 put_u64(&mut to, *missing_from);
             }
+            Response::Covered(index) => {
+                to.push(COVERED);
+                put_u64(&mut to, *index);
+            }
             Response::Refused(reason) => {
                 to.push(REFUSED);
                 put_bytes(&mut to, reason.as_bytes());
@@ -213,6 +224,7 @@ impl Response {
             }
             TRANSFER => Response::Transfer(bytes.flag()?),
             PART => Response::Part(take_vote(bytes)?, bytes.u64()?),
+            COVERED => Response::Covered(bytes.u64()?),
             REFUSED => Response::Refused(String::from_utf8_lossy(bytes.bytes()?).into_owned()),
             _ => return None,
         })
@@ -311,6 +323,7 @@ mod tests {
                 offset: 10,
                 bytes: vec![8; 5],
             }),
+            Request::Covered,
         ];
         votes.into_iter().chain(others).collect()
     }
@@ -326,6 +339,7 @@ mod tests {
             Response::Vote(Verdict::new(Vote::new(7, 2), Some(id(9)), true)),
             Response::Transfer(true),
             Response::Part(Vote::new(7, 2), 15),
+            Response::Covered(70),
             Response::Refused("no".into()),
         ];
         appended.map(Response::Append).into_iter().chain(others).collect()

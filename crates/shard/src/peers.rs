@@ -1,10 +1,13 @@
 //! The way to the other replicas: consensus on one side, bytes on the other.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use env::File;
 use futures_util::future::{Either, select};
+use journal::Role;
 use openraft::error::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::RPCOption;
 use openraft::raft::{SnapshotResponse, TransferLeaderResponse};
@@ -12,7 +15,7 @@ use openraft::{AnyError, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use thiserror::Error;
 
 use crate::api::Member;
-use crate::checkpoint::Handle;
+use crate::checkpoint::{Handle, file_without_rows};
 use crate::consensus::{Consensus, Vote, entry_id};
 use crate::message::{Append, Appended, Ballot, Part, Request, Response, Transfer, Verdict};
 use crate::progress::Progress;
@@ -91,6 +94,8 @@ impl Ways {
 pub(crate) struct Way {
     peers: Arc<dyn Peers>,
     to: u32,
+    /// What that one keeps.
+    role: Role,
     bytes_per_second: u64,
     progress: Arc<Progress>,
 }
@@ -98,10 +103,11 @@ pub(crate) struct Way {
 impl RaftNetworkFactory<Consensus> for Ways {
     type Network = Way;
 
-    async fn new_client(&mut self, target: u64, _member: &Member) -> Way {
+    async fn new_client(&mut self, target: u64, member: &Member) -> Way {
         Way {
             peers: self.peers.clone(),
             to: u32::try_from(target).expect("node ids have 32 bits"),
+            role: member.role,
             bytes_per_second: self.bytes_per_second,
             progress: self.progress.clone(),
         }
@@ -205,6 +211,26 @@ impl RaftNetworkV2<Consensus> for Way {
     }
 }
 
+/// What a checkpoint is read from on its way.
+enum Sent {
+    File(Arc<dyn File>),
+    Bytes(Vec<u8>),
+}
+
+impl Sent {
+    /// So many bytes, which are there.
+    fn part(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        match self {
+            Sent::File(file) => {
+                let mut bytes = vec![0; length];
+                file.read_exact_at(&mut bytes, offset)?;
+                Ok(bytes)
+            }
+            Sent::Bytes(bytes) => Ok(bytes[offset as usize..][..length].to_vec()),
+        }
+    }
+}
+
 impl Way {
     /// Sends a checkpoint part by part, from where on the other replica lacks it. Returns that replica's vote when it has taken the
     /// checkpoint over, or when it has heard of another leader.
@@ -217,15 +243,25 @@ impl Way {
             let error = AnyError::error(error.to_string());
             StreamingError::Unreachable(Unreachable::new(&error))
         };
-        let (Handle::Sent { file, length }, Some(applied)) = (snapshot.snapshot, snapshot.meta.last_log_id) else {
+        // A witness has none that others could use.
+        let (Handle::Sent { file, length, level }, Some(applied)) = (snapshot.snapshot, snapshot.meta.last_log_id)
+        else {
             return Err(unreachable(&"there is no checkpoint to send"));
+        };
+        let (file, length) = match self.role {
+            Role::Data => (Sent::File(file), length),
+            Role::Witness => {
+                let bytes = file_without_rows(&snapshot.meta, level).map_err(|error| unreachable(&error))?;
+                let length = bytes.len() as u64;
+                (Sent::Bytes(bytes), length)
+            }
         };
         let sending = self.progress.sends_checkpoint(self.to, applied.index + 1);
         let bytes_per_second = sending.bytes_per_second(self.bytes_per_second);
         let mut offset = 0;
         loop {
-            let mut bytes = vec![0; PART_BYTES.min(length - offset) as usize];
-            file.read_exact_at(&mut bytes, offset)
+            let bytes = file
+                .part(offset, PART_BYTES.min(length - offset) as usize)
                 .map_err(|error| unreachable(&error))?;
             let sent = bytes.len() as u64;
             let part = Request::Part(Part {

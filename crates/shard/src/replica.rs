@@ -24,7 +24,7 @@ use std::time::Duration;
 use env::{Clock, DirLock, Feature, Level, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
-use journal::{Identity, Journal, JournalError};
+use journal::{Identity, Journal, JournalError, Role};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockTable, Store};
@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use types::{TableId, Timestamp};
 
-use crate::api::{CheckpointError, Config, Member, OpenError, Outcome, ProposeError, Status, Transaction};
+use crate::api::{CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
 use crate::backup::{Backup, BackupError, Source};
 use crate::calls::{Freshness, Guest, Home, Remote};
@@ -52,8 +52,9 @@ use crate::progress::Progress;
 use crate::queue::{Entrant, Queue};
 use crate::syncs::Syncs;
 use crate::visible::Visible;
+use crate::witness::{Retention, leader_with_rows};
 use crate::workers::Worker;
-use crate::{MembershipError, checkpoint, leader, levels, membership};
+use crate::{MembershipError, checkpoint, leader, levels, membership, witness};
 
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
@@ -138,6 +139,14 @@ impl Replica {
     pub async fn open(config: Config) -> Result<Replica, OpenError> {
         let lock = lock(&config)?;
         let identity = identity_of(&config)?;
+        let has_rows = match &config.founding {
+            Founding::Alone => config.role == Role::Data,
+            Founding::Together(members) => members.values().any(|member| member.role == Role::Data),
+            Founding::Joins => true,
+        };
+        if identity.is_none() && !has_rows {
+            return Err(OpenError::LoneWitness);
+        }
         let directory = Directory::new(&config.env, &config.dir, config.speaks, identity);
         if let Some(identity) = identity {
             directory.check(identity.level)?;
@@ -147,7 +156,7 @@ impl Replica {
         checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
         let (store, writer) = Store::new(config.memory.clone());
         store.past().set_window(config.past_window);
-        let mut replicated = Replicated::new(writer, config.observer.clone());
+        let mut replicated = Replicated::new(config.role, writer, config.observer.clone());
         if let Some(newest) = checkpoints.newest()? {
             checkpoint::load(&newest, &mut replicated)?;
             directory.check(replicated.level)?;
@@ -186,6 +195,7 @@ impl Replica {
         let (drained_sender, drained) = oneshot::channel();
         let settings = leader::Settings {
             node_id: config.node_id.into(),
+            role: config.role,
             peers: config.peers.clone(),
             founding: config.founding.clone(),
             timing: config.timing,
@@ -227,7 +237,7 @@ impl Replica {
             node: identity.node,
             incarnation: identity.incarnation,
         };
-        let arrivals = Arrivals::new(checkpoints.clone());
+        let arrivals = Arrivals::new(checkpoints.clone(), config.role);
         let observed = config.observer.as_ref().map(|observer| observer.table());
         let home = Home::new(
             shared.clone(),
@@ -251,6 +261,8 @@ impl Replica {
             compacts: workers.are_own(),
             checkpoint_bytes: config.checkpoint_bytes,
             log_keep_bytes: config.log_keep_bytes,
+            retention: (config.role == Role::Witness)
+                .then(|| Retention::new(config.peers.clone(), config.checkpoint_bytes, config.log_keep_bytes)),
             bytes_per_second: config.checkpoint_bytes_per_second,
         };
         let keeping = keeper.run(received);
@@ -371,32 +383,38 @@ impl Replica {
     }
 
     pub fn raise(&self, level: Level) -> Changing {
-        let (raft, shared) = (self.raft.clone(), self.shared.clone());
-        Changing(
-            self.runtime
-                .spawn(async move { levels::raise(&raft, &shared, level).await }),
-        )
+        let (raft, shared, role) = (self.raft.clone(), self.shared.clone(), self.identity.role);
+        Changing(self.runtime.spawn(async move {
+            may_lead(role)?;
+            levels::raise(&raft, &shared, level).await
+        }))
     }
 
     pub fn admit(&self, node: u32, mut member: Member) -> Changing {
         // Not all can read it yet.
-        member.levels = member.levels.filter(|_| self.level().has(Feature::LevelsOnDisk));
-        let (raft, known) = (self.raft.clone(), self.replicas());
-        let changing = self
-            .runtime
-            .spawn(async move { membership::admit(&raft, &known, node, member).await });
-        Changing(changing)
+        let level = self.level();
+        member.levels = member.levels.filter(|_| level.has(Feature::LevelsOnDisk));
+        let (raft, known, role) = (self.raft.clone(), self.replicas(), self.identity.role);
+        Changing(self.runtime.spawn(async move {
+            may_lead(role)?;
+            membership::admit(&raft, &known, level, node, member).await
+        }))
     }
 
     pub fn dismiss(&self, node: u32) -> Changing {
-        let (raft, known) = (self.raft.clone(), self.replicas());
-        let changing = self
-            .runtime
-            .spawn(async move { membership::dismiss(&raft, &known, node).await });
-        Changing(changing)
+        let (raft, known, role) = (self.raft.clone(), self.replicas(), self.identity.role);
+        Changing(self.runtime.spawn(async move {
+            may_lead(role)?;
+            membership::dismiss(&raft, &known, node).await
+        }))
     }
 
     pub fn move_leader(&self, to: u32) {
+        let is_witness = |replica: &membership::Replica| replica.node == to && replica.member.role == Role::Witness;
+        if self.replicas().iter().any(is_witness) {
+            tracing::warn!(node = to, "a witness leads nobody: the lead stays here");
+            return;
+        }
         // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
         let raft = self.raft.clone();
         let next = || raft.metrics().borrow_watched().current_term + 1;
@@ -482,7 +500,7 @@ impl Replica {
             is_leader: stopped.is_none() && self.lock_epoch() != NO_EPOCH,
             disk_is_full: self.shared.is_full.load(Ordering::Relaxed),
             is_in_touch: self.shared.contact.is_kept(&self.raft),
-            leader: metrics.current_leader.and_then(|leader| u32::try_from(leader).ok()),
+            leader: leader_with_rows(metrics.current_leader, &metrics.membership_config),
             term: metrics.current_term,
             last_log_index: metrics.last_log_index,
             applied_index,
@@ -589,6 +607,14 @@ impl Future for Changing {
     }
 }
 
+/// Whether a replica that keeps this takes decisions, should it be elected.
+fn may_lead(role: Role) -> Result<(), MembershipError> {
+    match role {
+        Role::Data => Ok(()),
+        Role::Witness => Err(MembershipError::NotLeader),
+    }
+}
+
 /// Takes entries, if there is room for them. A log that finds none in the middle of it takes nothing more, for good.
 async fn append_entries(raft: &Raft, shared: &Shared, append: Append) -> Response {
     let bytes = append
@@ -631,6 +657,7 @@ async fn answer(raft: &Raft, shared: &Shared, request: Request) -> Response {
             Ok(answer) => Response::Transfer(answer.is_ok()),
             Err(error) => refused(&error),
         },
+        Request::Covered => Response::Covered(witness::covered(shared)),
         Request::Part(_) => refused(&"checkpoints are taken elsewhere"),
     }
 }
@@ -656,7 +683,7 @@ pub(crate) fn prepare(config: &Config, identity: Identity) -> Result<(), OpenErr
     Ok(identity.write(&config.env, &config.dir)?)
 }
 
-/// Whose the directory is, if it is not new. A directory of another node is refused.
+/// Whose the directory is, if it is not new. A directory of another node, or of one that keeps something else, is refused.
 fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
     let identity = Identity::read(&config.env, &config.dir)?;
     match identity {
@@ -664,6 +691,10 @@ fn identity_of(config: &Config) -> Result<Option<Identity>, OpenError> {
             dir: config.dir.clone(),
             owner: node,
             node: config.node_id,
+        }),
+        Some(Identity { role, .. }) if role != config.role => Err(OpenError::OtherRole {
+            dir: config.dir.clone(),
+            role,
         }),
         // There was a log before the first start was counted. Whoever has lost it has lost its votes.
         Some(Identity { incarnation, .. }) if incarnation > 0 && !Journal::is_there(&config.env, &log_dir(config))? => {
@@ -696,6 +727,7 @@ fn start_life(config: &Config, shared: &Shared) -> Result<Identity, journal::Ope
             false => before.unwrap_or(0) + 1,
         },
         level: identity.map_or(level, |identity| identity.level.max(level)),
+        role: config.role,
     };
     identity.write(&config.env, &config.dir)?;
     shared.directory.lives_as(identity);

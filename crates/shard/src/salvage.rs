@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use env::{Env, LockError};
 use journal::checkpoint::{Checkpoint, CheckpointDir};
+use journal::{Identity, Role};
 use openraft::EntryPayload;
 use store::{MemoryBudget, Store, TableLoader};
 
@@ -36,6 +37,14 @@ pub fn salvage(
     observer: Arc<dyn Observer>,
 ) -> Result<Salvage, OpenError> {
     let env = env.read_only();
+    if let Ok(Some(Identity {
+        role: role @ Role::Witness,
+        ..
+    })) = Identity::read(&env, dir)
+    {
+        let dir = dir.to_owned();
+        return Err(OpenError::OtherRole { dir, role });
+    }
     let _lock = env.disk.lock(&dir.join("LOCK")).map_err(|error| match error {
         LockError::Held { pid } => OpenError::Locked {
             dir: dir.to_owned(),
@@ -44,7 +53,7 @@ pub fn salvage(
         LockError::Io(error) => OpenError::Replay(format!("{}: {error}", dir.display())),
     })?;
     let (store, writer) = Store::new(memory);
-    let mut replicated = Replicated::new(writer, Some(observer));
+    let mut replicated = Replicated::new(Role::Data, writer, Some(observer));
     let mut problems = Vec::new();
     let checkpoints = CheckpointDir::open(&env, &dir.join("checkpoint"))?;
     let (checkpoint, damage) = checkpoints.salvage()?;

@@ -16,3 +16,4 @@ mod kill;
 mod large;
 mod levels;
 mod support;
+mod witness;

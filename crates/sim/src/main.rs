@@ -60,6 +60,9 @@ enum Command {
         /// Half of the faults are of this kind.
         #[arg(long)]
         often: Option<Fault>,
+        /// One of the nodes has no rows.
+        #[arg(long)]
+        witness: bool,
     },
     /// Many seeds, FROM..TO with both ends.
     Seeds {
@@ -98,6 +101,9 @@ struct HowMany {
     /// Begin no seed after so many minutes.
     #[arg(long)]
     minutes: Option<u64>,
+    /// In each seed one of the nodes has no rows. A seed does other things with it than without.
+    #[arg(long)]
+    witness: bool,
 }
 
 const SECONDS: u64 = 15;
@@ -108,6 +114,7 @@ impl HowMany {
         many::How {
             jobs: self.jobs.unwrap_or(cores).max(1),
             seconds: self.seconds,
+            has_witness: self.witness,
             until: self
                 .minutes
                 .map(|minutes| Instant::now() + Duration::from_secs(minutes * 60)),
@@ -122,11 +129,13 @@ fn main() -> Result<ExitCode> {
             trace,
             seconds,
             often,
+            witness,
         } => one(
             world::Plan {
                 seed,
                 length: seconds * 1000,
                 often,
+                has_witness: witness,
             },
             trace,
         ),

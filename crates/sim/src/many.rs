@@ -19,6 +19,7 @@ const LONGEST: u64 = 90;
 pub struct How {
     pub jobs: usize,
     pub seconds: u64,
+    pub has_witness: bool,
     /// No seed is begun after this time.
     pub until: Option<Instant>,
 }
@@ -36,14 +37,17 @@ pub struct Ran {
 }
 
 /// Runs one seed to its end.
-pub fn run(seed: u64, seconds: u64, often: Option<Fault>, bug: Option<&Bug>) -> Result<Ran> {
+pub fn run(seed: u64, how: How, often: Option<Fault>, bug: Option<&Bug>) -> Result<Ran> {
     let mut command = Command::new("sh");
     command
         .args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &LONGEST.to_string()])
         .arg(std::env::current_exe()?)
         .args(["seed", &seed.to_string()])
-        .args(["--seconds", &seconds.to_string()])
+        .args(["--seconds", &how.seconds.to_string()])
         .env("RUST_BACKTRACE", "0");
+    if how.has_witness {
+        command.arg("--witness");
+    }
     if let Some(fault) = often.and_then(|fault| fault.to_possible_value()) {
         command.args(["--often", fault.get_name()]);
     }
@@ -69,7 +73,7 @@ pub fn run(seed: u64, seconds: u64, often: Option<Fault>, bug: Option<&Bug>) -> 
 /// Runs a range of seeds, prints what is wrong, and returns how many seeds were run and how many were bad.
 pub fn range(seeds: std::ops::RangeInclusive<u64>, how: How) -> Result<(u64, u64)> {
     each(seeds, how, |seed| {
-        let end = run(seed, how.seconds, None, None)?;
+        let end = run(seed, how, None, None)?;
         if !end.is_good {
             println!("{}", end.said.trim_end());
         }
@@ -130,13 +134,13 @@ fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
             break;
         }
         tried += 1;
-        let end = run(seed, how.seconds, bug.often, Some(bug))?;
+        let end = run(seed, how, bug.often, Some(bug))?;
         // Who only dies, or hangs, has not been seen to break a promise.
         let Some(finding) = end.said.lines().find(|line| line.contains("is broken")) else {
             continue;
         };
         let finding: String = finding.chars().take(160).collect();
-        let without = run(seed, how.seconds, bug.often, None)?;
+        let without = run(seed, how, bug.often, None)?;
         match without.is_good {
             true => println!("{}: found ({}), {finding}", bug.step, bug.what),
             false => println!("{}: {finding}; BUT WITHOUT IT, TOO: {}", bug.step, without.said),

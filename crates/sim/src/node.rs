@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use env::{Env, FaultyDisk, SeededRandom, SimDisk};
 use parking_lot::Mutex;
-use shard::{Config, Founding, Issuer, Member, OpenError, Shard, Timing, Workers};
+use shard::{Config, Founding, Issuer, Member, OpenError, Role, Shard, Timing, Workers};
 use store::MemoryBudget;
 use tokio::runtime::{self, Runtime};
 use tokio::time::Instant;
@@ -45,6 +45,8 @@ pub struct Process {
 
 pub struct Node {
     pub id: u32,
+    /// Without rows, or clients.
+    pub role: Role,
     pub disk: Arc<SimDisk>,
     /// What its process sees of the disk.
     pub faulty: Arc<FaultyDisk>,
@@ -80,16 +82,37 @@ const LOG_KEEP_BYTES: u64 = 256 << 10;
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub nodes: u32,
+    /// One of them, if it has no rows.
+    pub witness: Option<u32>,
     pub checkpoint_bytes: u64,
     pub checkpoint_bytes_per_second: u64,
     pub timing: Timing,
 }
 
+impl Settings {
+    pub fn role(&self, node: u32) -> Role {
+        match self.witness == Some(node) {
+            true => Role::Witness,
+            false => Role::Data,
+        }
+    }
+
+    pub fn member(&self, node: u32) -> Member {
+        Member {
+            role: self.role(node),
+            peer_addr: format!("node{node}:1"),
+            sql_addr: format!("node{node}:2"),
+            ..Member::default()
+        }
+    }
+}
+
 impl Node {
-    pub fn new(id: u32, seed: u64, drift: i64, skew: u64, mix: Mix) -> Node {
+    pub fn new(id: u32, role: Role, seed: u64, drift: i64, skew: u64, mix: Mix) -> Node {
         let disk = SimDisk::new(seed);
         Node {
             id,
+            role,
             faulty: Arc::new(FaultyDisk::new(disk.clone())),
             disk,
             slow_disk: 0,
@@ -126,9 +149,10 @@ impl Node {
         let identity = Arc::new(Mutex::new(None));
         let watcher = Arc::new(Watcher::default());
         self.faulty = Arc::new(FaultyDisk::new(self.disk.clone()));
-        let members: BTreeMap<_, _> = (1..=settings.nodes).map(|node| (node, member(node))).collect();
+        let members: BTreeMap<_, _> = (1..=settings.nodes).map(|node| (node, settings.member(node))).collect();
         let config = Config {
             node_id: self.id,
+            role: self.role,
             segment_bytes: 64 << 10,
             checkpoint_bytes: settings.checkpoint_bytes,
             checkpoint_bytes_per_second: settings.checkpoint_bytes_per_second,
@@ -282,13 +306,5 @@ impl Node {
         process
             .runtime
             .block_on(async { tokio::time::sleep_until(until).await });
-    }
-}
-
-pub fn member(node: u32) -> Member {
-    Member {
-        peer_addr: format!("node{node}:1"),
-        sql_addr: format!("node{node}:2"),
-        ..Member::default()
     }
 }

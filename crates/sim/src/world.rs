@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use env::SeededRandom;
 use parking_lot::Mutex;
-use shard::{Shard, Timing, Transaction};
+use shard::{Role, Shard, Timing, Transaction};
 
 use crate::invariants::election::Election;
 use crate::invariants::equality::Equality;
 use crate::invariants::log;
 use crate::invariants::outcomes::Outcomes;
+use crate::invariants::witness;
 use crate::nemesis::{Fault, Nemesis};
 use crate::net::Net;
-use crate::node::{Node, Settings, Slot, member};
+use crate::node::{Node, Settings, Slot};
 use crate::panics;
 use crate::report::{Report, Violation};
 use crate::schema::{self, LISTS};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub length: u64,
     /// A fault that is frequent.
     pub often: Option<Fault>,
+    /// The last of the nodes has no rows.
+    pub has_witness: bool,
 }
 
 /// How a run ended.
@@ -98,6 +101,7 @@ impl World {
         let count = if random.below(4) == 0 { 5 } else { 3 };
         let settings = Settings {
             nodes: count,
+            witness: plan.has_witness.then_some(count),
             checkpoint_bytes: [4 << 10, 32 << 10, 1 << 20][random.below(3) as usize],
             checkpoint_bytes_per_second: [0, 300_000][random.below(2) as usize],
             timing: Timing {
@@ -111,6 +115,7 @@ impl World {
             let drift = random.below(40_001) as i64 - 20_000;
             Node::new(
                 id,
+                settings.role(id),
                 plan.seed * 1000 + u64::from(id),
                 drift,
                 random.below(2_000),
@@ -147,6 +152,10 @@ impl World {
         let node = self.node(id);
         let life = node.life + 1;
         let mix = node.mix.clone();
+        let clients = match node.role {
+            Role::Data => clients,
+            Role::Witness => 0,
+        };
         node.start(&net, settings, seed, move |shard| {
             for client in 0..clients {
                 let session = Session {
@@ -209,7 +218,7 @@ impl World {
         self.newest += 1;
         let id = self.newest;
         let mix = Mix::draw(&self.random);
-        let mut node = Node::new(id, self.seed * 1000 + u64::from(id), 0, 0, mix);
+        let mut node = Node::new(id, Role::Data, self.seed * 1000 + u64::from(id), 0, 0, mix);
         node.founds = false;
         self.nodes.push(node);
         self.start(id);
@@ -236,10 +245,13 @@ impl World {
         let votes = |id: u32| replicas.iter().any(|replica| replica.node == id && replica.votes);
         self.joining.retain(|&id| !votes(id));
         for id in self.joining.iter().copied().filter(|&id| self.shard(id).is_some()) {
-            self.ask(leader, |shard| async move { drop(shard.admit(id, member(id)).await) });
+            let member = self.settings.member(id);
+            self.ask(leader, |shard| async move { drop(shard.admit(id, member).await) });
         }
         for id in self.leaving.clone() {
-            let heir = |replica: &&shard::Replica| replica.votes && !self.leaving.contains(&replica.node);
+            let heir = |replica: &&shard::Replica| {
+                replica.votes && replica.member.role == Role::Data && !self.leaving.contains(&replica.node)
+            };
             match replicas.iter().any(|replica| replica.node == id) {
                 true if id == leader => {
                     if let Some(to) = replicas.iter().find(heir).map(|replica| replica.node) {
@@ -371,7 +383,10 @@ impl World {
                 if let Some(process) = &self.nodes[at].process {
                     self.equality.look(id, shard.store(), &process.watcher, &self.report);
                 }
-                self.outcomes.look(id, status.applied_index, &shard, &self.report);
+                match self.nodes[at].role {
+                    Role::Data => self.outcomes.look(id, status.applied_index, &shard, &self.report),
+                    Role::Witness => witness::check(id, &shard, &self.report),
+                }
                 shard.stopped().map(|reason| reason.to_string())
             }
             Some(Slot::Failed(error)) => Some(error.to_string()),
@@ -445,7 +460,11 @@ impl World {
         let begun = self.now;
         // Of each node, in which life it has served.
         let served: Arc<Mutex<BTreeMap<u32, u64>>> = Arc::default();
-        let has_served = |node: &Node| served.lock().get(&node.id) == Some(&node.life);
+        let has_served = |node: &Node| match node.role {
+            Role::Data => served.lock().get(&node.id) == Some(&node.life),
+            // It has heard of whoever serves.
+            Role::Witness => node.shard().is_some_and(|shard| shard.status().leader.is_some()),
+        };
         let mut has_asked: BTreeMap<u32, u64> = BTreeMap::new();
         while self.now < begun + RECOVERY && !self.report.has_any() {
             self.tick();
@@ -455,7 +474,7 @@ impl World {
             }
             for node in &self.nodes {
                 let (id, life) = (node.id, node.life);
-                if node.shard().is_some() && has_asked.insert(id, life) != Some(life) {
+                if node.role == Role::Data && node.shard().is_some() && has_asked.insert(id, life) != Some(life) {
                     let (bench, served) = (self.bench.clone(), served.clone());
                     self.ask(id, |shard| async move {
                         let session = Session {
@@ -546,12 +565,17 @@ impl World {
 
     /// All have applied the same.
     fn agree(&self) -> bool {
-        let mut newest = self
-            .nodes
-            .iter()
-            .map(|node| node.shard().map(|shard| shard.store().published()));
+        let with_rows = self.nodes.iter().filter(|node| node.role == Role::Data);
+        let mut newest = with_rows.map(|node| node.shard().map(|shard| shard.store().published()));
         let first = newest.next().flatten();
-        first.is_some() && newest.all(|other| other == first)
+        first.is_some() && newest.all(|other| other == first) && self.witness_agrees()
+    }
+
+    fn witness_agrees(&self) -> bool {
+        let applied = |node: &Node| node.shard().and_then(|shard| shard.status().applied_index);
+        let newest = self.nodes.iter().map(applied).max().flatten();
+        let mut witnesses = self.nodes.iter().filter(|node| node.role == Role::Witness);
+        witnesses.all(|witness| applied(witness) == newest)
     }
 
     fn condition(&self) -> String {
@@ -574,7 +598,8 @@ impl World {
 
     /// Looks at the whole history, and at the disks.
     fn finish(mut self) -> Outcome {
-        let lists = self.nodes.iter().find_map(|node| {
+        let mut with_rows = self.nodes.iter().filter(|node| node.role == Role::Data);
+        let lists = with_rows.find_map(|node| {
             let rows = schema::newest(node.shard()?.store(), LISTS);
             Some(
                 rows.into_iter()

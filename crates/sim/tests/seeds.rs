@@ -38,6 +38,13 @@ fn what_was_found_once_is_not_there_again() {
 }
 
 #[test]
+fn two_replicas_with_rows_and_a_witness_keep_all_promises() {
+    let ran = sim(&["seeds", "1..6", "--witness", "--seconds", "10", "--jobs", "2"], "");
+    assert!(ran.status.success(), "{}", said(&ran));
+    assert!(said(&ran).contains("6 passed, 0 failed"));
+}
+
+#[test]
 fn a_planted_bug_is_found() {
     let ran = sim(&["planted", "commit.quorum", "--tries", "5", "--jobs", "1"], "");
     assert!(ran.status.success(), "{}", said(&ran));

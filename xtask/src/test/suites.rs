@@ -169,11 +169,15 @@ pub const SUITES: &[Suite] = &[
         command: |context| {
             let debug = run::built(context, &["sim"])?;
             let (seeds, minutes) = match context.options.long {
-                true => ("1..1000000", "60"),
-                false => ("1..200", "4"),
+                true => ("1..1000000", "30"),
+                false => ("1..200", "3"),
             };
-            let mut sim = Command::new(debug.join("latsdb-sim"));
-            sim.args(["seeds", seeds, "--minutes", minutes])
+            // With rows on all nodes, and with a witness.
+            let both = r#""$0" seeds "$1" --minutes "$2" && "$0" seeds "$1" --minutes "$2" --witness"#;
+            let mut sim = Command::new("sh");
+            sim.args(["-c", both])
+                .arg(debug.join("latsdb-sim"))
+                .args([seeds, minutes])
                 .current_dir(&context.root);
             Ok(sim)
         },

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use front_http::{BackupAnswer, BackupCall};
 use shard::backup::Backup;
-use shard::{EntryId, Shard};
+use shard::{EntryId, Role, Shard};
 use transaction::{Participant, commit_nothing};
 use types::Timestamp;
 
@@ -31,6 +31,9 @@ enum State {
 impl Serving {
     pub async fn answer(&self, shard: Arc<Shard>, call: BackupCall) -> Result<BackupAnswer, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
+        if shard.identity().role == Role::Witness {
+            return Err("this node is a witness and has no rows: draw the backup of another node".to_owned());
+        }
         match call {
             BackupCall::Begin { backup, earlier } => self.begin(shard, backup, earlier).await,
             BackupCall::Chunk { backup, number } => {

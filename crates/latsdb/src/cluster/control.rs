@@ -19,6 +19,9 @@ pub enum Request {
     Admit {
         peer_addr: String,
         sql_addr: String,
+        /// It has no rows; at levels that have a place for it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        witness: bool,
         /// What it speaks, from where to where; at levels that have a place for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         levels: Option<(u8, u8)>,
@@ -99,6 +102,9 @@ pub enum Response {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
     pub node: u32,
+    /// It has no rows.
+    #[serde(default, rename = "witness")]
+    pub is_witness: bool,
     pub version: String,
     pub mysql_addr: String,
     pub http_addr: String,
@@ -175,13 +181,17 @@ impl Cluster {
             Request::Admit {
                 peer_addr,
                 sql_addr,
+                witness,
                 levels,
             } => {
                 if let Some(net) = self.net.get() {
                     net.set_peer(from.node, &peer_addr);
                 }
                 let member = Member {
-                    role: Role::Data,
+                    role: match witness {
+                        true => Role::Witness,
+                        false => Role::Data,
+                    },
                     levels: levels.map(|(lowest, highest)| Levels {
                         lowest: Level(lowest),
                         highest: Level(highest),
@@ -219,16 +229,23 @@ impl Cluster {
         if !shard.status().is_leader {
             return now(Response::NotLeader { leader: self.leader() });
         }
-        if !shard
-            .replicas()
-            .iter()
-            .any(|replica| replica.node == to && replica.votes)
-        {
-            let reason = format!("node {to} is no voter of the cluster");
+        if let Err(reason) = self.may_lead(to) {
             return now(Response::Refused { reason });
         }
         shard.move_leader(to);
         now(Response::Done)
+    }
+
+    /// Otherwise the error is for a person.
+    pub(super) fn may_lead(&self, node: u32) -> Result<(), String> {
+        let replicas = self.shard.get().map(|shard| shard.replicas()).unwrap_or_default();
+        match replicas.iter().find(|replica| replica.node == node) {
+            Some(replica) if replica.member.role == Role::Witness => {
+                Err(format!("node {node} is a witness: it has no rows, and leads nobody"))
+            }
+            Some(replica) if replica.votes => Ok(()),
+            _ => Err(format!("node {node} is no voter of the cluster")),
+        }
     }
 
     pub(super) fn changed(
@@ -267,14 +284,15 @@ impl Cluster {
         let votes = |replica: &shard::Replica| replica.node == self.node && replica.votes;
         Presence {
             node: self.node,
+            is_witness: self.role == Role::Witness,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mysql_addr: member.sql_addr,
             http_addr: self.http_addr.to_string(),
             peer_addr: member.peer_addr,
-            state: match (&status.stopped, self.sql_addr.get()) {
-                (Some(_), _) => "stopped".to_owned(),
-                (None, None) => "starting".to_owned(),
-                (None, Some(_)) => "up".to_owned(),
+            state: match (&status.stopped, self.sql_addr.get(), self.role) {
+                (Some(_), _, _) => "stopped".to_owned(),
+                (None, None, Role::Data) => "starting".to_owned(),
+                (None, Some(_), _) | (None, None, Role::Witness) => "up".to_owned(),
             },
             votes: shard.replicas().iter().any(votes),
             leads: status.is_leader,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use env::{Env, Level};
+use env::{Env, Feature, Level};
 use net::{Answering, Caller, Introduction, Lane, Net, Service};
-use shard::{Identity, OpenError, Shard};
+use shard::{Identity, OpenError, Role, Shard};
 
 use super::{Request, Response, tls};
 use crate::config::{Config, PeerConfig};
@@ -45,7 +45,14 @@ pub fn join(config: &Config, peer: &PeerConfig, shard: &shard::Config) -> Result
             config.data_dir.display()
         );
     }
-    Shard::prepare(shard, found.identity(config.node_id))?;
+    if config.role == Role::Witness && !found.level.has(Feature::Witness) {
+        bail!(
+            "a witness needs feature level {}, and the cluster is at level {}: raise it first (latsdb admin upgrade, on one of its nodes)",
+            Feature::Witness.level(),
+            found.level
+        );
+    }
+    Shard::prepare(shard, found.identity(config))?;
     tracing::info!(through = found.through, "joining the cluster");
     Ok(())
 }
@@ -74,7 +81,7 @@ pub fn rejoin(config: &Config, peer: &PeerConfig, shard: &shard::Config, damage:
     }
     let aside = set_aside(&shard.env, &config.data_dir)?;
     tracing::warn!("{damage}: what is left is in {}", aside.display());
-    Shard::prepare(shard, found.identity(node))?;
+    Shard::prepare(shard, found.identity(config))?;
     tracing::info!(through = found.through, "joining the cluster anew");
     Ok(())
 }
@@ -116,10 +123,11 @@ impl Found {
     }
 
     /// Of a node that comes now: its transactions are to have other names than those of any node before it that had its number.
-    fn identity(&self, node: u32) -> Identity {
+    fn identity(&self, config: &Config) -> Identity {
         Identity {
             cluster: self.cluster,
-            node,
+            node: config.node_id,
+            role: config.role,
             incarnation: self.incarnation,
             level: self.level,
         }

@@ -45,6 +45,7 @@ pub use upkeep::keep_up;
 pub struct Cluster {
     config: PeerConfig,
     node: u32,
+    role: Role,
     http_addr: SocketAddr,
     registry: Arc<Registry>,
     backups: Arc<Serving>,
@@ -71,6 +72,7 @@ impl Cluster {
             dead_ends: DeadEnds::default(),
             config: peer.clone(),
             node: config.node_id,
+            role: config.role,
             http_addr: config.http_addr,
             registry,
             backups,
@@ -91,6 +93,7 @@ impl Cluster {
             node,
             incarnation,
             level,
+            role: _,
         } = shard.identity();
         let replicas = shard.replicas();
         self.shard.get_or_init(|| shard);
@@ -132,10 +135,13 @@ impl Cluster {
     /// What this node is to be called by.
     fn member(&self) -> Option<Member> {
         Some(Member {
-            role: Role::Data,
+            role: self.role,
             levels: self.levels_to_note(),
             peer_addr: self.net.get()?.local_addr().to_string(),
-            sql_addr: self.sql_addr.get().unwrap_or(&self.mysql_addr).to_string(),
+            sql_addr: match self.role {
+                Role::Data => self.sql_addr.get().unwrap_or(&self.mysql_addr).to_string(),
+                Role::Witness => String::new(),
+            },
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use shard::Role;
+
 use super::{Cluster, Request, Response};
 
 /// A lead that has not moved by then stays.
@@ -25,12 +27,12 @@ impl Cluster {
         }
     }
 
-    /// The voter, other than this node, that has the most of the log.
+    /// The voter with rows, other than this node, that has the most of the log.
     fn furthest(&self) -> Option<u32> {
         let others = self.others();
         let able = others
             .iter()
-            .filter(|other| other.votes && other.state == "up" && !other.disk_is_full);
+            .filter(|other| other.votes && !other.is_witness && other.state == "up" && !other.disk_is_full);
         able.max_by_key(|other| other.last_log_index).map(|other| other.node)
     }
 
@@ -59,6 +61,7 @@ impl Cluster {
             None if leads => self.furthest().ok_or("there is no other node to lead")?,
             None => self.node,
         };
+        self.may_lead(to)?;
         if leads {
             self.move_lead(to).await?;
             return Ok(format!("node {to} takes the lead"));
@@ -78,10 +81,29 @@ impl Cluster {
             ));
         }
         match self.ask_until_led(&Request::Remove { node }).await? {
-            Response::Done => Ok(format!("node {node} is none of the cluster's any more")),
+            Response::Done => Ok(format!(
+                "node {node} is none of the cluster's any more{}",
+                self.what_is_left(node)
+            )),
             Response::Unknown { node } => Err(format!("node {node} is none of the cluster's")),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
+        }
+    }
+
+    /// A warning, where one node with rows is left without the one that goes, and a witness makes that look like more.
+    fn what_is_left(&self, gone: u32) -> String {
+        let replicas = self.shard.get().map(|shard| shard.replicas()).unwrap_or_default();
+        let left = || replicas.iter().filter(|replica| replica.votes && replica.node != gone);
+        let mut with_rows = left().filter(|replica| replica.member.role == Role::Data);
+        match (with_rows.next(), with_rows.next()) {
+            (Some(last), None) if left().count() > 1 => {
+                let node = last.node;
+                format!(
+                    "; node {node} alone has the rows now: while it is down nobody serves, and what it loses is lost"
+                )
+            }
+            _ => String::new(),
         }
     }
 
@@ -124,7 +146,7 @@ impl Cluster {
         );
         match self.ask_until_led(&Request::Remove { node }).await? {
             // A second time it is none of the cluster's.
-            Response::Done | Response::Unknown { .. } => Ok(may_come),
+            Response::Done | Response::Unknown { .. } => Ok(may_come + &self.what_is_left(node)),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use front_mysql::node_of;
 use net::Lane;
 use serde::{Deserialize, Serialize};
+use shard::Role;
 use sql_api::nodes::{Asked, Gathered, OtherNodes, Silent, Wanted};
 use sql_api::processes::{Kill, Process, Processes};
 
@@ -97,11 +98,12 @@ impl Cluster {
         self.user_of_own(connection).is_some_and(|of| of == user) && self.registry.kill(connection, what)
     }
 
-    /// The nodes of the cluster but this one.
+    /// The nodes of the cluster that have sessions, but this one.
     fn other_nodes(&self) -> Vec<u32> {
         let replicas = self.shard.get().map_or_else(Vec::new, |shard| shard.replicas());
         let others = replicas
             .into_iter()
+            .filter(|replica| replica.member.role == Role::Data)
             .map(|replica| replica.node)
             .filter(|&node| node != self.node);
         others.collect()

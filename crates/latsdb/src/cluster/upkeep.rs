@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shard::{Member, Replica, Status};
+use shard::{Member, Replica, Role, Status};
 
 use super::{Cluster, Presence, Request, Response};
 
@@ -77,6 +77,7 @@ impl Cluster {
         let request = Request::Admit {
             peer_addr: member.peer_addr.clone(),
             sql_addr: member.sql_addr.clone(),
+            witness: member.role == Role::Witness,
             levels: member.levels.map(|levels| (levels.lowest.0, levels.highest.0)),
         };
         match self.ask_leader(&request, ADMISSION).await {
@@ -164,6 +165,7 @@ impl Cluster {
             others.push(presence.unwrap_or_else(|| {
                 Presence {
                     node,
+                    is_witness: known.is_some_and(|replica| replica.member.role == Role::Witness),
                     state: "down".to_owned(),
                     mysql_addr: known.map(|replica| replica.member.sql_addr.clone()).unwrap_or_default(),
                     peer_addr: known

@@ -34,6 +34,7 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     };
     let Some(parts) = parts else { return figures };
     let (store, meters) = (parts.shard.store(), parts.shard.meters());
+    figures.is_witness = parts.engine.is_none();
     figures.feature_level = parts.shard.level().0;
     figures.commit_seconds = times(&meters.commit);
     figures.commit_group_size = distribution(&meters.batch, 1, 1.0);
@@ -55,13 +56,15 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.compaction_moved = compactions.moved.load(Relaxed);
     figures.compaction_moved_bytes = compactions.moved_bytes.load(Relaxed);
     figures.past_bytes = store.past().bytes();
-    figures.past_readable_ms = parts.engine.past_readable().as_millis() as u64;
     figures.rows = store.tables().iter().map(|table| table.estimated_rows()).sum();
 
-    let statements = parts.engine.statistics();
-    figures.statements = StatementKind::all()
-        .map(|kind| (kind.name().to_owned(), statements.statements(kind)))
-        .collect();
+    if let Some(engine) = &parts.engine {
+        figures.past_readable_ms = engine.past_readable().as_millis() as u64;
+        let statements = engine.statistics();
+        figures.statements = StatementKind::all()
+            .map(|kind| (kind.name().to_owned(), statements.statements(kind)))
+            .collect();
+    }
 
     let locks = store.locks().statistics();
     (figures.locks_held, figures.lock_waits, figures.deadlocks) = (locks.held, locks.waits, locks.deadlocks);

@@ -54,6 +54,7 @@ impl Drop for DataDir {
 
 pub struct Running {
     pub child: Child,
+    /// Of a witness: none.
     pub mysql: String,
     pub http: String,
 }
@@ -86,7 +87,11 @@ impl Running {
                 .trim_start_matches("http://")
                 .to_owned()
         };
-        let (mysql, http) = (address("MySQL"), address("HTTP"));
+        let mysql = match flags.contains(&"--witness") {
+            true => String::new(),
+            false => address("MySQL"),
+        };
+        let http = address("HTTP");
         Self { child, mysql, http }
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use env::Env;
 use journal::checkpoint::{CheckpointDir, CheckpointWriter};
-use journal::{Entry, EntryId, Journal, Options, Vote};
+use journal::{Entry, EntryId, Journal, Options, Role, Vote};
 use store::{MemoryBudget, Store};
 use thiserror::Error;
 use types::Timestamp;
@@ -126,7 +126,7 @@ impl Restore {
         let found = checkpoints.newest().map_err(OpenError::from)?;
         let found = found.ok_or_else(|| io_error(io::ErrorKind::NotFound.into()))?;
         let (store, writer) = Store::new(memory);
-        let mut replicated = Replicated::new(writer, observer);
+        let mut replicated = Replicated::new(Role::Data, writer, observer);
         checkpoint::load(&found, &mut replicated)?;
         replicated.restore_observer().map_err(OpenError::Replay)?;
         drop(found);
@@ -232,6 +232,7 @@ impl Replay {
             node,
             incarnation: 0,
             level: self.replicated.level,
+            role: Role::Data,
         };
         identity.write(&self.env, &self.dir).map_err(OpenError::from)?;
         self.env.disk.sync_dir(&self.dir).map_err(io_error)?;

@@ -28,6 +28,7 @@ use crate::ids::{Issuer, Issuing};
 use crate::lease::Lease;
 use crate::peers::{Lane, Peers};
 use crate::replica::{NO_EPOCH, Shared as Parts};
+use crate::witness::leader_with_rows;
 
 /// A call is answered within this, or is lost.
 const CALL: Duration = Duration::from_secs(1);
@@ -135,8 +136,8 @@ impl Remote {
 
     fn leader(&self) -> Option<u32> {
         let metrics = self.raft.server_metrics();
-        let leader = metrics.borrow_watched().current_leader;
-        leader.and_then(|leader| u32::try_from(leader).ok())
+        let metrics = metrics.borrow_watched();
+        leader_with_rows(metrics.current_leader, &metrics.membership_config)
     }
 
     /// Ready when another replica is known to lead.

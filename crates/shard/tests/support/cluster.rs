@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use env::{Env, FaultyDisk, SimDisk};
 use futures_util::future::Either;
 use parking_lot::Mutex;
-use shard::{Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Shard};
+use shard::{
+    Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Role, Shard,
+};
 use types::{TableId, Timestamp};
 
 use super::{ACCOUNTS, config};
@@ -149,11 +151,19 @@ pub struct Cluster {
     faults: BTreeMap<u32, Arc<FaultyDisk>>,
     /// Of nodes that are started from now on.
     pub log_keep_bytes: u64,
+    pub checkpoint_bytes: u64,
+    /// Nodes without rows.
+    pub witnesses: BTreeSet<u32>,
     pub shards: BTreeMap<u32, Arc<Shard>>,
 }
 
 impl Cluster {
     pub fn found(nodes: u32, seed: u64) -> Cluster {
+        Cluster::found_with(nodes, &[], seed)
+    }
+
+    /// Of these nodes some are witnesses.
+    pub fn found_with(nodes: u32, witnesses: &[u32], seed: u64) -> Cluster {
         let disks = (1..=nodes).map(|node| (node, SimDisk::new(seed * 100 + u64::from(node))));
         let mut cluster = Cluster {
             watchers: BTreeMap::new(),
@@ -161,6 +171,8 @@ impl Cluster {
             disks: disks.collect(),
             faults: BTreeMap::new(),
             log_keep_bytes: 0,
+            checkpoint_bytes: 256 << 20,
+            witnesses: witnesses.iter().copied().collect(),
             shards: BTreeMap::new(),
         };
         for node in 1..=nodes {
@@ -194,8 +206,22 @@ impl Cluster {
         self.open_as(node, Founding::Joins).unwrap();
     }
 
-    fn open(&mut self, node: u32) -> Result<(), OpenError> {
-        let members = self.disks.keys().map(|&node| (node, Member::default())).collect();
+    pub fn member(&self, node: u32) -> Member {
+        Member {
+            role: self.role(node),
+            ..Member::default()
+        }
+    }
+
+    fn role(&self, node: u32) -> Role {
+        match self.witnesses.contains(&node) {
+            true => Role::Witness,
+            false => Role::Data,
+        }
+    }
+
+    pub fn open(&mut self, node: u32) -> Result<(), OpenError> {
+        let members = self.disks.keys().map(|&node| (node, self.member(node))).collect();
         self.open_as(node, Founding::Together(members))
     }
 
@@ -208,6 +234,7 @@ impl Cluster {
         let simulated = Env::simulated(disk, u64::from(node));
         let shard = Shard::open(Config {
             node_id: node,
+            role: self.role(node),
             peers: Arc::new(Door {
                 net: self.net.clone(),
                 from: node,
@@ -215,6 +242,7 @@ impl Cluster {
             founding,
             observer: Some(watcher),
             log_keep_bytes: self.log_keep_bytes,
+            checkpoint_bytes: self.checkpoint_bytes,
             // Replicas wait for each other by the real one.
             ..config(
                 Env {

@@ -12,6 +12,7 @@
 //! | `lists`: answered commits are there once, failed ones are not, reads show one moment | at the end, over the whole history |
 //! | `ends`: each operation of a client ends | each second |
 //! | `ids`: an automatic id is given once | each insert and each commit of one (`workload::claims`) |
+//! | `witness`: a witness has no rows, and decides nothing | each millisecond on it |
 //! | `panics`: nothing panics | each millisecond (`panics`) |
 //! | `log`: logs agree where they overlap | at the end, on the disks |
 //! | `recovery`: without faults, everybody serves and agrees within seconds | at the end (`world`) |
@@ -27,3 +28,4 @@ pub mod log;
 pub mod outcomes;
 pub mod unique;
 pub mod whole;
+pub mod witness;
