@@ -161,21 +161,21 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "sim",
-        about: "simulated clusters, each from a seed: kills, power cuts, partitions, bad disks, and what must hold all the same",
+        about: "simulated clusters, each from a seed: kills, power cuts, partitions, bad disks, what must hold all the same, and planted bugs that must be found",
         needs: &[],
         with_server: false,
         server_flags: &[],
-        time_limit: minutes(10),
+        time_limit: minutes(25),
         command: |context| {
             let debug = run::built(context, &["sim"])?;
             let (seeds, minutes) = match context.options.long {
                 true => ("1..1000000", "30"),
                 false => ("1..200", "3"),
             };
-            // With rows on all nodes, and with a witness.
-            let both = r#""$0" seeds "$1" --minutes "$2" && "$0" seeds "$1" --minutes "$2" --witness"#;
+            // The bugs that it has to find; with rows on all nodes; with a witness.
+            let all = r#""$0" planted; "$0" seeds "$1" --minutes "$2"; "$0" seeds "$1" --minutes "$2" --witness"#;
             let mut sim = Command::new("sh");
-            sim.args(["-c", both])
+            sim.args(["-c", all])
                 .arg(debug.join("latsdb-sim"))
                 .args([seeds, minutes])
                 .current_dir(&context.root);
