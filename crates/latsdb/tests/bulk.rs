@@ -1,8 +1,163 @@
 //! Statements of many rows on nodes that follow.
 
-use mysql_client::Answer;
+use mysql_client::{Answer, Client};
 
 use crate::cluster::{Cluster, calls, code, one, run};
+
+/// Many for a node that would ask the leader for each.
+const ROWS: i32 = 5000;
+
+/// Runs the same statements through a node that follows and, in another database, through the one that leads.
+struct Both {
+    there: Client,
+    here: Client,
+}
+
+impl Both {
+    fn new(cluster: &Cluster) -> Both {
+        let (mut there, mut here) = (cluster.client(cluster.follower()), cluster.client(cluster.leader()));
+        for (client, name) in [(&mut there, "there"), (&mut here, "here")] {
+            run(client, &format!("CREATE DATABASE {name}"));
+            run(client, &format!("USE {name}"));
+        }
+        let mut both = Both { there, here };
+        both.run("CREATE TABLE numbers (n INT PRIMARY KEY)");
+        let rows: Vec<String> = (1..=ROWS).map(|n| format!("({n})")).collect();
+        both.run_cheaply(&format!("INSERT INTO numbers VALUES {}", rows.join(", ")));
+        both
+    }
+
+    /// Both have to answer the same.
+    fn run(&mut self, sql: &str) -> Answer {
+        let there = self.there.query(sql).unwrap();
+        let here = self.here.query(sql).unwrap();
+        match (&there, &here) {
+            (Answer::Error { code: there, .. }, Answer::Error { code: here, .. }) => {
+                assert_eq!(there, here, "{sql:.80}")
+            }
+            _ => assert_eq!(there, here, "{sql:.80}"),
+        }
+        there
+    }
+
+    /// As [`run`](Self::run), of many rows, which may not cost a call of the leader for each.
+    fn run_cheaply(&mut self, sql: &str) -> Answer {
+        let before = calls(&mut self.there);
+        let answer = self.run(sql);
+        let made = calls(&mut self.there) - before;
+        println!("{made} calls: {sql:.80}");
+        assert!(made < 150, "{made} calls for {sql:.80}");
+        answer
+    }
+
+    /// Also that it went well, and how many rows it has changed.
+    fn changes(&mut self, affected: i32, sql: &str) {
+        match self.run_cheaply(sql) {
+            Answer::Ok { affected: done, .. } => assert_eq!(done, affected as u64, "{sql:.80}"),
+            other => panic!("{sql:.80}: {other:?}"),
+        }
+    }
+
+    fn fails(&mut self, expected: u16, sql: &str) {
+        match self.run_cheaply(sql) {
+            Answer::Error { code, .. } => assert_eq!(code, expected, "{sql:.80}"),
+            other => panic!("{sql:.80}: {other:?}"),
+        }
+    }
+}
+
+/// Keys of unique indexes that rows leave and take.
+#[test]
+fn unique_keys_of_many_rows_cost_few_calls() {
+    let cluster = Cluster::start("cluster-unique-keys");
+    let mut both = Both::new(&cluster);
+    both.run("CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE, v INT, w INT AS (v * 2) STORED UNIQUE)");
+    both.changes(ROWS, "INSERT INTO t (id, u, v) SELECT n, n, n FROM numbers");
+    both.changes(ROWS, "UPDATE t SET u = u + 10000");
+    both.changes(ROWS, "UPDATE t SET u = u - 1 ORDER BY u");
+    both.changes(ROWS, "UPDATE t SET v = -v");
+    both.changes(ROWS, "UPDATE t SET id = id + 10000, u = u + 10000");
+    both.changes(1, "UPDATE t SET u = 1 WHERE id = 15000");
+    both.fails(1062, "UPDATE t SET u = u + 1 ORDER BY u");
+    both.fails(1062, "UPDATE t SET u = IF(u = 1, 20000, u - 1) ORDER BY u DESC");
+    both.changes(ROWS - 1, "UPDATE IGNORE t SET u = u - 1 WHERE u <> 1 ORDER BY u");
+    both.run("SELECT SUM(id), SUM(u), SUM(v), SUM(w) FROM t");
+    assert!(one(&mut both.there, "CHECK TABLE t").ends_with("status OK"));
+    both.changes(ROWS / 2, "DELETE FROM t WHERE v % 2 = 0");
+    both.changes(
+        ROWS / 2,
+        "INSERT INTO t (id, u, v) SELECT n, n, n FROM numbers WHERE n % 2 = 0",
+    );
+    both.changes(ROWS, "DELETE FROM t");
+    both.changes(ROWS, "INSERT INTO t (id, u, v) SELECT n, n, n FROM numbers");
+    both.run("SELECT SUM(id), SUM(u), SUM(v), SUM(w) FROM t FORCE INDEX (u)");
+}
+
+/// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that
+/// was left can be taken.
+#[test]
+fn no_unique_key_is_given_to_two_rows() {
+    let cluster = Cluster::start("cluster-unique-race");
+    let mut client = cluster.client(1);
+    run(
+        &mut client,
+        "CREATE TABLE test.race (id INT PRIMARY KEY, u INT UNIQUE, who INT)",
+    );
+    const SESSIONS: i32 = 4;
+    let rows: Vec<String> = (0..SESSIONS * 30)
+        .map(|id| format!("({id}, {id}, {})", id / 30))
+        .collect();
+    run(
+        &mut client,
+        &format!("INSERT INTO test.race VALUES {}", rows.join(", ")),
+    );
+    let done: Vec<(u32, u32)> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..SESSIONS)
+            .map(|who| {
+                let mut client = cluster.client(who as usize % 3 + 1);
+                scope.spawn(move || {
+                    let (mut moved, mut lost) = (0, 0);
+                    for round in 0..30 {
+                        // Its rows move to one of a few places, where those of another session may be.
+                        let place = 1000 + (round * 7 + who) % 5 * 100;
+                        let sql = match round % 4 {
+                            0 => format!("DELETE FROM test.race WHERE who = {who} AND id % 3 = 0"),
+                            1 => {
+                                let row = |at: i32| format!("({}, {}, {who})", who * 30 + at, 5000 + at);
+                                let rows: Vec<String> = (0..30).step_by(3).map(row).collect();
+                                format!("INSERT IGNORE INTO test.race VALUES {}", rows.join(", "))
+                            }
+                            _ => format!("UPDATE test.race SET u = {place} + id % 30 WHERE who = {who}"),
+                        };
+                        match client.query(&sql).unwrap() {
+                            Answer::Ok { .. } => moved += 1,
+                            Answer::Error { code: 1062 | 1213, .. } => lost += 1,
+                            other => panic!("{sql}: {other:?}"),
+                        }
+                    }
+                    (moved, lost)
+                })
+            })
+            .collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).collect()
+    });
+    let count = one(&mut client, "SELECT COUNT(*) FROM test.race FORCE INDEX (PRIMARY)");
+    for index in ["PRIMARY", "u"] {
+        let sql = format!("SELECT COUNT(*), COUNT(DISTINCT u) FROM test.race FORCE INDEX ({index})");
+        assert_eq!(one(&mut client, &sql), format!("{count} {count}"), "{done:?}");
+    }
+    assert!(done.iter().map(|(moved, _)| moved).sum::<u32>() > 20, "{done:?}");
+    // Everything that was left is free on every node.
+    run(&mut client, "DELETE FROM test.race");
+    for node in 1..=3 {
+        let mut client = cluster.client(node);
+        run(
+            &mut client,
+            &format!("INSERT INTO test.race VALUES {}", rows.join(", ")),
+        );
+        run(&mut client, "DELETE FROM test.race");
+    }
+}
 
 /// A statement of many rows asks the leader for many locks at once; and whoever loses a race for a key runs again, or is told.
 #[test]

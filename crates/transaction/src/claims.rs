@@ -1,11 +1,12 @@
-//! Keys that new rows take before their locks are there.
+//! Keys that rows take before their locks are there.
 //!
-//! While another node leads, a lock costs a call, and a statement that adds many rows needs one for each key of each of them. So it takes
-//! the keys that are free as far as this node knows, goes on, and asks for their locks together, at the latest at its end. Then it looks
+//! While another node leads, a lock costs a call, and a statement that adds many rows, or gives them new keys, needs one for each of these. So
+//! it takes the keys that are free as far as this node knows, goes on, and asks for their locks together, at the latest at its end. Then it looks
 //! again. Where somebody else was faster with a key, it runs again under the locks that it has by then ([`settle`](super::settle)), or
 //! ends with a conflict where it cannot.
 //!
-//! Only keys of new rows are claimed. What a row leaves is locked before anybody looks who refers to it.
+//! Only keys that a row takes are claimed. What a row leaves is locked before anybody looks who refers to it; of many rows together
+//! ([`lock_leaving_ahead`](Transaction::lock_leaving_ahead)).
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ struct Claim {
     table: Arc<Table>,
     index: IndexId,
     key: Vec<u8>,
-    /// The primary key of the new row.
+    /// The primary key of the row, before the change if that moves it.
     row: Vec<u8>,
 }
 
@@ -48,7 +49,7 @@ impl Transaction {
         self.claims = None;
     }
 
-    /// Locks a key for a new row, now or later. It is free as far as this node knows.
+    /// Locks a key that a row takes, now or later. It is free as far as this node knows.
     pub(super) fn claim(
         &mut self,
         table: &Table,

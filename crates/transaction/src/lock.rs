@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use env::failpoints;
 
+use super::write::unique_key;
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
 use store::{IndexId, LockKey, LockMode, LockOutcome, LockWait, MemoryLimit, Snapshot, Table, TableId};
@@ -241,34 +242,68 @@ impl Transaction {
         self.guest.is_some() && !table.id().is_local()
     }
 
-    /// While another node leads: locks rows that are to be locked one after the other, in this order, and asks for all of them at once.
+    /// While another node leads: locks rows that are to be locked one after the other, in this order, and asks for many of them at once.
     /// Nothing needs to be done where locks are given here.
     pub fn lock_ahead<'k>(
         &mut self,
         table: &Table,
-        keys: impl Iterator<Item = &'k [u8]>,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        mode: LockMode,
+    ) -> Result<Progress, TransactionError> {
+        self.lock_all_ahead(table, keys.map(|key| (IndexId::PRIMARY, key)), mode)
+    }
+
+    /// As [`lock_ahead`](Self::lock_ahead), of what rows leave that are about to be deleted, or changed: their keys in these unique
+    /// indexes. The rows themselves are locked already.
+    pub fn lock_leaving_ahead<'k>(
+        &mut self,
+        table: &Table,
+        rows: impl Iterator<Item = &'k [u8]>,
+        indexes: &[IndexId],
+    ) -> Result<Progress, TransactionError> {
+        if !self.locks_elsewhere(table) {
+            return Ok(Progress::Done);
+        }
+        let mut left = Vec::new();
+        for key in rows {
+            self.get_current(table, key, |row| {
+                let keys = indexes.iter().map(|&index| (index, unique_key(table, index, row)));
+                left.extend(keys.filter_map(|(index, key)| Some((index, key?))));
+            });
+        }
+        let left = left.iter().map(|(index, key)| (*index, key.as_slice()));
+        self.lock_all_ahead(table, left, LockMode::Exclusive)
+    }
+
+    fn lock_all_ahead<'k>(
+        &mut self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
         mode: LockMode,
     ) -> Result<Progress, TransactionError> {
         if !self.locks_elsewhere(table) || failpoints::goes_wrong("lock") {
             return Ok(Progress::Done);
         }
-        self.check_memory()?;
-        let guest = self.guest.as_ref().expect("another node leads");
-        let missing = keys
-            .map(|key| LockKey::Key(table.id(), IndexId::PRIMARY, key))
-            .filter(|&key| !guest.covers(key, mode))
-            .collect::<Vec<_>>();
-        let Some((&last, before)) = missing.split_last() else {
-            return Ok(Progress::Done);
-        };
-        match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {
-            AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
-            AtLeader::Granted { waited: true } => self.note_wait(last),
-            AtLeader::Granted { waited: false } | AtLeader::NotAsked | AtLeader::Held => {}
-            AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+        loop {
+            self.check_memory()?;
+            let guest = self.guest.as_ref().expect("another node leads");
+            let missing = keys
+                .clone()
+                .map(|(index, key)| LockKey::Key(table.id(), index, key))
+                .filter(|&key| !guest.covers(key, mode))
+                .take(LOCKS_AT_ONCE)
+                .collect::<Vec<_>>();
+            let Some((&last, before)) = missing.split_last() else {
+                return Ok(Progress::Done);
+            };
+            match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {
+                AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
+                AtLeader::Granted { waited: true } => self.note_wait(last),
+                AtLeader::Granted { waited: false } | AtLeader::NotAsked | AtLeader::Held => {}
+                AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+            }
+            self.note_lock(last);
         }
-        self.note_lock(last);
-        Ok(Progress::Done)
     }
 
     /// As [`lock_for_write`](Self::lock_for_write), of a row that a join found at the statement's snapshot together with others: at every

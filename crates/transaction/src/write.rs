@@ -296,11 +296,17 @@ impl Transaction {
             if new_key == old_key {
                 continue;
             }
-            let may_claim = old_row.is_none() && self.claims.is_some();
-            for unique_key in old_key.iter().chain(&new_key) {
-                let progress = match may_claim && self.find_unique(table, index.id, unique_key, key).is_none() {
-                    true => self.claim(table, index.id, unique_key, key)?,
-                    false => self.lock_key(table, index.id, unique_key)?,
+            if let Some(old_key) = &old_key {
+                let progress = self.lock_key(table, index.id, old_key)?;
+                if !matches!(progress, Progress::Done) {
+                    return Ok(Unique::Wait(progress));
+                }
+            }
+            if let Some(new_key) = &new_key {
+                let is_free = self.claims.is_some() && self.find_unique(table, index.id, new_key, key).is_none();
+                let progress = match is_free {
+                    true => self.claim(table, index.id, new_key, key)?,
+                    false => self.lock_key(table, index.id, new_key)?,
                 };
                 if !matches!(progress, Progress::Done) {
                     return Ok(Unique::Wait(progress));
@@ -363,7 +369,7 @@ fn has_unique_index(table: &Table) -> bool {
 }
 
 /// The row's key in a unique index; `None` if a column is NULL, which is never a duplicate.
-fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     let has_null = table.index_key(index, row, &[], &mut key);
     (!has_null).then_some(key)
