@@ -93,6 +93,58 @@ fn unique_keys_of_many_rows_cost_few_calls() {
     both.run("SELECT SUM(id), SUM(u), SUM(v), SUM(w) FROM t FORCE INDEX (u)");
 }
 
+/// Rows of joins that are changed, or locked by a read.
+#[test]
+fn rows_of_joins_cost_few_calls() {
+    let cluster = Cluster::start("cluster-joined-rows");
+    let mut both = Both::new(&cluster);
+    both.run("CREATE TABLE a (id INT PRIMARY KEY, u INT UNIQUE, v INT)");
+    both.run("CREATE TABLE b (id INT PRIMARY KEY, a INT, v INT, KEY (a))");
+    both.run("CREATE TABLE c (v INT, b INT UNIQUE)");
+    both.changes(ROWS, "INSERT INTO a SELECT n, n, 0 FROM numbers");
+    both.changes(ROWS, "INSERT INTO b SELECT n, n, 0 FROM numbers");
+    both.changes(ROWS / 2, "INSERT INTO c SELECT 0, n FROM numbers WHERE n % 2 = 0");
+    both.changes(
+        ROWS * 2,
+        "UPDATE a JOIN b ON b.a = a.id SET a.v = a.v + 1, b.v = a.v + 1, a.u = -a.u",
+    );
+    both.changes(ROWS / 2, "UPDATE b LEFT JOIN c ON c.b = b.id SET c.v = 7, c.b = -c.b");
+    both.changes(ROWS / 2, "UPDATE c SET b = -b");
+    both.run(
+        "SELECT SUM(a.v), SUM(b.v), SUM(a.u), SUM(c.v), SUM(c.b) FROM a JOIN b ON b.a = a.id LEFT JOIN c ON c.b = b.id",
+    );
+    for from in [
+        "b.id other FROM a JOIN b ON b.id = a.id FOR UPDATE",
+        "b.id other FROM a JOIN b ON b.a = a.id FOR UPDATE",
+        "b.id other FROM a JOIN b ON b.a = a.id FOR UPDATE OF b",
+        "b.id other FROM a LEFT JOIN b ON b.id = a.id + 100 FOR SHARE",
+        "c.b other FROM a JOIN b ON b.a = a.id LEFT JOIN c ON c.b = b.id AND c.v = 7 FOR UPDATE",
+        "c.b other FROM a JOIN b ON b.a = a.id JOIN c ON c.b = b.id WHERE a.u % 3 = 0 AND b.v = 1 FOR UPDATE",
+    ] {
+        for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+            both.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"));
+            both.run_cheaply(&format!(
+                "SELECT COUNT(*), SUM(id), SUM(other) FROM (SELECT a.id id, {from}) t"
+            ));
+        }
+    }
+    // Who wants few rows does not lock many.
+    run(&mut both.there, "BEGIN");
+    run(
+        &mut both.there,
+        "SELECT a.id, b.id FROM a JOIN b ON b.a = a.id ORDER BY a.id LIMIT 3 FOR UPDATE",
+    );
+    let mut other = cluster.client(cluster.follower());
+    assert_eq!(
+        code(&mut other, "SELECT id FROM there.b WHERE id = 2 FOR UPDATE NOWAIT"),
+        3572
+    );
+    run(&mut other, "SELECT id FROM there.b WHERE id = 9 FOR UPDATE NOWAIT");
+    run(&mut both.there, "ROLLBACK");
+    both.changes(ROWS, "DELETE a, b FROM a JOIN b ON b.a = a.id WHERE a.id % 2 = 0");
+    both.run("SELECT COUNT(*), SUM(a.id), SUM(b.id) FROM a JOIN b ON b.a = a.id");
+}
+
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that
 /// was left can be taken.
 #[test]
