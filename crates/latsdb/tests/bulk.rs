@@ -58,6 +58,11 @@ impl Both {
         }
     }
 
+    fn succeeds(&mut self, sql: &str) {
+        let answer = self.run_cheaply(sql);
+        assert!(matches!(answer, Answer::Ok { .. }), "{sql:.80}: {answer:?}");
+    }
+
     fn fails(&mut self, expected: u16, sql: &str) {
         match self.run_cheaply(sql) {
             Answer::Error { code, .. } => assert_eq!(code, expected, "{sql:.80}"),
@@ -143,6 +148,29 @@ fn rows_of_joins_cost_few_calls() {
     run(&mut both.there, "ROLLBACK");
     both.changes(ROWS, "DELETE a, b FROM a JOIN b ON b.a = a.id WHERE a.id % 2 = 0");
     both.run("SELECT COUNT(*), SUM(a.id), SUM(b.id) FROM a JOIN b ON b.a = a.id");
+}
+
+/// Rows that a statement copies from one table into another.
+#[test]
+fn copies_of_many_rows_cost_few_calls() {
+    let cluster = Cluster::start("cluster-copied-rows");
+    let mut both = Both::new(&cluster);
+    let sums = "SELECT COUNT(*), COUNT(DISTINCT id), SUM(n), SUM(word), SUM(more) FROM made";
+    both.changes(
+        ROWS,
+        "CREATE TABLE made (id INT PRIMARY KEY AUTO_INCREMENT, n INT UNIQUE, word VARCHAR(20)) SELECT n, n AS word FROM numbers",
+    );
+    both.succeeds(
+        "ALTER TABLE made ADD COLUMN more INT NOT NULL DEFAULT 5, DROP PRIMARY KEY, ADD PRIMARY KEY (n), ADD UNIQUE (id)",
+    );
+    both.succeeds("ALTER TABLE made MODIFY word INT NOT NULL");
+    both.run(sums);
+    both.changes(1, "INSERT INTO made (id, n, word) VALUES (100000, -1, 1)");
+    both.fails(1062, "ALTER TABLE made DROP PRIMARY KEY, ADD PRIMARY KEY (word)");
+    both.changes(1, "DELETE FROM made WHERE n = -1");
+    both.succeeds("ALTER TABLE made DROP PRIMARY KEY, ADD PRIMARY KEY (word)");
+    both.changes(1, "INSERT INTO made (id, n, word) VALUES (100001, -1, -1)");
+    both.run(sums);
 }
 
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that
