@@ -44,6 +44,10 @@ impl Both {
     fn run_cheaply(&mut self, sql: &str) -> Answer {
         let before = calls(&mut self.there);
         let answer = self.run(sql);
+        if matches!(answer, Answer::Ok { warnings: 1.., .. }) {
+            self.run("SHOW WARNINGS");
+            self.run("SHOW COUNT(*) WARNINGS");
+        }
         let made = calls(&mut self.there) - before;
         println!("{made} calls: {sql:.80}");
         assert!(made < 150, "{made} calls for {sql:.80}");
@@ -171,6 +175,80 @@ fn copies_of_many_rows_cost_few_calls() {
     both.succeeds("ALTER TABLE made DROP PRIMARY KEY, ADD PRIMARY KEY (word)");
     both.changes(1, "INSERT INTO made (id, n, word) VALUES (100001, -1, -1)");
     both.run(sums);
+}
+
+/// New rows with others in their way.
+#[test]
+fn rows_in_the_way_of_many_cost_few_calls() {
+    let cluster = Cluster::start("cluster-rows-in-the-way");
+    let mut both = Both::new(&cluster);
+    let sums = "SELECT COUNT(*), SUM(id), SUM(u), SUM(CAST(v AS SIGNED)), SUM(c) FROM t";
+    both.run("CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE, v VARCHAR(9), c INT DEFAULT 0)");
+    both.changes(ROWS, "INSERT INTO t SELECT n, n, n, 0 FROM numbers");
+    let list = |row: &dyn Fn(i32) -> String| (1..=ROWS).map(row).collect::<Vec<_>>().join(", ");
+    let same = list(&|n| format!("({n}, {n}, {n}, 1)"));
+    let moved = list(&|n| format!("('{}', {n}, {n}, 1)", n + ROWS));
+    let half_new = list(&|n| format!("({}, {}, {n}, 1)", n * 2, n * 2));
+    let on_duplicate = "ON DUPLICATE KEY UPDATE c = c + 1, u = -u";
+    both.changes(ROWS * 2, &format!("INSERT INTO t VALUES {same} {on_duplicate}"));
+    both.changes(
+        ROWS * 2,
+        &format!("INSERT INTO t SELECT n, n, n, 0 FROM numbers {on_duplicate}"),
+    );
+    both.changes(ROWS * 2, &format!("INSERT INTO t VALUES {moved} {on_duplicate}"));
+    both.changes(
+        ROWS * 2,
+        "INSERT INTO t SELECT old.id, old.u, old.v, 0 FROM t AS old ON DUPLICATE KEY UPDATE u = -t.u",
+    );
+    both.run(sums);
+    both.changes(0, &format!("INSERT IGNORE INTO t VALUES {same}"));
+    both.changes(0, &format!("INSERT IGNORE INTO t VALUES {moved}"));
+    both.changes(0, "INSERT IGNORE INTO t SELECT n, n, n, 0 FROM numbers");
+    both.changes(ROWS * 2, &format!("REPLACE INTO t VALUES {same}"));
+    both.changes(
+        ROWS * 2,
+        &format!("REPLACE INTO t (id, u, v) VALUES {}", moved.replace(", 1)", ")")),
+    );
+    both.changes(ROWS * 2, "REPLACE INTO t SELECT n, n, n, n FROM numbers");
+    both.changes(
+        ROWS + ROWS / 2,
+        &format!("INSERT INTO t VALUES {half_new} {on_duplicate}"),
+    );
+    both.run(sums);
+    both.run("DELETE FROM t WHERE id > 5000");
+    both.changes(ROWS / 2, &format!("INSERT IGNORE INTO t VALUES {half_new}"));
+    // What is said comes in the same order, and of the same rows.
+    both.run("DELETE FROM t WHERE id % 7 = 0");
+    both.run_cheaply(
+        "INSERT IGNORE INTO t SELECT n, CONCAT(n, IF(n % 3, '', 'x')), n / (n % 5), CONCAT(n, 'y') + 0 FROM numbers",
+    );
+    both.run("SET sql_mode = ''");
+    both.run_cheaply(
+        "REPLACE INTO t SELECT n, CONCAT(n, IF(n % 3, '', 'x')), n / (n % 5), CONCAT(n, 'y') FROM numbers",
+    );
+    both.run("SET sql_mode = DEFAULT");
+    // A row that cannot be written, or read, ends the statement at its place.
+    both.run("INSERT INTO t VALUES (9000, 9000, 9000, 9000)");
+    both.run_cheaply(
+        "INSERT INTO t SELECT n, n, n, n FROM numbers ON DUPLICATE KEY UPDATE u = IF(t.id = 4321, 9000, t.u)",
+    );
+    both.run_cheaply("INSERT INTO t SELECT n, n, n, (SELECT n UNION SELECT IF(numbers.n = 3456, 1, n)) FROM numbers ON DUPLICATE KEY UPDATE u = t.u");
+    both.run_cheaply("SET @n = 0");
+    both.run_cheaply(
+        "INSERT INTO t SELECT n, n, n, @n := @n + 1 FROM numbers WHERE n <= 100 ON DUPLICATE KEY UPDATE c = @n",
+    );
+    both.run(sums);
+    // Automatic ids.
+    both.run("CREATE TABLE ids (id INT PRIMARY KEY AUTO_INCREMENT, u VARCHAR(9) UNIQUE, c INT)");
+    let rows = list(&|n| format!("('{n}', 0)"));
+    both.changes(ROWS, &format!("INSERT INTO ids (u, c) VALUES {rows}"));
+    both.changes(
+        ROWS * 2,
+        &format!("INSERT INTO ids (u, c) VALUES {rows} ON DUPLICATE KEY UPDATE c = c + 1"),
+    );
+    both.changes(ROWS * 2, &format!("REPLACE INTO ids (u, c) VALUES {rows}"));
+    both.run("SELECT COUNT(*), SUM(u), SUM(c), COUNT(DISTINCT id) FROM ids");
+    assert!(one(&mut both.there, "CHECK TABLE t, ids").ends_with("status OK"));
 }
 
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that

@@ -262,6 +262,17 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    pub fn lock_keys_ahead<'k>(
+        &self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+    ) -> SqlResult<()> {
+        self.with_locks(|transaction| transaction.lock_keys_ahead(&table.rows, keys.clone()))
+            .map_err(|error| error.into_sql(table))?;
+        Ok(())
+    }
+
     /// As [`lock_ahead`](Self::lock_ahead), of the keys that locked rows are about to leave in these unique indexes.
     pub fn lock_leaving_ahead<'k>(
         &self,

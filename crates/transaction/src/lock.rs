@@ -275,6 +275,15 @@ impl Transaction {
         self.lock_all_ahead(table, left, LockMode::Exclusive)
     }
 
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    pub fn lock_keys_ahead<'k>(
+        &mut self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+    ) -> Result<Progress, TransactionError> {
+        self.lock_all_ahead(table, keys, LockMode::Exclusive)
+    }
+
     fn lock_all_ahead<'k>(
         &mut self,
         table: &Table,

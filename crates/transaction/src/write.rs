@@ -321,6 +321,14 @@ impl Transaction {
         Ok(Unique::Free)
     }
 
+    /// The row, other than the one under `except`, that would be in the way of one with this key in a unique index.
+    pub fn row_in_the_way(&self, table: &Table, index: IndexId, key: &[u8], except: &[u8]) -> Option<Vec<u8>> {
+        match index {
+            IndexId::PRIMARY => self.get_current(table, key, |_| key.to_vec()),
+            index => self.find_unique(table, index, key, except),
+        }
+    }
+
     /// The row, other than the one under `except`, that has this unique key now: committed, or this transaction's own.
     fn find_unique(&self, table: &Table, index: IndexId, unique_key: &[u8], except: &[u8]) -> Option<Vec<u8>> {
         if failpoints::goes_wrong("unique") {

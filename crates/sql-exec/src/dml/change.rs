@@ -11,6 +11,7 @@ use types::cast::{self, Context, Target};
 use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
+use super::Ahead;
 use super::foreign_keys::Enforcer;
 use crate::runtime::Runtime;
 
@@ -56,6 +57,16 @@ impl<'a> RowChanger<'a> {
             foreign_keys: foreign_keys.filter(|_| self.runtime.settings.foreign_key_checks),
             ..self
         }
+    }
+
+    /// To lock many rows that will be deleted.
+    pub fn deleting_ahead(&self) -> Ahead<'a> {
+        Ahead::deleting(self.table, self.runtime)
+    }
+
+    /// To lock many rows that will get these values.
+    pub fn updating_ahead(&self, assignments: &[Assignment]) -> Ahead<'a> {
+        Ahead::updating(self.table, self.runtime, self.rules, assignments)
     }
 
     /// Whether rows of others may refer to those of the table.

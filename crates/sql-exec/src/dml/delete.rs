@@ -4,9 +4,9 @@ use sql_expr::EvalContext;
 use sql_plan::changes::{DeletePlan, WriteRules};
 use types::SqlResult;
 
+use super::Changed;
 use super::change::RowChanger;
 use super::target::for_each_row;
-use super::{Ahead, Changed};
 use crate::runtime::Runtime;
 
 /// Removes all rows of the target.
@@ -15,7 +15,7 @@ pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
     let rules = WriteRules::default();
     let mut changer = RowChanger::new(table, &rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
     let mut affected = 0;
-    let ahead = Ahead::deleting(table, runtime);
+    let ahead = changer.deleting_ahead();
     let matched = for_each_row(&plan.target, runtime, ctx, &ahead, &mut |key, old| {
         match changer.delete(key, &old) {
             Ok(()) => affected += 1,

@@ -7,12 +7,13 @@ mod ahead;
 mod change;
 mod delete;
 mod foreign_keys;
+mod in_way;
 mod insert;
 pub mod load;
 mod target;
 mod update;
 
-pub use ahead::Ahead;
+use ahead::Ahead;
 pub use change::{RowChanger, duplicate_error};
 pub use delete::delete;
 pub use foreign_keys::encode as encode_key;

@@ -5,9 +5,9 @@ use sql_plan::changes::{Assignment, UpdatePlan};
 use sql_plan::table::Table;
 use types::{SqlResult, TypeKind, UnixTime, Value};
 
+use super::Changed;
 use super::change::RowChanger;
 use super::target::for_each_row;
-use super::{Ahead, Changed};
 use crate::runtime::Runtime;
 
 /// Changes all rows of the target. `affected` counts the rows whose values changed.
@@ -17,7 +17,7 @@ pub fn update(plan: &UpdatePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
         RowChanger::new(table, &plan.rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
     let mut changed = Changed::default();
     let mut row = 0;
-    let ahead = Ahead::updating(table, runtime, &plan.rules, &plan.assignments);
+    let ahead = changer.updating_ahead(&plan.assignments);
     let matched = for_each_row(&plan.target, runtime, ctx, &ahead, &mut |key, old| {
         row += 1;
         ctx.set_row_number(row);

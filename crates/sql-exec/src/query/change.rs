@@ -15,7 +15,7 @@ use super::QueryContext;
 use super::join::{join_rows, pass};
 use super::{Rows, row_bytes};
 use crate::Runtime;
-use crate::dml::{Ahead, Changed, RowChanger};
+use crate::dml::{Changed, RowChanger};
 use crate::rows::read_row;
 use crate::runtime::Locked;
 
@@ -46,8 +46,8 @@ pub fn change_tables(plan: &MultiTableChange, runtime: &Runtime<'_>, ctx: &EvalC
         let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, plan.ignore)
             .keeping(target.foreign_keys.as_deref());
         let ahead = match &target.assignments {
-            Some(assignments) => Ahead::updating(&target.table, runtime, &target.rules, assignments),
-            None => Ahead::deleting(&target.table, runtime),
+            Some(assignments) => changer.updating_ahead(assignments),
+            None => changer.deleting_ahead(),
         };
         for (batch, first) in found.chunks(LOCKS_AT_ONCE).zip((1..).step_by(LOCKS_AT_ONCE)) {
             let mut next = Vec::with_capacity(batch.len());

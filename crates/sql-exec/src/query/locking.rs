@@ -120,7 +120,7 @@ pub fn outer_rows(
 }
 
 /// Whether an expression has failed: SQLSTATE of data, or of cardinality.
-fn is_of_a_value(error: &SqlError) -> bool {
+pub fn is_of_a_value(error: &SqlError) -> bool {
     let state = error.sqlstate();
     state.starts_with("22") || state.starts_with("21")
 }

@@ -32,6 +32,7 @@ use crate::answer::Answer;
 
 pub use change::change_tables;
 pub use join::HashTable;
+pub use locking::is_of_a_value;
 use select::select_rows;
 pub use subquery::KeptRows;
 
