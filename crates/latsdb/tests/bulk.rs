@@ -31,12 +31,7 @@ impl Both {
     fn run(&mut self, sql: &str) -> Answer {
         let there = self.there.query(sql).unwrap();
         let here = self.here.query(sql).unwrap();
-        match (&there, &here) {
-            (Answer::Error { code: there, .. }, Answer::Error { code: here, .. }) => {
-                assert_eq!(there, here, "{sql:.80}")
-            }
-            _ => assert_eq!(there, here, "{sql:.80}"),
-        }
+        assert_eq!(told(&there), told(&here), "{sql:.80}");
         there
     }
 
@@ -73,6 +68,30 @@ impl Both {
             other => panic!("{sql:.80}: {other:?}"),
         }
     }
+}
+
+/// An answer as text, but for what is of one node (automatic ids) or of one database.
+fn told(answer: &Answer) -> String {
+    let value = |value: &Option<Vec<u8>>| match value {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "NULL".to_owned(),
+    };
+    let told = match answer {
+        Answer::Rows { rows, warnings, .. } => {
+            let rows = rows
+                .iter()
+                .map(|row| row.iter().map(value).collect::<Vec<_>>().join(" "));
+            format!("{} ({warnings} warnings)", rows.collect::<Vec<_>>().join("\n"))
+        }
+        Answer::Ok {
+            affected,
+            info,
+            warnings,
+            ..
+        } => format!("{affected} rows, {info} ({warnings} warnings)"),
+        Answer::Error { code, message, .. } => format!("{code} {message}"),
+    };
+    told.replace("`there`", "`here`")
 }
 
 /// Keys of unique indexes that rows leave and take.
@@ -249,6 +268,114 @@ fn rows_in_the_way_of_many_cost_few_calls() {
     both.changes(ROWS * 2, &format!("REPLACE INTO ids (u, c) VALUES {rows}"));
     both.run("SELECT COUNT(*), SUM(u), SUM(c), COUNT(DISTINCT id) FROM ids");
     assert!(one(&mut both.there, "CHECK TABLE t, ids").ends_with("status OK"));
+}
+
+/// Parents and children of foreign keys.
+#[test]
+fn references_of_many_rows_cost_few_calls() {
+    let cluster = Cluster::start("cluster-references");
+    let mut both = Both::new(&cluster);
+    let sums = "SELECT COUNT(*), SUM(c.id), SUM(c.p), SUM(c.u), SUM(p.id), SUM(p.u) FROM c LEFT JOIN p ON p.id = c.p";
+    both.run("CREATE TABLE p (id INT PRIMARY KEY, u INT UNIQUE, v INT)");
+    both.run(
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT, u INT UNIQUE, \
+         FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE, \
+         FOREIGN KEY (u) REFERENCES p (u) ON DELETE SET NULL ON UPDATE CASCADE)",
+    );
+    both.run("CREATE TABLE g (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES c (id) ON DELETE CASCADE)");
+    both.run("CREATE TABLE r (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))");
+    both.changes(ROWS, "INSERT INTO p SELECT n, n, n FROM numbers");
+    both.changes(ROWS, "INSERT INTO c SELECT n, n, n FROM numbers");
+    both.changes(ROWS, "INSERT INTO g SELECT n, n FROM numbers");
+    both.changes(ROWS, "INSERT INTO r SELECT n, n % 3 + 1 FROM numbers");
+    both.changes(ROWS, "UPDATE c SET p = 5001 - p WHERE p <> 5001 - p");
+    both.run(sums);
+    both.fails(1452, "INSERT INTO r SELECT n + 10000, n + 5 FROM numbers");
+    both.changes(ROWS - 5, "INSERT IGNORE INTO r SELECT n + 10000, n + 5 FROM numbers");
+    both.fails(1452, "UPDATE c SET p = p + 5");
+    both.fails(1451, "DELETE FROM p WHERE id > 3");
+    both.changes(ROWS - 5, "DELETE FROM r WHERE id > 10000");
+    both.fails(1451, "UPDATE p SET id = id + 10000 ORDER BY id DESC");
+    both.changes(ROWS - 3, "UPDATE p SET id = id + 10000 WHERE id > 3");
+    both.changes(ROWS, "UPDATE p SET u = u + 10000");
+    both.run(sums);
+    both.changes(ROWS - 4, "DELETE FROM p WHERE id > 10004");
+    both.run(sums);
+    both.run("SELECT COUNT(*), SUM(id), SUM(c) FROM g");
+    both.changes(ROWS, "DELETE FROM r");
+    both.changes(4, "DELETE FROM p");
+    both.run("SELECT COUNT(*) FROM p, c, g");
+    // All under one row, which is the parent of two, and so on.
+    both.run("CREATE TABLE t (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE)");
+    both.changes(ROWS, "INSERT INTO t SELECT n, IF(n = 1, NULL, n DIV 2) FROM numbers");
+    both.changes(1, "DELETE FROM t WHERE id = 1");
+    both.run("SELECT COUNT(*) FROM t");
+    assert!(one(&mut both.there, "CHECK TABLE p, c, g, t").ends_with("status OK"));
+}
+
+/// Sessions of all nodes that remove parents, and add children to them: no child is without a parent.
+#[test]
+fn no_child_is_left_without_a_parent() {
+    let cluster = Cluster::start("cluster-orphans");
+    let mut client = cluster.client(1);
+    run(&mut client, "CREATE TABLE test.p (id INT PRIMARY KEY, u INT UNIQUE)");
+    for (name, action) in [("kept", "RESTRICT"), ("gone", "CASCADE")] {
+        run(
+            &mut client,
+            &format!(
+                "CREATE TABLE test.{name} (id INT PRIMARY KEY AUTO_INCREMENT, p INT, u INT, \
+                 FOREIGN KEY (p) REFERENCES test.p (id) ON DELETE {action} ON UPDATE {action}, \
+                 FOREIGN KEY (u) REFERENCES test.p (u) ON DELETE {action} ON UPDATE {action})"
+            ),
+        );
+    }
+    let parents: Vec<String> = (0..40).map(|id| format!("({id}, {id})")).collect();
+    let add_parents = format!("INSERT IGNORE INTO test.p VALUES {}", parents.join(", "));
+    run(&mut client, &add_parents);
+    let done: Vec<[u32; 3]> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..6)
+            .map(|who| {
+                let mut client = cluster.client(who as usize % 3 + 1);
+                let add_parents = &add_parents;
+                scope.spawn(move || {
+                    let (mut done, mut refused, mut lost) = (0, 0, 0);
+                    for round in 0..40 {
+                        let first = (round * 11 + who * 5) % 40;
+                        let (table, column) = [("gone", "p"), ("gone", "u"), ("kept", "p")][round as usize % 3];
+                        let sql = match (round + who) % 5 {
+                            0 => format!("DELETE FROM test.p WHERE id >= {first} AND id < {}", first + 10),
+                            1 => add_parents.clone(),
+                            2 => format!("UPDATE test.p SET u = -u WHERE id >= {first} AND id < {}", first + 10),
+                            3 if round % 4 == 0 => "DELETE FROM test.kept".to_owned(),
+                            _ => {
+                                let rows: Vec<String> = (first..first + 10).map(|p| format!("({p})")).collect();
+                                format!("INSERT INTO test.{table} ({column}) VALUES {}", rows.join(", "))
+                            }
+                        };
+                        match client.query(&sql).unwrap() {
+                            Answer::Ok { .. } => done += 1,
+                            Answer::Error { code: 1451 | 1452, .. } => refused += 1,
+                            Answer::Error { code: 1213, .. } => lost += 1,
+                            other => panic!("{sql}: {other:?}"),
+                        }
+                    }
+                    [done, refused, lost]
+                })
+            })
+            .collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).collect()
+    });
+    println!("done, refused, lost: {done:?}");
+    for table in ["kept", "gone"] {
+        for column in [("p", "id"), ("u", "u")] {
+            let sql = format!(
+                "SELECT COUNT(*) FROM test.{table} c LEFT JOIN test.p ON p.{} = c.{} WHERE c.{} IS NOT NULL AND p.id IS NULL",
+                column.1, column.0, column.0
+            );
+            assert_eq!(one(&mut client, &sql), "0", "{table}.{}: {done:?}", column.0);
+        }
+    }
+    assert!(done.iter().map(|[done, ..]| done).sum::<u32>() > 60, "{done:?}");
 }
 
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that

@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use env::failpoints;
 
+use super::claims::Claimed;
 use super::write::unique_key;
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
@@ -179,7 +180,7 @@ impl Transaction {
     /// As [`ask_leader`](Self::ask_leader), for a lock that is not held, and for those before it, which are waited for in any case.
     pub(super) fn ask_leader_after(
         &mut self,
-        before: &[LockKey<'_>],
+        before: &[(LockMode, LockKey<'_>)],
         key: LockKey<'_>,
         mode: LockMode,
         policy: LockPolicy,
@@ -225,6 +226,37 @@ impl Transaction {
         key: &[u8],
     ) -> Result<Progress, TransactionError> {
         self.lock_entry(table, index, key, LockMode::Shared, LockPolicy::Wait)
+    }
+
+    /// Locks a row with this key in an index, shared, as [`lock_for_reference`](Self::lock_for_reference) does; later, where locks are asked
+    /// for together and the row is there as far as this node knows ([`claims`](super::claims)).
+    pub fn refer_to(
+        &mut self,
+        table: &Table,
+        row: &[u8],
+        index: IndexId,
+        key: &[u8],
+    ) -> Result<Progress, TransactionError> {
+        match self.claims.is_some() && self.has_key(table, row, index, key) {
+            true => {
+                let key = key.to_vec();
+                self.claim(table, IndexId::PRIMARY, row, Claimed::Reference { index, key })
+            }
+            false => self.lock_for_reference(table, IndexId::PRIMARY, row),
+        }
+    }
+
+    /// Whether there is a row now, and what its key in an index begins with.
+    pub(super) fn has_key(&self, table: &Table, row: &[u8], index: IndexId, key: &[u8]) -> bool {
+        let begins = |stored: &[u8]| match index {
+            IndexId::PRIMARY => row.starts_with(key),
+            index => {
+                let mut entry = Vec::new();
+                table.index_key(index, stored, row, &mut entry);
+                entry.starts_with(key)
+            }
+        };
+        self.get_current(table, row, begins) == Some(true)
     }
 
     /// Locks a row that the statement is about to change, and checks that it has not changed since the snapshot if the
@@ -298,11 +330,11 @@ impl Transaction {
             let guest = self.guest.as_ref().expect("another node leads");
             let missing = keys
                 .clone()
-                .map(|(index, key)| LockKey::Key(table.id(), index, key))
-                .filter(|&key| !guest.covers(key, mode))
+                .map(|(index, key)| (mode, LockKey::Key(table.id(), index, key)))
+                .filter(|&(mode, key)| !guest.covers(key, mode))
                 .take(LOCKS_AT_ONCE)
                 .collect::<Vec<_>>();
-            let Some((&last, before)) = missing.split_last() else {
+            let Some((&(_, last), before)) = missing.split_last() else {
                 return Ok(Progress::Done);
             };
             match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {

@@ -1,5 +1,6 @@
 //! Writing: into the overlay, with the locks that keep others from writing the same.
 
+use super::claims::Claimed;
 use super::lock::AtLeader;
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
@@ -267,7 +268,7 @@ impl Transaction {
     /// Locks a primary key for a new row, and makes sure that there is none.
     fn claim_primary(&mut self, table: &Table, key: &[u8]) -> Result<Unique, TransactionError> {
         let progress = match self.claims.is_some() && self.get_current(table, key, |_| ()).is_none() {
-            true => self.claim(table, IndexId::PRIMARY, key, key)?,
+            true => self.claim(table, IndexId::PRIMARY, key, Claimed::by(key))?,
             false => self.lock_key(table, IndexId::PRIMARY, key)?,
         };
         if !matches!(progress, Progress::Done) {
@@ -305,7 +306,7 @@ impl Transaction {
             if let Some(new_key) = &new_key {
                 let is_free = self.claims.is_some() && self.find_unique(table, index.id, new_key, key).is_none();
                 let progress = match is_free {
-                    true => self.claim(table, index.id, new_key, key)?,
+                    true => self.claim(table, index.id, new_key, Claimed::by(key))?,
                     false => self.lock_key(table, index.id, new_key)?,
                 };
                 if !matches!(progress, Progress::Done) {

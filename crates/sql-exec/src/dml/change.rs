@@ -11,7 +11,7 @@ use types::cast::{self, Context, Target};
 use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use super::Ahead;
+use super::ahead::{Ahead, Changes, changed_columns};
 use super::foreign_keys::Enforcer;
 use crate::runtime::Runtime;
 
@@ -61,12 +61,16 @@ impl<'a> RowChanger<'a> {
 
     /// To lock many rows that will be deleted.
     pub fn deleting_ahead(&self) -> Ahead<'a> {
-        Ahead::deleting(self.table, self.runtime)
+        Ahead::new(self.table, Changes::Delete, self.foreign_keys, self.runtime)
     }
 
     /// To lock many rows that will get these values.
     pub fn updating_ahead(&self, assignments: &[Assignment]) -> Ahead<'a> {
-        Ahead::updating(self.table, self.runtime, self.rules, assignments)
+        let columns = match self.runtime.transaction().locks_elsewhere(&self.table.rows) {
+            true => changed_columns(self.table, self.rules, assignments),
+            false => Vec::new(),
+        };
+        Ahead::new(self.table, Changes::Update(&columns), self.foreign_keys, self.runtime)
     }
 
     /// Whether rows of others may refer to those of the table.

@@ -47,19 +47,32 @@ pub struct InWay<'a> {
     plan: &'a InsertPlan,
     /// What happens to the rows found; `None` if they stay.
     ahead: Option<Ahead<'a>>,
+    /// Whether a column is in a unique key: others are of no interest.
+    in_keys: Vec<bool>,
 }
 
 impl<'a> InWay<'a> {
     /// `None`: there is nothing to look for.
     pub fn new(plan: &'a InsertPlan, changer: &RowChanger<'a>) -> Option<InWay<'a>> {
+        if !changer.runtime.transaction().locks_elsewhere(&plan.table.rows) {
+            return None;
+        }
         let ahead = match &plan.on_duplicate {
             OnDuplicate::Update(assignments) => Some(changer.updating_ahead(assignments)),
             OnDuplicate::Replace => Some(changer.deleting_ahead()),
             OnDuplicate::Fail if plan.ignore => None,
             OnDuplicate::Fail => return None,
         };
-        let locks_elsewhere = changer.runtime.transaction().locks_elsewhere(&plan.table.rows);
-        locks_elsewhere.then_some(InWay { plan, ahead })
+        let def = &plan.table.def;
+        let is_in_key = |column: usize| {
+            let mut unique = def.indexes.iter().filter(|index| index.is_unique());
+            unique.any(|index| index.parts.iter().any(|part| part.column == column))
+        };
+        Some(InWay {
+            plan,
+            ahead,
+            in_keys: (0..def.columns.len()).map(is_in_key).collect(),
+        })
     }
 
     /// Locks what is in the way of these rows. `given` tells what a row has for each column of the list.
@@ -160,7 +173,7 @@ impl<'a> InWay<'a> {
         let definition = &self.plan.table.def.columns[column];
         let value = match given {
             Foreseen::Unknown => return None,
-            _ if definition.generated.is_some() => return None,
+            _ if !self.in_keys[column] || definition.generated.is_some() => return None,
             Foreseen::Default(value) => return Some(value.clone()),
             Foreseen::Given(Value::Null) if !definition.nullable => return None,
             Foreseen::Given(value) => value,
