@@ -2,7 +2,7 @@
 
 use mysql_client::{Answer, Client};
 
-use crate::cluster::{Cluster, calls, code, one, run};
+use crate::cluster::{Cluster, beside, calls, code, one, run, wait_until_waiting};
 
 /// Many for a node that would ask the leader for each.
 const ROWS: i32 = 5000;
@@ -376,6 +376,31 @@ fn no_child_is_left_without_a_parent() {
         }
     }
     assert!(done.iter().map(|[done, ..]| done).sum::<u32>() > 60, "{done:?}");
+}
+
+/// Whoever waits for a parent that is being removed is told that there is none, in whatever statement of a transaction.
+#[test]
+fn a_parent_that_goes_while_a_child_waits_is_missing() {
+    let cluster = Cluster::start("cluster-parent-goes");
+    let (mut here, mut there) = (cluster.client(cluster.leader()), cluster.client(cluster.follower()));
+    run(&mut here, "CREATE TABLE test.p (id INT PRIMARY KEY)");
+    run(
+        &mut here,
+        "CREATE TABLE test.c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES test.p (id))",
+    );
+    for before in ["BEGIN", "BEGIN; SELECT * FROM test.p"] {
+        run(&mut here, "INSERT INTO test.p VALUES (1), (2)");
+        run(&mut here, "BEGIN");
+        run(&mut here, "DELETE FROM test.p WHERE id = 2");
+        let mut child = cluster.client(cluster.follower());
+        before.split("; ").for_each(|sql| run(&mut child, sql));
+        let id = child.connection_id;
+        let child = beside(child, "INSERT INTO test.c VALUES (1, 1), (2, 2)");
+        wait_until_waiting(&mut there, id);
+        run(&mut here, "COMMIT");
+        assert_eq!(child.join().unwrap(), 1452, "{before}");
+        run(&mut here, "DELETE FROM test.p");
+    }
 }
 
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that

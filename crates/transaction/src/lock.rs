@@ -229,7 +229,8 @@ impl Transaction {
     }
 
     /// Locks a row with this key in an index, shared, as [`lock_for_reference`](Self::lock_for_reference) does; later, where locks are asked
-    /// for together and the row is there as far as this node knows ([`claims`](super::claims)).
+    /// for together and the row is there as far as this node knows ([`claims`](super::claims)). Not by a statement that cannot run again: it
+    /// would end with a conflict where it has to tell that there is no such row.
     pub fn refer_to(
         &mut self,
         table: &Table,
@@ -237,7 +238,8 @@ impl Transaction {
         index: IndexId,
         key: &[u8],
     ) -> Result<Progress, TransactionError> {
-        match self.claims.is_some() && self.has_key(table, row, index, key) {
+        let may_claim = self.claims.is_some() && self.settling.is_some();
+        match may_claim && self.has_key(table, row, index, key) {
             true => {
                 let key = key.to_vec();
                 self.claim(table, IndexId::PRIMARY, row, Claimed::Reference { index, key })
