@@ -539,12 +539,12 @@ fn every_node_reads_the_same_past_and_asks_nobody() {
 }
 
 /// Runs a statement beside; `wait` is for what the process list says of it meanwhile.
-fn beside(mut client: Client, sql: &'static str) -> std::thread::JoinHandle<u16> {
+pub fn beside(mut client: Client, sql: &'static str) -> std::thread::JoinHandle<u16> {
     std::thread::spawn(move || code(&mut client, sql))
 }
 
 /// Whether for the lock of a table or, asked for together, that of a row.
-fn wait_until_waiting(client: &mut Client, id: u32) {
+pub fn wait_until_waiting(client: &mut Client, id: u32) {
     let shown = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
     eventually("a statement that waits for a lock", || match one(client, &shown) {
         now if now.starts_with("Waiting for") && now.ends_with("lock") => Ok(()),

@@ -15,7 +15,7 @@ use sql_plan::table::Table;
 use sql_plan::{LockedTables, VirtualTable};
 use store::{LockKey, LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
 use transaction::{LockPolicy, Participant, Progress, Transaction, TransactionError};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
 use crate::query::{HashTable, KeptRows, Rows};
 
@@ -262,7 +262,30 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// Gets the locks of the keys that the statement has claimed for new rows.
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    pub fn lock_keys_ahead<'k>(
+        &self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+    ) -> SqlResult<()> {
+        self.with_locks(|transaction| transaction.lock_keys_ahead(&table.rows, keys.clone()))
+            .map_err(|error| error.into_sql(table))?;
+        Ok(())
+    }
+
+    /// As [`lock_ahead`](Self::lock_ahead), of the keys that locked rows are about to leave in these unique indexes.
+    pub fn lock_leaving_ahead<'k>(
+        &self,
+        table: &Table,
+        rows: impl Iterator<Item = &'k [u8]> + Clone,
+        indexes: &[IndexId],
+    ) -> SqlResult<()> {
+        self.with_locks(|transaction| transaction.lock_leaving_ahead(&table.rows, rows.clone(), indexes))
+            .map_err(|error| error.into_sql(table))?;
+        Ok(())
+    }
+
+    /// Gets the locks of the keys that the statement has claimed for its rows.
     #[inline]
     pub fn settle_claims(&self) -> SqlResult<()> {
         // The borrow ends before the wait.

@@ -4,6 +4,8 @@ use std::pin::Pin;
 
 use env::failpoints;
 
+use super::claims::Claimed;
+use super::write::unique_key;
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
 use store::{IndexId, LockKey, LockMode, LockOutcome, LockWait, MemoryLimit, Snapshot, Table, TableId};
@@ -178,7 +180,7 @@ impl Transaction {
     /// As [`ask_leader`](Self::ask_leader), for a lock that is not held, and for those before it, which are waited for in any case.
     pub(super) fn ask_leader_after(
         &mut self,
-        before: &[LockKey<'_>],
+        before: &[(LockMode, LockKey<'_>)],
         key: LockKey<'_>,
         mode: LockMode,
         policy: LockPolicy,
@@ -226,6 +228,39 @@ impl Transaction {
         self.lock_entry(table, index, key, LockMode::Shared, LockPolicy::Wait)
     }
 
+    /// Locks a row with this key in an index, shared, as [`lock_for_reference`](Self::lock_for_reference) does; later, where locks are asked
+    /// for together and the row is there as far as this node knows ([`claims`](super::claims)). Not by a statement that cannot run again: it
+    /// would end with a conflict where it has to tell that there is no such row.
+    pub fn refer_to(
+        &mut self,
+        table: &Table,
+        row: &[u8],
+        index: IndexId,
+        key: &[u8],
+    ) -> Result<Progress, TransactionError> {
+        let may_claim = self.claims.is_some() && self.settling.is_some();
+        match may_claim && self.has_key(table, row, index, key) {
+            true => {
+                let key = key.to_vec();
+                self.claim(table, IndexId::PRIMARY, row, Claimed::Reference { index, key })
+            }
+            false => self.lock_for_reference(table, IndexId::PRIMARY, row),
+        }
+    }
+
+    /// Whether there is a row now, and what its key in an index begins with.
+    pub(super) fn has_key(&self, table: &Table, row: &[u8], index: IndexId, key: &[u8]) -> bool {
+        let begins = |stored: &[u8]| match index {
+            IndexId::PRIMARY => row.starts_with(key),
+            index => {
+                let mut entry = Vec::new();
+                table.index_key(index, stored, row, &mut entry);
+                entry.starts_with(key)
+            }
+        };
+        self.get_current(table, row, begins) == Some(true)
+    }
+
     /// Locks a row that the statement is about to change, and checks that it has not changed since the snapshot if the
     /// isolation level asks for it. Then read it by [`get_current`](Self::get_current) and look at the condition again.
     pub fn lock_for_write(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
@@ -241,34 +276,77 @@ impl Transaction {
         self.guest.is_some() && !table.id().is_local()
     }
 
-    /// While another node leads: locks rows that are to be locked one after the other, in this order, and asks for all of them at once.
+    /// While another node leads: locks rows that are to be locked one after the other, in this order, and asks for many of them at once.
     /// Nothing needs to be done where locks are given here.
     pub fn lock_ahead<'k>(
         &mut self,
         table: &Table,
-        keys: impl Iterator<Item = &'k [u8]>,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        mode: LockMode,
+    ) -> Result<Progress, TransactionError> {
+        self.lock_all_ahead(table, keys.map(|key| (IndexId::PRIMARY, key)), mode)
+    }
+
+    /// As [`lock_ahead`](Self::lock_ahead), of what rows leave that are about to be deleted, or changed: their keys in these unique
+    /// indexes. The rows themselves are locked already.
+    pub fn lock_leaving_ahead<'k>(
+        &mut self,
+        table: &Table,
+        rows: impl Iterator<Item = &'k [u8]>,
+        indexes: &[IndexId],
+    ) -> Result<Progress, TransactionError> {
+        if !self.locks_elsewhere(table) {
+            return Ok(Progress::Done);
+        }
+        let mut left = Vec::new();
+        for key in rows {
+            self.get_current(table, key, |row| {
+                let keys = indexes.iter().map(|&index| (index, unique_key(table, index, row)));
+                left.extend(keys.filter_map(|(index, key)| Some((index, key?))));
+            });
+        }
+        let left = left.iter().map(|(index, key)| (*index, key.as_slice()));
+        self.lock_all_ahead(table, left, LockMode::Exclusive)
+    }
+
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    pub fn lock_keys_ahead<'k>(
+        &mut self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+    ) -> Result<Progress, TransactionError> {
+        self.lock_all_ahead(table, keys, LockMode::Exclusive)
+    }
+
+    fn lock_all_ahead<'k>(
+        &mut self,
+        table: &Table,
+        keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
         mode: LockMode,
     ) -> Result<Progress, TransactionError> {
         if !self.locks_elsewhere(table) || failpoints::goes_wrong("lock") {
             return Ok(Progress::Done);
         }
-        self.check_memory()?;
-        let guest = self.guest.as_ref().expect("another node leads");
-        let missing = keys
-            .map(|key| LockKey::Key(table.id(), IndexId::PRIMARY, key))
-            .filter(|&key| !guest.covers(key, mode))
-            .collect::<Vec<_>>();
-        let Some((&last, before)) = missing.split_last() else {
-            return Ok(Progress::Done);
-        };
-        match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {
-            AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
-            AtLeader::Granted { waited: true } => self.note_wait(last),
-            AtLeader::Granted { waited: false } | AtLeader::NotAsked | AtLeader::Held => {}
-            AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+        loop {
+            self.check_memory()?;
+            let guest = self.guest.as_ref().expect("another node leads");
+            let missing = keys
+                .clone()
+                .map(|(index, key)| (mode, LockKey::Key(table.id(), index, key)))
+                .filter(|&(mode, key)| !guest.covers(key, mode))
+                .take(LOCKS_AT_ONCE)
+                .collect::<Vec<_>>();
+            let Some((&(_, last), before)) = missing.split_last() else {
+                return Ok(Progress::Done);
+            };
+            match self.ask_leader_after(before, last, mode, LockPolicy::Wait)? {
+                AtLeader::Asked(wait) => return Ok(Progress::Wait(Wait::AtLeader(wait))),
+                AtLeader::Granted { waited: true } => self.note_wait(last),
+                AtLeader::Granted { waited: false } | AtLeader::NotAsked | AtLeader::Held => {}
+                AtLeader::NotFree => return Err(TransactionError::LockNotAvailable),
+            }
+            self.note_lock(last);
         }
-        self.note_lock(last);
-        Ok(Progress::Done)
     }
 
     /// As [`lock_for_write`](Self::lock_for_write), of a row that a join found at the statement's snapshot together with others: at every

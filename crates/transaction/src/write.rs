@@ -1,5 +1,6 @@
 //! Writing: into the overlay, with the locks that keep others from writing the same.
 
+use super::claims::Claimed;
 use super::lock::AtLeader;
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
@@ -267,7 +268,7 @@ impl Transaction {
     /// Locks a primary key for a new row, and makes sure that there is none.
     fn claim_primary(&mut self, table: &Table, key: &[u8]) -> Result<Unique, TransactionError> {
         let progress = match self.claims.is_some() && self.get_current(table, key, |_| ()).is_none() {
-            true => self.claim(table, IndexId::PRIMARY, key, key)?,
+            true => self.claim(table, IndexId::PRIMARY, key, Claimed::by(key))?,
             false => self.lock_key(table, IndexId::PRIMARY, key)?,
         };
         if !matches!(progress, Progress::Done) {
@@ -296,11 +297,17 @@ impl Transaction {
             if new_key == old_key {
                 continue;
             }
-            let may_claim = old_row.is_none() && self.claims.is_some();
-            for unique_key in old_key.iter().chain(&new_key) {
-                let progress = match may_claim && self.find_unique(table, index.id, unique_key, key).is_none() {
-                    true => self.claim(table, index.id, unique_key, key)?,
-                    false => self.lock_key(table, index.id, unique_key)?,
+            if let Some(old_key) = &old_key {
+                let progress = self.lock_key(table, index.id, old_key)?;
+                if !matches!(progress, Progress::Done) {
+                    return Ok(Unique::Wait(progress));
+                }
+            }
+            if let Some(new_key) = &new_key {
+                let is_free = self.claims.is_some() && self.find_unique(table, index.id, new_key, key).is_none();
+                let progress = match is_free {
+                    true => self.claim(table, index.id, new_key, Claimed::by(key))?,
+                    false => self.lock_key(table, index.id, new_key)?,
                 };
                 if !matches!(progress, Progress::Done) {
                     return Ok(Unique::Wait(progress));
@@ -313,6 +320,14 @@ impl Transaction {
             }
         }
         Ok(Unique::Free)
+    }
+
+    /// The row, other than the one under `except`, that would be in the way of one with this key in a unique index.
+    pub fn row_in_the_way(&self, table: &Table, index: IndexId, key: &[u8], except: &[u8]) -> Option<Vec<u8>> {
+        match index {
+            IndexId::PRIMARY => self.get_current(table, key, |_| key.to_vec()),
+            index => self.find_unique(table, index, key, except),
+        }
     }
 
     /// The row, other than the one under `except`, that has this unique key now: committed, or this transaction's own.
@@ -363,7 +378,7 @@ fn has_unique_index(table: &Table) -> bool {
 }
 
 /// The row's key in a unique index; `None` if a column is NULL, which is never a duplicate.
-fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     let has_null = table.index_key(index, row, &[], &mut key);
     (!has_null).then_some(key)

@@ -574,8 +574,14 @@ impl Guest {
         self.ask_after(&[], key, mode, waits)
     }
 
-    /// As [`ask`](Self::ask), after other locks of the same mode, each of which is waited for, in their order. The answer is that to `key`.
-    pub fn ask_after(&mut self, before: &[LockKey<'_>], key: LockKey<'_>, mode: LockMode, waits: bool) -> GuestWait {
+    /// As [`ask`](Self::ask), after other locks, each of which is waited for, in their order. The answer is that to `key`.
+    pub fn ask_after(
+        &mut self,
+        before: &[(LockMode, LockKey<'_>)],
+        key: LockKey<'_>,
+        mode: LockMode,
+        waits: bool,
+    ) -> GuestWait {
         if self.number == 0 {
             // Together: the oldest that lives is older than whatever is numbered later.
             let live = &mut *self.remote.live.lock();
@@ -589,7 +595,7 @@ impl Guest {
             before: self
                 .later
                 .drain(..)
-                .chain(before.iter().map(|&key| (mode, encode_key(key))))
+                .chain(before.iter().map(|&(mode, key)| (mode, encode_key(key))))
                 .collect(),
             mode,
             key: encode_key(key),

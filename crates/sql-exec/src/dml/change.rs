@@ -11,6 +11,7 @@ use types::cast::{self, Context, Target};
 use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
+use super::ahead::{Ahead, Changes, changed_columns};
 use super::foreign_keys::Enforcer;
 use crate::runtime::Runtime;
 
@@ -56,6 +57,20 @@ impl<'a> RowChanger<'a> {
             foreign_keys: foreign_keys.filter(|_| self.runtime.settings.foreign_key_checks),
             ..self
         }
+    }
+
+    /// To lock many rows that will be deleted.
+    pub fn deleting_ahead(&self) -> Ahead<'a> {
+        Ahead::new(self.table, Changes::Delete, self.foreign_keys, self.runtime)
+    }
+
+    /// To lock many rows that will get these values.
+    pub fn updating_ahead(&self, assignments: &[Assignment]) -> Ahead<'a> {
+        let columns = match self.runtime.transaction().locks_elsewhere(&self.table.rows) {
+            true => changed_columns(self.table, self.rules, assignments),
+            false => Vec::new(),
+        };
+        Ahead::new(self.table, Changes::Update(&columns), self.foreign_keys, self.runtime)
     }
 
     /// Whether rows of others may refer to those of the table.

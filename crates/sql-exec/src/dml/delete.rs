@@ -15,7 +15,8 @@ pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
     let rules = WriteRules::default();
     let mut changer = RowChanger::new(table, &rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
     let mut affected = 0;
-    let matched = for_each_row(&plan.target, runtime, ctx, &mut |key, old| {
+    let ahead = changer.deleting_ahead();
+    let matched = for_each_row(&plan.target, runtime, ctx, &ahead, &mut |key, old| {
         match changer.delete(key, &old) {
             Ok(()) => affected += 1,
             Err(error) => changer.warn_or_fail(error.into_sql(table))?,

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The two meet at the lock of the parent's row. Whoever adds a child holds it until the commit, so that who removes the parent waits
-//! and then sees the child; whoever removes the parent holds it, and who adds a child waits and then sees no parent.
+//! and then sees the child; whoever removes the parent holds it, and who adds a child waits and then sees no parent. Where another node
+//! gives locks, those of the parents are asked for together at the statement's end, and it is looked then whether they are there still.
 //!
 //! Rows are checked one by one, as InnoDB does it (MySQL manual, "FOREIGN KEY Constraints"): NO ACTION is RESTRICT, and a row
 //! that refers to itself restricts itself. A cascade of updates that comes back to a table it has updated is refused.
@@ -24,15 +25,16 @@ use sql_plan::errors::StatementError;
 use sql_plan::foreign_keys::{ForeignKeys, ParentKey, Reference, TableKeys, pick};
 use sql_plan::table::Table;
 use store::{Cursor, KeyRange};
-use transaction::TransactionError;
+use transaction::{LOCKS_AT_ONCE, Transaction, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
+use super::ahead::{Ahead, Changes};
 use super::change::RowChanger;
 use crate::rows::read_row;
 use crate::runtime::Runtime;
 
 /// How deep cascades may be nested.
-const MAX_DEPTH: usize = 15;
+pub(super) const MAX_DEPTH: usize = 15;
 /// Rows of a parent key that are looked at in one go: mostly there is one.
 const CANDIDATES: usize = 16;
 /// Index entries looked at before others of the same core get their turn.
@@ -128,23 +130,34 @@ impl Enforcer<'_> {
         let table = &parent.table;
         let key = encode(table, parent.index, values)?;
         let is_whole = table.key_column_count(parent.index) == values.len();
+        let refer_to = |row: &[u8]| {
+            let refer = |transaction: &mut Transaction| transaction.refer_to(&table.rows, row, parent.index, &key);
+            let locked = self.runtime.with_locks(refer);
+            locked.map(drop).map_err(|error| error.into_sql(table))
+        };
         if is_whole && parent.index == IndexId::PRIMARY {
-            self.lock_shared(table, IndexId::PRIMARY, &key)?;
+            refer_to(&key)?;
             let transaction = self.runtime.transaction();
             return Ok(transaction.get_current(&table.rows, &key, |_| ()).is_some());
         }
-        if self.lock_found(table, parent.index, &key)? {
+        if self.lock_found(table, parent.index, &key, refer_to)? {
             return Ok(true);
         }
         if !(is_whole && table.is_unique(parent.index)) {
             return Ok(false);
         }
         self.lock_shared(table, parent.index, &key)?;
-        self.lock_found(table, parent.index, &key)
+        self.lock_found(table, parent.index, &key, refer_to)
     }
 
-    /// Finds a row with this key and locks it, so that it stays. Waits for those who are changing it.
-    fn lock_found(&self, table: &Table, index: IndexId, key: &[u8]) -> Result<bool, StatementError> {
+    /// Finds a row with this key and locks it by `lock`, so that it stays. Waits for those who are changing it.
+    fn lock_found(
+        &self,
+        table: &Table,
+        index: IndexId,
+        key: &[u8],
+        lock: impl Fn(&[u8]) -> SqlResult<()>,
+    ) -> Result<bool, StatementError> {
         // A row that is gone when its lock has come is not found again.
         loop {
             let found = self.find(table, index, key, CANDIDATES)?;
@@ -152,7 +165,7 @@ impl Enforcer<'_> {
                 return Ok(false);
             }
             for primary_key in &found {
-                self.lock_shared(table, IndexId::PRIMARY, primary_key)?;
+                lock(primary_key)?;
                 if self.current_row(table, primary_key, index, key).is_some() {
                     return Ok(true);
                 }
@@ -189,7 +202,12 @@ impl Enforcer<'_> {
                 self.forbid_children(reference, &key, old)?;
                 continue;
             }
-            self.for_each_child(reference, &key, |primary_key, row| {
+            let changes = match action {
+                ReferenceAction::Cascade => Changes::Delete,
+                _ => Changes::Update(&reference.columns),
+            };
+            let ahead = Ahead::of_children(reference, changes, self.keys, self.runtime);
+            self.for_each_child(reference, &key, &ahead, |primary_key, row| {
                 let cascade = cascade.deeper()?;
                 match action {
                     ReferenceAction::Cascade => {
@@ -245,7 +263,8 @@ impl Enforcer<'_> {
                 ReferenceAction::Cascade => after.as_slice(),
                 _ => &[],
             };
-            self.for_each_child(reference, &key, |primary_key, row| {
+            let ahead = Ahead::of_children(reference, Changes::Update(&reference.columns), self.keys, self.runtime);
+            self.for_each_child(reference, &key, &ahead, |primary_key, row| {
                 self.update_child(reference, primary_key, row, values, &cascade.deeper()?)
             })?;
         }
@@ -266,17 +285,19 @@ impl Enforcer<'_> {
         {
             return Err(reference.has_child().into());
         }
-        match self.lock_found(child, reference.index, &encoded)? {
+        let lock = |row: &[u8]| self.lock_shared(child, IndexId::PRIMARY, row);
+        match self.lock_found(child, reference.index, &encoded, lock)? {
             true => Err(reference.has_child().into()),
             false => Ok(()),
         }
     }
 
-    /// Locks every child and gives it to `change`.
+    /// Locks every child, many of them `ahead`, and gives it to `change`.
     fn for_each_child(
         &self,
         reference: &Reference,
         key: &[Value],
+        ahead: &Ahead<'_>,
         mut change: impl FnMut(&[u8], Vec<Value>) -> Result<(), StatementError>,
     ) -> Result<(), StatementError> {
         let child = &reference.child;
@@ -284,14 +305,17 @@ impl Enforcer<'_> {
         let found = self.find(child, reference.index, &encoded, usize::MAX)?;
         let mut memory = self.runtime.query_memory();
         memory.grow(found.iter().map(|key| key.len() + KEY_OVERHEAD).sum())?;
-        for primary_key in &found {
-            self.runtime
-                .with_locks(|transaction| transaction.lock_for_write(&child.rows, primary_key))
-                .map_err(|error| error.into_sql(child))?;
-            if let Some(row) = self.current_row(child, primary_key, reference.index, &encoded) {
-                change(primary_key, row)?;
+        for next in found.chunks(LOCKS_AT_ONCE) {
+            ahead.lock(next.iter().map(Vec::as_slice))?;
+            for primary_key in next {
+                self.runtime
+                    .with_locks(|transaction| transaction.lock_for_write(&child.rows, primary_key))
+                    .map_err(|error| error.into_sql(child))?;
+                if let Some(row) = self.current_row(child, primary_key, reference.index, &encoded) {
+                    change(primary_key, row)?;
+                }
+                governor::tick()?;
             }
-            governor::tick()?;
         }
         Ok(())
     }

@@ -8,11 +8,12 @@ use sql_expr::sql_mode::SqlMode;
 use sql_plan::changes::{Assignment, InsertPlan, InsertValue, OnDuplicate, Source};
 use sql_plan::errors::StatementError;
 use sql_plan::table::Table;
-use transaction::TransactionError;
+use transaction::{LOCKS_AT_ONCE, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::Changed;
 use super::change::RowChanger;
+use super::in_way::{Foreseen, InWay, foreseen};
 use crate::query::{QueryContext, collect};
 use crate::rows::read_row;
 use crate::runtime::{Locked, Runtime};
@@ -40,31 +41,49 @@ pub fn added_value(
 /// Inserts all rows of the plan.
 pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let mut inserter = Inserter::new(plan, runtime, ctx);
+    let in_way = InWay::new(plan, &inserter.changer);
     match &plan.source {
         Source::Values(rows) => {
-            for row in rows {
-                inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
+            for batch in rows.chunks(LOCKS_AT_ONCE) {
+                if let Some(in_way) = in_way.as_ref().filter(|_| batch.len() > 1) {
+                    in_way.lock(batch, &inserter.changer, |row, at| foreseen(&row[at], ctx))?;
+                }
+                for row in batch {
+                    inserter.take(row.len(), |at, values| value_of(&row[at], values, ctx))?;
+                }
             }
         }
         Source::Query(query) => {
             let ctx = QueryContext::new(runtime, ctx);
-            let mut take = |row: &[Value]| {
-                inserter.source_row.clear();
-                if matches!(plan.on_duplicate, OnDuplicate::Update(_)) {
-                    inserter.source_row.extend_from_slice(row);
-                }
-                inserter.take(plan.columns.len(), |at, _| Ok(Given::Value(row[at].clone())))
-            };
             if query.reads_target {
-                collect(&query.plan, &ctx)?.iter().try_for_each(|row| take(row))?;
+                for batch in collect(&query.plan, &ctx)?.chunks(LOCKS_AT_ONCE) {
+                    if let Some(in_way) = &in_way {
+                        in_way.lock(batch, &inserter.changer, |row, at| Foreseen::Given(&row[at]))?;
+                    }
+                    batch.iter().try_for_each(|row| inserter.take_selected(row))?;
+                }
+            } else if let Some(in_way) = in_way.filter(|_| !is_volatile(plan)) {
+                in_way.insert_selected(&mut inserter, &query.plan, &ctx)?;
             } else {
                 crate::query::query_rows(&query.plan, &ctx, &mut |row| {
-                    take(row).map(|()| ControlFlow::Continue(()))
+                    inserter.take_selected(row).map(|()| ControlFlow::Continue(()))
                 })?;
             }
         }
     }
     Ok(inserter.changed)
+}
+
+/// Whether what is written depends on more than the rows: on a variable, say, that the query assigns for each of them.
+fn is_volatile(plan: &InsertPlan) -> bool {
+    let computed = plan.defaults.iter().chain(&plan.computed_defaults);
+    let mut computed = computed.map(|(_, value)| value);
+    let assignments = match &plan.on_duplicate {
+        OnDuplicate::Update(assignments) => assignments.as_slice(),
+        OnDuplicate::Fail | OnDuplicate::Replace => &[],
+    };
+    computed.any(|value| matches!(value, InsertValue::Expr(expr) if expr.is_volatile()))
+        || assignments.iter().any(|assignment| assignment.value.is_volatile())
 }
 
 /// What a list gives for a column.
@@ -93,7 +112,7 @@ pub(super) struct Inserter<'a> {
     plan: &'a InsertPlan,
     runtime: &'a Runtime<'a>,
     ctx: &'a EvalContext<'a>,
-    changer: RowChanger<'a>,
+    pub(super) changer: RowChanger<'a>,
     pub changed: Changed,
     values: Vec<Value>,
     /// The row of the source that ON DUPLICATE KEY UPDATE may name columns of.
@@ -202,6 +221,15 @@ impl<'a> Inserter<'a> {
             Written::Nothing => self.changed.last_id.map(|_| id),
         };
         Ok(())
+    }
+
+    /// Inserts a row of the plan's query.
+    pub(super) fn take_selected(&mut self, row: &[Value]) -> SqlResult<()> {
+        self.source_row.clear();
+        if matches!(self.plan.on_duplicate, OnDuplicate::Update(_)) {
+            self.source_row.extend_from_slice(row);
+        }
+        self.take(self.plan.columns.len(), |at, _| Ok(Given::Value(row[at].clone())))
     }
 
     /// Sets a column; true when it waits for an automatic id.
@@ -477,7 +505,7 @@ fn greatest_id(ty: &SqlType) -> u64 {
     ty.integer_range().1 as u64
 }
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Int(id) => *id == 0,
         Value::UInt(id) => *id == 0,

@@ -3,14 +3,17 @@
 //! All of them change rows through [`RowChanger`]: it computes generated columns, checks constraints, encodes the row and its
 //! key, and hands both to the transaction, which locks and checks uniqueness; then it looks at the foreign keys.
 
+mod ahead;
 mod change;
 mod delete;
 mod foreign_keys;
+mod in_way;
 mod insert;
 pub mod load;
 mod target;
 mod update;
 
+use ahead::Ahead;
 pub use change::{RowChanger, duplicate_error};
 pub use delete::delete;
 pub use foreign_keys::encode as encode_key;

@@ -14,22 +14,23 @@ use sql_expr::{EvalContext, Expr};
 use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::changes::Target;
-use store::LockMode;
 use transaction::{LOCKS_AT_ONCE, LockPolicy, Missed};
 use types::IndexId;
 use types::{SqlResult, Value};
 
+use super::Ahead;
 use crate::rows::{read_columns, read_row};
 use crate::runtime::{Locked, Runtime};
 
 /// Index entries looked at before others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 4096;
 
-/// Locks every row, and gives its key and its columns to `change`. Returns how many rows there were.
+/// Locks every row, many of them `ahead`, and gives its key and its columns to `change`. Returns how many rows there were.
 pub fn for_each_row(
     target: &Target,
     runtime: &Runtime<'_>,
     ctx: &EvalContext<'_>,
+    ahead: &Ahead<'_>,
     change: &mut dyn FnMut(&[u8], Vec<Value>) -> SqlResult<()>,
 ) -> SqlResult<u64> {
     let limit = match &target.limit {
@@ -54,7 +55,7 @@ pub fn for_each_row(
         for (at, key) in found.iter().enumerate() {
             if at % LOCKS_AT_ONCE == 0 {
                 let next = &found[at..found.len().min(at + LOCKS_AT_ONCE)];
-                runtime.lock_ahead(target.table(), next.iter().map(Vec::as_slice), LockMode::Exclusive)?;
+                ahead.lock(next.iter().map(Vec::as_slice))?;
             }
             if change_row(target, key, runtime, &mut passes, change)? {
                 matched += 1;

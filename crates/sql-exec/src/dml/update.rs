@@ -17,7 +17,8 @@ pub fn update(plan: &UpdatePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
         RowChanger::new(table, &plan.rules, runtime, ctx, plan.ignore).keeping(plan.foreign_keys.as_deref());
     let mut changed = Changed::default();
     let mut row = 0;
-    let matched = for_each_row(&plan.target, runtime, ctx, &mut |key, old| {
+    let ahead = changer.updating_ahead(&plan.assignments);
+    let matched = for_each_row(&plan.target, runtime, ctx, &ahead, &mut |key, old| {
         row += 1;
         ctx.set_row_number(row);
         changed.affected += u64::from(update_row(&mut changer, &plan.assignments, key, old, ctx)?);

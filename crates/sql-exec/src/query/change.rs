@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use governor::stepwise::Set;
 use sql_expr::EvalContext;
 use sql_plan::query::{MultiTableChange, TargetTable};
+use transaction::LOCKS_AT_ONCE;
 use types::{SqlResult, Value};
 
 use super::QueryContext;
@@ -44,15 +45,27 @@ pub fn change_tables(plan: &MultiTableChange, runtime: &Runtime<'_>, ctx: &EvalC
         let mut done = Set::new();
         let mut changer = RowChanger::new(&target.table, &target.rules, runtime, ctx, plan.ignore)
             .keeping(target.foreign_keys.as_deref());
-        for (wide, number) in found.iter().zip(1..) {
-            governor::tick()?;
-            let Some(key) = key_of(target, wide) else { continue };
-            if !done.insert(key.clone()) {
-                continue;
+        let ahead = match &target.assignments {
+            Some(assignments) => changer.updating_ahead(assignments),
+            None => changer.deleting_ahead(),
+        };
+        for (batch, first) in found.chunks(LOCKS_AT_ONCE).zip((1..).step_by(LOCKS_AT_ONCE)) {
+            let mut next = Vec::with_capacity(batch.len());
+            for (wide, number) in batch.iter().zip(first..) {
+                governor::tick()?;
+                let key = key_of(target, wide);
+                next.extend(
+                    key.filter(|key| done.insert(key.clone()))
+                        .map(|key| (key, wide, number)),
+                );
             }
-            changed.matched += 1;
-            ctx.set_row_number(number);
-            changed.affected += u64::from(change_row(target, &key, wide, sees, &mut changer, runtime, ctx)?);
+            ahead.lock(next.iter().map(|(key, ..)| key.as_slice()))?;
+            for (key, wide, number) in next {
+                governor::tick()?;
+                changed.matched += 1;
+                ctx.set_row_number(number);
+                changed.affected += u64::from(change_row(target, &key, wide, sees, &mut changer, runtime, ctx)?);
+            }
         }
     }
     Ok(changed)

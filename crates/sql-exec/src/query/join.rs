@@ -7,22 +7,20 @@ use std::sync::Arc;
 
 use governor::stepwise::{Map, Set, Stepwise};
 use sql_expr::{Comparison, Expr, OuterRow};
-use sql_plan::access::KeyRanges;
 use sql_plan::access::ranges::key_ranges;
-use sql_plan::query::{
-    BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, RecursivePlan,
-};
-use store::{Cursor, LockMode};
+use sql_plan::query::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, RecursivePlan};
+use store::Cursor;
 use transaction::LockPolicy;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
+use super::locking::{locked_rows, outer_rows};
 use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
 use crate::rows::read_columns_at;
-use crate::runtime::{Locked, Runtime};
+use crate::runtime::Runtime;
 
 /// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
-const CHUNK_ROWS: usize = 256;
+pub(super) const CHUNK_ROWS: usize = 256;
 
 /// What comes next for a row whose slots are filled; the row is lent, so that inner tables can fill theirs.
 pub type Next<'n> = dyn FnMut(&mut Vec<Value>) -> SqlResult<ControlFlow<()>> + 'n;
@@ -40,7 +38,7 @@ pub fn join_rows(
         Join::Derived(access) => derived_rows(access, row, ctx, next),
         Join::Nested(sides) => {
             let [outer, inner] = &**sides;
-            join_rows(outer, row, ctx, &mut |row| join_rows(inner, row, ctx, next))
+            outer_rows(outer, inner, row, ctx, &mut |row| join_rows(inner, row, ctx, next))
         }
         Join::Filter { join, conditions } => join_rows(join, row, ctx, &mut |row| match pass(conditions, row, ctx)? {
             true => next(row),
@@ -48,7 +46,7 @@ pub fn join_rows(
         }),
         Join::Left { sides, slots, on } => {
             let [outer, inner] = &**sides;
-            join_rows(outer, row, ctx, &mut |row| {
+            outer_rows(outer, inner, row, ctx, &mut |row| {
                 let mut matched = false;
                 let flow = join_rows(inner, row, ctx, &mut |row| {
                     if !pass(on, row, ctx)? {
@@ -169,146 +167,11 @@ fn table_rows(
 }
 
 /// The needed columns of a stored row, and its row id, into their slots.
-fn fill(access: &BaseAccess, row: &mut [Value], stored: &[u8], key: &[u8]) {
+pub(super) fn fill(access: &BaseAccess, row: &mut [Value], stored: &[u8], key: &[u8]) {
     read_columns_at(access.table.layout(), stored, &access.needed, access.offset, row);
     if let Some(slot) = access.row_id {
         row[slot] = row_id(key);
     }
-}
-
-/// Rows are locked in chunks that grow. Small at first: who takes the first job of a queue needs one row.
-const FIRST_ROWS: usize = 8;
-
-/// FOR UPDATE, FOR SHARE: rows are found, locked, and then seen as they are.
-fn locked_rows(
-    access: &BaseAccess,
-    lock: LockRequest,
-    keys: &KeyRanges,
-    row: &mut Vec<Value>,
-    ctx: &QueryContext<'_>,
-    next: &mut Next<'_>,
-) -> SqlResult<ControlFlow<()>> {
-    let runtime = ctx.runtime;
-    if let Some(keys) = access.path.primary_keys(keys) {
-        for key in keys {
-            if locked_row(access, lock, &FoundEntry::by_key(key), row, ctx, next)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        return Ok(ControlFlow::Continue(()));
-    }
-    // What asks a subquery, or tells something else each time, is asked once.
-    let mut conditions = access.path.implied.iter().chain(&access.path.residual);
-    let locks_ahead = lock.policy == LockPolicy::Wait
-        && runtime.transaction().locks_elsewhere(&access.table.rows)
-        && !conditions.any(|expr| expr.has_subquery() || expr.is_volatile());
-    let mut found: Vec<FoundEntry> = Vec::new();
-    for mut cursor in access.path.cursors(keys) {
-        let mut chunk_rows = FIRST_ROWS;
-        while !cursor.is_finished() {
-            found.clear();
-            runtime.transaction().scan_to_lock(
-                &access.table.rows,
-                access.path.index,
-                &mut cursor,
-                chunk_rows,
-                |entry| {
-                    found.push(FoundEntry::new(&entry, access.path.index));
-                    ControlFlow::Continue(())
-                },
-            );
-            // A row is shown twice where the snapshot and the newest rows differ.
-            found.dedup_by(|a, b| a.primary_key == b.primary_key);
-            if locks_ahead && chunk_rows > FIRST_ROWS {
-                lock_ahead(access, lock.mode, &found, row, ctx)?;
-            }
-            for entry in &found {
-                if locked_row(access, lock, entry, row, ctx, next)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            governor::tick()?;
-            chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
-        }
-    }
-    Ok(ControlFlow::Continue(()))
-}
-
-/// Asks for the locks of those rows that pass, of all at once.
-fn lock_ahead(
-    access: &BaseAccess,
-    mode: LockMode,
-    found: &[FoundEntry],
-    row: &mut [Value],
-    ctx: &QueryContext<'_>,
-) -> SqlResult<()> {
-    let rows = &access.table.rows;
-    let mut wanted = Vec::with_capacity(found.len());
-    for entry in found {
-        governor::tick()?;
-        let key = &*entry.primary_key;
-        let now = ctx
-            .runtime
-            .transaction()
-            .get_current(rows, key, |stored| fill(access, row, stored, key));
-        if now.is_some() && pass(&access.path.implied, row, ctx)? && pass(&access.path.residual, row, ctx)? {
-            wanted.push(key);
-        }
-    }
-    ctx.runtime.lock_ahead(&access.table, wanted.iter().copied(), mode)
-}
-
-/// Locks one row, if it passes the conditions, and gives it to `next` as it is then.
-fn locked_row(
-    access: &BaseAccess,
-    lock: LockRequest,
-    found: &FoundEntry,
-    row: &mut Vec<Value>,
-    ctx: &QueryContext<'_>,
-    next: &mut Next<'_>,
-) -> SqlResult<ControlFlow<()>> {
-    governor::tick()?;
-    let runtime = ctx.runtime;
-    let key = &*found.primary_key;
-    let passes = |row: &mut Vec<Value>, is_there: Option<()>| -> SqlResult<Option<bool>> {
-        match is_there {
-            None => Ok(None),
-            Some(()) => Ok(Some(
-                pass(&access.path.implied, row, ctx)? && pass(&access.path.residual, row, ctx)?,
-            )),
-        }
-    };
-    let fill = |row: &mut [Value], stored: &[u8]| fill(access, row, stored, key);
-    let rows = &access.table.rows;
-    let now = runtime.transaction().get_current(rows, key, |stored| fill(row, stored));
-    // A row that does not pass is not locked, unless the snapshot shows it as one that does.
-    if passes(row, now)? == Some(false) {
-        let before = runtime
-            .transaction()
-            .get_superseded(rows, key, |stored| fill(row, stored));
-        if passes(row, before)? != Some(true) {
-            return Ok(ControlFlow::Continue(()));
-        }
-    }
-    let locked = runtime
-        .with_locks(|transaction| transaction.lock_for_read(rows, key, lock.mode, lock.policy))
-        .map_err(|error| error.into_sql(&access.table))?;
-    if locked == Locked::Skipped {
-        return Ok(ControlFlow::Continue(()));
-    }
-    let mut is_moved = false;
-    let now = runtime.transaction().get_current(rows, key, |stored| {
-        fill(row, stored);
-        is_moved = found.is_moved(&access.table, access.path.index, stored);
-    });
-    if passes(row, now)? != Some(true) {
-        return Ok(ControlFlow::Continue(()));
-    }
-    // It is not where it was found, perhaps not in order, and another like it may have been passed by.
-    if is_moved && runtime.transaction_mut().note_newer(access.table.id()) {
-        return Ok(ControlFlow::Continue(()));
-    }
-    next(row)
 }
 
 fn hashed_rows(
@@ -407,43 +270,6 @@ fn give_kept(
 /// A hidden row id as it is kept in a row.
 fn row_id(key: &[u8]) -> Value {
     Value::Bytes(key.into())
-}
-
-/// An entry to lock.
-struct FoundEntry {
-    /// Of a secondary index; empty for the primary one, where rows do not move.
-    key: Box<[u8]>,
-    primary_key: Box<[u8]>,
-}
-
-impl FoundEntry {
-    fn new(entry: &store::Entry<'_>, index: IndexId) -> FoundEntry {
-        let key = match index {
-            IndexId::PRIMARY => &[],
-            _ => entry.key(),
-        };
-        FoundEntry {
-            key: key.into(),
-            primary_key: entry.primary_key().into(),
-        }
-    }
-
-    fn by_key(primary_key: &[u8]) -> FoundEntry {
-        FoundEntry {
-            key: Box::default(),
-            primary_key: primary_key.into(),
-        }
-    }
-
-    /// Whether the row has left its entry.
-    fn is_moved(&self, table: &sql_plan::table::Table, index: IndexId, row: &[u8]) -> bool {
-        if index == IndexId::PRIMARY || self.key.is_empty() {
-            return false;
-        }
-        let mut key = Vec::with_capacity(self.key.len());
-        table.rows.index_key(index, row, &self.primary_key, &mut key);
-        *key != *self.key
-    }
 }
 
 /// All rows of a hashed table, before its conditions: those may name other tables.

@@ -3,12 +3,13 @@
 //! Rows are pushed: each stage gives its rows to the next one, which may break off (LIMIT, EXISTS). Stages that have to see
 //! everything first (grouping, sorting, window functions) hold their rows under the node's memory budget.
 //!
-//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause;
+//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause, [`locking`]: those that are locked;
 //! * [`window`]: window functions; [`subquery`]: queries inside expressions;
 //! * [`change`]: UPDATE and DELETE over several tables.
 
 mod change;
 mod join;
+mod locking;
 mod select;
 mod subquery;
 mod window;
@@ -31,6 +32,7 @@ use crate::answer::Answer;
 
 pub use change::change_tables;
 pub use join::HashTable;
+pub use locking::is_of_a_value;
 use select::select_rows;
 pub use subquery::KeptRows;
 

@@ -217,6 +217,7 @@ impl SchemaChange<'_> {
                 });
             }
             let transaction = RefCell::new(self.begin_part());
+            transaction.borrow_mut().begin_claims();
             let runtime = self.runtime.with_transaction(&transaction);
             let eval = ctx.eval();
             let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
@@ -238,6 +239,7 @@ impl SchemaChange<'_> {
                     note_given_id(&runtime, new, &values[column]);
                 }
             }
+            runtime.settle_claims()?;
             commit(transaction.into_inner())?;
             failpoint::hit("alter.copied_some")?;
             governor::tick()?;
