@@ -171,7 +171,7 @@ impl Cluster {
             disks: disks.collect(),
             faults: BTreeMap::new(),
             log_keep_bytes: 0,
-            checkpoint_bytes: 256 << 20,
+            checkpoint_bytes: u64::MAX,
             witnesses: witnesses.iter().copied().collect(),
             shards: BTreeMap::new(),
         };
