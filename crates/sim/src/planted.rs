@@ -46,7 +46,7 @@ impl Bug {
 
 pub const BUGS: &[Bug] = &[
     bug("log.vote", 2, "a vote is given before it is on the disk").often(Fault::Swing),
-    bug("log.sync", 8, "entries are acknowledged before they are synced"),
+    bug("log.sync", 4, "entries are acknowledged before they are synced"),
     bug("commit.quorum", 1, "a commit is answered before a majority has it"),
     bug(
         "commit.unlock",
@@ -67,14 +67,14 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::MoveAndIsolate),
     bug(
         "lease.term",
-        2,
+        3,
         "a lease of a term is renewed by what the others have answered in a later one",
     )
     .often(Fault::PingPong),
-    bug("lease.none", 1, "a leader reads without a lease"),
+    bug("lease.none", 3, "a leader reads without a lease"),
     bug(
         "lease.start",
-        10,
+        12,
         "a replica votes that does not know whom it has answered before its start",
     )
     .often(Fault::Amnesia),
@@ -83,8 +83,8 @@ pub const BUGS: &[Bug] = &[
         3,
         "locks are given before the entries of earlier terms are applied",
     ),
-    bug("lead.locks", 5, "locks of an earlier lead are good in the next").often(Fault::PingPong),
-    bug("apply.term", 3, "a commit under the locks of another term is applied").often(Fault::PingPong),
+    bug("lead.locks", 1, "locks of an earlier lead are good in the next").often(Fault::PingPong),
+    bug("apply.term", 8, "a commit under the locks of another term is applied").often(Fault::PingPong),
     bug(
         "apply.order",
         1,
@@ -109,15 +109,21 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "outcome.late",
-        3,
+        4,
         "a commit arrives after its issuer was told that it was not made",
     )
     .often(Fault::Breaks),
-    bug("doubt.locks", 34, "the locks of a commit in doubt are free").often(Fault::Far),
-    bug("doubt.outcome", 4, "a commit in doubt is said not to be made").often(Fault::LateLogs),
+    bug(
+        "outcome.stale",
+        6,
+        "who has led before a commit was made, and led anew, says that it was not made",
+    )
+    .often(Fault::PingPong),
+    bug("doubt.locks", 23, "the locks of a commit in doubt are free").often(Fault::Far),
+    bug("doubt.outcome", 11, "a commit in doubt is said not to be made").often(Fault::LateLogs),
     bug(
         "doubt.early",
-        4,
+        10,
         "a commit of this term is given up before a later one has begun",
     )
     .often(Fault::LateLogs),

@@ -412,6 +412,10 @@ impl Home {
     /// What became of a commit; one that has not come by now comes to nothing.
     fn outcome(&self, from: Issuer, number: u64, sequence: u64, lock_epoch: u64) -> Answer {
         let epoch = self.shared.lock_epoch.load(Ordering::Acquire);
+        if epoch == NO_EPOCH || epoch < lock_epoch && !failpoints::goes_wrong("outcome.stale") {
+            // It has led before the commit was made, and does not know yet that another one did since then.
+            return Answer::NotLeader;
+        }
         if lock_epoch == epoch {
             let (guest, is_pending) = self.with_node(from, |node| {
                 let guest = match failpoints::goes_wrong("outcome.late") {

@@ -78,6 +78,8 @@ impl Session {
     }
 
     async fn commit_appends(&self, running: Running, appends: Vec<Append>) -> (usize, Done) {
+        let numbers: Vec<u32> = appends.iter().map(|append| append.number).collect();
+        self.bench.trace.note(format_args!("{} commits {numbers:?}", self.name));
         let attempt = self.bench.lists.begin(self.name.clone(), appends);
         let committed = self.commit(running).await;
         let end = match &committed {
