@@ -403,6 +403,48 @@ fn a_parent_that_goes_while_a_child_waits_is_missing() {
     }
 }
 
+/// A definition of another table that is made meanwhile has the statement planned anew. It reads what it has waited for all the same, and
+/// its rows are sent once.
+#[test]
+fn a_wait_is_no_conflict_when_definitions_change_beside() {
+    let cluster = Cluster::start("cluster-wait-and-define");
+    let (mut here, mut there) = (cluster.client(cluster.leader()), cluster.client(cluster.follower()));
+    run(&mut here, "CREATE TABLE test.t (id INT PRIMARY KEY, v INT)");
+    run(&mut here, "INSERT INTO test.t VALUES (1, 10), (2, 20)");
+    let levels = [
+        "SET SESSION snapshot_isolation = ON",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    ];
+    let statements = [
+        "SELECT SUM(v) FROM test.t FOR UPDATE",
+        "SELECT id, v FROM test.t WHERE id = 1 FOR SHARE",
+        "UPDATE test.t SET v = v + 1",
+        "DELETE FROM test.t WHERE id = 1 AND v > 1000",
+    ];
+    for (turn, (level, sql)) in levels
+        .iter()
+        .flat_map(|level| statements.map(|sql| (level, sql)))
+        .enumerate()
+    {
+        run(&mut here, "BEGIN");
+        run(&mut here, "SELECT * FROM test.t FOR UPDATE");
+        let mut waiting = cluster.client(cluster.follower());
+        run(&mut waiting, level);
+        run(&mut waiting, "BEGIN");
+        let id = waiting.connection_id;
+        let waiting = beside(waiting, sql);
+        wait_until_waiting(&mut there, id);
+        run(
+            &mut there,
+            &format!("CREATE TABLE test.other{turn} (id INT PRIMARY KEY)"),
+        );
+        run(&mut here, "UPDATE test.t SET v = v - 30 WHERE id = 1");
+        run(&mut here, "COMMIT");
+        assert_eq!(waiting.join().unwrap(), 0, "{level}: {sql}");
+    }
+}
+
 /// Sessions of all nodes that give their rows the same unique keys: each key has one row, whoever was told so has it, and a key that
 /// was left can be taken.
 #[test]

@@ -322,8 +322,11 @@ impl Transaction {
         self.release(statement);
     }
 
-    /// The statement failed: undoes its writes. Its locks stay.
+    /// The statement failed: undoes its writes. Its locks stay. A snapshot that it was to set has shown nobody anything.
     pub fn rollback_statement(&mut self, statement: Savepoint) {
+        if self.settling.as_ref().is_some_and(Settling::sets_snapshot) {
+            *self.snapshot.get_mut() = None;
+        }
         self.stop_settling();
         self.forget_later();
         if !failpoints::goes_wrong("rollback.statement") {

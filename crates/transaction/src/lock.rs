@@ -135,6 +135,11 @@ impl Transaction {
             && !failpoints::goes_wrong("lead.locks")
     }
 
+    /// Whether locks of definitions may come after the statement has begun to look for rows ([`lock_definition_later`](Self::lock_definition_later)).
+    pub fn may_lock_later(&self) -> bool {
+        self.guest.is_some()
+    }
+
     /// Whether [`lock_later`](Self::lock_later) has something to do.
     #[inline]
     pub fn has_later_locks(&self) -> bool {

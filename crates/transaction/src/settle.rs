@@ -82,6 +82,10 @@ pub(super) struct Settling {
 }
 
 impl Settling {
+    pub fn sets_snapshot(&self) -> bool {
+        self.sets_snapshot
+    }
+
     fn note_table(&mut self, table: TableId) {
         if !self.locked.contains(&table) {
             self.locked.push(table);

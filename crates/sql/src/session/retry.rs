@@ -1,7 +1,7 @@
 //! What a statement leaves beside its transaction, for one that may run again.
 //!
-//! A statement that locks rows runs again when its locks turn out to be newer than its snapshot (`transaction::settle`). Nobody may notice:
-//! rows are not sent before it has settled, and variables that it has assigned get their old values back.
+//! A statement that locks rows runs again when its locks turn out to be newer than its snapshot (`transaction::settle`), and is planned again
+//! when a definition has changed before its lock came. Nobody may notice: rows are not sent before it has settled, and variables that it has assigned get their old values back.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -94,8 +94,9 @@ impl Session {
                 .with_strictness(strictness)
                 .with_runner(&runtime);
             runtime.first_automatic_id.set(None);
-            // Rows that are sent cannot be taken back.
-            let mut held = (retry.is_some() && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
+            // Rows that are sent cannot be taken back, and it may run, or be planned, again.
+            let may_run_again = retry.is_some() || transaction.borrow().may_lock_later();
+            let mut held = (may_run_again && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
             let target = match &mut held {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
