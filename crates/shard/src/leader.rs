@@ -298,8 +298,11 @@ async fn follow(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Res
             }
             Role::Witness => hand_over(shared, raft, timing).await,
         }
-        // An error is that of the library's end, which the failure tells, too.
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;
+        if let Ok(Err(_ended)) = &changed {
+            // Most often the log has said why before.
+            return Err(shared.failure.get().unwrap_or_else(|| "consensus has stopped".into()));
+        }
         // Votes and heartbeats do not wait for what is applied on another thread.
         if let Some(mut replicated) = shared.replicated.try_lock() {
             collect(shared, &mut replicated.writer, COLLECT_BETWEEN_BATCHES);
