@@ -224,6 +224,16 @@ fn asks_after(election: Duration, node_id: u64) -> Range<u64> {
     begin..end.max(begin + 1)
 }
 
+/// Why the consensus library has ended.
+fn end_of(raft: &Raft) -> Arc<str> {
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow_watched();
+    match &metrics.running_state {
+        Err(fatal) => format!("consensus has stopped: {fatal}").into(),
+        Ok(()) => "consensus has stopped".into(),
+    }
+}
+
 /// In which term this replica leads, if it does.
 pub(crate) fn leading_term(raft: &Raft) -> Option<u64> {
     let metrics = raft.server_metrics();
@@ -301,7 +311,7 @@ async fn follow(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Res
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;
         if let Ok(Err(_ended)) = &changed {
             // Most often the log has said why before.
-            return Err(shared.failure.get().unwrap_or_else(|| "consensus has stopped".into()));
+            return Err(shared.failure.get().unwrap_or_else(|| end_of(raft)));
         }
         // Votes and heartbeats do not wait for what is applied on another thread.
         if let Some(mut replicated) = shared.replicated.try_lock() {
