@@ -1,6 +1,7 @@
 //! A cluster of three LatsDB nodes under the lab: who leads, who is behind, what changes when the leader dies, and what of it is refused beforehand.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +58,7 @@ impl Nodes {
             nodes.pid_files.push(pid_file);
             wait_until(|| TcpStream::connect(&nodes.mysql[at]).is_ok());
         }
+        wait_until(|| nodes.http.iter().all(|page| nodes_on(page) == 3));
         nodes
     }
 
@@ -67,6 +69,19 @@ impl Nodes {
             self.mysql,
             &self.http[..watched]
         )
+    }
+}
+
+/// How many nodes a node's page shows.
+fn nodes_on(page: &str) -> usize {
+    let mut text = String::new();
+    let Ok(mut stream) = TcpStream::connect(page) else {
+        return 0;
+    };
+    let asked = stream.write_all(b"GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    match asked.and_then(|()| stream.read_to_string(&mut text)) {
+        Ok(_) => text.matches("\"levels\"").count(),
+        Err(_) => 0,
     }
 }
 
