@@ -76,7 +76,7 @@ def kill_all(run):
 
 
 @case("P4", "a node dies at each of 20 steps of a commit, a vote, a checkpoint, a change of members", kind="steps",
-      repeats=False, needs=steps.knows_steps, quick=True)
+      repeats=False, needs=steps.knows_steps)
 def die_at_steps(run):
     run.deadline += 20
     steps.die_at_every_step(run)

@@ -2,9 +2,11 @@
 
 The steps are in the code (`failpoints::hit`), in builds that can be told to die at them; others are not asked.
 """
+import time
+
 import pymysql
 
-from cluster import Cluster, Failed
+from cluster import Cluster, Failed, wait_until
 
 # No log is kept that a start does not need.
 FLAGS = ["--log-keep", "0"]
@@ -35,7 +37,16 @@ def is_replaced(run, node):
 
 
 def another_goes_and_comes(run, node):
-    other = next(other for other in run.cluster.nodes if other != node)
+    cluster = run.cluster
+
+    def leads():
+        leader = cluster.leader()
+        if leader != node:
+            cluster.order(leader, f"move-leader {node}")
+        return leader == node
+    # On a busy machine the lead may have moved since.
+    wait_until(f"node {node} leads", leads, 20)
+    other = next(other for other in cluster.nodes if other != node)
     goes_and_comes(run, other, node)
 
 
@@ -80,11 +91,12 @@ def die_at_every_step(run):
     cluster = run.cluster
     for which, step, provoke in STEPS:
         node = which(cluster)
-        cluster.query(node, f"SET GLOBAL debug = '{step}=kill@3'" if provoke is nothing else f"SET GLOBAL debug = '{step}=kill@1'")
         try:
+            # Under load it may die before it answers.
+            cluster.query(node, f"SET GLOBAL debug = '{step}=kill@{3 if provoke is nothing else 1}'")
             provoke(run, node)
         except Exception:  # pylint: disable=broad-except
-            # The node may be gone before it has answered.
+            time.sleep(1)
             if cluster.is_running(node):
                 raise
         dies(run, node, step)
