@@ -219,9 +219,10 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
 /// for the next time.
 fn asks_after(election: Duration, node_id: u64) -> Range<u64> {
     let micros = u64::try_from(election.as_micros()).unwrap_or(u64::MAX / 1000);
-    let begin = micros * (140 + 12 * (node_id % 5)) / 100_000;
-    let end = micros * (140 + 12 * (node_id % 5) + 4) / 100_000;
-    begin..end.max(begin + 1)
+    let milliseconds = |percent| micros * percent / 100_000;
+    let first = 140 + 12 * (node_id % 5);
+    let begin = milliseconds(first);
+    begin..milliseconds(first + 4).max(begin + 1)
 }
 
 /// Why the consensus library has ended.

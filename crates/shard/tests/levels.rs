@@ -50,18 +50,6 @@ fn identity_versions(cluster: &Cluster, node: u32) -> [u32; 2] {
     })
 }
 
-/// Version of what the newest checkpoint's header holds.
-fn checkpoint_version(cluster: &Cluster, node: u32) -> u8 {
-    let env = Env::simulated(cluster.disks[&node].clone(), 1);
-    let dir = Path::new("data/checkpoint");
-    let names = env.disk.list(dir).unwrap();
-    let newest = names.iter().filter(|name| name.ends_with(".checkpoint")).max();
-    let file = env.disk.open(&dir.join(newest.unwrap()), Access::Read).unwrap();
-    let mut version = [0];
-    file.read_at(&mut version, 24).unwrap();
-    version[0]
-}
-
 fn spoken(cluster: &Cluster, of: u32) -> Option<Levels> {
     let replicas = cluster.shard(cluster.leader()).replicas();
     let found = replicas.into_iter().find(|replica| replica.node == of);
@@ -89,7 +77,7 @@ fn at_the_first_level_everything_is_written_as_ever() {
     assert_eq!(spoken(&cluster, 3), None, "the others could not read it");
     let leader = cluster.leader();
     cluster.shard(leader).checkpoint().unwrap();
-    assert_eq!(checkpoint_version(&cluster, leader), 3);
+    assert_eq!(cluster.newest_checkpoint(leader).1, 3);
     assert!(identity_versions(&cluster, leader).iter().all(|&version| version < 2));
 }
 
@@ -116,7 +104,7 @@ fn a_level_rises_on_all_and_stays_through_starts_and_checkpoints() {
         for node in 1..=3 {
             if with_checkpoint {
                 cluster.shard(node).checkpoint().unwrap();
-                assert_eq!(checkpoint_version(&cluster, node), 4);
+                assert_eq!(cluster.newest_checkpoint(node).1, 4);
             }
             cluster.kill(node);
             cluster.start(node);

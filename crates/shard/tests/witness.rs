@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use env::{Access, Env, Level};
+use env::{Env, Level};
 use journal::{Identity, Role};
 use shard::{Config, Founding, Member, MembershipError, OpenError, ProposeError, Shard};
 use store::{MemoryBudget, WriteSet};
@@ -41,18 +41,6 @@ fn has_no_rows(cluster: &Cluster) {
 
 fn purged(cluster: &Cluster, node: u32) -> u64 {
     cluster.shard(node).status().purged_index.unwrap_or(0)
-}
-
-/// The newest checkpoint's length, and the version of what its header holds.
-fn newest_checkpoint(cluster: &Cluster, node: u32) -> (u64, u8) {
-    let env = Env::simulated(cluster.disks[&node].clone(), 1);
-    let dir = Path::new("data/checkpoint");
-    let names = env.disk.list(dir).unwrap();
-    let newest = names.iter().filter(|name| name.ends_with(".checkpoint")).max();
-    let file = env.disk.open(&dir.join(newest.unwrap()), Access::Read).unwrap();
-    let mut version = [0];
-    file.read_at(&mut version, 24).unwrap();
-    (file.length().unwrap(), version[0])
 }
 
 #[test]
@@ -252,7 +240,7 @@ fn a_witness_starts_from_its_checkpoint_and_its_directory_is_nobody_elses() {
         });
         cluster.shard(WITNESS).checkpoint().unwrap();
         assert!(purged(&cluster, WITNESS) > 10);
-        assert_eq!(newest_checkpoint(&cluster, WITNESS).1, 5);
+        assert_eq!(cluster.newest_checkpoint(WITNESS).1, 5);
         let (before, replicas) = (term(&cluster), cluster.shard(WITNESS).replicas());
         cluster.kill(WITNESS);
         commit_with(&cluster, &[1, 2], || one(&accounts, 20 + round));
@@ -261,7 +249,7 @@ fn a_witness_starts_from_its_checkpoint_and_its_directory_is_nobody_elses() {
         assert_eq!(cluster.shard(WITNESS).replicas(), replicas);
         has_no_rows(&cluster);
     }
-    assert_eq!(newest_checkpoint(&cluster, 1).1, 3, "as ever");
+    assert_eq!(cluster.newest_checkpoint(1).1, 3, "as ever");
     for (node, is_witness) in [(WITNESS, true), (1, false)] {
         cluster.kill(node);
         match is_witness {
@@ -320,7 +308,7 @@ fn a_witness_joins_at_its_level_and_gets_no_rows() {
         has(&cluster, &accounts, node, 3000);
         cluster.shard(node).checkpoint().unwrap();
         assert!(purged(&cluster, node) > 10);
-        assert!(newest_checkpoint(&cluster, node).0 > 300_000);
+        assert!(cluster.newest_checkpoint(node).0 > 300_000);
     }
     cluster.witnesses.insert(WITNESS);
     cluster.start_joining(WITNESS);
@@ -342,7 +330,7 @@ fn a_witness_joins_at_its_level_and_gets_no_rows() {
         block_on(cluster.shard(cluster.leader_of(&[1, 2])).raise(Level(2))).ok()
     });
     wait_for("the witness to come in", || admit(&cluster).ok());
-    assert!(newest_checkpoint(&cluster, WITNESS).0 < 1000, "what came has no rows");
+    assert!(cluster.newest_checkpoint(WITNESS).0 < 1000, "what came has no rows");
     has_no_rows(&cluster);
     assert_eq!(cluster.shard(WITNESS).level(), Level(2));
     let leader = cluster.leader_of(&[1, 2]);

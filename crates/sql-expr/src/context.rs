@@ -313,6 +313,14 @@ impl<'a> StatementContext<'a> {
         work(&mut self.warnings.borrow_mut())
     }
 
+    /// Looks ahead: what there is to say of it is not said now.
+    pub fn quietly<R>(&self, look: impl FnOnce() -> R) -> R {
+        let said = self.warnings.take();
+        let seen = look();
+        *self.warnings.borrow_mut() = said;
+        seen
+    }
+
     /// Runs a conversion of the `types` crate, and makes errors of its warnings under [`Strictness::Fail`].
     pub fn gather<R>(&self, convert: impl FnOnce(&mut Warnings) -> R) -> SqlResult<R> {
         if self.strictness == Strictness::Warn {

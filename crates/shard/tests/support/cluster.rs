@@ -1,11 +1,12 @@
 //! Several replicas of a shard in one process, and the ways between them, which can be cut.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use env::{Env, FaultyDisk, SimDisk};
+use env::{Access, Env, FaultyDisk, SimDisk};
 use futures_util::future::Either;
 use parking_lot::Mutex;
 use shard::{
@@ -158,6 +159,18 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Length of a node's newest checkpoint, and the version of what its header holds.
+    pub fn newest_checkpoint(&self, node: u32) -> (u64, u8) {
+        let env = Env::simulated(self.disks[&node].clone(), 1);
+        let dir = Path::new("data/checkpoint");
+        let names = env.disk.list(dir).unwrap();
+        let newest = names.iter().filter(|name| name.ends_with(".checkpoint")).max();
+        let file = env.disk.open(&dir.join(newest.unwrap()), Access::Read).unwrap();
+        let mut version = [0];
+        file.read_at(&mut version, 24).unwrap();
+        (file.length().unwrap(), version[0])
+    }
+
     pub fn found(nodes: u32, seed: u64) -> Cluster {
         Cluster::found_with(nodes, &[], seed)
     }

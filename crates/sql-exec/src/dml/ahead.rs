@@ -31,6 +31,14 @@ pub enum Changes<'c> {
 }
 
 impl Changes<'_> {
+    /// What becomes of the children of such rows, by a foreign key that changes them.
+    fn of_child(self, reference: &Reference) -> Changes<'_> {
+        match (self, reference.def.on_delete) {
+            (Changes::Delete, ReferenceAction::Cascade) => Changes::Delete,
+            _ => Changes::Update(&reference.columns),
+        }
+    }
+
     fn concern(self, mut columns: impl Iterator<Item = usize>) -> bool {
         match self {
             Changes::Delete => true,
@@ -100,23 +108,20 @@ impl<'a> Ahead<'a> {
             };
             let parent = reference.parent.as_ref();
             if action.changes_child() && parent.is_some_and(|parent| changes.concern(parent.columns.iter().copied())) {
-                let of_child = match (changes, action) {
-                    (Changes::Delete, ReferenceAction::Cascade) => Changes::Delete,
-                    _ => Changes::Update(&reference.columns),
-                };
-                ahead.children.push((reference, of_child));
+                ahead.children.push((reference, changes.of_child(reference)));
             }
         }
         ahead
     }
 
-    /// Of rows that refer to others.
+    /// Of the rows that refer to others of which this becomes.
     pub fn of_children(
         reference: &'a Reference,
-        changes: Changes<'_>,
+        parents: Changes<'_>,
         foreign_keys: &'a ForeignKeys,
         runtime: &'a Runtime<'a>,
     ) -> Ahead<'a> {
+        let changes = parents.of_child(reference);
         Ahead::new(&reference.child, changes, Some(foreign_keys), runtime)
     }
 

@@ -202,11 +202,7 @@ impl Enforcer<'_> {
                 self.forbid_children(reference, &key, old)?;
                 continue;
             }
-            let changes = match action {
-                ReferenceAction::Cascade => Changes::Delete,
-                _ => Changes::Update(&reference.columns),
-            };
-            let ahead = Ahead::of_children(reference, changes, self.keys, self.runtime);
+            let ahead = Ahead::of_children(reference, Changes::Delete, self.keys, self.runtime);
             self.for_each_child(reference, &key, &ahead, |primary_key, row| {
                 let cascade = cascade.deeper()?;
                 match action {
@@ -263,7 +259,7 @@ impl Enforcer<'_> {
                 ReferenceAction::Cascade => after.as_slice(),
                 _ => &[],
             };
-            let ahead = Ahead::of_children(reference, Changes::Update(&reference.columns), self.keys, self.runtime);
+            let ahead = Ahead::of_children(reference, Changes::Update(&parent.columns), self.keys, self.runtime);
             self.for_each_child(reference, &key, &ahead, |primary_key, row| {
                 self.update_child(reference, primary_key, row, values, &cascade.deeper()?)
             })?;

@@ -179,9 +179,7 @@ impl<'a> InWay<'a> {
             Foreseen::Given(value) => value,
         };
         // What there is to say of a value is said when it is the row's turn.
-        let said = changer.ctx.with_warnings(std::mem::take);
-        let assigned = changer.assign(column, value.clone());
-        changer.ctx.with_warnings(|warnings| *warnings = said);
+        let assigned = changer.ctx.quietly(|| changer.assign(column, value.clone()));
         let zero_counts = changer.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
         let is_automatic = |value: &Value| definition.auto_increment && is_zero(value) && !zero_counts;
         assigned.ok().filter(|value| !is_automatic(value))

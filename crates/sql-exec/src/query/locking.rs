@@ -212,7 +212,8 @@ impl<'a> Ahead<'a> {
     /// The rows that go with this one of the tables before: the first of them, where there are many.
     fn add_those_of(&mut self, row: &mut [Value]) -> SqlResult<()> {
         let path = &self.access.path;
-        let Some(keys) = self.quietly(|ctx| key_ranges(path, row, ctx)) else {
+        // A row is looked at before its turn: what there is to say of it is said then.
+        let Ok(keys) = self.ctx.quietly(|| key_ranges(path, row, self.ctx)) else {
             return Ok(());
         };
         let runtime = self.ctx.runtime;
@@ -245,8 +246,8 @@ impl<'a> Ahead<'a> {
     /// A row, if it is one to lock.
     fn add(&mut self, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
         governor::tick()?;
-        let access = self.access;
-        if self.quietly(|ctx| is_to_be_locked(access, key, row, ctx)) == Some(true) {
+        let look = || is_to_be_locked(self.access, key, row, self.ctx);
+        if matches!(self.ctx.quietly(look), Ok(true)) {
             self.keys.push(key.into());
         }
         match self.keys.len() >= LOCKS_AT_ONCE {
@@ -259,14 +260,6 @@ impl<'a> Ahead<'a> {
         let keys = std::mem::take(&mut self.keys);
         let runtime = self.ctx.runtime;
         runtime.lock_ahead(&self.access.table, keys.iter().map(|key| &**key), self.lock.mode)
-    }
-
-    /// Looks at a row before its turn: what there is to say of it is said then.
-    fn quietly<T>(&self, look: impl FnOnce(&QueryContext<'_>) -> SqlResult<T>) -> Option<T> {
-        let said = self.ctx.with_warnings(std::mem::take);
-        let seen = look(self.ctx);
-        self.ctx.with_warnings(|warnings| *warnings = said);
-        seen.ok()
     }
 }
 
