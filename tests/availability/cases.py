@@ -327,14 +327,23 @@ def damaged_checkpoint(run, follower):
 
 @case("D5m", "a follower's checkpoints are gone", at=Cluster.follower)
 def missing_checkpoint(run, follower):
-    damage_checkpoint(run, follower, lambda path: path.unlink())
+    damage_checkpoint(run, follower, lambda path: path.unlink(), may_be_whole=True)
 
 
-def damage_checkpoint(run, follower, damage):
+def damage_checkpoint(run, follower, damage, may_be_whole=False):
+    cluster = run.cluster
     # A node that stops writes one.
-    run.expect(run.cluster.stop(follower) == 0, "the follower ends with an error")
-    for path in (Path(run.cluster.data_dir(follower)) / "checkpoint").glob("*.checkpoint"):
+    run.expect(cluster.stop(follower) == 0, "the follower ends with an error")
+    for path in (Path(cluster.data_dir(follower)) / "checkpoint").glob("*.checkpoint"):
         damage(path)
+    if may_be_whole:
+        # Whoever joined by the log alone has it from the start.
+        cluster.start(follower)
+        wait_until("an end, or a beginning", lambda: not cluster.is_running(follower) or cluster.is_ready(follower), 20)
+        if cluster.is_running(follower):
+            run.note("log", "from the start")
+            cluster.wait_until_whole()
+            return
     repair(run, follower, "checkpoint")
 
 

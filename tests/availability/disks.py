@@ -93,7 +93,7 @@ def small(cluster):
     for node in cluster.nodes:
         backing = f"{cluster.directory}/node-{node}.memory"
         os.makedirs(backing)
-        run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", backing)
+        run("mount", "-t", "tmpfs", "-o", "size=440m", "tmpfs", backing)
         cluster.disks[node] = Disk(f"{cluster.directory}/node-{node}", megabytes=400, backing=f"{backing}/disk")
 
 

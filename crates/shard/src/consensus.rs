@@ -52,6 +52,8 @@ pub(crate) fn is_alone(raft: &Raft) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     pub verdicts: Vec<Verdict>,
+    /// It was applied before, and whoever waited has been answered ([`alone`](crate::alone)).
+    pub is_answered: bool,
 }
 
 /// A transaction's commit timestamp, or why nothing of it was applied.

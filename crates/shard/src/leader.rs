@@ -25,9 +25,11 @@ use store::Writer;
 use tokio::sync::oneshot;
 use types::Timestamp;
 
+use crate::alone::Alone;
 use crate::api::{Founding, Member, Timing};
+use crate::awake::{Look, NEXT, Watch};
 use crate::batch::{Batch, Moment, Piece};
-use crate::consensus::{Callback, Raft, is_alone};
+use crate::consensus::{Applied, Callback, Raft, is_alone};
 use crate::log::Log;
 use crate::machine::Machine;
 use crate::peers::{Peers, Ways};
@@ -171,8 +173,9 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
     let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
-    let log = Log::new(journal, failure, meters, syncs);
     let machine = Machine::new(shared, has_threads);
+    let alone = Alone::new(node_id, shared.handed.clone(), shared.queue.clone(), machine.clone());
+    let log = Log::new(journal, failure, meters, syncs, alone);
     let raft = Raft::new(
         node_id,
         config,
@@ -336,8 +339,15 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
     let mut is_compacting = false;
     loop {
         let idle = if is_compacting { IDLE_TO_COMPACT } else { IDLE };
+        let now = || shared.clock.monotonic();
+        let idle_since = (shared.is_alone.load(Relaxed) && shared.queue.is_empty()).then(now);
+        if idle_since.is_some() && shared.queue.awake.is_worth_it() {
+            stay_awake(shared).await;
+        }
         match tokio::time::timeout(idle, shared.queue.gather(BATCH_BYTES)).await {
             Ok(Some((flight, departure))) => {
+                let is_close = idle_since.is_some_and(|since| now().saturating_sub(since) < NEXT);
+                shared.queue.awake.note(is_close && departure.len() == 1);
                 let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
                 commit(shared, raft, term, timing, flight, departure).await?;
                 let most = match has_chunk {
@@ -360,6 +370,21 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
         if leading_term(raft) != Some(term) {
             return Ok(false);
         }
+    }
+}
+
+/// Waits for the next commit awake, for a little while.
+async fn stay_awake(shared: &Shared) {
+    let awake = &shared.queue.awake;
+    let mut watch = Watch::new(shared.clock.monotonic(), NEXT);
+    while shared.queue.is_empty() {
+        match watch.look(shared.clock.monotonic()) {
+            // Other threads first, then this one's other tasks.
+            Look::GoOn => std::thread::yield_now(),
+            Look::Over => return awake.note(false),
+            Look::Disturbed => return awake.waste(),
+        }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -394,10 +419,12 @@ async fn commit(
         move |result| {
             match result {
                 Ok(openraft::raft::ClientWriteResponse { data, .. }) => {
-                    let _ = failpoints::hit("commit.applied");
-                    let applied: crate::consensus::Applied = data;
-                    if !queue.answer(flight, &applied.verdicts) {
-                        queue.settle_doubts(term, &replicated.lock().outcomes);
+                    let applied: Applied = data;
+                    if !applied.is_answered {
+                        let _ = failpoints::hit("commit.applied");
+                        if !queue.answer(flight, &applied.verdicts) {
+                            queue.settle_doubts(term, &replicated.lock().outcomes);
+                        }
                     }
                 }
                 // Before it was appended.
@@ -410,6 +437,9 @@ async fn commit(
     });
     let alone = is_alone(raft);
     shared.is_alone.store(alone, Relaxed);
+    if alone {
+        shared.handed.put(flight, &batch);
+    }
     raft.client_write_ff(batch, Some(callback))
         .await
         .map_err(|fatal| Arc::from(fatal.to_string()))?;

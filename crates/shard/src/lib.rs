@@ -24,8 +24,10 @@
 //! * [`mod@backup`]: what is given to backups, and what becomes of one;
 //! * `meters`: what all of this took.
 
+mod alone;
 mod api;
 mod arrivals;
+mod awake;
 pub mod backup;
 mod batch;
 mod bytes;

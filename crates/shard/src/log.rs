@@ -15,6 +15,7 @@ use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 use parking_lot::Mutex;
 
+use crate::alone::Alone;
 use crate::consensus::{
     Consensus, Form, LogId, RaftEntry, Vote, encode_membership, entry_id, from_journal_entry, from_journal_vote,
     log_id, to_journal_entry, to_journal_vote,
@@ -37,6 +38,7 @@ pub(crate) struct Log {
     failure: Failure,
     meters: Arc<Meters>,
     syncs: Syncs,
+    alone: Alone,
 }
 
 #[derive(Clone)]
@@ -52,7 +54,7 @@ struct Recent {
 }
 
 impl Log {
-    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure, meters: Arc<Meters>, syncs: Syncs) -> Log {
+    pub fn new(journal: Arc<Mutex<Journal>>, failure: Failure, meters: Arc<Meters>, syncs: Syncs, alone: Alone) -> Log {
         let reader = LogReader {
             reader: journal.lock().reader(),
             recent: Arc::default(),
@@ -63,6 +65,7 @@ impl Log {
             failure,
             meters,
             syncs,
+            alone,
         }
     }
 
@@ -122,6 +125,7 @@ impl RaftLogStorage<Consensus> for Log {
         let entries: Vec<RaftEntry> = entries.into_iter().collect();
         let records: Vec<journal::Entry> = entries.iter().map(to_journal_entry).collect();
         let in_memory = entries.iter().all(may_be_in_memory);
+        let own = self.alone.own(&entries);
         let since = self.meters.now();
         let written = self.with(|journal| {
             journal.append(&records)?;
@@ -135,12 +139,16 @@ impl RaftLogStorage<Consensus> for Log {
                 .into_iter()
                 .zip(records.iter().map(|record| record.payload.len())),
         );
-        self.syncs.take(Written {
+        let is_synced = self.syncs.take(Written {
             entries: written,
             since,
             in_memory,
             durable: callback,
-        })
+        })?;
+        match own {
+            Some(own) if is_synced => self.alone.conclude(own),
+            _ => Ok(()),
+        }
     }
 
     async fn truncate_after(&mut self, last: Option<LogId>) -> io::Result<()> {

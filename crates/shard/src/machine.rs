@@ -225,7 +225,11 @@ impl Replicated {
         let observer = self.observer.as_deref();
         self.writer
             .publish_after(|| observer.into_iter().for_each(Observer::publish));
-        Ok((Applied { verdicts }, flow))
+        let applied = Applied {
+            verdicts,
+            is_answered: false,
+        };
+        Ok((applied, flow))
     }
 
     /// The verdict is that on a transaction of which this is the end.
@@ -478,6 +482,35 @@ impl Machine {
 
     fn apply_entry(&self, log_id: LogId, payload: EntryPayload<Batch, u64, Member>) -> io::Result<Applied> {
         let replicated = &mut *self.replicated.lock();
+        if Some(log_id) <= replicated.applied {
+            return Ok(Applied {
+                is_answered: true,
+                ..Applied::default()
+            });
+        }
+        self.apply_next(replicated, log_id, payload)
+    }
+
+    /// Applies the newest entry of the log before the consensus library says that it is committed. `None`: this replica cannot say so by itself.
+    pub fn apply_alone(&self, node_id: u64, log_id: LogId, batch: Batch) -> io::Result<Option<Applied>> {
+        let replicated = &mut *self.replicated.lock();
+        let is_next = replicated
+            .applied
+            .is_some_and(|applied| applied.index + 1 == log_id.index);
+        let has_no_others = replicated.membership.voter_ids().eq([node_id]);
+        if !is_next || !has_no_others {
+            return Ok(None);
+        }
+        self.apply_next(replicated, log_id, EntryPayload::Normal(batch))
+            .map(Some)
+    }
+
+    fn apply_next(
+        &self,
+        replicated: &mut Replicated,
+        log_id: LogId,
+        payload: EntryPayload<Batch, u64, Member>,
+    ) -> io::Result<Applied> {
         replicated.enter_term(*log_id.leader_id);
         let applied = match payload {
             EntryPayload::Blank => Applied::default(),

@@ -27,6 +27,7 @@ use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
+use crate::awake::{ANSWER, Awake, Look, Watch};
 use crate::batch::{Origin, Piece};
 use crate::consensus::Verdict;
 use crate::meters::Meters;
@@ -88,6 +89,8 @@ pub(crate) struct Queue {
     meters: Arc<Meters>,
     /// How many are in doubt: looked at for every entry that is applied.
     doubts: AtomicUsize,
+    /// Whether the next commits are waited for awake.
+    pub awake: Awake,
 }
 
 #[derive(Default)]
@@ -147,12 +150,13 @@ struct InFlight {
 }
 
 impl Queue {
-    pub fn new(limit: u64, meters: Arc<Meters>) -> Queue {
+    pub fn new(limit: u64, meters: Arc<Meters>, awake: Awake) -> Queue {
         Queue {
             state: Mutex::default(),
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             meters,
             doubts: AtomicUsize::new(0),
+            awake,
         }
     }
 
@@ -176,9 +180,11 @@ impl Queue {
 
     /// Puts the transaction in line, now if there is room.
     pub fn propose(self: &Arc<Queue>, entrant: Entrant) -> Commit {
+        let watch = self.awake.is_worth_it().then(|| Watch::new(self.meters.now(), ANSWER));
         let mut commit = Commit {
             queue: self.clone(),
             stage: Stage::Answered,
+            watch,
         };
         commit.stage = self.enter(entrant, None);
         commit
@@ -634,6 +640,8 @@ impl Proposal {
 pub(crate) struct Commit {
     queue: Arc<Queue>,
     stage: Stage,
+    /// The answer is waited for awake.
+    watch: Option<Watch>,
 }
 
 enum Stage {
@@ -658,6 +666,23 @@ impl Future for Commit {
                     }
                 }
                 Stage::Waiting(mut receiver) => {
+                    if let Some(watch) = &mut this.watch {
+                        if let Ok(answer) = receiver.try_recv() {
+                            return Poll::Ready(answer);
+                        }
+                        match watch.look(this.queue.meters.now()) {
+                            Look::GoOn => {
+                                std::thread::yield_now();
+                                this.stage = Stage::Waiting(receiver);
+                                context.waker().wake_by_ref();
+                                return Poll::Pending;
+                            }
+                            Look::Over | Look::Disturbed => {
+                                this.queue.awake.waste();
+                                this.watch = None;
+                            }
+                        }
+                    }
                     let answer = Pin::new(&mut receiver).poll(context);
                     return match answer {
                         Poll::Pending => {

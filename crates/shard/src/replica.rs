@@ -32,8 +32,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use types::{TableId, Timestamp};
 
+use crate::alone::Handed;
 use crate::api::{CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
+use crate::awake::Awake;
 use crate::backup::{Backup, BackupError, Source};
 use crate::calls::{Freshness, Guest, Home, Remote};
 use crate::consensus::Raft;
@@ -89,6 +91,7 @@ pub(crate) struct Shared {
     pub visible: Arc<Visible>,
     pub progress: Arc<Progress>,
     pub directory: Arc<Directory>,
+    pub handed: Arc<Handed>,
 }
 
 impl Shared {
@@ -168,7 +171,11 @@ impl Replica {
         let meters = Meters::new(config.env.clock.clone());
         let shared = Shared {
             log: journal.reader(),
-            queue: Arc::new(Queue::new(config.queue_bytes, meters.clone())),
+            queue: Arc::new(Queue::new(
+                config.queue_bytes,
+                meters.clone(),
+                Awake::new(config.workers.are_own()),
+            )),
             journal: Arc::new(Mutex::new(journal)),
             replicated: Arc::new(Mutex::new(replicated)),
             checkpoints: checkpoints.clone(),
@@ -185,6 +192,7 @@ impl Replica {
             visible: Arc::default(),
             progress: Arc::default(),
             directory: Arc::new(directory),
+            handed: Arc::default(),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));

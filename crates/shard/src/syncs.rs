@@ -73,23 +73,24 @@ impl Syncs {
         (syncs, beside)
     }
 
-    pub fn take(&self, written: Written) -> std::io::Result<()> {
+    /// Returns whether it may be answered already.
+    pub fn take(&self, written: Written) -> std::io::Result<bool> {
         let aside = |todo| {
             let gone = |_| std::io::Error::other("nobody syncs the log any more");
             self.aside.send(todo).map_err(gone)
         };
         if !self.is_alone.load(Relaxed) {
-            return aside(Todo::Now(written));
+            return aside(Todo::Now(written)).map(|()| false);
         }
         if written.in_memory {
             aside(Todo::Later(written.entries, written.since))?;
             written.durable.io_completed(Ok(()));
-            return Ok(());
+            return Ok(true);
         }
         sync(&written.entries, &self.failure)?;
         self.meters.sync.observe_time(self.meters.since(written.since));
         written.durable.io_completed(Ok(()));
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -17,7 +17,7 @@ impl Wake for Counter {
 
 fn queue(limit: u64) -> Arc<Queue> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-    let queue = Arc::new(Queue::new(limit, Meters::new(clock)));
+    let queue = Arc::new(Queue::new(limit, Meters::new(clock), Awake::new(false)));
     queue.lead();
     queue
 }
