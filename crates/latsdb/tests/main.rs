@@ -7,6 +7,7 @@
 mod admin;
 mod backup;
 mod bulk;
+mod circles;
 mod cluster;
 mod columns;
 mod compaction;

@@ -259,6 +259,7 @@ impl Replica {
         let (peers, patience) = (config.peers.clone(), config.timing.commit);
         let remote = Remote::new(home.clone(), peers, issuer, issuing.clone(), patience);
         calls_runtime.spawn(remote.clone().keep_alive());
+        calls_runtime.spawn(remote.clone().tell_waits());
         let (orders, received) = mpsc::unbounded_channel();
         let keeper = housekeeper::Housekeeper {
             env: config.env.clone(),

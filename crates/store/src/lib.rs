@@ -34,8 +34,8 @@ pub mod write_set;
 pub mod writer;
 
 pub use lock::{
-    LockInfo, LockKey, LockMode, LockModes, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget, LockWait,
-    TransactionLocks,
+    Alias, LockInfo, LockKey, LockMode, LockModes, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget,
+    LockWait, ToldWait, TransactionLocks, Who,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
 pub use past::Past;

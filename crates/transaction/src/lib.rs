@@ -212,8 +212,11 @@ impl Transaction {
         let store = participant.store();
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
         let lock_epoch = participant.lock_epoch();
-        let guest = participant.guest();
         let locks = store.locks().transaction();
+        let mut guest = participant.guest();
+        if let Some(guest) = &mut guest {
+            guest.is_also(locks.alias());
+        }
         Transaction {
             participant,
             lock_epoch,

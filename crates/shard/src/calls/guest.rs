@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, Shared, select};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
-use store::{LockKey, LockMode, LockModes, Reservation, Store, Table};
+use store::{Alias, LockKey, LockMode, LockModes, Reservation, Store, Table};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use types::{TableId, Timestamp};
@@ -31,7 +31,7 @@ use crate::replica::{NO_EPOCH, Shared as Parts};
 use crate::witness::leader_with_rows;
 
 /// A call is answered within this, or is lost.
-const CALL: Duration = Duration::from_secs(1);
+pub(super) const CALL: Duration = Duration::from_secs(1);
 
 /// Between two tries to reach whoever leads.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -49,8 +49,8 @@ pub const NOBODYS: LockKey<'static> = LockKey::Name(b"");
 pub(crate) struct Remote {
     me: Issuer,
     shared: Parts,
-    store: Arc<Store>,
-    raft: Raft,
+    pub(super) store: Arc<Store>,
+    pub(super) raft: Raft,
     peers: Arc<dyn Peers>,
     home: Arc<Home>,
     runtime: Handle,
@@ -77,9 +77,11 @@ struct Reads {
 }
 
 /// Why nobody answered.
-enum Unanswered {
+pub(super) enum Unanswered {
     /// It was not done.
     NotDone,
+    /// Nor will it be.
+    Refused,
     /// It may have been done.
     Lost,
 }
@@ -130,7 +132,7 @@ impl Remote {
         }
     }
 
-    fn leads(&self) -> bool {
+    pub(super) fn leads(&self) -> bool {
         self.shared.lock_epoch.load(Ordering::Acquire) != NO_EPOCH
     }
 
@@ -151,7 +153,7 @@ impl Remote {
         }
     }
 
-    async fn ask(&self, call: Vec<u8>, within: Duration) -> Result<Answer, Unanswered> {
+    pub(super) async fn ask(&self, call: Vec<u8>, within: Duration) -> Result<Answer, Unanswered> {
         self.shared.meters.calls.fetch_add(1, Ordering::Relaxed);
         let answer = match self.leader() {
             None => return Err(Unanswered::NotDone),
@@ -172,7 +174,7 @@ impl Remote {
             Ok(Answer::NotLeader) => Err(Unanswered::NotDone),
             Ok(Answer::Refused(reason)) => {
                 tracing::warn!(%reason, "the leader has refused a call");
-                Err(Unanswered::NotDone)
+                Err(Unanswered::Refused)
             }
             Ok(answer) => Ok(answer),
             Err(_) => Err(Unanswered::Lost),
@@ -332,6 +334,7 @@ impl Remote {
     pub fn guest(self: &Arc<Remote>) -> Guest {
         Guest {
             remote: self.clone(),
+            alias: None,
             number: 0,
             epoch: 0,
             held: HashMap::new(),
@@ -408,7 +411,7 @@ impl Remote {
                 self.outcome(number, sequence, lock_epoch, until).await
             }
             Ok(Answer::Failed(error)) => Err(error),
-            Ok(_) | Err(Unanswered::NotDone) => Err(ProposeError::LocksLost),
+            Ok(_) | Err(Unanswered::NotDone | Unanswered::Refused) => Err(ProposeError::LocksLost),
         }?;
         // Committed it is, also where this replica lags behind.
         let _ = self.apply_up_to(committed).await;
@@ -498,6 +501,8 @@ struct Asked {
 /// A transaction of this node's with locks at the leader; they are given back when it is dropped.
 pub struct Guest {
     remote: Arc<Remote>,
+    /// Where this node's lock table is told the number.
+    alias: Option<Alias>,
     /// 0: it has asked for nothing yet.
     number: u64,
     /// Where its locks are good; 0: it has none.
@@ -512,6 +517,12 @@ pub struct Guest {
 impl Guest {
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// The transaction waits in this node's lock table, too: whoever looks for circles has to know both.
+    pub fn is_also(&mut self, alias: Alias) {
+        alias.set(self.number);
+        self.alias = Some(alias);
     }
 
     /// How many locks it holds.
@@ -587,6 +598,9 @@ impl Guest {
             let live = &mut *self.remote.live.lock();
             self.number = self.remote.next.fetch_add(1, Ordering::Relaxed);
             live.insert(self.number);
+            if let Some(alias) = &self.alias {
+                alias.set(self.number);
+            }
         }
         let lock = Lock {
             number: self.number,
@@ -727,6 +741,9 @@ impl Guest {
         let number = std::mem::take(&mut self.number);
         (number != 0).then(|| {
             self.remote.live.lock().remove(&number);
+            if let Some(alias) = &self.alias {
+                alias.set(0);
+            }
             number
         })
     }

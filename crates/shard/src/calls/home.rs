@@ -10,7 +10,7 @@ use std::time::Duration;
 use env::failpoints;
 use futures_util::future::Either;
 use parking_lot::Mutex;
-use store::{LockKey, LockMode, LockOutcome, LockWait, MemoryUse, Reservation, Store, TransactionLocks};
+use store::{LockKey, LockMode, LockOutcome, LockWait, MemoryUse, Reservation, Store, ToldWait, TransactionLocks};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -164,6 +164,7 @@ impl Home {
                 over.iter().for_each(|guest| guest.end());
                 Begun::Now(Answer::Done)
             }
+            Call::WaitsHere(waits) => Begun::Now(self.hear_waits(from, &waits)),
         }
     }
 
@@ -216,6 +217,7 @@ impl Home {
                     "a node is silent: its locks are free"
                 );
             }
+            self.store.locks().forget_waits_of(id);
             node.guests.values().for_each(|guest| guest.end());
         }
     }
@@ -296,6 +298,12 @@ impl Home {
             as_of: self.store.published(),
             waited,
         }
+    }
+
+    /// Looks for circles of waits here and in the caller's own lock table.
+    fn hear_waits(&self, from: Issuer, waits: &[ToldWait]) -> Answer {
+        let alias_of = |number| Some(self.find(from, number)?.state.lock().locks.alias());
+        Answer::GiveUp(self.store.locks().hear_waits(from.node, waits, alias_of))
     }
 
     // --- commits ---

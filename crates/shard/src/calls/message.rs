@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use store::{LockKey, LockMode};
+use store::{LockKey, LockMode, ToldWait, Who};
 use types::{IndexId, TableId, Timestamp};
 
 use crate::ProposeError;
@@ -50,6 +50,8 @@ pub(crate) enum Call {
     Alive {
         oldest: u64,
     },
+    /// Who waits in the caller's own lock table. All of it: what was told before is over.
+    WaitsHere(Vec<ToldWait>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +134,8 @@ pub(crate) enum Answer {
     /// Another node leads, or nobody does. Nothing was done.
     NotLeader,
     Refused(String),
+    /// Transactions of the caller's that have to give up, and the waits in which they are.
+    GiveUp(Vec<(u64, u64)>),
 }
 
 const READ_AT: u8 = 1;
@@ -144,6 +148,7 @@ const IDS: u8 = 7;
 const ALIVE: u8 = 8;
 const WRITES: u8 = 9;
 const UNLOCK: u8 = 10;
+const WAITS_HERE: u8 = 11;
 
 const AT: u8 = 1;
 const LOCKED: u8 = 2;
@@ -159,6 +164,10 @@ const FAILED: u8 = 11;
 const RANGE: u8 = 12;
 const NOT_LEADER: u8 = 13;
 const REFUSED: u8 = 14;
+const GIVE_UP: u8 = 15;
+
+/// A transaction that is known to its own node alone.
+const STRANGER: u64 = 1 << 63;
 
 impl Call {
     pub fn encode(&self) -> Vec<u8> {
@@ -214,6 +223,21 @@ impl Call {
                 }
             }
             Call::Alive { oldest } => put_number(&mut to, ALIVE, *oldest),
+            Call::WaitsHere(waits) => {
+                to.push(WAITS_HERE);
+                put_u32(&mut to, u32::try_from(waits.len()).expect("they are cut before"));
+                for wait in waits {
+                    put_u64(&mut to, number_of(wait.waiter));
+                    put_u64(&mut to, wait.wait);
+                    put_u32(
+                        &mut to,
+                        u32::try_from(wait.blockers.len()).expect("they are cut before"),
+                    );
+                    wait.blockers
+                        .iter()
+                        .for_each(|&blocker| put_u64(&mut to, number_of(blocker)));
+                }
+            }
         }
         to
     }
@@ -278,6 +302,17 @@ impl Call {
                 at_least: bytes.u64()?,
             }),
             ALIVE => Call::Alive { oldest: bytes.u64()? },
+            WAITS_HERE => {
+                let mut waits = Vec::new();
+                for _ in 0..bytes.u32()? {
+                    waits.push(ToldWait {
+                        waiter: who(bytes.u64()?),
+                        wait: bytes.u64()?,
+                        blockers: (0..bytes.u32()?).map(|_| bytes.u64().map(who)).collect::<Option<_>>()?,
+                    });
+                }
+                Call::WaitsHere(waits)
+            }
             _ => return None,
         })
     }
@@ -319,6 +354,14 @@ impl Answer {
                 to.push(REFUSED);
                 put_bytes(&mut to, reason.as_bytes());
             }
+            Answer::GiveUp(victims) => {
+                to.push(GIVE_UP);
+                put_u32(&mut to, u32::try_from(victims.len()).expect("there are few of them"));
+                for &(number, wait) in victims {
+                    put_u64(&mut to, number);
+                    put_u64(&mut to, wait);
+                }
+            }
         }
         to
     }
@@ -356,8 +399,26 @@ impl Answer {
             },
             NOT_LEADER => Answer::NotLeader,
             REFUSED => Answer::Refused(bytes.text()?.to_owned()),
+            GIVE_UP => {
+                let victims = (0..bytes.u32()?).map(|_| Some((bytes.u64()?, bytes.u64()?)));
+                Answer::GiveUp(victims.collect::<Option<_>>()?)
+            }
             _ => return None,
         })
+    }
+}
+
+fn number_of(who: Who) -> u64 {
+    match who {
+        Who::Guest(number) => number,
+        Who::Stranger(own) => own | STRANGER,
+    }
+}
+
+fn who(number: u64) -> Who {
+    match number & STRANGER {
+        0 => Who::Guest(number),
+        _ => Who::Stranger(number ^ STRANGER),
     }
 }
 
@@ -532,6 +593,11 @@ mod tests {
                 at_least: 6,
             }),
             Call::Alive { oldest: 4 },
+            Call::WaitsHere(vec![ToldWait {
+                waiter: Who::Guest(5),
+                wait: 6,
+                blockers: vec![Who::Stranger(7), Who::Guest(8)],
+            }]),
         ]
     }
 
@@ -572,6 +638,7 @@ mod tests {
             },
             Answer::NotLeader,
             Answer::Refused("no".into()),
+            Answer::GiveUp(vec![(1, 2)]),
         ];
         errors.map(Answer::Failed).into_iter().chain(others).collect()
     }

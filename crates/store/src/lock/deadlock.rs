@@ -3,29 +3,60 @@
 //! Only a request that begins to wait adds edges to the wait-for graph: from itself. So it is enough to search for a cycle
 //! through it, then, while nobody else begins to wait. Grants and releases go on meanwhile; they only take edges away.
 
+use super::elsewhere::Told;
 use super::table::{LockOwner, LockTable, Owner, Place};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Where each waiting transaction waits. An entry may outlive the wait a little: the queue at the place tells.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
-    waiting: HashMap<LockOwner, Place>,
+    waiting: HashMap<LockOwner, Waiting>,
+    /// How many waits have begun.
+    begun: u64,
+    /// What other nodes have told of waits in their own lock tables.
+    pub(super) told: BTreeMap<u32, Told>,
+}
+
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) owner: Arc<Owner>,
+    pub(super) place: Place,
+    /// Names this wait: greater is later.
+    pub(super) wait: u64,
 }
 
 impl WaitGraph {
-    pub(super) fn begin(&mut self, owner: LockOwner, place: Place) {
-        self.waiting.insert(owner, place);
+    pub(super) fn begin(&mut self, owner: &Arc<Owner>, place: Place) {
+        let waiting = Waiting {
+            owner: Arc::clone(owner),
+            place,
+            wait: self.begun,
+        };
+        self.begun += 1;
+        self.waiting.insert(owner.id, waiting);
     }
 
     pub(super) fn end(&mut self, owner: LockOwner, place: Place) {
-        if self.waiting.get(&owner) == Some(&place) {
+        if self.place(owner) == Some(place) {
             self.waiting.remove(&owner);
         }
     }
 
     pub(super) fn place(&self, owner: LockOwner) -> Option<Place> {
-        self.waiting.get(&owner).copied()
+        self.waiting.get(&owner).map(|waiting| waiting.place)
+    }
+
+    pub(super) fn waiting(&self, owner: LockOwner) -> Option<&Waiting> {
+        self.waiting.get(&owner)
+    }
+
+    pub(super) fn all_waiting(&self) -> impl Iterator<Item = &Waiting> {
+        self.waiting.values()
+    }
+
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
     }
 
     /// The members of a cycle through `requester`, which has begun to wait; `requester` first.

@@ -15,9 +15,12 @@
 //! Who loses in a deadlock: the transaction of the cycle with the fewest locks, the requester if it is one of several. Who keeps others
 //! away from a definition loses to nobody else: its work cannot be repeated as cheaply.
 //!
+//! A circle may go through the lock tables of two nodes: see [`elsewhere`].
+//!
 //! Locks of definitions are shared by everybody who uses a table, and seldom wanted by anybody else: see [`intent`].
 
 mod deadlock;
+mod elsewhere;
 mod intent;
 mod mode;
 mod queue;
@@ -26,6 +29,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use elsewhere::{Alias, ToldWait, Who};
 pub use mode::{LockMode, LockModes};
 pub use queue::LockWait;
 pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, LockTarget, TransactionLocks};

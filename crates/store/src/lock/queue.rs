@@ -206,14 +206,15 @@ impl LockState {
     }
 
     /// Takes the owner out of the queue and asks it to try again.
-    pub(super) fn dismiss(&mut self, owner: LockOwner, woken: &mut Vec<Waker>) {
+    pub(super) fn dismiss(&mut self, owner: LockOwner, woken: &mut Vec<Waker>) -> bool {
         woken.extend(
             self.waiters()
                 .filter(|waiter| waiter.owner.id == owner)
                 .filter_map(|waiter| waiter.ticket.call()),
         );
-        self.withdraw(owner);
+        let was_there = self.withdraw(owner);
         self.grant_next(woken);
+        was_there
     }
 
     /// Nobody holds it any more, and whoever waits is to ask again.
@@ -271,6 +272,22 @@ impl LockState {
             .filter(|blocker| blocker.id != owner)
             .cloned()
             .collect()
+    }
+
+    /// As [`blockers`](Self::blockers), without those that the waiter before it waits for.
+    pub(super) fn nearest_blockers(&self, owner: LockOwner) -> Vec<Arc<Owner>> {
+        let mut before = None;
+        for waiter in self.waiters() {
+            if waiter.owner.id != owner {
+                before = Some(&waiter.owner);
+                continue;
+            }
+            let holders = self.holders().iter();
+            let in_the_way = holders.filter(|holder| holder.modes.conflict_with(waiter.mode));
+            let blockers = in_the_way.map(|holder| &holder.owner).chain(before);
+            return blockers.filter(|blocker| blocker.id != owner).cloned().collect();
+        }
+        Vec::new()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table of locks, and a transaction's share of it.
 
 use super::deadlock::{WaitGraph, victim};
+use super::elsewhere::Alias;
 use super::intent::{Gates, Note};
 use super::mode::{LockMode, LockModes};
 use super::queue::{Grant, LockState, LockWait};
@@ -35,6 +36,10 @@ pub(super) struct Owner {
     locks: AtomicUsize,
     /// Keeps others away from a definition, or wants to.
     defines: AtomicBool,
+    /// How the node that leads knows it, while this one follows; 0: not at all.
+    pub(super) number: AtomicU64,
+    /// A circle of waits is to end by this one's giving up.
+    pub(super) gives_up: AtomicBool,
     /// See [`LockTable::begin_epoch`].
     epoch: u64,
     /// Held without a lock in the table; see [`super::intent`].
@@ -66,11 +71,11 @@ pub struct LockTable {
     hashing: DefaultHashBuilder,
     pub(super) gates: Gates,
     /// Locked before a shard, never after one.
-    graph: Mutex<WaitGraph>,
+    pub(super) graph: Mutex<WaitGraph>,
     next_owner: AtomicU64,
     epoch: AtomicU64,
     waits: AtomicU64,
-    deadlocks: AtomicU64,
+    pub(super) deadlocks: AtomicU64,
     memory: Arc<MemoryBudget>,
 }
 
@@ -275,6 +280,8 @@ impl LockTable {
                 id,
                 locks: AtomicUsize::new(0),
                 defines: AtomicBool::new(false),
+                number: AtomicU64::new(0),
+                gives_up: AtomicBool::new(false),
                 epoch: self.epoch.load(Ordering::Acquire),
                 notes: Mutex::default(),
             }),
@@ -292,6 +299,7 @@ impl LockTable {
     pub fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.gates.set_elsewhere(&[]);
+        self.graph.lock().told.clear();
         let mut woken = Vec::new();
         for shard in &self.shards {
             let shard = &mut *shard.0.lock();
@@ -396,6 +404,9 @@ impl LockTable {
             if shard.request(place, key, owner, mode, &self.memory) != Grant::No {
                 return LockOutcome::Granted;
             }
+            if owner.gives_up.swap(false, Ordering::Relaxed) {
+                return LockOutcome::Deadlock;
+            }
             let parts = parts(key);
             let lock = shard
                 .locks
@@ -403,7 +414,7 @@ impl LockTable {
                 .expect("a lock that is not free exists");
             lock.state.enqueue(owner, mode)
         };
-        graph.begin(owner.id, place);
+        graph.begin(owner, place);
         // Made before the search: leaving by an early return withdraws the request, but only after the graph is unlocked.
         let wait = LockWait::new(handle, Arc::clone(self), place, owner.id);
         let mut woken = Vec::new();
@@ -417,12 +428,7 @@ impl LockTable {
             }
             // It will ask again, and be told.
             let place = graph.place(victim.id).expect("the members of a cycle wait");
-            self.shard(place).with_lock(
-                place,
-                victim.id,
-                |lock| lock.dismiss(victim.id, &mut woken),
-                &self.memory,
-            );
+            self.dismiss(victim, place, &mut woken);
         }
         drop(graph);
         woken.into_iter().for_each(Waker::wake);
@@ -431,6 +437,14 @@ impl LockTable {
         }
         self.waits.fetch_add(1, Ordering::Relaxed);
         LockOutcome::Wait(wait)
+    }
+
+    /// Takes a request out of its queue, and asks the owner to try again. False: it does not wait any more.
+    pub(super) fn dismiss(&self, owner: &Owner, place: Place, woken: &mut Vec<Waker>) -> bool {
+        let mut has_waited = false;
+        let dismiss = |lock: &mut LockState| has_waited = lock.dismiss(owner.id, woken);
+        self.shard(place).with_lock(place, owner.id, dismiss, &self.memory);
+        has_waited
     }
 
     /// Moves a note into the table. Nobody holds the lock in a mode that excludes it: who wants one has to move all notes first.
@@ -466,6 +480,13 @@ impl LockTable {
             .with_lock(place, owner, |lock| blockers = lock.blockers(owner), &self.memory);
         blockers
     }
+
+    pub(super) fn nearest_blockers(&self, owner: LockOwner, place: Place) -> Vec<Arc<Owner>> {
+        let mut blockers = Vec::new();
+        let look = |lock: &mut LockState| blockers = lock.nearest_blockers(owner);
+        self.shard(place).with_lock(place, owner, look, &self.memory);
+        blockers
+    }
 }
 
 /// The locks of one transaction; given back when dropped.
@@ -486,6 +507,11 @@ pub struct TransactionLocks {
 impl TransactionLocks {
     pub fn owner(&self) -> LockOwner {
         self.owner.id
+    }
+
+    /// Where the number is noted that another node gives this transaction.
+    pub fn alias(&self) -> Alias {
+        Alias(Arc::clone(&self.owner))
     }
 
     /// Whether the locks are of an epoch that is over: what they kept others from may have happened.
@@ -621,6 +647,10 @@ impl TransactionLocks {
             self.add(place);
         }
         if grant != Grant::No {
+            // What it was to give up for is over.
+            if self.owner.gives_up.load(Ordering::Relaxed) {
+                self.owner.gives_up.store(false, Ordering::Relaxed);
+            }
             match key {
                 LockKey::Table(table) => add_mode(&mut self.tables, table, mode),
                 LockKey::Definition(table) => add_mode(&mut self.definitions, table, mode),

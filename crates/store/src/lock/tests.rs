@@ -461,3 +461,140 @@ fn what_is_seen_was_not_made_under_a_lock_that_is_not_told() {
     });
     assert_eq!((looks.get(), wanted.len()), (2, 1));
 }
+
+/// The lock tables of a node that leads and of one that follows, and transactions of the latter: each has locks in both.
+struct Two {
+    leader: Arc<LockTable>,
+    follower: Arc<LockTable>,
+}
+
+impl Two {
+    fn new() -> Two {
+        let (leader, follower) = (table(), table());
+        Two { leader, follower }
+    }
+
+    /// A transaction at the follower, and its guest at the leader.
+    fn transaction(&self, number: u64) -> (TransactionLocks, TransactionLocks) {
+        let (here, there) = (self.follower.transaction(), self.leader.transaction());
+        here.alias().set(number);
+        (here, there)
+    }
+
+    /// The follower tells of all its waits.
+    fn tell(&self, guests: &[&TransactionLocks]) -> Vec<(u64, u64)> {
+        let waits = self.follower.old_waits(self.follower.waits_begun());
+        let alias_of = |number: u64| guests.get(number as usize - 1).map(|guest| guest.alias());
+        self.leader.hear_waits(2, &waits, alias_of)
+    }
+}
+
+fn deadlock(outcome: LockOutcome) {
+    assert!(matches!(outcome, LockOutcome::Deadlock), "{outcome:?}");
+}
+
+#[test]
+fn a_circle_through_two_tables_ends_in_the_one_of_the_leader() {
+    let two = Two::new();
+    let [(mut a, mut a_there), (mut c, mut c_there)] = [1, 2].map(|number| two.transaction(number));
+    let definition = LockKey::Definition(TableId(1));
+    granted(a.lock(definition, IntentionShared));
+    granted(c_there.lock(row(b"r"), Exclusive));
+    granted(c_there.lock(row(b"s"), Exclusive));
+    // A change of the definition, which has asked the leader for nothing yet, is between the two.
+    let mut ddl = two.follower.transaction();
+    let ddl_waits = waits(ddl.lock(definition, Exclusive));
+    let mut c_waits = waits(c.lock(definition, IntentionExclusive));
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    let mut a_waits = waits(a_there.lock(row(b"r"), Exclusive));
+    // It may be over already when it is told first.
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    assert!(!is_ready(&mut a_waits));
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    assert!(is_ready(&mut a_waits) && !is_ready(&mut c_waits));
+    drop(a_waits);
+    deadlock(a_there.lock(row(b"r"), Exclusive));
+    assert_eq!(two.leader.statistics().deadlocks, 1);
+    drop((a, a_there));
+    drop(ddl_waits);
+    granted(ddl.lock(definition, Exclusive));
+    drop(ddl);
+    assert!(is_ready(&mut c_waits));
+}
+
+#[test]
+fn a_circle_through_two_tables_ends_in_the_one_of_the_follower() {
+    let two = Two::new();
+    let [(mut a, mut a_there), (mut c, mut c_there)] = [1, 2].map(|number| two.transaction(number));
+    let definition = LockKey::Definition(TableId(1));
+    granted(a.lock(definition, IntentionShared));
+    granted(c_there.lock(row(b"r"), Exclusive));
+    // More is lost with a than with c.
+    for key in [b"1", b"2", b"3"] {
+        granted(a_there.lock(row(key), Exclusive));
+    }
+    let mut ddl = two.follower.transaction();
+    let _ddl_waits = waits(ddl.lock(definition, Exclusive));
+    let mut c_waits = waits(c.lock(definition, IntentionExclusive));
+    let mut a_waits = waits(a_there.lock(row(b"r"), Exclusive));
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    let victims = two.tell(&[&a_there, &c_there]);
+    let [(2, wait)] = victims[..] else {
+        panic!("{victims:?}")
+    };
+    // Not in another wait, nor under another number.
+    two.follower.give_up(2, wait + 1);
+    two.follower.give_up(1, wait);
+    assert!(!is_ready(&mut c_waits));
+    two.follower.give_up(2, wait);
+    assert!(is_ready(&mut c_waits) && !is_ready(&mut a_waits));
+    drop(c_waits);
+    deadlock(c.lock(definition, IntentionExclusive));
+    // Once.
+    drop(waits(c.lock(definition, IntentionExclusive)));
+    drop((c, c_there));
+    assert!(is_ready(&mut a_waits));
+    assert_eq!(two.tell(&[&a_there]), []);
+}
+
+#[test]
+fn another_wait_of_the_same_transaction_is_another_circle() {
+    let two = Two::new();
+    let [(mut a, mut a_there), (mut c, mut c_there)] = [1, 2].map(|number| two.transaction(number));
+    let definition = LockKey::Definition(TableId(1));
+    granted(a.lock(definition, IntentionShared));
+    granted(c_there.lock(row(b"r"), Exclusive));
+    let mut ddl = two.follower.transaction();
+    let _ddl_waits = waits(ddl.lock(definition, Exclusive));
+    let _c_waits = waits(c.lock(definition, IntentionExclusive));
+    for _ in 0..3 {
+        let mut a_waits = waits(a_there.lock(row(b"r"), Exclusive));
+        assert_eq!(two.tell(&[&a_there, &c_there]), []);
+        assert!(!is_ready(&mut a_waits));
+    }
+    // With the leader that was told, it is forgotten.
+    let mut a_waits = waits(a_there.lock(row(b"r"), Exclusive));
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    two.leader.forget_waits_of(2);
+    assert_eq!(two.tell(&[&a_there, &c_there]), []);
+    assert!(!is_ready(&mut a_waits));
+}
+
+#[test]
+fn waits_that_lead_to_no_other_table_are_told_to_nobody() {
+    let two = Two::new();
+    let definition = LockKey::Definition(TableId(1));
+    let (mut reader, mut ddl) = (two.follower.transaction(), two.follower.transaction());
+    granted(reader.lock(definition, IntentionShared));
+    let _ddl_waits = waits(ddl.lock(definition, Exclusive));
+    let (mut c, _c_there) = two.transaction(1);
+    let _c_waits = waits(c.lock(definition, IntentionExclusive));
+    assert_eq!(two.follower.old_waits(two.follower.waits_begun()), []);
+    reader.alias().set(2);
+    let waits = two.follower.old_waits(two.follower.waits_begun());
+    assert_eq!(waits.len(), 2);
+    assert!(waits.iter().any(|wait| wait.waiter == Who::Guest(1)));
+    assert!(waits.iter().any(|wait| wait.blockers == [Who::Guest(2)]));
+    // Waits that have begun since somebody looked last are short.
+    assert_eq!(two.follower.old_waits(0), []);
+}
