@@ -139,11 +139,11 @@ fn a_leader_that_is_cut_off_commits_nothing_and_says_so_in_time() {
         assert!(matches!(answer, Err(ProposeError::NotLeader)), "{answer:?}");
         assert_eq!(shard.outcome(ticket.id()), Outcome::NotCommitted);
         agree(&cluster, &accounts, &[(1, round)]);
-        // The old leader leads again: locks that it gave before are good no more.
+        // The old leader leads again: locks that it gave before are good no more. Its thread may hear later than its clients that it was deposed.
         wait_for("the old leader to lead again", || {
             let leader = cluster.leader();
             if leader == old {
-                return Some(());
+                return (shard.lock_epoch() != epoch && shard.status().is_leader).then_some(());
             }
             cluster.shard(leader).move_leader(old);
             std::thread::sleep(Duration::from_millis(300));
