@@ -67,6 +67,9 @@ pub struct Runtime<'a> {
     /// The first automatic id of a row that the statement has inserted, also if it fails later.
     pub first_automatic_id: Cell<Option<u64>>,
     transaction: &'a RefCell<Transaction>,
+    /// Where the query of an INSERT reads that says AS OF.
+    past: Option<&'a RefCell<Transaction>>,
+    is_in_past: Cell<bool>,
     locks_reads: bool,
     /// Tables that the session has locked already.
     table_locks: Option<&'a dyn LockedTables>,
@@ -104,6 +107,8 @@ impl<'a> Runtime<'a> {
             insert_id: Cell::new(settings.insert_id),
             first_automatic_id: Cell::new(None),
             transaction,
+            past: None,
+            is_in_past: Cell::new(false),
             locks_reads: false,
             table_locks: None,
             server_tables: None,
@@ -118,7 +123,27 @@ impl<'a> Runtime<'a> {
 
     /// Whether the statement locks what it reads.
     pub fn locks_reads(&self) -> bool {
-        self.locks_reads
+        self.locks_reads && !self.is_in_past.get()
+    }
+
+    /// For an INSERT whose query reads the past in a transaction of its own.
+    pub fn beside(self, past: Option<&'a RefCell<Transaction>>) -> Runtime<'a> {
+        Runtime { past, ..self }
+    }
+
+    /// Reads in that transaction for the time being.
+    pub fn in_past<R>(&self, read: impl FnOnce() -> R) -> R {
+        self.is_in_past.set(true);
+        let read = read();
+        self.is_in_past.set(false);
+        read
+    }
+
+    fn current(&self) -> &'a RefCell<Transaction> {
+        match self.past {
+            Some(past) if self.is_in_past.get() => past,
+            _ => self.transaction,
+        }
     }
 
     /// For a statement of a session that holds table locks.
@@ -215,6 +240,8 @@ impl<'a> Runtime<'a> {
             insert_id: Cell::new(None),
             first_automatic_id: Cell::new(None),
             transaction,
+            past: None,
+            is_in_past: Cell::new(false),
             locks_reads: self.locks_reads,
             table_locks: self.table_locks,
             server_tables: self.server_tables,
@@ -233,12 +260,12 @@ impl<'a> Runtime<'a> {
 
     /// The transaction, for reading.
     pub fn transaction(&self) -> Ref<'_, Transaction> {
-        self.transaction.borrow()
+        self.current().borrow()
     }
 
     /// The transaction, for a write that cannot wait.
     pub fn transaction_mut(&self) -> RefMut<'_, Transaction> {
-        self.transaction.borrow_mut()
+        self.current().borrow_mut()
     }
 
     /// Repeats an operation of the transaction until it has its locks: 1205 after `innodb_lock_wait_timeout`, 1213 for a
@@ -356,7 +383,7 @@ impl<'a> Runtime<'a> {
     ) -> Result<Locked, StatementError> {
         loop {
             // The borrow ends here: other statements of this thread run while we wait.
-            let progress = operation(&mut self.transaction.borrow_mut())?;
+            let progress = operation(&mut self.current().borrow_mut())?;
             let wait = match progress {
                 Progress::Done => return Ok(Locked::Yes),
                 Progress::Skipped => return Ok(Locked::Skipped),
@@ -416,7 +443,7 @@ impl<'a> Runtime<'a> {
         if path.table.id().is_local() {
             return Ok(());
         }
-        let shares = self.locks_reads
+        let shares = self.locks_reads()
             && policy != LockPolicy::SkipLocked
             && !(path.primary_keys(keys).is_none() && env::failpoints::goes_wrong("serializable.range"));
         if !shares {

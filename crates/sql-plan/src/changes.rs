@@ -46,6 +46,8 @@ pub struct SourceQuery {
     pub plan: QueryPlan,
     /// Its rows are complete before the first is inserted.
     pub reads_target: bool,
+    /// They are of a moment of the past.
+    pub is_past: bool,
 }
 
 /// A value of a VALUES list.

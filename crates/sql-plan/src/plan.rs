@@ -52,9 +52,16 @@ pub struct Uses {
     pub as_of: Vec<ast::Expr>,
     /// It reads tables of now, or what is made up when it is read.
     pub reads_now: bool,
+    /// Of an INSERT: what its query alone reads, where that is of the past.
+    pub past_source: Option<Box<Uses>>,
 }
 
 impl Uses {
+    /// The tables that are read at a moment of the past, if the statement says one.
+    pub fn past_tables(&self) -> &[Arc<Table>] {
+        self.past_source.as_ref().map_or(&self.tables, |source| &source.tables)
+    }
+
     pub(crate) fn add_table(&mut self, table: &Arc<Table>) {
         if self.tables.iter().all(|known| known.id() != table.id()) {
             self.tables.push(table.clone());

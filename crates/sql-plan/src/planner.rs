@@ -8,6 +8,7 @@ use parser::ast::{self, Statement};
 use sql_expr::{BindOptions, EvalContext, Expr};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use crate::changes::SourceQuery;
 use crate::node::{Authorizer, LockedTables, Node, VirtualTable, is_virtual_database};
 use crate::plan::{Plan, Uses};
 use crate::table::Table;
@@ -113,14 +114,59 @@ impl<'a> Planner<'a> {
         let uses = self.uses.borrow();
         match uses.as_of.is_empty() {
             true => Ok(()),
-            false if plan.is_change() => Err(SqlError::not_supported(AS_OF_IN_CHANGE)),
+            false if plan.is_change() => match &uses.past_source {
+                Some(source) if source.as_of.len() == uses.as_of.len() => Ok(()),
+                _ => Err(SqlError::not_supported(AS_OF_IN_CHANGE)),
+            },
             false if plan.is_locking_read() => Err(ErrorKind::CantExecuteInReadOnlyTransaction.into()),
-            false if uses.reads_now => {
-                let what = "can not set different time in the as of";
-                Err(SqlError::new(ErrorKind::InvalidAsOf, &[&what]))
-            }
+            false if uses.reads_now => Err(several_moments()),
             false => Ok(()),
         }
+    }
+
+    /// Plans the query of an INSERT. It may read the past, all of it at one moment, and then locks nothing.
+    pub(crate) fn plan_source(
+        &self,
+        plan: impl FnOnce() -> SqlResult<Box<SourceQuery>>,
+    ) -> SqlResult<Box<SourceQuery>> {
+        let around = self.uses.take();
+        let planned = plan();
+        let source = self.uses.replace(around);
+        let uses = &mut *self.uses.borrow_mut();
+        source.tables.iter().for_each(|table| uses.add_table(table));
+        source.views.iter().for_each(|view| uses.add_view(view));
+        let mut planned = planned?;
+        if source.as_of.is_empty() {
+            uses.reads_now |= source.reads_now;
+            return Ok(planned);
+        }
+        if !planned.plan.locked.is_empty() {
+            return Err(ErrorKind::CantExecuteInReadOnlyTransaction.into());
+        }
+        if source.reads_now {
+            return Err(several_moments());
+        }
+        // What the transaction has done to it would not be seen.
+        if planned.plan.read_tables().iter().any(|table| table.id().is_local()) {
+            return Err(SqlError::not_supported(
+                "a temporary table beside AS OF TIMESTAMP in INSERT ... SELECT",
+            ));
+        }
+        planned.is_past = true;
+        // It is planned twice where ON DUPLICATE KEY UPDATE names more of its columns.
+        if uses.past_source.is_none() {
+            uses.as_of.extend(source.as_of.iter().cloned());
+        }
+        uses.past_source = Some(Box::new(source));
+        Ok(planned)
+    }
+
+    /// Plans what is not run so: its moments are those of what is.
+    pub(crate) fn aside<T>(&self, plan: impl FnOnce() -> T) -> T {
+        let moments = self.uses.borrow().as_of.len();
+        let planned = plan();
+        self.uses.borrow_mut().as_of.truncate(moments);
+        planned
     }
 
     pub fn options(&self) -> BindOptions<'a> {
@@ -229,4 +275,9 @@ fn number_of_rows(text: &[u8]) -> u64 {
     digits.fold(0u64, |rows, digit| {
         rows.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
     })
+}
+
+fn several_moments() -> SqlError {
+    let what = "can not set different time in the as of";
+    SqlError::new(ErrorKind::InvalidAsOf, &[&what])
 }

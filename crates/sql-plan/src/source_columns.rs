@@ -51,7 +51,9 @@ impl SourceColumns {
         let Some(position) = self.position(&mut query, name) else {
             return Err(unknown_column(name, Clause::FieldList));
         };
-        let plan = super::query::plan_query(planner, &query).map_err(|error| not_there(error, name))?;
+        let plan = planner
+            .aside(|| super::query::plan_query(planner, &query))
+            .map_err(|error| not_there(error, name))?;
         let column = SourceColumn {
             name: name.clone(),
             position,
@@ -68,7 +70,7 @@ impl SourceColumns {
         if self.position(&mut query, name).is_none() {
             return Ok(false);
         }
-        match super::query::plan_query(planner, &query) {
+        match planner.aside(|| super::query::plan_query(planner, &query)) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::BadField => Ok(false),
             Err(error) => Err(error),

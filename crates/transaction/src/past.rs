@@ -25,6 +25,10 @@ impl PastMoment {
         participant.store().published() >= self.0.timestamp()
     }
 
+    pub fn timestamp(&self) -> Timestamp {
+        self.0.timestamp()
+    }
+
     pub(super) fn into_snapshot(self) -> Snapshot {
         self.0
     }

@@ -55,8 +55,12 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
         }
         Source::Query(query) => {
             let ctx = QueryContext::new(runtime, ctx);
-            if query.reads_target {
-                for batch in collect(&query.plan, &ctx)?.chunks(LOCKS_AT_ONCE) {
+            if query.reads_target || query.is_past {
+                let rows = match query.is_past {
+                    true => runtime.in_past(|| collect(&query.plan, &ctx))?,
+                    false => collect(&query.plan, &ctx)?,
+                };
+                for batch in rows.chunks(LOCKS_AT_ONCE) {
                     if let Some(in_way) = &in_way {
                         in_way.lock(batch, &inserter.changer, |row, at| Foreseen::Given(&row[at]))?;
                     }

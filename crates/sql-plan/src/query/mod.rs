@@ -474,12 +474,18 @@ pub fn plan_insert_source(
     width: Option<usize>,
     into: &Arc<Table>,
 ) -> SqlResult<Box<SourceQuery>> {
-    let plan = plan_query(planner, query)?;
-    if width.is_some_and(|width| plan.shape.columns.len() != width) {
-        return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
-    }
-    let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
-    Ok(Box::new(SourceQuery { plan, reads_target }))
+    planner.plan_source(|| {
+        let plan = plan_query(planner, query)?;
+        if width.is_some_and(|width| plan.shape.columns.len() != width) {
+            return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
+        }
+        let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
+        Ok(Box::new(SourceQuery {
+            plan,
+            reads_target,
+            is_past: false,
+        }))
+    })
 }
 
 /// Which indexes the hints leave; 1176 for an unknown one.

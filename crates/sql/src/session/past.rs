@@ -32,7 +32,8 @@ impl Session {
         let [first, others @ ..] = planned.uses.as_of.as_slice() else {
             return Ok(None);
         };
-        if self.transaction.in_transaction() {
+        // An INSERT reads in a transaction of its own.
+        if self.transaction.in_transaction() && planned.uses.past_source.is_none() {
             return Err(invalid(&"as of timestamp can't be set in transaction."));
         }
         let at = self.moment(first, parameters, host)?;
@@ -123,8 +124,12 @@ pub(super) fn check_plan(planned: &Planned, at: Timestamp) -> SqlResult<()> {
     if planned.plan.is_change() || planned.plan.is_locking_read() {
         return Err(ErrorKind::CantExecuteInReadOnlyTransaction.into());
     }
+    check_tables(planned, at)
+}
+
+pub(super) fn check_tables(planned: &Planned, at: Timestamp) -> SqlResult<()> {
     let is_newer = |table: &Arc<crate::table::Table>| !table.id().is_local() && table.def.visible_from > at;
-    match planned.uses.tables.iter().any(is_newer) {
+    match planned.uses.past_tables().iter().any(is_newer) {
         true => Err(ErrorKind::TableDefChanged.into()),
         false => Ok(()),
     }

@@ -68,6 +68,7 @@ impl Session {
             settings.of_statement(self.options.found_rows),
         )
         .locking_reads(locks_reads)
+        .beside(self.transaction.past_source())
         .under(&self.table_locks)
         .showing(server_tables.as_ref().map(|tables| tables as &dyn ServerTables));
         let scope = match self.transaction.in_transaction() {

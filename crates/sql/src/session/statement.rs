@@ -321,6 +321,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let outcome = self.plan_and_run(statement, text, parameters, more, host, sink);
+        self.transaction.forget_past_source();
         if outcome.is_err() && !self.transaction.in_transaction() {
             // Wherever it failed: a transaction that was begun for it alone, as one of the past is, does not outlive it.
             self.transaction.rollback();
@@ -355,12 +356,17 @@ impl Session {
                 }
                 plan => plan?,
             };
-            if !is_fresh && plan.uses.as_of.is_empty() {
+            if !is_fresh && (plan.uses.as_of.is_empty() || plan.is_change()) {
                 is_fresh = true;
                 self.catch_up_for(&plan, learns_by_lock, host)?;
             }
-            if let Some(moment) = self.moment_of(&plan, parameters, host)? {
-                self.transaction.begin_past(moment, &self.engine);
+            match self.moment_of(&plan, parameters, host)? {
+                Some(moment) if plan.is_change() => {
+                    past::check_tables(&plan, moment.timestamp())?;
+                    self.transaction.read_source_of(moment, &self.engine);
+                }
+                Some(moment) => self.transaction.begin_past(moment, &self.engine),
+                None => {}
             }
             if let Some(at) = self.transaction.past(&self.engine, &self.variables.settings)
                 && let Err(error) = past::check_plan(&plan, at)

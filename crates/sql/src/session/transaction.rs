@@ -23,6 +23,8 @@ pub struct SessionTransaction {
     next: Characteristics,
     /// Where the session's temporary tables are, once there was one.
     local: Option<LocalStore>,
+    /// Where the query of the running INSERT reads the past.
+    past_source: Option<RefCell<Transaction>>,
 }
 
 /// What `SET TRANSACTION` sets.
@@ -213,6 +215,20 @@ impl SessionTransaction {
     /// For one statement, outside of a transaction.
     pub fn begin_past(&mut self, moment: PastMoment, engine: &Engine) {
         self.open_past(moment, engine, false);
+    }
+
+    /// The query of an INSERT reads then, whatever the transaction does that it inserts in.
+    pub fn read_source_of(&mut self, moment: PastMoment, engine: &Engine) {
+        let transaction = Transaction::of_past(engine.participant().clone(), moment);
+        self.past_source = Some(RefCell::new(transaction));
+    }
+
+    pub fn past_source(&self) -> Option<&RefCell<Transaction>> {
+        self.past_source.as_ref()
+    }
+
+    pub fn forget_past_source(&mut self) {
+        self.past_source = None;
     }
 
     fn open_past(&mut self, moment: PastMoment, engine: &Engine, explicit: bool) {
