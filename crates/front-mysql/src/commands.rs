@@ -80,7 +80,7 @@ impl Dialog {
     /// After a panic inside a command: answers 1105, and the session goes on without its transaction.
     pub fn recover(&mut self, host: &FiberHost) -> Next {
         self.answer.output.drop_begun();
-        host.set_deadline(None);
+        host.limit_time(None);
         let session = catch_unwind(AssertUnwindSafe(|| self.session.recover()));
         let (_, mut sink) = self.sink(Protocol::Text);
         sink.skip_rest_of_file(host);

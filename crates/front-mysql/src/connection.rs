@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use fiber::{Fiber, Suspender, is_unwinding};
 use governor::Governor;
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
@@ -23,7 +24,6 @@ use sql_api::host::Interrupt;
 use types::{ErrorKind, SqlError};
 
 use crate::commands::{Dialog, Next};
-use crate::fiber::{Fiber, Suspender, is_unwinding};
 use crate::host::FiberHost;
 use crate::input::Input;
 use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};

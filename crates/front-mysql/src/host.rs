@@ -6,10 +6,10 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use fiber::Suspender;
 use governor::Runner;
 use sql_api::host::{Host, Interrupt, WaitEnd};
 
-use crate::fiber::Suspender;
 use crate::registry::Handle;
 use crate::schedule;
 use crate::socket::Socket;
@@ -86,8 +86,8 @@ impl Host for FiberHost<'_> {
         self.handle.show_state(state);
     }
 
-    fn set_deadline(&self, deadline: Option<Instant>) {
-        self.deadline.set(deadline);
+    fn limit_time(&self, limit: Option<Duration>) {
+        self.deadline.set(limit.map(|limit| Instant::now() + limit));
     }
 }
 

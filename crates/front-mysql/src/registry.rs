@@ -13,7 +13,7 @@ use governor::memory::Account;
 use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql_api::host::Interrupt;
-use sql_api::processes::{Kill, Process, Processes, Traffic};
+use sql_api::processes::{Kill, NODE_SHIFT, Process, Processes, Traffic};
 use types::SqlResult;
 
 use crate::backend::{Limits, Standing};
@@ -24,17 +24,8 @@ use crate::places::{AccountName, Arrival, Place, Places};
 /// A statement's text is kept for the process list up to this length.
 pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
 
-/// Above these bits of a connection's id is its node.
-const NODE_SHIFT: u32 = 24;
-
 /// Nodes of a cluster have ids up to this one: the handshake has 32 bits for a connection's id.
 pub const NODE_ID_MAX: u8 = u8::MAX;
-
-/// The node that has given a connection its id; `None`: a node without others.
-pub fn node_of(connection_id: u32) -> Option<u8> {
-    let node = (connection_id >> NODE_SHIFT) as u8;
-    (node != 0).then_some(node)
-}
 
 /// All connections of one node. Made before the SQL engine, which shows it, and the server, which fills it.
 #[derive(Debug)]
@@ -509,6 +500,7 @@ fn command_name(command: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sql_api::processes::node_of;
 
     fn peer() -> Peer {
         Peer::Tcp {

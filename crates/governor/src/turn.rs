@@ -27,6 +27,8 @@ enum Watch {
     /// No turn of the thread is ever over.
     No,
     Clock,
+    /// A turn is so many ticks, whatever the time.
+    Ticks(u32),
     /// Every tick is the end of a turn ([`crate::probe`]).
     AlwaysOver,
 }
@@ -45,6 +47,12 @@ thread_local! {
 /// Gives this thread's turns an end.
 pub fn watch_this_thread() {
     WATCH.set(Watch::Clock);
+    begin();
+}
+
+/// Gives this thread's turns an end after so many ticks each: where the same has to happen each time.
+pub fn count_on_this_thread(ticks: u32) {
+    WATCH.set(Watch::Ticks(ticks.max(1)));
     begin();
 }
 
@@ -77,6 +85,7 @@ fn begin() {
             READINGS.set(None);
             HEAVY.set(false);
         }
+        Watch::Ticks(ticks) => LEFT.set(ticks),
         Watch::No => LEFT.set(u32::MAX),
         Watch::AlwaysOver => LEFT.set(OVER),
     }
@@ -99,7 +108,8 @@ pub(crate) fn has_lasted() -> bool {
             READINGS.set(Some((begun, now)));
             now - begun >= QUOTA
         }
-        Watch::No => false,
+        // The ticks that fail are not counted.
+        Watch::No | Watch::Ticks(_) => false,
         Watch::AlwaysOver => true,
     }
 }
@@ -134,6 +144,10 @@ pub(crate) fn always_over<R>(work: impl FnOnce() -> R) -> R {
 fn read_clock() -> bool {
     match WATCH.get() {
         Watch::Clock => {}
+        Watch::Ticks(_) => {
+            LEFT.set(OVER);
+            return true;
+        }
         Watch::No | Watch::AlwaysOver => {
             begin();
             return LEFT.get() == OVER;
@@ -214,6 +228,19 @@ mod tests {
                 slow_ticks(Duration::from_millis(1))
             });
             assert!(after_fast_ones <= LONGEST_STRIDE, "{after_fast_ones} ticks");
+        })
+        .join()
+        .expect("the thread's checks hold");
+    }
+
+    #[test]
+    fn counted_turns_are_alike() {
+        std::thread::spawn(|| {
+            count_on_this_thread(7);
+            for _ in 0..3 {
+                let ticks = take(|| (1..).find(|_| is_over()));
+                assert_eq!(ticks, Some(7));
+            }
         })
         .join()
         .expect("the thread's checks hold");

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::{Env, Level, Levels};
 use front_http::{
@@ -21,9 +21,12 @@ use front_http::{
 use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
 use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
-use shard::{Durability, Founding, NoPeers, Role, Shard};
-use sql::engine::Engine;
+use shard::{Founding, NoPeers, Role, Shard};
+use sql::engine::{Engine, Surroundings};
+use sql::neighbours::Neighbours;
 use sql::schema::Schema;
+use sql_api::host::BlockingHost;
+use sql_api::nodes::OtherNodes;
 use sql_api::session::SessionOptions;
 use store::MemoryBudget;
 use types::{ErrorKind, SqlResult};
@@ -75,16 +78,10 @@ impl Parts {
         let memory = MemoryBudget::new(config.memory_limit_bytes);
         governor::memory::set_node_limit(config.memory_limit_bytes);
         allocator::take_small_steps()?;
-        let schema = Schema::new();
         let settings = shard::Config {
             node_id: config.node_id,
             role: config.role,
-            observer: match config.role {
-                Role::Data => Some(schema.clone()),
-                Role::Witness => None,
-            },
             log_keep_bytes: config.log_keep_bytes,
-            past_window: sql::variables::PAST_WINDOW_MAX,
             peers: match &cluster {
                 Some(cluster) => cluster.clone(),
                 None => Arc::new(NoPeers),
@@ -94,6 +91,11 @@ impl Parts {
                 None => Founding::Alone,
             },
             ..shard::Config::new(env.clone(), &config.data_dir, memory)
+        };
+        let schema = Schema::new();
+        let settings = match config.role {
+            Role::Data => schema.followed_by(settings),
+            Role::Witness => settings,
         };
         if let Some(peer) = joins {
             cluster::join(config, peer, &settings)?;
@@ -116,20 +118,18 @@ impl Parts {
                 cluster,
             });
         }
-        let engine = Engine::open(env, shard.clone(), schema)?;
-        engine.set_processes(registry.clone());
+        let engine = Engine::open(env, shard.clone(), schema, &BlockingHost)?;
         if let Some(cluster) = &cluster {
             cluster.is_served_by(&engine);
-            engine.enter_cluster(cluster.clone());
         }
-        let durability = engine.start_with_durability(config.durability);
-        if cluster.is_some() && durability != Durability::MajorityDisk {
-            bail!(
-                "a node of a cluster has no durability {}, which SET PERSIST has given to this one: start it without --peer-addr, and RESET PERSIST durability",
-                durability.name()
-            );
-        }
-        engine.keep_past();
+        let surroundings = Surroundings {
+            processes: registry.clone(),
+            nodes: cluster
+                .clone()
+                .map(|cluster| Arc::new(Neighbours(cluster)) as Arc<dyn OtherNodes>),
+            durability: config.durability,
+        };
+        engine.begin_to_serve(surroundings, &BlockingHost)?;
         Ok(Self {
             shard,
             engine: Some(engine),

@@ -27,8 +27,8 @@ pub trait Host {
     /// What the process list says that the statement waits for; empty: it executes.
     fn show_state(&self, _state: &'static str) {}
 
-    /// From then on, and until it is set anew, the statement is interrupted with [`Interrupt::Timeout`].
-    fn set_deadline(&self, _deadline: Option<Instant>) {}
+    /// Once so much time has passed, and until this is set anew, the statement is interrupted with [`Interrupt::Timeout`].
+    fn limit_time(&self, _limit: Option<Duration>) {}
 }
 
 /// How an interruptible wait ended.

@@ -2,6 +2,15 @@
 
 use std::borrow::Cow;
 
+/// An id of a node among others begins with the node's number: these bits of it are the node's own to count.
+pub const NODE_SHIFT: u32 = 24;
+
+/// The node that has given a connection its id; `None`: a node without others.
+pub fn node_of(connection_id: u32) -> Option<u8> {
+    let node = (connection_id >> NODE_SHIFT) as u8;
+    (node != 0).then_some(node)
+}
+
 /// What a session can ask about the other sessions of its node.
 pub trait Processes: Send + Sync {
     /// All connections, by rising id.

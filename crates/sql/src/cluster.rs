@@ -7,20 +7,21 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use catalog::{CatalogEdit, GlobalVariable};
 use store::LockMode;
 use types::SqlResult;
 
-use crate::engine::{Engine, block_on};
+use crate::engine::Engine;
 use crate::exec::Runtime;
 use crate::exec::runtime::CATALOG;
-use crate::host::BlockingHost;
+use crate::host::Host;
 use crate::nodes::OtherNodes;
 use crate::session::wait_for_commit;
 use crate::table_ids::write_rows;
 use crate::variables::Settings;
+use crate::waiting::{pause_for, wait_for};
 
 /// Between two attempts while no node leads, and between two questions to nodes that do not answer.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -28,15 +29,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The node belongs to a cluster. Blocks until it has the cluster's global variables; once, before anybody is served.
-    pub fn enter_cluster(&self, nodes: Arc<dyn OtherNodes>) {
+    /// The node belongs to a cluster. Waits until it has the cluster's global variables; once, before anybody is served.
+    pub(crate) fn enter_cluster(&self, nodes: Arc<dyn OtherNodes>, host: &dyn Host) -> SqlResult<()> {
         self.set_other_nodes(nodes.clone());
         self.globals().begin_to_follow();
-        while let Err(error) = self.take_part(nodes.as_ref()) {
+        while let Err(error) = self.take_part(nodes.as_ref(), host) {
             tracing::debug!(%error, "no node gives the lock of the catalog yet");
-            std::thread::sleep(PAUSE);
+            pause_for(PAUSE, host)?;
         }
         self.globals().follow(&self.catalog());
+        Ok(())
     }
 
     /// Whether the node has entered its cluster.
@@ -44,25 +46,40 @@ impl Engine {
         self.is_in_cluster.load(Ordering::Acquire)
     }
 
-    fn take_part(&self, nodes: &dyn OtherNodes) -> SqlResult<()> {
+    fn take_part(&self, nodes: &dyn OtherNodes, host: &dyn Host) -> SqlResult<()> {
         let transaction = RefCell::new(self.begin());
         let settings = Settings::default().of_statement(false);
-        let runtime = Runtime::new(self.participant(), &BlockingHost, &transaction, settings);
+        let runtime = Runtime::new(self.participant(), host, &transaction, settings);
         runtime.lock_definition(CATALOG, LockMode::Exclusive)?;
         drop(runtime);
-        let begins = !somebody_serves(nodes);
+        let begins = !self.somebody_serves(nodes, host)?;
         // Before the lock is given back: who gets it next finds this node.
         self.is_in_cluster.store(true, Ordering::Release);
         if !begins {
             return Ok(());
         }
         let mut transaction = transaction.into_inner();
-        let begun = write_rows(&mut transaction, &self.beginning())
-            .and_then(|()| wait_for_commit(transaction.commit(), &BlockingHost));
+        let begun =
+            write_rows(&mut transaction, &self.beginning()).and_then(|()| wait_for_commit(transaction.commit(), host));
         if begun.is_err() {
             self.is_in_cluster.store(false, Ordering::Release);
         }
         begun
+    }
+
+    fn somebody_serves(&self, nodes: &dyn OtherNodes, host: &dyn Host) -> SqlResult<bool> {
+        let clock = &self.env().clock;
+        let deadline = clock.monotonic() + SILENCE;
+        loop {
+            let gathered = wait_for(nodes.serving(), host)?;
+            if gathered.found.contains(&true) {
+                return Ok(true);
+            }
+            if gathered.silent.is_empty() || clock.monotonic() >= deadline {
+                return Ok(false);
+            }
+            pause_for(PAUSE, host)?;
+        }
     }
 
     /// The persisted values in the place of all.
@@ -90,20 +107,6 @@ impl Engine {
         self.globals().describe("server_id", &node.to_string());
         let uuid = uuid_of(self.participant().cluster(), node as u32);
         self.globals().describe("server_uuid", &uuid);
-    }
-}
-
-fn somebody_serves(nodes: &dyn OtherNodes) -> bool {
-    let deadline = Instant::now() + SILENCE;
-    loop {
-        let gathered = block_on(nodes.serving());
-        if gathered.found.contains(&true) {
-            return true;
-        }
-        if gathered.silent.is_empty() || Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(PAUSE);
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use transaction::{LockPolicy, Progress, Transaction, TransactionError, Wait};
@@ -58,6 +58,13 @@ pub(crate) struct Asker<'a> {
     pub connection: u32,
 }
 
+impl Asker<'_> {
+    /// By the node's clock.
+    fn now(&self) -> Duration {
+        self.engine.env().clock.monotonic()
+    }
+}
+
 /// Why a lock is not got.
 enum Refused {
     /// The time is over, or there was none.
@@ -98,7 +105,7 @@ impl ClusterLocks {
         // Who does not wait for the lock waits for the answer of the node that leads, which comes or is given up.
         let deadline = timeout
             .filter(|timeout| !timeout.is_zero())
-            .map(|timeout| Instant::now() + timeout);
+            .map(|timeout| asker.now() + timeout);
         let mut begin_again = self.depths.borrow().is_empty();
         loop {
             let progress = {
@@ -125,7 +132,7 @@ impl ClusterLocks {
                     return Err(Refused::Failed(error));
                 }
             };
-            if let Err(refused) = wait_until(wait, deadline, "User lock", asker.host) {
+            if let Err(refused) = wait_until(wait, deadline, "User lock", asker) {
                 // It may have been granted just now.
                 self.let_go(key, asker);
                 return Err(refused);
@@ -230,7 +237,7 @@ impl ClusterLocks {
                 Ok(Progress::Done | Progress::Skipped) => break self.confirm_lead(asker),
                 Err(error) => break Err(Refused::Failed(error)),
             };
-            if let Err(refused) = wait_until(wait, None, "Waiting for other nodes", asker.host) {
+            if let Err(refused) = wait_until(wait, None, "Waiting for other nodes", asker) {
                 break Err(refused);
             }
         };
@@ -296,8 +303,10 @@ fn sql_error(error: &TransactionError) -> SqlError {
     }
 }
 
-fn wait_until(wait: Wait, deadline: Option<Instant>, state: &'static str, host: &dyn Host) -> Result<(), Refused> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+/// Until a moment of the node's clock, at most.
+fn wait_until(wait: Wait, deadline: Option<Duration>, state: &'static str, asker: Asker<'_>) -> Result<(), Refused> {
+    let left = deadline.map(|deadline| deadline.saturating_sub(asker.now()));
+    let host = asker.host;
     host.show_state(state);
     let end = host.wait_interruptible(std::pin::pin!(wait), left);
     host.show_state("");

@@ -20,6 +20,7 @@ use crate::accounts::access::{Access, RightsCache};
 use crate::accounts::logins::AccountUses;
 use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::cluster_locks::Holders;
+use crate::host::Host;
 use crate::information_schema;
 use crate::named_locks::NamedLocks;
 use crate::nodes::OtherNodes;
@@ -32,9 +33,10 @@ use crate::table::Table;
 use crate::table_ids::{TableIds, write_rows};
 use crate::variables;
 use crate::variables::Globals;
+use crate::waiting::pause_for;
 
 /// Between two looks at whether the cluster has a catalog.
-const CATALOG_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+const CATALOG_PAUSE: Duration = Duration::from_millis(5);
 
 /// The SQL side of a node.
 pub struct Engine {
@@ -62,6 +64,16 @@ pub struct Engine {
     pub(crate) is_in_cluster: AtomicBool,
 }
 
+/// What is around an engine that serves clients.
+pub struct Surroundings {
+    /// The node's connections.
+    pub processes: Arc<dyn Processes>,
+    /// `None`: the node is no cluster's.
+    pub nodes: Option<Arc<dyn OtherNodes>>,
+    /// Of commits, where nobody has said otherwise.
+    pub durability: Durability,
+}
+
 /// Why the SQL side did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -69,12 +81,23 @@ pub enum StartError {
     Bootstrap(ProposeError),
     #[error("what an earlier start left behind could not be cleaned up: {0}")]
     CleanUp(String),
+    #[error("the start was interrupted")]
+    Interrupted,
+    #[error(
+        "a node of a cluster has no durability {0}, which SET PERSIST has given to this one: start it without --peer-addr, and RESET PERSIST durability"
+    )]
+    Durability(&'static str),
 }
 
 impl Engine {
     /// `schema` has followed the shard's log from its start. A cluster that starts for the first time gets a catalog with the account
-    /// `root` without password for loopback and the databases `test` and `sbtest`: from whoever leads it. Blocks until it is there.
-    pub fn open(env: Env, participant: Arc<dyn Participant>, schema: Arc<Schema>) -> Result<Arc<Engine>, StartError> {
+    /// `root` without password for loopback and the databases `test` and `sbtest`: from whoever leads it. Waits until it is there.
+    pub fn open(
+        env: Env,
+        participant: Arc<dyn Participant>,
+        schema: Arc<Schema>,
+        host: &dyn Host,
+    ) -> Result<Arc<Engine>, StartError> {
         schema.begin_reading();
         // The first start may have been cut short after it had made the table.
         let is_empty = || {
@@ -83,8 +106,8 @@ impl Engine {
         };
         while is_empty() {
             match participant.guest() {
-                None => bootstrap(&participant).map_err(StartError::Bootstrap)?,
-                Some(_) => std::thread::sleep(CATALOG_PAUSE),
+                None => bootstrap(&participant, host).map_err(StartError::Bootstrap)?,
+                Some(_) => pause_for(CATALOG_PAUSE, host).map_err(|_| StartError::Interrupted)?,
             }
         }
         let started_at_micros = env.clock.wall().as_micros() as i64;
@@ -111,10 +134,26 @@ impl Engine {
             next_uuid_short: AtomicU64::new(first_uuid_short(incarnation, started_at_micros)),
             is_in_cluster: AtomicBool::new(false),
         };
-        engine.clean_up()?;
+        engine.clean_up(host)?;
         engine.describe_node();
         engine.globals().restore(&engine.catalog());
         Ok(Arc::new(engine))
+    }
+
+    /// What comes between [`open`](Self::open) and the first client: the node enters its cluster, if it has one, and takes the values of the
+    /// global variables.
+    pub fn begin_to_serve(&self, surroundings: Surroundings, host: &dyn Host) -> Result<(), StartError> {
+        self.set_processes(surroundings.processes);
+        let is_alone = surroundings.nodes.is_none();
+        if let Some(nodes) = surroundings.nodes {
+            self.enter_cluster(nodes, host).map_err(|_| StartError::Interrupted)?;
+        }
+        let durability = self.start_with_durability(surroundings.durability);
+        if !is_alone && durability != Durability::MajorityDisk {
+            return Err(StartError::Durability(durability.name()));
+        }
+        self.keep_past();
+        Ok(())
     }
 
     /// The current schema.
@@ -197,7 +236,7 @@ impl Engine {
     }
 
     /// What commits wait for where nobody has said otherwise, and where somebody has.
-    pub fn start_with_durability(&self, level: Durability) -> Durability {
+    fn start_with_durability(&self, level: Durability) -> Durability {
         let Ok(id) = variables::find("durability") else {
             return level;
         };
@@ -214,7 +253,7 @@ impl Engine {
     }
 
     /// From now on the past is kept for as long as `past_window_seconds` says. Once, when the global variables are known.
-    pub fn keep_past(&self) {
+    fn keep_past(&self) {
         self.globals().keep_past(self.participant.store().past().clone());
     }
 
@@ -331,7 +370,7 @@ impl Engine {
 
     /// Before anybody is served: brings the catalog up to this version, and drops what earlier starts have left without an owner. While
     /// another node leads, that is left to the first statement.
-    fn clean_up(&self) -> Result<(), StartError> {
+    fn clean_up(&self, host: &dyn Host) -> Result<(), StartError> {
         let unclean = |error: &dyn std::fmt::Display| StartError::CleanUp(error.to_string());
         let ids = self.ownerless_tables();
         if !ids.is_empty() {
@@ -342,12 +381,12 @@ impl Engine {
             return Ok(());
         }
         if let Some(removal) = self.removal(&ids).map_err(|error| unclean(&error))? {
-            block_on(removal.commit()).map_err(|error| unclean(&error))?;
+            wait(removal.commit(), host).map_err(|error| unclean(&error))?;
         }
         if self.catalog().is_of_older_format() {
             let mut upgrade = self.begin();
             write_rows(&mut upgrade, &self.upgrade()).map_err(|error| unclean(&error))?;
-            block_on(upgrade.commit()).map_err(|error| unclean(&error))?;
+            wait(upgrade.commit(), host).map_err(|error| unclean(&error))?;
         }
         Ok(())
     }
@@ -372,11 +411,11 @@ impl Node for Engine {
 }
 
 /// The first start.
-fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
+fn bootstrap(participant: &Arc<dyn Participant>, host: &dyn Host) -> Result<(), ProposeError> {
     if participant.store().table(SYSTEM_TABLE).is_none() {
         let mut transaction = Transaction::begin(participant.clone(), Options::default());
         transaction.create_table(system_table_spec());
-        block_on(transaction.commit())?;
+        wait(transaction.commit(), host)?;
     }
     let mut edit = CatalogEdit::new(Arc::new(Catalog::default()));
     for name in ["test", "sbtest"] {
@@ -397,7 +436,7 @@ fn bootstrap(participant: &Arc<dyn Participant>) -> Result<(), ProposeError> {
     edit.set_format();
     let mut transaction = Transaction::begin(participant.clone(), Options::default());
     write_rows(&mut transaction, &edit).expect("nobody else is there yet");
-    block_on(transaction.commit())?;
+    wait(transaction.commit(), host)?;
     Ok(())
 }
 
@@ -408,12 +447,8 @@ fn first_uuid_short(incarnation: u64, started_at_micros: i64) -> u64 {
     node << 56 | (seconds & 0xffff_ffff) << 24
 }
 
-/// Drives a future on this thread: only before the node serves anybody.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+fn wait<T>(future: impl Future<Output = T>, host: &dyn Host) -> T {
     let mut result = None;
-    crate::host::Host::wait(
-        &crate::host::BlockingHost,
-        std::pin::pin!(async { result = Some(future.await) }),
-    );
+    host.wait(std::pin::pin!(async { result = Some(future.await) }));
     result.expect("wait returns when the future is done")
 }

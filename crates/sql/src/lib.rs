@@ -12,8 +12,8 @@
 //! * [`exec`]: running plans: straight reads, queries, changes (the crate `sql-exec`);
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
-//! * [`schema`]: the catalog in use, fed by the log;
-//! * [`cluster`]: a node comes to its cluster;
+//! * [`schema`]: the catalog in use, fed by the log; [`verify`]: whether it and the rows agree;
+//! * [`cluster`]: a node comes to its cluster; [`neighbours`]: what it asks the others about their sessions;
 //! * [`temporary`]: what a session has of its own;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
@@ -31,6 +31,7 @@ pub use sql_plan as plan;
 pub use sql_plan::{errors, names, table, temporary};
 pub mod information_schema;
 mod named_locks;
+pub mod neighbours;
 pub mod plan_cache;
 mod refuse;
 pub mod result;
@@ -41,6 +42,7 @@ mod statement_class;
 pub mod statistics;
 mod table_ids;
 pub mod variables;
+pub mod verify;
 mod waiting;
 
 /// What clients are told; drivers branch on the number.

@@ -45,6 +45,15 @@ impl Schema {
         Arc::default()
     }
 
+    /// The settings of a shard whose log this schema follows.
+    pub fn followed_by(self: &Arc<Schema>, config: shard::Config) -> shard::Config {
+        shard::Config {
+            observer: Some(self.clone()),
+            past_window: crate::variables::PAST_WINDOW_MAX,
+            ..config
+        }
+    }
+
     /// The schema as of the newest change that can be seen.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalogs.current()

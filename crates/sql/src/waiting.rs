@@ -1,6 +1,8 @@
-//! Waiting for what other nodes say.
+//! Waiting for what other nodes say, and for time to pass.
 
 use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
 
 use types::SqlResult;
 
@@ -26,4 +28,12 @@ pub(crate) fn until<T>(future: impl Future<Output = T>, state: &'static str, hos
 /// As [`until`], of a question to other nodes.
 pub(crate) fn wait_for<T>(asked: Asked<T>, host: &dyn Host) -> SqlResult<T> {
     until(asked, "Waiting for other nodes", host).map_err(interrupted)
+}
+
+/// Suspends the statement for so long.
+pub(crate) fn pause_for(time: Duration, host: &dyn Host) -> SqlResult<()> {
+    match host.wait_interruptible(pin!(std::future::pending()), Some(time)) {
+        WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),
+        WaitEnd::Done | WaitEnd::TimedOut => Ok(()),
+    }
 }

@@ -29,9 +29,9 @@ impl Host for Punctual {
         late.then_some(Interrupt::Timeout)
     }
 
-    fn set_deadline(&self, deadline: Option<Instant>) {
-        self.deadline.set(deadline);
-        self.had_deadline.set(self.had_deadline.get() || deadline.is_some());
+    fn limit_time(&self, limit: Option<Duration>) {
+        self.deadline.set(limit.map(|limit| Instant::now() + limit));
+        self.had_deadline.set(self.had_deadline.get() || limit.is_some());
     }
 }
 

@@ -214,9 +214,9 @@ impl CannedSession {
                 }
             }
             Some("limited") => {
-                host.set_deadline(Some(Instant::now() + Duration::from_millis(number(1))));
+                host.limit_time(Some(Duration::from_millis(number(1))));
                 let outcome = self.statement("sleep 60000", more, host, sink);
-                host.set_deadline(None);
+                host.limit_time(None);
                 return outcome;
             }
             Some("release") => self.ends = true,

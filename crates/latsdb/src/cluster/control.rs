@@ -4,10 +4,10 @@ use env::{Level, Levels};
 use net::{Answering, Caller, Net};
 use serde::{Deserialize, Serialize};
 use shard::{Member, MembershipError, Role};
+use sql::neighbours::{self, Question, Reply};
 
 use super::Cluster;
 use super::levels::Spoken;
-use super::sessions::Connections;
 use crate::backup::Asked;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,28 +40,10 @@ pub enum Request {
     Raise {
         level: u8,
     },
-    /// Whether the node serves, or is about to: it has the cluster's global variables.
-    AreYouServing,
-    /// The node's connections: with their statements, or with their attributes.
-    Connections {
-        attributes: bool,
-    },
-    /// Which of the node's connections holds a lock of GET_LOCK.
-    HolderOf {
-        lock: String,
-    },
-    /// Whose connection it is.
-    UserOf {
-        connection: u32,
-    },
     /// A part of a backup. Of whoever has come as a node does; the answer is no [`Response`], but records.
     BackUp(Asked),
-    /// Interrupts a connection, if it is that user's.
-    Kill {
-        connection: u32,
-        query: bool,
-        user: String,
-    },
+    #[serde(untagged)]
+    OfSessions(Question),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,16 +61,10 @@ pub enum Response {
     Spoken(Vec<Spoken>),
     Presence(Box<Presence>),
     Done,
-    Serving(bool),
-    Connections(Connections),
     /// It is none of the cluster's nodes.
     Unknown {
         node: u32,
     },
-    /// `None`: there is none with that id.
-    User(Option<String>),
-    Killed(bool),
-    Holder(Option<u32>),
     /// Ask that node.
     NotLeader {
         leader: Option<(u32, String)>,
@@ -96,6 +72,8 @@ pub enum Response {
     Refused {
         reason: String,
     },
+    #[serde(untagged)]
+    OfSessions(Reply),
 }
 
 /// What a node says of itself.
@@ -205,20 +183,11 @@ impl Cluster {
             Request::Remove { node } => self.changed(shard.dismiss(node)),
             Request::WhoSpeaksWhat => now(Response::Spoken(self.spoken())),
             Request::Raise { level } => self.raise(Level(level)),
-            Request::AreYouServing => now(Response::Serving(
-                self.engine().is_some_and(|engine| engine.is_in_cluster()),
-            )),
-            Request::Connections { attributes } => now(Response::Connections(self.connections(attributes))),
-            Request::HolderOf { lock } => {
+            Request::OfSessions(question) => {
                 let engine = self.engine();
-                now(Response::Holder(engine.and_then(|engine| engine.own_holder_of(&lock))))
+                let reply = neighbours::reply(question, engine.as_deref(), self.registry.as_ref());
+                now(Response::OfSessions(reply))
             }
-            Request::UserOf { connection } => now(Response::User(self.user_of_own(connection))),
-            Request::Kill {
-                connection,
-                query,
-                user,
-            } => now(Response::Killed(self.kill_own(connection, query, &user))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `AS OF TIMESTAMP`: at which moment of the past a statement, or a transaction, reads.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parser::ast;
 use sql_expr::{BindOptions, Binder, NoColumns};
@@ -11,11 +11,11 @@ use types::time::UnixTime;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Timestamp, Value};
 
 use super::Session;
-use super::statement::{LEADER_PATIENCE, pause_for};
+use super::statement::LEADER_PATIENCE;
 use crate::errors::{commit_error, interrupted, is_for_another_leader};
 use crate::host::Host;
 use crate::plan::Planned;
-use crate::waiting::until;
+use crate::waiting::{pause_for, until};
 
 /// How far the leader's clock may be behind this node's.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
@@ -90,16 +90,18 @@ impl Session {
         let participant = engine.participant();
         let moment = PastMoment::new(participant, Timestamp::at_end_of_wall_ms(ms));
         let moment = moment.map_err(|too_old| self.too_old(at, too_old))?;
-        let began = Instant::now();
+        let clock = &engine.env().clock;
+        let began = clock.monotonic();
+        let elapsed = || clock.monotonic().saturating_sub(began);
         while !moment.is_over(participant) {
             if engine.clock_micros() as u64 / 1000 > ms {
                 let committed = until(commit_nothing(participant), "Waiting for the newest commits", host);
                 match committed.map_err(interrupted)?.map_err(|error| commit_error(&error)) {
                     Ok(_) if moment.is_over(participant) => break,
-                    Ok(_) if began.elapsed() > CLOCKS_APART => {
+                    Ok(_) if elapsed() > CLOCKS_APART => {
                         return Err(invalid(&"the leader's clock has not come to it"));
                     }
-                    Err(error) if !is_for_another_leader(&error) || began.elapsed() > LEADER_PATIENCE => {
+                    Err(error) if !is_for_another_leader(&error) || elapsed() > LEADER_PATIENCE => {
                         return Err(error);
                     }
                     Ok(_) | Err(_) => {}

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Instant;
 
 use catalog::{CatalogEdit, GlobalVariable, PersistedVariable};
 use parking_lot::Mutex;
@@ -139,7 +138,8 @@ impl Session {
                 Err(error) if is_for_another_leader(&error) => error,
                 done => return done,
             };
-            if lost_at.get_or_insert_with(Instant::now).elapsed() > LEADER_PATIENCE {
+            let now = self.engine.env().clock.monotonic();
+            if now.saturating_sub(*lost_at.get_or_insert(now)) > LEADER_PATIENCE {
                 return Err(error);
             }
             pause(host)?;

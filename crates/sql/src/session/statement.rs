@@ -8,7 +8,7 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use catalog::{DynamicPrivilege, Privileges};
 use parser::ast::{self, Statement};
@@ -23,13 +23,13 @@ use crate::errors::{interrupted, is_for_another_leader, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
-use crate::host::{Host, WaitEnd};
+use crate::host::Host;
 use crate::plan::Plan;
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
-use crate::waiting::until;
+use crate::waiting::{pause_for, until};
 
 /// How long a lone change is tried while leaders come and go.
 pub(super) const LEADER_PATIENCE: Duration = Duration::from_secs(10);
@@ -395,11 +395,11 @@ impl Session {
                 .or(self.variables.settings.max_execution_time)
                 .filter(|_| !plan.is_change());
             if let Some(limit) = time_limit {
-                host.set_deadline(Some(Instant::now() + limit));
+                host.limit_time(Some(limit));
             }
             let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
             if time_limit.is_some() {
-                host.set_deadline(None);
+                host.limit_time(None);
             }
             if self.variables.settings.insert_id.is_some() && matches!(plan.plan, Plan::Insert(_)) {
                 self.variables.set(variables::find("insert_id")?, "0".into())?;
@@ -417,8 +417,9 @@ impl Session {
                     error
                 }
             };
-            let mut is_patient = || lost_at.get_or_insert_with(Instant::now).elapsed() < LEADER_PATIENCE;
-            if !(runs_again && is_for_another_leader(&error) && is_patient()) {
+            let now = self.engine.env().clock.monotonic();
+            let is_patient = now.saturating_sub(*lost_at.get_or_insert(now)) < LEADER_PATIENCE;
+            if !(runs_again && is_for_another_leader(&error) && is_patient) {
                 return Err(error);
             }
             // Nothing of it was done, and nobody has been told anything.
@@ -456,14 +457,6 @@ fn is_change(statement: &Statement) -> bool {
 /// A moment in which another node may be elected.
 pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
     pause_for(LEADER_PAUSE, host)
-}
-
-pub(super) fn pause_for(time: Duration, host: &dyn Host) -> SqlResult<()> {
-    let never = std::pin::pin!(std::future::pending());
-    match host.wait_interruptible(never, Some(time)) {
-        WaitEnd::Interrupted(interrupt) => Err(interrupted(interrupt)),
-        WaitEnd::Done | WaitEnd::TimedOut => Ok(()),
-    }
 }
 
 #[cold]

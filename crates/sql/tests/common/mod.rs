@@ -39,7 +39,7 @@ impl Database {
         };
         let shard = Arc::new(Shard::open(config).expect("an empty disk"));
         Database {
-            engine: Engine::open(env, shard, schema).expect("a first start"),
+            engine: Engine::open(env, shard, schema, &BlockingHost).expect("a first start"),
             next_connection: 1,
         }
     }

@@ -9,7 +9,10 @@
 //!                      └──────────── suspend ◀────────────┘
 //! ```
 //!
-//! A fiber that is dropped while it waits has its stack unwound, so that what the statement holds is released.
+//! A fiber that is dropped while it waits has its stack unwound, so that what the statement holds is released. [`is_unwinding`] tells that
+//! from a fault.
+
+mod stacks;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -21,8 +24,6 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use governor::stack::StackBounds;
 use governor::turn;
-
-use crate::pool;
 
 /// A running or waiting piece of synchronous code that will return `R`.
 pub struct Fiber<R> {
@@ -49,7 +50,7 @@ pub fn is_unwinding() -> bool {
 impl<R: 'static> Fiber<R> {
     /// Fails when the system has no memory for a stack.
     pub fn new(body: impl FnOnce(&Suspender) -> R + 'static) -> io::Result<Self> {
-        let stack = pool::take_stack()?;
+        let stack = stacks::take()?;
         let bounds = StackBounds {
             low: stack.limit().get(),
             high: stack.base().get(),
@@ -76,7 +77,7 @@ impl<R> Future for Fiber<R> {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(result) => {
                 if let Some(coroutine) = self.coroutine.take() {
-                    pool::return_stack(coroutine.into_stack());
+                    stacks::give_back(coroutine.into_stack());
                 }
                 Poll::Ready(result)
             }
