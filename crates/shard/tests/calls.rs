@@ -114,6 +114,31 @@ fn the_lock_of_a_name_is_given_back_before_the_others() {
 }
 
 #[test]
+fn a_lock_that_was_asked_for_twice_is_granted() {
+    let (cluster, _) = found(25);
+    let nodes = followers(&cluster);
+    let mut first = cluster.shard(nodes[0]).guest().unwrap();
+    assert!(is_granted(lock(&mut first, 1, true)));
+    cluster.net.doubles.store(true, Ordering::Relaxed);
+    let mut second = cluster.shard(nodes[1]).guest().unwrap();
+    let answered = Arc::new(AtomicBool::new(false));
+    let waiter = std::thread::spawn({
+        let answered = answered.clone();
+        move || {
+            let answer = lock(&mut second, 1, true);
+            answered.store(true, Ordering::Relaxed);
+            answer
+        }
+    });
+    // Long enough for both requests to be answered that it waits, more than once.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!answered.load(Ordering::Relaxed), "somebody else has the lock");
+    drop(first);
+    wait_for("the lock", || answered.load(Ordering::Relaxed).then_some(()));
+    assert!(is_granted(waiter.join().unwrap()));
+}
+
+#[test]
 fn guests_of_two_nodes_that_wait_for_each_other_are_a_deadlock() {
     let (cluster, _) = found(22);
     let nodes = followers(&cluster);

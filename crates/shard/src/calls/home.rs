@@ -62,6 +62,9 @@ struct Guest {
     state: Mutex<State>,
     /// It does not wait any more.
     withdrawn: Notify,
+    /// Held by the request under way. One that was sent again over another connection comes after it: were there two in the queue of
+    /// a lock, the end of either would take both out, and the other would wait for ever.
+    asking: tokio::sync::Mutex<()>,
 }
 
 struct State {
@@ -265,6 +268,7 @@ impl Home {
                         memory: None,
                     }),
                     withdrawn: Notify::new(),
+                    asking: tokio::sync::Mutex::new(()),
                 });
                 node.guests.insert(lock.number, guest.clone());
                 Some(guest)
@@ -274,6 +278,9 @@ impl Home {
 
     async fn lock(&self, guest: &Guest, lock: &Lock, epoch: u64) -> Answer {
         let deadline = Instant::now() + ANSWER_WITHIN;
+        let Ok(_asking) = tokio::time::timeout_at(deadline, guest.asking.lock()).await else {
+            return Answer::Waits;
+        };
         let mut waited = false;
         for (mode, key) in &lock.before {
             let mut has_waited = false;
