@@ -6,10 +6,10 @@
 //!     └── nemesis: kills, cuts, stalls, slow ways, moves of the lead ─────┘
 //! ```
 //!
-//! The nodes run the code of production, all of it on one thread: `shard` with its log, its store and its calls, and sessions that use
-//! `transaction`. What is simulated is around them: disks, clocks, the ways between nodes, and when a process dies.
+//! The nodes run the code of production, all of it on one thread: `shard` with its log, its store and its calls, and clients that use
+//! `transaction`, or speak SQL to sessions (`--sql`). What is simulated is around them: disks, clocks, the ways between nodes, and when a process dies.
 //!
-//! Reading order: `world`, `node`, `net`, `nemesis`; `workload`, what clients do; `invariants`, what must hold; `determinism`, why a seed
+//! Reading order: `world`, `node`, `net`, `nemesis`; `workload`, what clients do; `sql`, clients that speak SQL; `invariants`, what must hold; `determinism`, why a seed
 //! always does the same.
 
 mod clock;
@@ -24,6 +24,7 @@ mod planted;
 mod plots;
 mod report;
 mod schema;
+mod sql;
 mod trace;
 mod watcher;
 mod workload;
@@ -63,6 +64,9 @@ enum Command {
         /// One of the nodes has no rows.
         #[arg(long)]
         witness: bool,
+        /// Clients speak SQL.
+        #[arg(long)]
+        sql: bool,
     },
     /// Many seeds, FROM..TO with both ends.
     Seeds {
@@ -104,6 +108,9 @@ struct HowMany {
     /// In each seed one of the nodes has no rows. A seed does other things with it than without.
     #[arg(long)]
     witness: bool,
+    /// Clients speak SQL.
+    #[arg(long)]
+    sql: bool,
 }
 
 const SECONDS: u64 = 15;
@@ -115,6 +122,7 @@ impl HowMany {
             jobs: self.jobs.unwrap_or(cores).max(1),
             seconds: self.seconds,
             has_witness: self.witness,
+            speaks_sql: self.sql,
             until: self
                 .minutes
                 .map(|minutes| Instant::now() + Duration::from_secs(minutes * 60)),
@@ -130,12 +138,14 @@ fn main() -> Result<ExitCode> {
             seconds,
             often,
             witness,
+            sql,
         } => one(
             world::Plan {
                 seed,
                 length: seconds * 1000,
                 often,
                 has_witness: witness,
+                speaks_sql: sql,
             },
             trace,
         ),
@@ -178,6 +188,10 @@ fn one(plan: world::Plan, is_shown: bool) -> bool {
     let seed = plan.seed;
     determinism::begin(seed);
     panics::watch();
+    if plan.speaks_sql {
+        // Statements give way rarely or all the time.
+        governor::turn::count_on_this_thread([3, 50, 500, 5000][(seed % 4) as usize]);
+    }
     let outcome = world::run(plan, is_shown);
     println!("seed {seed}: {:016x} {}", outcome.hash, outcome.summary);
     for violation in &outcome.violations {

@@ -20,6 +20,7 @@ pub struct How {
     pub jobs: usize,
     pub seconds: u64,
     pub has_witness: bool,
+    pub speaks_sql: bool,
     /// No seed is begun after this time.
     pub until: Option<Instant>,
 }
@@ -47,6 +48,9 @@ pub fn run(seed: u64, how: How, often: Option<Fault>, bug: Option<&Bug>) -> Resu
         .env("RUST_BACKTRACE", "0");
     if how.has_witness {
         command.arg("--witness");
+    }
+    if bug.map_or(how.speaks_sql, |bug| bug.by_sql) {
+        command.arg("--sql");
     }
     if let Some(fault) = often.and_then(|fault| fault.to_possible_value()) {
         command.args(["--often", fault.get_name()]);
@@ -140,9 +144,14 @@ fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
             continue;
         };
         let finding: String = finding.chars().take(160).collect();
+        let how = How {
+            speaks_sql: bug.by_sql,
+            ..how
+        };
         let without = run(seed, how, bug.often, None)?;
+        let by = if bug.by_sql { " by SQL" } else { "" };
         match without.is_good {
-            true => println!("{}: found ({}), {finding}", bug.step, bug.what),
+            true => println!("{}: found{by} ({}), {finding}", bug.step, bug.what),
             false => println!("{}: {finding}; BUT WITHOUT IT, TOO: {}", bug.step, without.said),
         }
         return Ok(without.is_good);

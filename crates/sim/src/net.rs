@@ -21,7 +21,13 @@ const SILENCE: u64 = 1000;
 const DELAY: (u64, u64) = (1, 3);
 
 pub enum Body {
-    Request { lane: Lane, from: Issuer, bytes: Vec<u8> },
+    Request {
+        lane: Lane,
+        from: Issuer,
+        bytes: Vec<u8>,
+    },
+    /// To the other node's sessions.
+    Question(Vec<u8>),
     Answer(Vec<u8>),
 }
 
@@ -104,6 +110,7 @@ impl Net {
         }
         let is_storage = match &message.body {
             Body::Request { lane, .. } => *lane == Lane::Storage,
+            Body::Question(_) => true,
             Body::Answer(_) => self.random.below(2) == 0,
         };
         let leaves = state.leaves.get(&message.from).copied().unwrap_or(0).max(now);
@@ -111,7 +118,7 @@ impl Net {
         let due = match message.body {
             // Requests of a lane keep their order; answers come as they are made.
             Body::Request { .. } => (leaves + delay).max(*taken),
-            Body::Answer(_) => leaves + delay,
+            Body::Question(_) | Body::Answer(_) => leaves + delay,
         };
         *taken = due.max(*taken);
         state.sent += 1;
@@ -161,6 +168,7 @@ impl Net {
         for message in &arrived {
             let (what, bytes) = match &message.body {
                 Body::Request { lane, bytes, .. } => (format!("{lane:?}"), bytes),
+                Body::Question(bytes) => ("question".to_owned(), bytes),
                 Body::Answer(bytes) => ("answer".to_owned(), bytes),
             };
             self.trace.note(format_args!(
@@ -239,31 +247,27 @@ pub struct Door {
     pub identity: Arc<Mutex<Option<Issuer>>>,
 }
 
-impl Peers for Door {
-    fn call(&self, to: u32, lane: Lane, bytes: Vec<u8>, within: Duration) -> Answered {
-        let no_answer = move |reason: &str, may_have_arrived| NoAnswer {
+impl Door {
+    fn no_answer(to: u32, reason: &str, may_have_arrived: bool) -> NoAnswer {
+        NoAnswer {
             node: to,
             reason: reason.into(),
             may_have_arrived,
-        };
-        let from = match (lane, *self.identity.lock()) {
-            (_, Some(issuer)) => issuer,
-            // Consensus begins before the life has a number.
-            (Lane::Consensus, None) => Issuer {
-                node: self.node,
-                incarnation: 0,
-            },
-            (Lane::Storage, None) => {
-                let error = no_answer("this node has just started", false);
-                return Box::pin(std::future::ready(Err(error)));
-            }
-        };
+        }
+    }
+
+    /// To the other node's sessions.
+    pub fn ask(&self, to: u32, question: Vec<u8>, within: Duration) -> Answered {
+        self.send(to, Body::Question(question), within)
+    }
+
+    fn send(&self, to: u32, body: Body, within: Duration) -> Answered {
         let is_refused = {
             let state = self.net.state.lock();
             !state.up.contains(&to) && !state.cut.contains(&(self.node, to))
         };
         if is_refused && self.net.random.below(4) > 0 {
-            let error = no_answer("the connection is refused", false);
+            let error = Door::no_answer(to, "the connection is refused", false);
             return Box::pin(async move {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 Err(error)
@@ -273,15 +277,33 @@ impl Peers for Door {
         self.net.send(Message {
             from: self.node,
             to,
-            body: Body::Request { lane, from, bytes },
+            body,
             caller,
         });
         Box::pin(async move {
             match tokio::time::timeout(within, answer).await {
                 Ok(Ok(answer)) => Ok(answer),
-                Ok(Err(_)) => Err(no_answer("the connection is broken", true)),
-                Err(_) => Err(no_answer("it is late", true)),
+                Ok(Err(_)) => Err(Door::no_answer(to, "the connection is broken", true)),
+                Err(_) => Err(Door::no_answer(to, "it is late", true)),
             }
         })
+    }
+}
+
+impl Peers for Door {
+    fn call(&self, to: u32, lane: Lane, bytes: Vec<u8>, within: Duration) -> Answered {
+        let from = match (lane, *self.identity.lock()) {
+            (_, Some(issuer)) => issuer,
+            // Consensus begins before the life has a number.
+            (Lane::Consensus, None) => Issuer {
+                node: self.node,
+                incarnation: 0,
+            },
+            (Lane::Storage, None) => {
+                let error = Door::no_answer(to, "this node has just started", false);
+                return Box::pin(std::future::ready(Err(error)));
+            }
+        };
+        self.send(to, Body::Request { lane, from, bytes }, within)
     }
 }

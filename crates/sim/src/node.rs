@@ -10,12 +10,16 @@ use std::time::Duration;
 use env::{Env, FaultyDisk, SeededRandom, SimDisk};
 use parking_lot::Mutex;
 use shard::{Config, Founding, Issuer, Member, OpenError, Role, Shard, Timing, Workers};
+use sql::engine::Engine;
 use store::MemoryBudget;
 use tokio::runtime::{self, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::clock::NodeClock;
 use crate::net::{Body, Door, Message, Net};
+use crate::sql::Side;
 use crate::watcher::Watcher;
 use crate::workload::Mix;
 
@@ -29,18 +33,46 @@ pub enum Slot {
     Up(Arc<Shard>),
     /// Why the shard was not opened.
     Failed(Arc<OpenError>),
+    /// Why the SQL side did not start.
+    Refused(String),
     /// It was told to, and has.
     Stopped,
 }
 
 /// A process.
 pub struct Process {
+    /// What is of one thread: the fibers of SQL. It goes before its runtime.
+    local: Option<LocalSet>,
     pub runtime: Runtime,
     pub slot: Arc<Mutex<Slot>>,
-    pub watcher: Arc<Watcher>,
+    /// Who follows the log.
+    pub observer: Follower,
     begun: Instant,
     /// Milliseconds by the runtime's clock.
     elapsed: u64,
+}
+
+/// Who is told what the log does.
+#[derive(Clone)]
+pub enum Follower {
+    Watcher(Arc<Watcher>),
+    Sql(Arc<Side>),
+    /// A witness has no rows to tell of.
+    None,
+}
+
+/// What begins when the shard is open.
+pub enum Clients {
+    Transactions(Box<dyn FnOnce(&Arc<Shard>) + Send>),
+    /// When the SQL side serves. Its tasks are those of the `LocalSet`.
+    Sql(Box<dyn FnOnce(Arc<Engine>, Arc<Side>)>),
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _entered = self.runtime.enter();
+        drop(self.local.take());
+    }
 }
 
 pub struct Node {
@@ -89,6 +121,23 @@ pub struct Settings {
     pub timing: Timing,
 }
 
+impl Process {
+    /// Lets everything run that is ready, until this is done.
+    fn run(&self, until: impl Future<Output = ()>) {
+        match &self.local {
+            Some(local) => local.block_on(&self.runtime, until),
+            None => self.runtime.block_on(until),
+        }
+    }
+
+    /// Has something done that is of the process's one thread.
+    pub fn spawn_local(&self, task: impl Future<Output = ()> + 'static) {
+        if let Some(local) = &self.local {
+            local.spawn_local(task);
+        }
+    }
+}
+
 impl Settings {
     pub fn role(&self, node: u32) -> Role {
         match self.witness == Some(node) {
@@ -132,13 +181,7 @@ impl Node {
     }
 
     /// Starts the process. Its clients begin when the shard is open.
-    pub fn start(
-        &mut self,
-        net: &Arc<Net>,
-        settings: Settings,
-        seed: u64,
-        begin_clients: impl FnOnce(&Arc<Shard>) + Send + 'static,
-    ) {
+    pub fn start(&mut self, net: &Arc<Net>, settings: Settings, seed: u64, clients: Clients) {
         self.life += 1;
         let runtime = runtime::Builder::new_current_thread()
             .enable_time()
@@ -147,9 +190,18 @@ impl Node {
             .expect("a runtime without a network needs nothing of the system");
         let begun = runtime.block_on(async { Instant::now() });
         let identity = Arc::new(Mutex::new(None));
-        let watcher = Arc::new(Watcher::default());
         self.faulty = Arc::new(FaultyDisk::new(self.disk.clone()));
         let members: BTreeMap<_, _> = (1..=settings.nodes).map(|node| (node, settings.member(node))).collect();
+        let door = Arc::new(Door {
+            net: net.clone(),
+            node: self.id,
+            identity: identity.clone(),
+        });
+        let env = Env {
+            disk: self.faulty.clone(),
+            clock: self.clock.clone(),
+            random: Arc::new(SeededRandom::new(seed)),
+        };
         let config = Config {
             node_id: self.id,
             role: self.role,
@@ -157,29 +209,43 @@ impl Node {
             checkpoint_bytes: settings.checkpoint_bytes,
             checkpoint_bytes_per_second: settings.checkpoint_bytes_per_second,
             log_keep_bytes: LOG_KEEP_BYTES,
-            peers: Arc::new(Door {
-                net: net.clone(),
-                node: self.id,
-                identity: identity.clone(),
-            }),
+            peers: door.clone(),
             founding: match self.founds {
                 true => Founding::Together(members),
                 false => Founding::Joins,
             },
             timing: settings.timing,
-            observer: Some(watcher.clone()),
             workers: Workers::Tasks(runtime.handle().clone()),
-            ..Config::new(
-                Env {
-                    disk: self.faulty.clone(),
-                    clock: self.clock.clone(),
-                    random: Arc::new(SeededRandom::new(seed)),
-                },
-                "data",
-                MemoryBudget::new(1 << 30),
-            )
+            ..Config::new(env.clone(), "data", MemoryBudget::new(1 << 30))
         };
+        let local = LocalSet::new();
         let slot = Arc::new(Mutex::new(Slot::Starting));
+        let (begin, observer, config): (Box<dyn FnOnce(&Arc<Shard>) + Send>, _, _) = match (clients, self.role) {
+            (Clients::Sql(_), Role::Witness) => (Box::new(|_| ()), Follower::None, config),
+            (Clients::Transactions(begin), _) => {
+                let watcher = Arc::new(Watcher::default());
+                let config = Config {
+                    observer: Some(watcher.clone()),
+                    ..config
+                };
+                (begin, Follower::Watcher(watcher), config)
+            }
+            (Clients::Sql(begin), Role::Data) => {
+                let side = Side::new(door);
+                let config = side.schema.followed_by(config);
+                let (opened, shard) = oneshot::channel();
+                let (starting, failed) = (side.clone(), slot.clone());
+                local.spawn_local(async move {
+                    let Ok(shard) = shard.await else { return };
+                    match starting.clone().start(env, shard).await {
+                        Ok(engine) => begin(engine, starting),
+                        Err(error) => *failed.lock() = Slot::Refused(error.to_string()),
+                    }
+                });
+                let open = move |shard: &Arc<Shard>| drop(opened.send(shard.clone()));
+                (Box::new(open), Follower::Sql(side), config)
+            }
+        };
         self.operations = self.disk.operations();
         let opened = slot.clone();
         runtime.spawn(async move {
@@ -191,7 +257,7 @@ impl Node {
                         incarnation: life.incarnation,
                     });
                     let shard = Arc::new(shard);
-                    begin_clients(&shard);
+                    begin(&shard);
                     Slot::Up(shard)
                 }
                 Err(error) => Slot::Failed(Arc::new(error)),
@@ -201,9 +267,10 @@ impl Node {
         self.missed = 0;
         self.stands_until = 0;
         self.process = Some(Process {
+            local: Some(local),
             runtime,
             slot,
-            watcher,
+            observer,
             begun,
             elapsed: 0,
         });
@@ -241,6 +308,12 @@ impl Node {
         let _entered = process.runtime.enter();
         match body {
             Body::Answer(bytes) => drop(caller.send(bytes)),
+            Body::Question(bytes) => {
+                let (Slot::Up(_), Follower::Sql(side)) = (process.slot.lock().clone(), &process.observer) else {
+                    return;
+                };
+                net.answer(to, from, side.reply(&bytes), caller, false);
+            }
             Body::Request {
                 lane,
                 from: issuer,
@@ -298,13 +371,11 @@ impl Node {
             process.elapsed += missed;
             self.clock.set(self.local - passed);
             let missed = Duration::from_millis(missed);
-            process.runtime.block_on(async { tokio::time::advance(missed).await });
+            process.run(async { tokio::time::advance(missed).await });
         }
         process.elapsed += passed;
         let until = process.begun + Duration::from_millis(process.elapsed);
         self.clock.set(self.local);
-        process
-            .runtime
-            .block_on(async { tokio::time::sleep_until(until).await });
+        process.run(async { tokio::time::sleep_until(until).await });
     }
 }

@@ -18,6 +18,8 @@ pub struct Bug {
     pub seed: u64,
     /// What shows it, if that is rare.
     pub often: Option<Fault>,
+    /// Clients that speak SQL find it.
+    pub by_sql: bool,
     pub what: &'static str,
 }
 
@@ -27,6 +29,7 @@ const fn bug(step: &'static str, seed: u64, what: &'static str) -> Bug {
         one_in: 1,
         seed,
         often: None,
+        by_sql: false,
         what,
     }
 }
@@ -34,6 +37,10 @@ const fn bug(step: &'static str, seed: u64, what: &'static str) -> Bug {
 impl Bug {
     const fn one_in(self, one_in: u64) -> Bug {
         Bug { one_in, ..self }
+    }
+
+    const fn by_sql(self) -> Bug {
+        Bug { by_sql: true, ..self }
     }
 
     const fn often(self, fault: Fault) -> Bug {
@@ -149,4 +156,7 @@ pub const BUGS: &[Bug] = &[
         1,
         "a node that starts again gives the ids of its life before",
     ),
+    bug("statement.again", 1, "a statement is run again although it was applied")
+        .one_in(50)
+        .by_sql(),
 ];

@@ -3,6 +3,8 @@
 //! A run has three parts: the cluster is founded; clients work while the nemesis does its own; everything is made good, and everybody must
 //! come to agree within seconds.
 
+mod speaking;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +13,9 @@ use std::time::Duration;
 use env::SeededRandom;
 use parking_lot::Mutex;
 use shard::{Role, Shard, Timing, Transaction};
+use store::LockTarget;
 
+use crate::invariants::catalog::Catalogs;
 use crate::invariants::election::Election;
 use crate::invariants::equality::Equality;
 use crate::invariants::log;
@@ -19,10 +23,11 @@ use crate::invariants::outcomes::Outcomes;
 use crate::invariants::witness;
 use crate::nemesis::{Fault, Nemesis};
 use crate::net::Net;
-use crate::node::{Node, Settings, Slot};
+use crate::node::{Clients, Follower, Node, Settings, Slot};
 use crate::panics;
 use crate::report::{Report, Violation};
 use crate::schema::{self, LISTS};
+use crate::sql;
 use crate::trace::{Trace, hash};
 use crate::workload::{Bench, Mix, Session};
 
@@ -41,6 +46,8 @@ pub struct Plan {
     pub often: Option<Fault>,
     /// The last of the nodes has no rows.
     pub has_witness: bool,
+    /// Clients speak SQL.
+    pub speaks_sql: bool,
 }
 
 /// How a run ended.
@@ -66,6 +73,9 @@ pub struct World {
     election: Election,
     equality: Equality,
     outcomes: Outcomes,
+    catalogs: Catalogs,
+    /// What the clients of each node do that speak SQL; `None`: none do.
+    sql_mixes: Option<BTreeMap<u32, sql::work::Mix>>,
     clients: u64,
     /// Of nodes that are down, when they start again.
     pub restarts: BTreeMap<u32, u64>,
@@ -138,6 +148,8 @@ impl World {
             election: Election::default(),
             equality: Equality::default(),
             outcomes: Outcomes::default(),
+            catalogs: Catalogs::default(),
+            sql_mixes: plan.speaks_sql.then(BTreeMap::new),
             restarts: BTreeMap::new(),
             joining: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -146,17 +158,33 @@ impl World {
     }
 
     pub fn start(&mut self, id: u32) {
-        let (settings, net, bench) = (self.settings, self.net.clone(), self.bench.clone());
+        let (settings, net) = (self.settings, self.net.clone());
         let seed = self.random.below(u64::MAX);
-        let clients = self.clients;
+        let clients = match self.sql_mixes.is_some() {
+            true => self.speakers(id, seed),
+            false => self.transactors(id, seed),
+        };
         let node = self.node(id);
         let life = node.life + 1;
-        let mix = node.mix.clone();
+        node.start(&net, settings, seed, clients);
+        self.restarts.remove(&id);
+        if !self.node(id).full_disk {
+            self.bad_disks.remove(&id);
+        }
+        self.trace.note(format_args!("node {id} starts its life {life}"));
+    }
+
+    /// Clients that begin transactions, commit, and read.
+    fn transactors(&mut self, id: u32, seed: u64) -> Clients {
+        let bench = self.bench.clone();
+        let clients = self.clients;
+        let node = self.node(id);
+        let (life, mix) = (node.life + 1, node.mix.clone());
         let clients = match node.role {
             Role::Data => clients,
             Role::Witness => 0,
         };
-        node.start(&net, settings, seed, move |shard| {
+        Clients::Transactions(Box::new(move |shard| {
             for client in 0..clients {
                 let session = Session {
                     shard: shard.clone(),
@@ -169,12 +197,7 @@ impl World {
                 };
                 tokio::spawn(session.run());
             }
-        });
-        self.restarts.remove(&id);
-        if !self.node(id).full_disk {
-            self.bad_disks.remove(&id);
-        }
-        self.trace.note(format_args!("node {id} starts its life {life}"));
+        }))
     }
 
     pub fn kill(&mut self, id: u32, loses_power: bool) {
@@ -183,6 +206,7 @@ impl World {
         self.bench.ends.abandon(id);
         self.equality.forget(id);
         self.outcomes.forget(id);
+        self.catalogs.forget(id);
         let how = if loses_power { "loses power" } else { "is killed" };
         self.trace.note(format_args!("node {id} {how}"));
     }
@@ -380,8 +404,12 @@ impl World {
                     let _entered = process.runtime.enter();
                     self.bench.fresh.check_lease(id, &shard, &self.report);
                 }
-                if let Some(process) = &self.nodes[at].process {
-                    self.equality.look(id, shard.store(), &process.watcher, &self.report);
+                match self.nodes[at].process.as_ref().map(|process| &process.observer) {
+                    Some(Follower::Watcher(watcher)) => {
+                        self.equality.look(id, shard.store(), watcher, &self.report);
+                    }
+                    Some(Follower::Sql(side)) => self.catalogs.look(id, shard.store(), &side.schema, &self.report),
+                    Some(Follower::None) | None => {}
                 }
                 match self.nodes[at].role {
                     Role::Data => self.outcomes.look(id, status.applied_index, &shard, &self.report),
@@ -390,6 +418,7 @@ impl World {
                 shard.stopped().map(|reason| reason.to_string())
             }
             Some(Slot::Failed(error)) => Some(error.to_string()),
+            Some(Slot::Refused(reason)) => Some(reason),
         };
         if let Some(reason) = stopped {
             let is_expected = self.bad_disks.contains(&id);
@@ -415,8 +444,12 @@ impl World {
             if let Some(leader) = self.leader()
                 && !is_asked
             {
-                is_asked = true;
                 let made = is_made.clone();
+                if self.sql_mixes.is_some() {
+                    is_asked = self.set_up(leader, made);
+                    continue;
+                }
+                is_asked = true;
                 self.ask(leader, |shard| async move {
                     let ticket = shard.begin();
                     let done = shard.propose(Transaction {
@@ -431,8 +464,14 @@ impl World {
             }
             let made = *is_made.lock();
             match made {
-                Some(true) => return true,
-                Some(false) => is_asked = false,
+                Some(true) => {
+                    self.bench.has_begun.store(true, Ordering::Relaxed);
+                    return true;
+                }
+                Some(false) => {
+                    is_asked = false;
+                    *is_made.lock() = None;
+                }
                 None => {}
             }
         }
@@ -471,6 +510,10 @@ impl World {
             let is_settled = self.joining.is_empty() && self.leaving.is_empty();
             if is_settled && self.nodes.iter().all(has_served) {
                 break;
+            }
+            if self.sql_mixes.is_some() {
+                self.probe(&served, &mut has_asked);
+                continue;
             }
             for node in &self.nodes {
                 let (id, life) = (node.id, node.life);
@@ -578,11 +621,30 @@ impl World {
         witnesses.all(|witness| applied(witness) == newest)
     }
 
+    /// Shows who holds and who waits for what on the node that leads.
+    fn note_locks(&self) {
+        let Some(shard) = self.leader().and_then(|leader| self.shard(leader)) else {
+            return;
+        };
+        let mut locks = shard.store().locks().inspect();
+        locks.sort_by_key(|lock| (format!("{:?}", lock.target), lock.is_waiting, lock.owner.0));
+        for lock in locks {
+            let what = match &lock.target {
+                LockTarget::Name(name) => format!("name {}", String::from_utf8_lossy(name)),
+                target => format!("{target:?}"),
+            };
+            let (owner, mode) = (lock.owner.0, lock.mode);
+            let how = if lock.is_waiting { "waits for" } else { "has" };
+            self.trace.note(format_args!("lock: {owner} {how} {what} {mode:?}"));
+        }
+    }
+
     fn condition(&self) -> String {
+        self.note_locks();
         let conditions = self.nodes.iter().map(|node| match node.slot() {
             None => format!("{} is down", node.id),
             Some(Slot::Starting) => format!("{} starts", node.id),
-            Some(Slot::Stopped | Slot::Failed(_)) => format!("{} has stopped", node.id),
+            Some(Slot::Stopped | Slot::Failed(_) | Slot::Refused(_)) => format!("{} has stopped", node.id),
             Some(Slot::Up(shard)) => {
                 let status = shard.status();
                 let (term, leader, applied, last) =
@@ -607,6 +669,9 @@ impl World {
                     .collect::<BTreeMap<_, _>>(),
             )
         });
+        if self.sql_mixes.is_some() && !self.report.has_any() {
+            self.check_spoken();
+        }
         if let Some(lists) = lists.filter(|lists| !lists.is_empty() && !self.report.has_any()) {
             self.bench.lists.check(&lists, &self.report);
         }
@@ -619,7 +684,9 @@ impl World {
             log::check(&disks, &self.report);
         }
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let (bench, (appends, reads)) = (&self.bench, self.bench.lists.counts());
+        let (bench, lists) = (&self.bench, self.bench.lists.counts());
+        let spoken = bench.history.counts();
+        let (appends, reads) = (lists.0 + spoken.0, lists.1 + spoken.1);
         let lives: u64 = self.nodes.iter().map(|node| node.life).sum();
         let summary = format!(
             "{} s, {} nodes, {lives} lives, {} terms; {} operations done, {} failed, {} unknown; {appends} appends, {reads} reads, {} states compared",
@@ -629,7 +696,7 @@ impl World {
             count(&bench.committed),
             count(&bench.failed),
             count(&bench.unknown),
-            self.equality.compared,
+            self.equality.compared + self.catalogs.compared,
         );
         self.trace.note(&summary);
         Outcome {

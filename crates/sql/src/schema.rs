@@ -122,6 +122,9 @@ impl Observer for Schema {
     }
 
     fn publish(&self) {
+        if env::failpoints::goes_wrong("catalog.late") {
+            return;
+        }
         if let Some(next) = self.next.lock().take() {
             self.install(next);
         }

@@ -14,18 +14,29 @@
 //! | `ids`: an automatic id is given once | each insert and each commit of one (`workload::claims`) |
 //! | `witness`: a witness has no rows, and decides nothing | each millisecond on it |
 //! | `panics`: nothing panics | each millisecond (`panics`) |
+//! | `history`: the lists of SQL clients: answered appends are there once, failed ones are not, reads show one moment, and what was answered before | at the end, over the whole history |
+//! | `catalog`: the catalog in use is that of the rows, and all that is said twice agrees | each commit on each replica that speaks SQL, and each row that a client reads (`sql::work::definitions`) |
+//! | `tiles`: a statement changes all its rows, once | each commit on each replica, each read, and at the end |
+//! | `jobs`: a job of a queue is taken once | each commit on each replica, each answer, and at the end |
+//! | `alone`: a named lock has one holder | each time that one was given back |
+//! | `answers`: an SQL statement ends with an answer, or with an error that tells of others or of the cluster | each statement (`sql::client`) |
 //! | `log`: logs agree where they overlap | at the end, on the disks |
 //! | `recovery`: without faults, everybody serves and agrees within seconds | at the end (`world`) |
 
+pub mod alone;
 pub mod bank;
+pub mod catalog;
 pub mod election;
 pub mod ends;
 pub mod equality;
 pub mod fresh;
+pub mod history;
 pub mod ids;
+pub mod jobs;
 pub mod lists;
 pub mod log;
 pub mod outcomes;
+pub mod tiles;
 pub mod unique;
 pub mod whole;
 pub mod witness;

@@ -16,10 +16,14 @@ use store::Table;
 use transaction::{Options, Progress, Transaction, TransactionError};
 use types::{TableId, Timestamp};
 
+use crate::invariants::alone::Alone;
 use crate::invariants::ends::Ends;
 use crate::invariants::fresh::Fresh;
+use crate::invariants::history::History;
 use crate::invariants::ids::Ids;
+use crate::invariants::jobs::Jobs;
 use crate::invariants::lists::Lists;
+use crate::invariants::tiles::Tiles;
 use crate::report::Report;
 use crate::trace::Trace;
 
@@ -36,6 +40,13 @@ pub struct Bench {
     pub ends: Ends,
     pub ids: Ids,
     pub lists: Lists,
+    /// Of clients that speak SQL.
+    pub history: History,
+    pub jobs: Jobs,
+    pub tiles: Tiles,
+    pub alone: Alone,
+    /// Clients may begin: their tables are there.
+    pub has_begun: AtomicBool,
     /// No new operations.
     pub is_over: AtomicBool,
     operations: AtomicU64,
@@ -54,6 +65,11 @@ impl Bench {
             ends: Ends::default(),
             ids: Ids::default(),
             lists: Lists::default(),
+            history: History::default(),
+            jobs: Jobs::default(),
+            tiles: Tiles::default(),
+            alone: Alone::default(),
+            has_begun: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             operations: AtomicU64::new(0),
             numbers: AtomicU32::new(1),
@@ -71,7 +87,7 @@ impl Bench {
     }
 
     /// A number that nobody else appends.
-    fn number(&self) -> u32 {
+    pub fn number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 }

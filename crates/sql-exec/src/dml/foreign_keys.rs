@@ -307,7 +307,9 @@ impl Enforcer<'_> {
                 self.runtime
                     .with_locks(|transaction| transaction.lock_for_write(&child.rows, primary_key))
                     .map_err(|error| error.into_sql(child))?;
-                if let Some(row) = self.current_row(child, primary_key, reference.index, &encoded) {
+                if let Some(row) = self.current_row(child, primary_key, reference.index, &encoded)
+                    && !env::failpoints::goes_wrong("foreign_key.cascade")
+                {
                     change(primary_key, row)?;
                 }
                 governor::tick()?;

@@ -408,6 +408,7 @@ impl Session {
             super::drop_shared(plan, bytes);
             let error = match outcome {
                 Ok(answer) => match self.transaction.statement_succeeded(host) {
+                    Ok(()) if runs_again && env::failpoints::goes_wrong("statement.again") => continue,
                     Ok(()) => return Ok(answer),
                     Err(error) => error,
                 },
