@@ -22,6 +22,8 @@ pub enum Clause {
     Having,
     OrderBy,
     Values,
+    /// The document of JSON_TABLE.
+    TableFunction,
 }
 
 impl Clause {
@@ -33,6 +35,7 @@ impl Clause {
             Clause::GroupBy => "group statement",
             Clause::Having => "having clause",
             Clause::OrderBy => "order clause",
+            Clause::TableFunction => "a table function argument",
         }
     }
 }

@@ -11,10 +11,11 @@
 //! * [`straight`]: queries with a direct path from the store to the client; [`query`]: all others;
 //! * [`access`]: conditions to key ranges, and which index to read;
 //! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`;
-//! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`names`], [`text`]: what definitions say.
+//! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`mod@column_type`], [`names`], [`text`]: what definitions say.
 
 pub mod access;
 pub mod changes;
+pub mod column_type;
 pub mod columns;
 mod dml;
 pub mod errors;

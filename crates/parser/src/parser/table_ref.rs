@@ -297,7 +297,7 @@ impl Parser<'_> {
         let columns = self.json_columns()?;
         self.expect_tok(Tok::RParen)?;
         let Some(alias) = self.opt_table_alias()? else {
-            return Err(self.other(4018, b"42000", "Every table function must have an alias.".into()));
+            return Err(self.other(3667, b"42000", "Every table function must have an alias".into()));
         };
         Ok(TableRef::JsonTable(Box::new(JsonTable {
             document,

@@ -13,6 +13,7 @@ use store::Cursor;
 use transaction::LockPolicy;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
+use super::json_table::json_rows;
 use super::locking::{locked_rows, outer_rows};
 use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
@@ -477,6 +478,7 @@ fn source_rows(
                     let rows = collect(plan, &ctx.with_outer(Some(&current)))?;
                     Ok(Rc::new(KeptRows::new(rows)))
                 }
+                DerivedSource::Json(plan) => Ok(Rc::new(KeptRows::new(json_rows(plan, row, ctx)?))),
                 _ => Err(SqlError::internal("only a query is LATERAL")),
             };
         }
@@ -489,6 +491,7 @@ fn source_rows(
         DerivedSource::Recursive(plan) => {
             runtime.kept_rows(Arc::as_ptr(plan) as usize, || recursive_rows(plan, runtime, ctx))
         }
+        DerivedSource::Json(plan) => runtime.kept_rows(place, || json_rows(plan, row, ctx)),
         DerivedSource::Virtual(table) => {
             let rows = || runtime.virtual_rows(*table, ctx, access.offset, &access.conditions);
             runtime.kept_rows(place, || rows().map(Rows::from))

@@ -3,12 +3,14 @@
 //! Rows are pushed: each stage gives its rows to the next one, which may break off (LIMIT, EXISTS). Stages that have to see
 //! everything first (grouping, sorting, window functions) hold their rows under the node's memory budget.
 //!
-//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause, [`locking`]: those that are locked;
+//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause, [`locking`]: those that are locked,
+//!   [`json_table`]: those out of documents;
 //! * [`window`]: window functions; [`subquery`]: queries inside expressions;
 //! * [`change`]: UPDATE and DELETE over several tables.
 
 mod change;
 mod join;
+mod json_table;
 mod locking;
 mod select;
 mod subquery;

@@ -4,6 +4,7 @@
 //! Values here are not NULL: callers look first.
 
 mod explicit;
+mod json_column;
 mod temporal;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use super::functions::{control, printed_chars, string_type};
 use super::{Expr, ExprKind};
 
 pub use explicit::{cast, real_date, real_parts, to_common};
+pub use json_column::json_into_column;
 pub use temporal::{
     date_literal, dated, incorrect_datetime, number_as_datetime, number_as_time, parse_datetime_quietly,
     parse_datetime_start, parse_time_quietly, time_literal, timestamp_literal, to_date, to_datetime, to_time,

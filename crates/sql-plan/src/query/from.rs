@@ -14,6 +14,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::common::{CommonSource, renamed};
 use super::join::DerivedRow;
+use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, ScopeTable, TableSource, base_columns};
 use crate::planner::Planner;
 use crate::table::Table;
@@ -123,7 +124,7 @@ fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<B
     match table {
         TableRef::Table(factor) => bind_table(scope, factor),
         TableRef::Derived(derived) => bind_derived(scope, derived),
-        TableRef::JsonTable(_) => Err(SqlError::not_supported("JSON_TABLE")),
+        TableRef::JsonTable(table) => bind_json_table(scope, table),
         TableRef::List(list) => {
             let start = scope.tables.len();
             let mut children = Vec::with_capacity(list.len());
@@ -292,6 +293,33 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
     ))
 }
 
+/// JSON_TABLE is LATERAL without saying so: its document may be a column of a table before it.
+fn bind_json_table(scope: &mut QueryScope<'_, '_, '_>, table: &ast::JsonTable) -> SqlResult<Bound> {
+    let (document, follows) = scope.noting_reads(|scope| {
+        let clause = std::mem::replace(&mut scope.clause, Clause::TableFunction);
+        let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+        let bound = Binder::new(scope, ctx, options).bind(&table.document);
+        scope.clause = clause;
+        bound
+    })?;
+    let depends = !follows.is_empty() || document.reads_outer() || document.has_subquery();
+    let (plan, columns) = JsonTablePlan::new(scope.planner, table, document)?;
+    let source = TableSource::Json(Arc::new(plan));
+    let reads = match depends {
+        true => DerivedRow::Current,
+        false => DerivedRow::None,
+    };
+    let offset = scope.width();
+    Ok(add_table(
+        scope,
+        ScopeTable {
+            reads,
+            follows,
+            ..ScopeTable::new(&table.alias, columns, offset, source)
+        },
+    ))
+}
+
 /// Columns of a query's result as columns of a table of that alias.
 fn relabelled(columns: &[sql_api::result::ResultColumn], alias: &str) -> Vec<sql_api::result::ResultColumn> {
     columns
@@ -404,7 +432,8 @@ fn has_lateral(table: &TableRef) -> SqlResult<bool> {
             }
             found
         }
-        TableRef::Table(_) | TableRef::JsonTable(_) => false,
+        TableRef::JsonTable(_) => true,
+        TableRef::Table(_) => false,
     })
 }
 

@@ -15,6 +15,7 @@ use types::SqlResult;
 
 use super::common::RecursivePlan;
 use super::from::FromTree;
+use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, TableSource};
 use super::{QueryPlan, index_filter};
 use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, partition};
@@ -102,7 +103,7 @@ impl DerivedSource {
         match self {
             DerivedSource::Query(plan) => Some(Arc::as_ptr(plan) as usize),
             DerivedSource::Recursive(plan) => Some(Arc::as_ptr(plan) as usize),
-            DerivedSource::Working(_) | DerivedSource::Virtual(_) => None,
+            DerivedSource::Working(_) | DerivedSource::Virtual(_) | DerivedSource::Json(_) => None,
         }
     }
 }
@@ -113,6 +114,7 @@ pub enum DerivedSource {
     Working(usize),
     Recursive(Arc<RecursivePlan>),
     Virtual(&'static dyn VirtualTable),
+    Json(Arc<JsonTablePlan>),
 }
 
 impl Join {
@@ -474,6 +476,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Working(number) => DerivedSource::Working(*number),
                     TableSource::Recursive(plan) => DerivedSource::Recursive(plan.clone()),
                     TableSource::Virtual(table) => DerivedSource::Virtual(*table),
+                    TableSource::Json(plan) => DerivedSource::Json(plan.clone()),
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
                     TableSource::Merged { .. } => unreachable!("a merged view is no part of the tree"),
                 };

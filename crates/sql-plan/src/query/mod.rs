@@ -6,6 +6,7 @@
 //!
 //! * [`scope`]: what names mean; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
+//!   [`json_table`]: tables out of documents;
 //! * [`select`]: one SELECT; [`window`]: window functions;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
@@ -14,6 +15,7 @@ mod change;
 mod common;
 mod from;
 mod join;
+mod json_table;
 mod read_items;
 mod rollup;
 mod scope;
@@ -41,6 +43,7 @@ pub use common::{CommonTables, RecursivePlan};
 pub use from::insert_target;
 pub(crate) use from::note_table;
 pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, passing_share};
+pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError};
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};
 pub use subquery::SubqueryPlan;

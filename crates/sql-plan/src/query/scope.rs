@@ -14,6 +14,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::QueryPlan;
 use super::common::{CommonTable, CommonTables, RecursivePlan};
 use super::join::{DerivedRow, DerivedSource};
+use super::json_table::JsonTablePlan;
 use super::window::WindowPlan;
 use crate::columns::table_column;
 use crate::node::Authorizer;
@@ -66,6 +67,8 @@ pub enum TableSource {
     Derived(Arc<QueryPlan>),
     Working(usize),
     Recursive(Arc<RecursivePlan>),
+    /// JSON_TABLE
+    Json(Arc<JsonTablePlan>),
     /// A table of information_schema and its like, by database and name.
     Virtual(&'static dyn crate::node::VirtualTable),
     /// A view that is a part of this query: its columns over the slots of its tables.
@@ -334,9 +337,11 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 self.planner.check_column(&view.database, &view.name, column, select)?;
                 self.planner.ask_deferred(view, questions)
             }
-            TableSource::Derived(_) | TableSource::Working(_) | TableSource::Recursive(_) | TableSource::Virtual(_) => {
-                Ok(())
-            }
+            TableSource::Derived(_)
+            | TableSource::Working(_)
+            | TableSource::Recursive(_)
+            | TableSource::Json(_)
+            | TableSource::Virtual(_) => Ok(()),
         }
     }
 
@@ -376,7 +381,9 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             TableSource::Merged { .. } => true,
             TableSource::Derived(plan) => plan.is_mergeable(),
             TableSource::Virtual(table) => table.is_view(),
-            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) => false,
+            TableSource::Base { .. } | TableSource::Working(_) | TableSource::Recursive(_) | TableSource::Json(_) => {
+                false
+            }
         }
     }
 
@@ -531,7 +538,12 @@ impl Scope for QueryScope<'_, '_, '_> {
         }
         let clause = self.clause;
         let Some(outer) = self.outer.as_mut() else {
-            return Err(match self.tables.is_empty() && self.noted.is_none() {
+            let is_named = |table: &ScopeTable| name.table.as_ref().is_some_and(|of| table.is_named(None, of));
+            let names_no_table = match clause {
+                Clause::TableFunction => !self.tables.iter().any(is_named),
+                _ => self.tables.is_empty() && self.noted.is_none(),
+            };
+            return Err(match names_no_table {
                 true => unknown_without_tables(name, clause),
                 false => unknown_column(name, clause),
             });

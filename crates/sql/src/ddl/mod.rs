@@ -5,7 +5,6 @@
 //! and with it the new catalog installed; whoever waited finds it and plans again.
 
 mod alter;
-mod column_type;
 mod create_as;
 mod default_value;
 mod expressions;
@@ -37,8 +36,8 @@ use crate::table_ids::CopyGuard;
 
 pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key};
 
+pub use crate::plan::column_type::column_type;
 pub use crate::plan::columns::constant_default;
-pub use column_type::column_type;
 pub use table_def::{TableBuilder, TableOptions, check_name, table_def, table_options};
 
 /// A change of the schema in the making.

@@ -12,7 +12,7 @@ use types::collation::CollationId;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
 
 use super::alter::columns_of;
-use super::column_type::column_type;
+use super::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
 use crate::expr::sql_mode::SqlMode;

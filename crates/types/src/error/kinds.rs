@@ -439,6 +439,10 @@ errors! {
     PkIndexCantBeInvisible = 3522 "HY000" "A primary key index cannot be invisible";
     InvalidBitwiseOperandsSize = 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
     InvalidBitwiseAggregateOperandsSize = 3514 "HY000" "Binary operands of bitwise aggregate functions must be of equal length";
+    MissingJsonTableValue = 3665 "22035" "Missing value for JSON_TABLE column '%'";
+    WrongJsonTableValue = 3666 "2203F" "Can't store an array or an object in the scalar JSON_TABLE column '%'";
+    TableFunctionMustHaveAlias = 3667 "42000" "Every table function must have an alias";
+    JsonTableValueOutOfRange = 3669 "22003" "Value is out of range for JSON_TABLE's column '%'";
     MissingJsonValue = 3966 "22035" "No value was found by '%' on the specified path.";
     MultipleJsonValues = 3967 "22034" "More than one value was found by '%' on the specified path.";
     UnknownAuthid = 3523 "HY000" "Unknown authorization ID `%`@`%`";

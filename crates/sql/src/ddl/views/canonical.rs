@@ -175,6 +175,7 @@ impl Writer<'_, '_> {
                 Ok(())
             }
             TableRef::Derived(derived) => self.query(&mut derived.query),
+            // Its document may name columns of the tables before it.
             TableRef::JsonTable(_) => Ok(()),
             TableRef::Join(join) => {
                 self.tables(&mut join.left)?;
@@ -184,7 +185,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Columns in ON.
+    /// Columns in ON, and in the documents of JSON_TABLE.
     fn conditions(&mut self, table: &mut TableRef) -> SqlResult<()> {
         match table {
             TableRef::Join(join) => {
@@ -196,7 +197,8 @@ impl Writer<'_, '_> {
                 }
             }
             TableRef::List(list) => list.iter_mut().try_for_each(|table| self.conditions(table)),
-            _ => Ok(()),
+            TableRef::JsonTable(table) => self.expr(&mut table.document, &[]),
+            TableRef::Table(_) | TableRef::Derived(_) => Ok(()),
         }
     }
 

@@ -399,7 +399,7 @@ impl Outliner {
         let place = match &access.source {
             DerivedSource::Query(plan) => Arc::as_ptr(plan) as usize,
             DerivedSource::Recursive(plan) => Arc::as_ptr(plan) as usize,
-            DerivedSource::Working(_) | DerivedSource::Virtual(_) => return None,
+            DerivedSource::Working(_) | DerivedSource::Virtual(_) | DerivedSource::Json(_) => return None,
         };
         if let Some(id) = self.told.get(&place) {
             return Some((*id, None));
@@ -419,7 +419,7 @@ impl Outliner {
                     limit: None,
                 }))
             }
-            DerivedSource::Working(_) | DerivedSource::Virtual(_) => return None,
+            DerivedSource::Working(_) | DerivedSource::Virtual(_) | DerivedSource::Json(_) => return None,
         };
         Some((id, Some(unit)))
     }
