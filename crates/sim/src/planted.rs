@@ -159,4 +159,20 @@ pub const BUGS: &[Bug] = &[
     bug("statement.again", 1, "a statement is run again although it was applied")
         .one_in(50)
         .by_sql(),
+    bug("catalog.late", 1, "a catalog is installed after its rows")
+        .one_in(10)
+        .by_sql(),
+    bug(
+        "lock.commit",
+        1,
+        "the locks of a statement are free before its commit is visible",
+    )
+    .by_sql(),
+    bug(
+        "foreign_key.parent",
+        1,
+        "a child is added without looking whether its parent is there",
+    )
+    .by_sql(),
+    bug("savepoint", 1, "what was done since a savepoint is not taken back").by_sql(),
 ];
