@@ -174,5 +174,7 @@ pub const BUGS: &[Bug] = &[
         "a child is added without looking whether its parent is there",
     )
     .by_sql(),
+    bug("ids.twice", 1, "automatic ids are given twice").by_sql(),
+    bug("unique", 1, "a unique key is not looked at").by_sql(),
     bug("savepoint", 1, "what was done since a savepoint is not taken back").by_sql(),
 ];
