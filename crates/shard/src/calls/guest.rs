@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use types::{TableId, Timestamp};
 
+use super::entered::Entered;
 use super::freshest::Freshest;
 use super::home::Home;
 use super::ids::{Leased, RANGE, Validity};
@@ -324,10 +325,7 @@ impl Remote {
 
     /// To be polled by whoever waits for it.
     fn entered<T>(&self, future: impl Future<Output = T> + Send + 'static) -> Entered<T> {
-        Entered {
-            runtime: self.runtime.clone(),
-            future: Box::pin(future),
-        }
+        Entered::new(self.runtime.clone(), future)
     }
 
     /// A transaction that takes its locks at the leader.
@@ -444,22 +442,6 @@ impl Remote {
                 }
             }
         }
-    }
-}
-
-/// Polled by whoever waits, with the timers of the thread for calls: so an answer wakes nobody but him.
-struct Entered<T> {
-    runtime: Handle,
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
-}
-
-impl<T> Future for Entered<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let runtime = self.runtime.clone();
-        let _entered = runtime.enter();
-        self.future.as_mut().poll(context)
     }
 }
 

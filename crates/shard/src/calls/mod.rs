@@ -13,9 +13,10 @@
 //! Every call is answered within a second: who waits for a lock asks again, and keeps its place in the queue. A call whose answer was lost
 //! can be made again, but for a commit: its outcome is asked for, which makes sure that the commit does not arrive later.
 //!
-//! * `message`: calls and answers as bytes; `home`: the leader's side; `guest`: the other one; `ids`: ranges of ids;
-//!   `waits`: those in a follower's own lock table.
+//! * `message`: calls and answers as bytes; `entered`: with whose timers they are waited for; `home`: the leader's side; `guest`: the other one;
+//!   `ids`: ranges of ids; `waits`: those in a follower's own lock table.
 
+mod entered;
 mod freshest;
 mod guest;
 mod home;
