@@ -177,4 +177,5 @@ pub const BUGS: &[Bug] = &[
     bug("ids.twice", 1, "automatic ids are given twice").by_sql(),
     bug("unique", 1, "a unique key is not looked at").by_sql(),
     bug("savepoint", 1, "what was done since a savepoint is not taken back").by_sql(),
+    bug("skip_locked", 1, "SKIP LOCKED does not skip what is locked").by_sql(),
 ];
