@@ -33,3 +33,54 @@ impl<T> Future for Entered<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use governor::{Governor, Interrupt, Runner, turn};
+
+    use super::*;
+
+    /// Counts how often it gave way, and how often with a runtime that others would find.
+    #[derive(Default)]
+    struct GivesWay {
+        all: Cell<u32>,
+        entered: Cell<u32>,
+    }
+
+    impl Runner for GivesWay {
+        fn yield_now(&self) {
+            self.all.set(self.all.get() + 1);
+            self.entered
+                .set(self.entered.get() + u32::from(Handle::try_current().is_ok()));
+        }
+
+        fn interrupted(&self) -> Option<Interrupt> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_statement_does_not_give_way_with_another_threads_runtime() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime without a network needs nothing of the system");
+        turn::count_on_this_thread(1);
+        let way = GivesWay::default();
+        turn::take(|| {
+            Governor::new(&way).run(|| {
+                governor::tick().expect("nobody stops it");
+                let ticking = async { (0..10).for_each(|_| governor::pause()) };
+                let mut entered = pin!(Entered::new(runtime.handle().clone(), ticking));
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(entered.as_mut().poll(&mut context).is_ready());
+                governor::tick().expect("nobody stops it");
+            });
+        });
+        assert_eq!((way.all.get(), way.entered.get()), (2, 0));
+    }
+}
