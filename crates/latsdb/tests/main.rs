@@ -15,6 +15,7 @@ mod durability;
 mod indexes;
 mod limits;
 mod logins;
+mod newest;
 mod past;
 mod recovery;
 mod serve;

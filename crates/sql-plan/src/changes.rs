@@ -68,6 +68,11 @@ pub enum InsertValue {
 }
 
 impl InsertPlan {
+    /// Whether its rows are a list, and no query's.
+    pub fn lists_rows(&self) -> bool {
+        matches!(self.source, Source::Values(_))
+    }
+
     /// Whether the answer counts records: lists of several rows and queries.
     pub fn counts_records(&self) -> bool {
         match &self.source {

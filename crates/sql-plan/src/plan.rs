@@ -75,6 +75,13 @@ impl Uses {
     }
 }
 
+impl Planned {
+    /// Whether it adds rows that the statement itself gives, and looks for none.
+    pub fn adds_given_rows(&self) -> bool {
+        matches!(&self.plan, Plan::Insert(plan) if plan.lists_rows()) && !self.uses.reads_now
+    }
+}
+
 impl Plan {
     /// The result's columns; none for a change.
     pub fn shape(&self) -> Option<&Arc<ResultShape>> {

@@ -280,7 +280,19 @@ impl Transaction {
     /// nothing.
     #[inline]
     pub fn freshness(&self) -> Option<Freshness> {
-        match self.is_snapshot_old.get() || self.snapshot.borrow().is_none() {
+        match self.takes_snapshot() {
+            true => self.participant.freshness(),
+            false => None,
+        }
+    }
+
+    /// As [`freshness`](Self::freshness), of a statement that changes or locks rows: it looks for the newest ones where they are no conflict,
+    /// whatever the snapshot shows.
+    pub fn freshness_to_lock(&self) -> Option<Freshness> {
+        let takes_newest = self.options.isolation == Isolation::RepeatableRead
+            && self.options.write_rule == WriteRule::NewestCommitted
+            && !self.is_past;
+        match takes_newest || self.takes_snapshot() {
             true => self.participant.freshness(),
             false => None,
         }
@@ -288,10 +300,16 @@ impl Transaction {
 
     /// As [`freshness`](Self::freshness), of a read that may miss what was committed in the last `bound`.
     pub fn freshness_within(&self, bound: Duration) -> Option<Freshness> {
-        match self.is_snapshot_old.get() || self.snapshot.borrow().is_none() {
+        match self.takes_snapshot() {
             true => self.participant.freshness_within(bound),
             false => None,
         }
+    }
+
+    /// Whether the next statement reads at a new snapshot. Serializable ones are as new as the locks of what they read.
+    fn takes_snapshot(&self) -> bool {
+        let each_has_its_own = self.options.isolation == Isolation::ReadCommitted && !self.is_past;
+        each_has_its_own || self.is_snapshot_old.get() || self.snapshot.borrow().is_none()
     }
 
     /// Whether a commit would change anything; of local tables see [`has_local_changes`](Self::has_local_changes).

@@ -23,8 +23,8 @@ use crate::errors::{interrupted, is_for_another_leader, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
-use crate::host::Host;
-use crate::plan::Plan;
+use crate::host::{Host, WaitEnd};
+use crate::plan::{Plan, Planned};
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
@@ -148,14 +148,21 @@ impl Session {
 
     /// Waits until the rows are as new as a plan has to see them.
     #[inline]
-    fn catch_up_for(&self, plan: &Plan, learns_by_lock: bool, host: &dyn Host) -> SqlResult<()> {
+    fn catch_up_for(&self, plan: &Planned, learns_by_lock: bool, host: &dyn Host) -> SqlResult<()> {
         let changes_shared = || plan.changed_tables().iter().any(|table| !table.id().is_local());
         if plan.reads_nothing() || learns_by_lock && changes_shared() {
             return Ok(());
         }
-        match plan.is_change() || plan.is_locking_read() {
-            true => self.catch_up(host),
-            false => self.catch_up_as_set(host),
+        // What new rows meet is locked before it is looked at.
+        if plan.adds_given_rows() && self.transaction.in_transaction() && !self.transaction.has_no_locks() {
+            return Ok(());
+        }
+        if !(plan.is_change() || plan.is_locking_read()) {
+            return self.catch_up_as_set(host);
+        }
+        match self.transaction.freshness_to_lock(&self.engine) {
+            None => Ok(()),
+            Some(freshness) => wait_for_freshness(freshness, host),
         }
     }
 

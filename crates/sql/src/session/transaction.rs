@@ -104,6 +104,14 @@ impl SessionTransaction {
         }
     }
 
+    /// As [`freshness`](Self::freshness), of a statement that changes or locks rows.
+    pub fn freshness_to_lock(&self, engine: &Engine) -> Option<Freshness> {
+        match &self.open {
+            Some(open) => open.transaction.borrow().freshness_to_lock(),
+            None => self.freshness(engine),
+        }
+    }
+
     /// As [`freshness`](Self::freshness), of a statement that only reads and may miss what was committed in the last `bound`: where the open
     /// transaction, if there is one, has written and locked nothing and does not lock what it reads.
     pub fn freshness_within(&self, bound: Duration, engine: &Engine) -> Option<Freshness> {
