@@ -66,7 +66,7 @@ pub use api::{
     CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Role, Shard, Status, Timing,
     Transaction,
 };
-pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS};
+pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS, Sequence};
 pub use durability::Durability;
 pub use ids::{Issuer, Ticket, TransactionId};
 pub use journal::{Entry, EntryId, Identity};

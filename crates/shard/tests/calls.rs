@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::{ACCOUNTS, Accounts, block_on, commit};
-use shard::{Guest, GuestLock, IdKind, ProposeError, Shard};
+use shard::{Guest, GuestLock, IdKind, ProposeError, Sequence, Shard};
 use store::{LockKey, LockMode, MemoryUse, WriteSet};
 use types::{IndexId, Timestamp};
 
@@ -295,9 +295,9 @@ fn ids_are_given_once_whoever_gives_them() {
             let table = shard.store().table(ACCOUNTS).unwrap();
             let mut guest = shard.guest().unwrap();
             assert!(is_granted(lock(&mut guest, i64::from(node), true)));
-            block_on(guest.ask_for_ids(&table, IdKind::HiddenRow, 1, (1, 1), 0));
+            block_on(guest.ask_for_ids(&table, IdKind::HiddenRow, 1, Sequence::ALL, 0));
             for _ in 0..50 {
-                let ids = guest.take_ids(&table, IdKind::HiddenRow, 1, 0);
+                let ids = guest.take_ids(&table, IdKind::HiddenRow, 1, Sequence::ALL, 0);
                 // As the key of an account has it.
                 rows.push((ids.expect("they were asked for").start ^ 1 << 63) as i64);
             }

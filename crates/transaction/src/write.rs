@@ -5,7 +5,7 @@ use super::lock::AtLeader;
 use super::overlay::{Overlay, entries_in};
 use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
 use env::failpoints;
-use shard::{Guest, GuestWait, IdKind, NOBODYS};
+use shard::{Guest, GuestWait, IdKind, NOBODYS, Sequence};
 use std::ops::{ControlFlow, Range};
 use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockMode, PrepareError, Table, TableId, TableSpec};
 use types::row::generation::ColumnChange;
@@ -101,15 +101,16 @@ impl Transaction {
     ) -> Result<Progress, TransactionError> {
         let at_least = table.next_auto_increment();
         let ids = count.saturating_mul(step.max(1));
-        self.reserve_ids(table, IdKind::AutoIncrement, ids, at_least, |guest| {
-            guest.ask_for_ids(table, IdKind::AutoIncrement, count, (step, offset), at_least)
+        let sequence = Sequence { step, offset };
+        self.reserve_ids(table, IdKind::AutoIncrement, (ids, sequence), at_least, |guest| {
+            guest.ask_for_ids(table, IdKind::AutoIncrement, count, sequence, at_least)
         })
     }
 
     /// As [`reserve_auto_increments`](Self::reserve_auto_increments), of one hidden row id.
     pub fn reserve_row_id(&mut self, table: &Table) -> Result<Progress, TransactionError> {
-        self.reserve_ids(table, IdKind::HiddenRow, 1, 0, |guest| {
-            guest.ask_for_ids(table, IdKind::HiddenRow, 1, (1, 1), 0)
+        self.reserve_ids(table, IdKind::HiddenRow, (1, Sequence::ALL), 0, |guest| {
+            guest.ask_for_ids(table, IdKind::HiddenRow, 1, Sequence::ALL, 0)
         })
     }
 
@@ -117,7 +118,7 @@ impl Transaction {
         &mut self,
         table: &Table,
         kind: IdKind,
-        count: u64,
+        (count, sequence): (u64, Sequence),
         at_least: u64,
         ask: impl FnOnce(&mut Guest) -> GuestWait,
     ) -> Result<Progress, TransactionError> {
@@ -133,7 +134,7 @@ impl Transaction {
         let Some(guest) = &mut self.guest else {
             return Ok(Progress::Done);
         };
-        if let Some(ids) = guest.take_ids(table, kind, count, at_least) {
+        if let Some(ids) = guest.take_ids(table, kind, count, sequence, at_least) {
             self.reserved_ids = Some(ids);
             self.has_asked_for_ids = false;
             return Ok(Progress::Done);

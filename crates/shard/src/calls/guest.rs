@@ -21,7 +21,7 @@ use types::{TableId, Timestamp};
 use super::entered::Entered;
 use super::freshest::Freshest;
 use super::home::Home;
-use super::ids::{Leased, RANGE, Validity};
+use super::ids::{Leased, RANGE, Sequence, Validity};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
 use crate::ProposeError;
 use crate::consensus::{Raft, is_alone};
@@ -616,10 +616,16 @@ impl Guest {
     }
 
     /// Takes `count` ids in a row that nobody else gets, if this node has as many; none of those that are known to be given.
-    pub fn take_ids(&self, table: &Table, kind: IdKind, count: u64, at_least: u64) -> Option<Range<u64>> {
-        self.remote
-            .leased
-            .take(self.validity(table), table.id(), kind, count, at_least)
+    pub fn take_ids(
+        &self,
+        table: &Table,
+        kind: IdKind,
+        count: u64,
+        sequence: Sequence,
+        at_least: u64,
+    ) -> Option<Range<u64>> {
+        let leased = &self.remote.leased;
+        leased.take(self.validity(table), (table.id(), kind), count, sequence, at_least)
     }
 
     fn validity(&self, table: &Table) -> Validity {
@@ -640,7 +646,7 @@ impl Guest {
         table: &Table,
         kind: IdKind,
         count: u64,
-        (step, offset): (u64, u64),
+        Sequence { step, offset }: Sequence,
         at_least: u64,
     ) -> GuestWait {
         let (table, validity) = (table.id(), self.validity(table));

@@ -27,4 +27,5 @@ mod waits;
 pub(crate) use guest::Remote;
 pub use guest::{Freshness, Guest, GuestLock, GuestWait, NOBODYS};
 pub(crate) use home::Home;
+pub use ids::Sequence;
 pub use message::IdKind;
