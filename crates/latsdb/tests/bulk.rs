@@ -15,7 +15,10 @@ struct Both {
 
 impl Both {
     fn new(cluster: &Cluster) -> Both {
-        let (mut there, mut here) = (cluster.client(cluster.follower()), cluster.client(cluster.leader()));
+        let (mut there, mut here) = (
+            cluster.node(cluster.follower()).loading_client(),
+            cluster.node(cluster.leader()).loading_client(),
+        );
         for (client, name) in [(&mut there, "there"), (&mut here, "here")] {
             run(client, &format!("CREATE DATABASE {name}"));
             run(client, &format!("USE {name}"));
@@ -47,6 +50,22 @@ impl Both {
         println!("{made} calls: {sql:.80}");
         assert!(made < 150, "{made} calls for {sql:.80}");
         answer
+    }
+
+    /// As [`run_cheaply`](Self::run_cheaply), of a file.
+    fn loads(&mut self, affected: i32, sql: &str, file: &str) {
+        let before = calls(&mut self.there);
+        let there = self.there.load(sql, file.as_bytes()).unwrap();
+        let here = self.here.load(sql, file.as_bytes()).unwrap();
+        assert_eq!(told(&there), told(&here), "{sql:.80}");
+        self.run("SHOW WARNINGS");
+        let made = calls(&mut self.there) - before;
+        println!("{made} calls: {sql:.80}");
+        assert!(made < 150, "{made} calls for {sql:.80}");
+        match there {
+            Answer::Ok { affected: done, .. } => assert_eq!(done, affected as u64, "{sql:.80}"),
+            other => panic!("{sql:.80}: {other:?}"),
+        }
     }
 
     /// Also that it went well, and how many rows it has changed.
@@ -311,6 +330,140 @@ fn references_of_many_rows_cost_few_calls() {
     both.changes(1, "DELETE FROM t WHERE id = 1");
     both.run("SELECT COUNT(*) FROM t");
     assert!(one(&mut both.there, "CHECK TABLE p, c, g, t").ends_with("status OK"));
+}
+
+/// Lists whose keys are computed, and files: of rows that are there, and of rows with parents.
+#[test]
+fn computed_keys_and_loaded_rows_cost_few_calls() {
+    let cluster = Cluster::start("cluster-computed-keys");
+    let mut both = Both::new(&cluster);
+    let sums = "SELECT COUNT(*), SUM(id), SUM(u), SUM(v) FROM t";
+    both.run("CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE, v INT)");
+    both.changes(ROWS, "INSERT INTO t SELECT n, n, n FROM numbers");
+    let list = |row: &dyn Fn(i32) -> String| (1..=ROWS).map(row).collect::<Vec<_>>().join(", ");
+    let computed = list(&|n| format!("(ABS(-{n}), {n} + 0, 1)"));
+    both.run("SET @base = 5000");
+    let from_variable = list(&|n| format!("(@base + {n}, CONCAT({n}, ''), 2)"));
+    for ignored in [&computed, &from_variable] {
+        both.changes(0, &format!("INSERT IGNORE INTO t VALUES {ignored}"));
+        both.changes(
+            ROWS * 2,
+            &format!("INSERT INTO t VALUES {ignored} ON DUPLICATE KEY UPDATE v = v + 1"),
+        );
+    }
+    both.changes(ROWS * 2, &format!("REPLACE INTO t VALUES {computed}"));
+    both.run(sums);
+    // What a list computes from itself, or what depends on the rows before it, has its turn when these are there.
+    both.run(
+        "INSERT INTO t VALUES (6001, 6001, 0), (id + 6002, (SELECT MAX(u) FROM numbers JOIN (SELECT 7000 u) m) + 1, v)",
+    );
+    both.run("SET @n = 8000");
+    both.run("INSERT INTO t VALUES (@n := @n + 1, @n, 0), (@n := @n + 1, @n, 0) ON DUPLICATE KEY UPDATE v = -1");
+    both.run("SELECT @n");
+    both.run("INSERT INTO t (id, u) VALUES (1 / 0, 9001), (9002, 9002 DIV 1)");
+    both.run("DELETE FROM t WHERE id > 5000");
+    // Files.
+    let file = |row: &dyn Fn(i32) -> String| (1..=ROWS).map(row).collect::<Vec<_>>().join("\n");
+    let same = file(&|n| format!("{n}\t{n}\t5"));
+    both.loads(0, "LOAD DATA LOCAL INFILE 'x' INTO TABLE t", &same);
+    both.loads(0, "LOAD DATA LOCAL INFILE 'x' IGNORE INTO TABLE t", &same);
+    both.loads(ROWS * 2, "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE t", &same);
+    both.loads(
+        ROWS * 2,
+        "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE t (id, u, @v) SET v = @v * 2",
+        &same,
+    );
+    let odd = file(&|n| match n % 7 {
+        0 => format!("{n}"),
+        1 => format!("{n}x\t{}\t\\N\tmore", n + ROWS),
+        2 => format!("\\N\t{n}\t2"),
+        _ => format!("{}\t{}\t{n}", n + ROWS, n * 2),
+    });
+    let before = one(&mut both.here, "SELECT COUNT(*) FROM t");
+    assert_eq!(before, ROWS.to_string());
+    let loaded = both
+        .here
+        .load("LOAD DATA LOCAL INFILE 'x' IGNORE INTO TABLE t", odd.as_bytes());
+    let Ok(Answer::Ok { affected, .. }) = loaded else {
+        panic!("{loaded:?}")
+    };
+    run(&mut both.here, "DELETE FROM t");
+    run(&mut both.here, "INSERT INTO t SELECT n, n, 10 FROM numbers");
+    run(&mut both.there, "DELETE FROM t");
+    run(&mut both.there, "INSERT INTO t SELECT n, n, 10 FROM numbers");
+    both.loads(affected as i32, "LOAD DATA LOCAL INFILE 'x' IGNORE INTO TABLE t", &odd);
+    both.run(sums);
+    // Rows with parents, also where there is none, and where the transaction has read before.
+    both.run("CREATE TABLE p (id INT PRIMARY KEY, u INT UNIQUE)");
+    both.changes(ROWS, "INSERT INTO p SELECT n, n + 10000 FROM numbers");
+    both.run(
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT, u INT, FOREIGN KEY (p) REFERENCES p (id), \
+         FOREIGN KEY (u) REFERENCES p (u))",
+    );
+    let children = file(&|n| format!("{n}\t{}\t{}", n + 10, n + 10_000));
+    both.loads(ROWS - 10, "LOAD DATA LOCAL INFILE 'x' INTO TABLE c", &children);
+    both.changes(ROWS - 10, "DELETE FROM c");
+    both.changes(
+        ROWS - 10,
+        &format!(
+            "INSERT IGNORE INTO c VALUES {}",
+            list(&|n| format!("({n}, {n} + 10, {})", n + 10_000))
+        ),
+    );
+    both.changes(ROWS - 10, "DELETE FROM c");
+    for from in ["numbers", "numbers WHERE n > 0 ORDER BY n"] {
+        both.run("BEGIN");
+        both.run("SELECT COUNT(*) FROM p");
+        both.changes(ROWS, &format!("INSERT INTO c SELECT n, n, n + 10000 FROM {from}"));
+        both.run("ROLLBACK");
+    }
+    // Children in the way of one row after the other.
+    both.changes(ROWS / 2, "INSERT INTO c SELECT n, n, NULL FROM numbers WHERE n % 2 = 0");
+    both.changes(ROWS / 2, "DELETE IGNORE FROM p");
+    both.run("UPDATE IGNORE p SET u = u + 1");
+    both.changes(0, "UPDATE IGNORE p SET id = -id");
+    both.run("SELECT COUNT(*), SUM(p.id), SUM(p.u), SUM(c.id) FROM p JOIN c ON c.p = p.id");
+    assert!(one(&mut both.there, "CHECK TABLE t, p, c").ends_with("status OK"));
+}
+
+/// An idle node that follows gives the ids that the leader would give.
+#[test]
+fn automatic_ids_have_no_more_gaps_than_the_leaders() {
+    let cluster = Cluster::start("cluster-automatic-ids");
+    let mut both = Both::new(&cluster);
+    both.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, u INT UNIQUE, n INT)");
+    let ids = "SELECT COUNT(*), MIN(id), MAX(id), SUM(id), SUM(id * (u % 97)) FROM t";
+    let mut next = 0;
+    let mut list = |rows: i32| {
+        let rows = (0..rows).map(|_| {
+            next += 1;
+            format!("({next}, 0)")
+        });
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    for round in 0..60 {
+        for rows in [1, 1, 1, 7, 50] {
+            let rows = list(rows);
+            both.run(&format!("INSERT INTO t (u, n) VALUES {rows}"));
+        }
+        if round % 10 == 0 {
+            both.run("INSERT INTO t (id, u) VALUES (NULL, -1)");
+            both.run("INSERT INTO t (u, n) VALUES (-1, 1)");
+            both.run("INSERT IGNORE INTO t (u, n) VALUES (-1, 1), (-2, 1), (-1, 2)");
+            both.run("INSERT INTO t (u, n) SELECT 100000 + n, n FROM numbers WHERE n <= 20");
+            both.run("DELETE FROM t WHERE u < 0 OR u > 100000");
+            both.run(&format!("INSERT INTO t (id, u) VALUES ({}, -3)", 5000 * (round + 1)));
+        }
+        both.run(ids);
+    }
+    // Other sequences begin with the rest of a range, too.
+    both.run("SET auto_increment_increment = 10, auto_increment_offset = 3");
+    both.run("SELECT @last := MAX(u) FROM t");
+    for rows in [1, 5, 1, 40, 1] {
+        let rows = list(rows);
+        both.run(&format!("INSERT INTO t (u, n) VALUES {rows}"));
+    }
+    both.run("SELECT COUNT(*), MIN(id % 10), MAX(id % 10) FROM t WHERE u > @last");
 }
 
 /// Sessions of all nodes that remove parents, and add children to them: no child is without a parent.

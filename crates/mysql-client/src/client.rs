@@ -44,6 +44,11 @@ pub struct Client {
 /// A statement that the prepared protocol does not take (1295).
 const UNSUPPORTED_IN_PREPARED: u16 = 1295;
 
+/// What the answer to LOAD DATA LOCAL begins with, before the file's name.
+const FILE_WANTED: u8 = 0xFB;
+/// Bytes of a file that go in one packet.
+const PIECE_LEN: usize = 64 << 10;
+
 /// A server that is killed while the connection comes about may leave it half open: nobody on the other end, and no reset either. Who
 /// waits for the greeting there would wait for ever.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -51,6 +56,15 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
 impl Client {
     /// Connects and logs in.
     pub fn connect(login: &Login) -> Result<Self, ClientError> {
+        Client::connect_as(login, Capabilities::PROTOCOL_41)
+    }
+
+    /// As [`connect`](Self::connect), for [`load`](Self::load).
+    pub fn connect_to_load(login: &Login) -> Result<Self, ClientError> {
+        Client::connect_as(login, Capabilities::PROTOCOL_41 | Capabilities::LOCAL_FILES)
+    }
+
+    fn connect_as(login: &Login, capabilities: Capabilities) -> Result<Self, ClientError> {
         let stream = Stream::connect(login.address).map_err(|source| ClientError::Connect {
             address: login.address.to_owned(),
             source,
@@ -61,7 +75,7 @@ impl Client {
             received: Vec::new(),
             taken: 0,
             sequence: 0,
-            capabilities: Capabilities::PROTOCOL_41,
+            capabilities,
             server_version: String::new(),
             connection_id: 0,
         };
@@ -91,6 +105,23 @@ impl Client {
     /// Runs one statement by the text protocol.
     pub fn query(&mut self, sql: &str) -> Result<Answer, ClientError> {
         self.command(&Command::Query(sql.as_bytes()))?;
+        self.answer(Protocol::Text)
+    }
+
+    /// Runs LOAD DATA LOCAL, whatever file it names, of these bytes.
+    pub fn load(&mut self, sql: &str, file: &[u8]) -> Result<Answer, ClientError> {
+        self.command(&Command::Query(sql.as_bytes()))?;
+        let packet = self.receive()?;
+        if packet.first() == Some(&ERR) {
+            return Ok(Answer::error(&packet)?);
+        }
+        if packet.first() != Some(&FILE_WANTED) {
+            return Err(Malformed("request for a file").into());
+        }
+        for piece in file.chunks(PIECE_LEN) {
+            self.send(|out| out.extend_from_slice(piece))?;
+        }
+        self.send(|_| {})?;
         self.answer(Protocol::Text)
     }
 

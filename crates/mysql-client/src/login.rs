@@ -47,7 +47,7 @@ impl Login<'_> {
         if self.database.is_some() {
             wanted |= Capabilities::CONNECT_WITH_DB;
         }
-        client.capabilities = greeting.capabilities & wanted;
+        client.capabilities = greeting.capabilities & (wanted | client.capabilities);
 
         let mut nonce = greeting.nonce;
         let mut plugin = known_plugin(greeting.plugin).unwrap_or(native::NAME);

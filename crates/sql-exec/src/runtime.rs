@@ -289,13 +289,14 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index.
     pub fn lock_keys_ahead<'k>(
         &self,
         table: &Table,
         keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+        mode: LockMode,
     ) -> SqlResult<()> {
-        self.with_locks(|transaction| transaction.lock_keys_ahead(&table.rows, keys.clone()))
+        self.with_locks(|transaction| transaction.lock_keys_ahead(&table.rows, keys.clone(), mode))
             .map_err(|error| error.into_sql(table))?;
         Ok(())
     }

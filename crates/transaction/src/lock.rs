@@ -243,14 +243,18 @@ impl Transaction {
         index: IndexId,
         key: &[u8],
     ) -> Result<Progress, TransactionError> {
-        let may_claim = self.claims.is_some() && self.settling.is_some();
-        match may_claim && self.has_key(table, row, index, key) {
+        match self.claims_references() && self.has_key(table, row, index, key) {
             true => {
                 let key = key.to_vec();
                 self.claim(table, IndexId::PRIMARY, row, Claimed::Reference { index, key })
             }
             false => self.lock_for_reference(table, IndexId::PRIMARY, row),
         }
+    }
+
+    /// Whether rows that are referred to are locked together, at the statement's end.
+    pub fn claims_references(&self) -> bool {
+        self.claims.is_some() && self.settling.is_some()
     }
 
     /// Whether there is a row now, and what its key in an index begins with.
@@ -314,13 +318,14 @@ impl Transaction {
         self.lock_all_ahead(table, left, LockMode::Exclusive)
     }
 
-    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index, exclusive.
+    /// As [`lock_ahead`](Self::lock_ahead), of keys of any index.
     pub fn lock_keys_ahead<'k>(
         &mut self,
         table: &Table,
         keys: impl Iterator<Item = (IndexId, &'k [u8])> + Clone,
+        mode: LockMode,
     ) -> Result<Progress, TransactionError> {
-        self.lock_all_ahead(table, keys, LockMode::Exclusive)
+        self.lock_all_ahead(table, keys, mode)
     }
 
     fn lock_all_ahead<'k>(

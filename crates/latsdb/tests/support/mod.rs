@@ -121,14 +121,22 @@ impl Running {
 
     /// A session of a user without a password.
     pub fn client_of(&self, user: &str) -> Client {
-        let login = Login {
+        Client::connect(&self.login_of(user)).unwrap()
+    }
+
+    /// A session that sends files.
+    pub fn loading_client(&self) -> Client {
+        Client::connect_to_load(&self.login_of("root")).unwrap()
+    }
+
+    fn login_of<'a>(&'a self, user: &'a str) -> Login<'a> {
+        Login {
             address: &self.mysql,
             user,
             password: "",
             database: None,
             program_name: "test",
-        };
-        Client::connect(&login).unwrap()
+        }
     }
 
     /// The rows of a query, cells joined by blanks.

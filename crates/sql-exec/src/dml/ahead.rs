@@ -68,6 +68,8 @@ pub struct Ahead<'a> {
     leaving: Vec<IndexId>,
     /// Foreign keys that change children, with what becomes of these.
     children: Vec<(&'a Reference, Changes<'a>)>,
+    /// Foreign keys by which a child is in the way of a row, of a statement that goes on with the next one then.
+    restricting: Vec<&'a Reference>,
     foreign_keys: Option<&'a ForeignKeys>,
 }
 
@@ -90,6 +92,7 @@ impl<'a> Ahead<'a> {
             is_of_use: runtime.transaction().locks_elsewhere(&table.rows),
             leaving: Vec::new(),
             children: Vec::new(),
+            restricting: Vec::new(),
             foreign_keys,
         };
         if !ahead.is_of_use {
@@ -112,6 +115,22 @@ impl<'a> Ahead<'a> {
             }
         }
         ahead
+    }
+
+    /// Of a statement under IGNORE: a child in the way of a row ends nothing, and there may be one for each.
+    pub fn of_what_goes_on(mut self, changes: Changes<'_>) -> Ahead<'a> {
+        let keys = self.foreign_keys.and_then(|keys| keys.tables.get(&self.table.id()));
+        let keys = keys.filter(|_| self.is_of_use);
+        let restricts = |reference: &&Reference| {
+            let action = match changes {
+                Changes::Delete => reference.def.on_delete,
+                Changes::Update(_) => reference.def.on_update,
+            };
+            let parent = reference.parent.as_ref();
+            !action.changes_child() && parent.is_some_and(|parent| changes.concern(parent.columns.iter().copied()))
+        };
+        self.restricting = keys.iter().flat_map(|keys| &keys.incoming).filter(restricts).collect();
+        self
     }
 
     /// Of the rows that refer to others of which this becomes.
@@ -150,7 +169,33 @@ impl<'a> Ahead<'a> {
                 self.lock_children(depth + 1, reference, *changes, rows.clone(), seen)?;
             }
         }
-        Ok(())
+        self.restricting
+            .iter()
+            .try_for_each(|reference| self.lock_restricting(reference, rows.clone()))
+    }
+
+    /// Of each row the child that is found first.
+    fn lock_restricting<'k>(&self, reference: &Reference, rows: impl Iterator<Item = &'k [u8]>) -> SqlResult<()> {
+        let Some(parent) = &reference.parent else { return Ok(()) };
+        let child = &reference.child;
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for row in rows {
+            governor::tick()?;
+            let read = |stored: &[u8]| read_row(self.table.layout(), stored);
+            let transaction = self.runtime.transaction();
+            let values = transaction.get_current(&self.table.rows, row, read);
+            let Some(key) = values.and_then(|values| pick(&values, &parent.columns)) else {
+                continue;
+            };
+            let key = encode(child, reference.index, &key)?;
+            let mut cursor = Cursor::forward(KeyRange::prefix(&key));
+            transaction.scan_newest(&child.rows, reference.index, &mut cursor, LOCKS_AT_ONCE, |entry| {
+                found.push(entry.primary_key().to_vec());
+                ControlFlow::Break(())
+            });
+        }
+        self.runtime
+            .lock_ahead(child, found.iter().map(Vec::as_slice), LockMode::Shared)
     }
 
     fn lock_children<'k>(

@@ -61,7 +61,15 @@ impl<'a> RowChanger<'a> {
 
     /// To lock many rows that will be deleted.
     pub fn deleting_ahead(&self) -> Ahead<'a> {
-        Ahead::new(self.table, Changes::Delete, self.foreign_keys, self.runtime)
+        self.ahead(Changes::Delete)
+    }
+
+    fn ahead(&self, changes: Changes<'_>) -> Ahead<'a> {
+        let ahead = Ahead::new(self.table, changes, self.foreign_keys, self.runtime);
+        match self.ignore {
+            true => ahead.of_what_goes_on(changes),
+            false => ahead,
+        }
     }
 
     /// To lock many rows that will get these values.
@@ -70,7 +78,7 @@ impl<'a> RowChanger<'a> {
             true => changed_columns(self.table, self.rules, assignments),
             false => Vec::new(),
         };
-        Ahead::new(self.table, Changes::Update(&columns), self.foreign_keys, self.runtime)
+        self.ahead(Changes::Update(&columns))
     }
 
     /// Whether rows of others may refer to those of the table.

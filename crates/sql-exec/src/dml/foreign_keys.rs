@@ -385,6 +385,32 @@ impl Enforcer<'_> {
     }
 }
 
+/// The lock with which the look for a parent of these values begins, as far as can be told before.
+pub fn foreseen_parent(
+    parent: &ParentKey,
+    values: &[Value],
+    runtime: &Runtime<'_>,
+) -> SqlResult<Option<(IndexId, Vec<u8>)>> {
+    let (table, index) = (&parent.table, parent.index);
+    let key = encode(table, index, values)?;
+    let is_whole = table.key_column_count(index) == values.len();
+    if is_whole && index == IndexId::PRIMARY {
+        return Ok(Some((index, key)));
+    }
+    let (mut found, mut cursor) = (None, Cursor::forward(KeyRange::prefix(&key)));
+    runtime
+        .transaction()
+        .scan_newest(&table.rows, index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
+            found = Some(entry.primary_key().to_vec());
+            ControlFlow::Break(())
+        });
+    let is_one = is_whole && table.is_unique(index);
+    Ok(match found {
+        Some(row) => Some((IndexId::PRIMARY, row)),
+        None => is_one.then_some((index, key)),
+    })
+}
+
 /// What all keys begin with whose first columns have these values.
 pub fn encode(table: &Table, index: IndexId, values: &[Value]) -> SqlResult<Vec<u8>> {
     let missing = || SqlError::internal("the index of a foreign key is missing");

@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::ops::Range;
 
@@ -62,7 +63,9 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
                 };
                 for batch in rows.chunks(LOCKS_AT_ONCE) {
                     if let Some(in_way) = &in_way {
-                        in_way.lock(batch, &inserter.changer, |row, at| Foreseen::Given(&row[at]))?;
+                        in_way.lock(batch, &inserter.changer, |row, at| {
+                            Foreseen::Given(Cow::Borrowed(&row[at]))
+                        })?;
                     }
                     batch.iter().try_for_each(|row| inserter.take_selected(row))?;
                 }

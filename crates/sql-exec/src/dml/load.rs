@@ -8,15 +8,19 @@
 
 pub mod format;
 
+use std::borrow::Cow;
+
 use catalog::ColumnDef;
 use sql_api::result::ResultSink;
 use sql_expr::EvalContext;
 use sql_expr::context::UserVariable;
 use sql_plan::changes::{OnDuplicate, Source};
 use sql_plan::load::{LoadPlan, LoadTarget};
+use transaction::LOCKS_AT_ONCE;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, UnixTime, Value};
 
 use super::Changed;
+use super::in_way::{Foreseen, InWay, foreseen};
 use super::insert::{Given, Inserter, value_of};
 use crate::answer::counted;
 use crate::runtime::Runtime;
@@ -43,12 +47,107 @@ pub fn load(
     ctx: &EvalContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Changed> {
-    let mut inserter = Inserter::new(&plan.insert, runtime, ctx);
+    let inserter = Inserter::new(&plan.insert, runtime, ctx);
+    let mut loading = Loading {
+        in_way: InWay::new(&plan.insert, &inserter.changer),
+        plan,
+        ctx,
+        inserter,
+        waiting: Vec::new(),
+        waiting_bytes: 0,
+        has_failed: false,
+    };
     let mut records = Records::new(&plan.format, plan.lines_to_skip, plan.record_bytes_max);
-    let mut take = |fields: Vec<Field>| take_record(plan, &mut inserter, fields, ctx);
-    sink.receive_file(&plan.path, runtime.host, &mut |piece| records.push(piece, &mut take))?;
-    records.finish(&mut take)?;
-    Ok(inserter.changed)
+    let mut take = |fields: Vec<Field>| loading.take(fields);
+    let received = sink.receive_file(&plan.path, runtime.host, &mut |piece| records.push(piece, &mut take));
+    let received = received.and_then(|()| records.finish(&mut take));
+    if !loading.has_failed {
+        // What was there before something went wrong comes first.
+        loading.insert_waiting()?;
+    }
+    received?;
+    Ok(loading.inserter.changed)
+}
+
+/// Records that wait for each other take no more memory than this.
+const WAITING_BYTES: usize = 1 << 20;
+
+/// Records on their way into the table. Where another node gives locks, some wait so that theirs can be asked for together.
+struct Loading<'a> {
+    plan: &'a LoadPlan,
+    ctx: &'a EvalContext<'a>,
+    inserter: Inserter<'a>,
+    /// `None`: none has to wait.
+    in_way: Option<InWay<'a>>,
+    waiting: Vec<Vec<Field>>,
+    waiting_bytes: usize,
+    /// A record could not be written.
+    has_failed: bool,
+}
+
+impl Loading<'_> {
+    fn take(&mut self, fields: Vec<Field>) -> SqlResult<()> {
+        if self.in_way.is_none() {
+            return take_record(self.plan, &mut self.inserter, fields, self.ctx)
+                .inspect_err(|_| self.has_failed = true);
+        }
+        let bytes = fields.iter().flatten().map(Vec::len);
+        self.waiting_bytes += bytes.sum::<usize>() + size_of::<Field>() * fields.len();
+        self.waiting.push(fields);
+        match self.waiting.len() >= LOCKS_AT_ONCE || self.waiting_bytes >= WAITING_BYTES {
+            true => self.insert_waiting(),
+            false => Ok(()),
+        }
+    }
+
+    fn insert_waiting(&mut self) -> SqlResult<()> {
+        let records = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        let inserted = self.lock_ahead(&records).and_then(|()| {
+            let mut records = records.into_iter();
+            records.try_for_each(|fields| take_record(self.plan, &mut self.inserter, fields, self.ctx))
+        });
+        inserted.inspect_err(|_| self.has_failed = true)
+    }
+
+    fn lock_ahead(&self, records: &[Vec<Field>]) -> SqlResult<()> {
+        let Some(in_way) = self.in_way.as_ref().filter(|_| records.len() > 1) else {
+            return Ok(());
+        };
+        let plan = self.plan;
+        let Source::Values(defaults) = &plan.insert.source else {
+            return Ok(());
+        };
+        // Where in a record each column is; `None` where an assignment computes it, or nothing gives it.
+        let assigned = |place: usize| plan.assignments.iter().any(|(other, _)| *other == place);
+        let field_of = |place: usize| {
+            let is_it = |target: &LoadTarget| matches!(target, LoadTarget::Place(other) if *other == place);
+            plan.targets.iter().position(is_it)
+        };
+        let fields: Vec<Option<usize>> = (0..plan.insert.columns.len()).map(field_of).collect();
+        in_way.lock(records, &self.inserter.changer, |record, place| {
+            let Some(at) = fields[place].filter(|_| !assigned(place)) else {
+                return match assigned(place) {
+                    true => Foreseen::Unknown,
+                    false => foreseen(&defaults[0][place], self.ctx),
+                };
+            };
+            let column = &plan.insert.table.def.columns[plan.insert.columns[place]];
+            match record.get(at) {
+                Some(Some(bytes)) => value_of_field(plan, column, bytes)
+                    .map_or(Foreseen::Unknown, |value| Foreseen::Given(Cow::Owned(value))),
+                Some(None) => Foreseen::Given(Cow::Owned(Value::Null)),
+                None => Foreseen::Unknown,
+            }
+        })
+    }
+}
+
+fn value_of_field(plan: &LoadPlan, column: &ColumnDef, bytes: &[u8]) -> SqlResult<Value> {
+    match column.ty.kind.is_binary() || column.ty.kind == TypeKind::Bit {
+        true => Ok(Value::bytes(bytes)),
+        false => Ok(Value::str(&text(plan, bytes)?)),
+    }
 }
 
 /// What a row has for one column.
@@ -105,10 +204,7 @@ fn take_record(
                         Cell::Value(types::cast::implicit_default(&column.ty))
                     }
                     Some(None) => Cell::Value(Value::Null),
-                    Some(Some(bytes)) if column.ty.kind.is_binary() || column.ty.kind == TypeKind::Bit => {
-                        Cell::Value(Value::bytes(&bytes))
-                    }
-                    Some(Some(bytes)) => Cell::Value(Value::str(&text(plan, &bytes)?)),
+                    Some(Some(bytes)) => Cell::Value(value_of_field(plan, column, &bytes)?),
                 };
             }
         }
