@@ -9,11 +9,11 @@ use crate::support::latsdb;
 const FORMER: Option<&str> = Some("1-1");
 
 /// The answer to `latsdb admin upgrade`, asked of a node.
-fn upgrade(cluster: &Cluster, node: usize) -> String {
+pub fn upgrade(cluster: &Cluster, node: usize) -> String {
     cluster.node(node).post("/admin/upgrade")
 }
 
-fn level(cluster: &Cluster, node: usize) -> u64 {
+pub fn level(cluster: &Cluster, node: usize) -> u64 {
     let status = cluster.node(node).get("/status");
     let (_, body) = status.split_once("\r\n\r\n").unwrap();
     let status: serde_json::Value = serde_json::from_str(body).unwrap();

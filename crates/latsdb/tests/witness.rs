@@ -6,6 +6,7 @@ use mysql_client::Client;
 
 use crate::cluster::{Cluster, eventually, one, run};
 use crate::support::{admin, verify};
+use crate::upgrade::{level, upgrade};
 
 const WITNESS: usize = 3;
 
@@ -293,4 +294,65 @@ fn a_witness_is_refused_where_it_does_not_belong() {
     assert!(raised.starts_with("HTTP/1.1 200"), "{raised}");
     cluster.run(WITNESS);
     voters(&cluster, 1, "[1,2,3]");
+}
+
+/// One node after the other gets a version that speaks more, the witness among them; it goes back once, too.
+#[test]
+fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
+    const NEXT: Option<&str> = Some("1-3");
+    let mut cluster = start("witness-upgrade", &[]);
+    let mut rows = 0;
+    for (node, levels) in [(WITNESS, NEXT), (1, NEXT), (WITNESS, None), (2, NEXT)] {
+        cluster.kill(node);
+        cluster.speaks(node, levels);
+        // The other two go on, whichever they are.
+        let serves = if node == 1 { 2 } else { 1 };
+        insert(&mut cluster.client(serves), rows..rows + 20);
+        rows += 20;
+        cluster.run(node);
+        voters(&cluster, node, "[1,2,3]");
+        has(&cluster, 1, rows);
+        has(&cluster, 2, rows);
+        witness_has_all(&cluster);
+    }
+    // It votes, so it counts.
+    let against = upgrade(&cluster, 1);
+    assert!(against.contains("stays at feature level 2"), "{against}");
+    assert!(against.contains("node 3 speaks 1 to 2: install a version"), "{against}");
+    cluster.kill(WITNESS);
+    let against = upgrade(&cluster, 2);
+    assert!(against.contains("node 3 speaks 1 to 2"), "{against}");
+    cluster.speaks(WITNESS, NEXT);
+    cluster.run(WITNESS);
+    voters(&cluster, WITNESS, "[1,2,3]");
+    let raised = eventually("the level to rise", || match upgrade(&cluster, 1) {
+        raised if raised.starts_with("HTTP/1.1 200") => Ok(raised),
+        // The others hear now and then what a node speaks.
+        against => Err(against),
+    });
+    println!("{raised}");
+    for node in 1..=3 {
+        eventually("level 3", || match level(&cluster, node) {
+            3 => Ok(()),
+            level => Err(level.to_string()),
+        });
+    }
+    // At the new level it is the majority's second voice, and brings who was away up to date.
+    let lost = cluster.leader();
+    let left = 3 - lost;
+    cluster.kill(left);
+    insert(&mut cluster.client(lost), rows..rows + 20);
+    rows += 20;
+    witness_has_all(&cluster);
+    cluster.kill(lost);
+    cluster.run(left);
+    has(&cluster, left, rows);
+    cluster.run(lost);
+    has(&cluster, lost, rows);
+    // The former version's program does not open its directory any more.
+    cluster.kill(WITNESS);
+    cluster.speaks(WITNESS, None);
+    let refused = cluster.refused(WITNESS);
+    let expected = "the cluster is at feature level 3, and this program speaks 1 to 2";
+    assert!(refused.contains(expected), "{refused}");
 }

@@ -310,6 +310,13 @@ async fn follow(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Res
                     return Ok(Some(term));
                 }
             }
+            Role::Witness if failpoints::goes_wrong("witness.leads") => {
+                if leading_term(raft).is_some()
+                    && let Ok(term) = take_lead(shared, raft).await
+                {
+                    return Ok(Some(term));
+                }
+            }
             Role::Witness => hand_over(shared, raft, timing).await,
         }
         let changed = tokio::time::timeout(IDLE, changes.changed()).await;

@@ -131,6 +131,10 @@ fn each<T>(
 
 /// Runs seeds with the bug until one of them finds it: first the one that did before. That seed has to be good without it.
 fn look_for(bug: &Bug, tries: u64, how: How) -> Result<bool> {
+    let how = How {
+        has_witness: how.has_witness || bug.has_witness,
+        ..how
+    };
     let mut tried = 0;
     let others = (1..=tries).filter(|&seed| seed != bug.seed);
     for seed in std::iter::once(bug.seed).chain(others) {

@@ -20,6 +20,8 @@ pub struct Bug {
     pub often: Option<Fault>,
     /// Clients that speak SQL find it.
     pub by_sql: bool,
+    /// One of the nodes has no rows.
+    pub has_witness: bool,
     pub what: &'static str,
 }
 
@@ -30,6 +32,7 @@ const fn bug(step: &'static str, seed: u64, what: &'static str) -> Bug {
         seed,
         often: None,
         by_sql: false,
+        has_witness: false,
         what,
     }
 }
@@ -41,6 +44,13 @@ impl Bug {
 
     const fn by_sql(self) -> Bug {
         Bug { by_sql: true, ..self }
+    }
+
+    const fn with_a_witness(self) -> Bug {
+        Bug {
+            has_witness: true,
+            ..self
+        }
     }
 
     const fn often(self, fault: Fault) -> Bug {
@@ -178,4 +188,17 @@ pub const BUGS: &[Bug] = &[
     bug("unique", 1, "a unique key is not looked at").by_sql(),
     bug("savepoint", 1, "what was done since a savepoint is not taken back").by_sql(),
     bug("skip_locked", 1, "SKIP LOCKED does not skip what is locked").by_sql(),
+    bug("witness.leads", 4, "a witness that is elected takes the lead").with_a_witness(),
+    bug(
+        "log.sync",
+        3,
+        "entries are acknowledged before they are synced, by a witness, too",
+    )
+    .with_a_witness(),
+    bug(
+        "lease.length",
+        3,
+        "a lease is longer than the patience of the others and of a witness",
+    )
+    .with_a_witness(),
 ];
