@@ -29,8 +29,11 @@ struct Rule {
 
 impl Explained {
     pub fn read(folder: &Path) -> Result<Explained> {
-        let path = folder.join("explained.txt");
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Explained::read_file(&folder.join("explained.txt"))
+    }
+
+    pub fn read_file(path: &Path) -> Result<Explained> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         Explained::parse(&text)
     }
 

@@ -1,7 +1,10 @@
 //! Holds a server to the schedules of `tests/schedules`, records what servers answer, and writes the document about it.
 
+mod cluster;
 mod document;
 mod explained;
+mod moved;
+mod on_cluster;
 mod recorded;
 mod run;
 mod schedule;
@@ -18,12 +21,13 @@ use clap::Parser;
 
 use explained::Explained;
 use recorded::Recorded;
-use run::{Kind, Server};
+use run::{Kind, Place, Server};
 use schedule::{Level, Schedule};
 
 #[derive(Parser)]
 #[command(about = "Run schedules of statements in several sessions against a MySQL-compatible server")]
 struct Arguments {
+    /// Of several, separated by commas, each session goes to the next
     #[arg(long, default_value = "127.0.0.1:3306")]
     addr: String,
     #[arg(long, default_value = "root")]
@@ -39,6 +43,15 @@ struct Arguments {
     /// Ask no server: show the recorded differences that nobody has explained
     #[arg(long)]
     differences: bool,
+    /// Hold a cluster of three nodes of this program to what is recorded
+    #[arg(long, value_name = "BINARY")]
+    cluster: Option<PathBuf>,
+    /// Where the data of that cluster lies
+    #[arg(long, default_value = "target/test-data/schedules-cluster")]
+    dir: PathBuf,
+    /// Chooses where in a schedule the lead of that cluster moves
+    #[arg(long, default_value_t = 1)]
+    seed: usize,
     /// Only schedules whose names contain this
     #[arg(long, default_value = "")]
     only: String,
@@ -102,7 +115,11 @@ fn run_all(arguments: &Arguments) -> Result<usize> {
     if arguments.differences {
         return Ok(show_all(unexplained(&files, &explained)));
     }
-    let server = Server::open(&arguments.addr, &arguments.user, &arguments.password)?;
+    if let Some(binary) = &arguments.cluster {
+        return on_cluster::run_all(&files, binary, arguments);
+    }
+    let addresses = arguments.addr.split(',').map(str::to_owned).collect();
+    let server = Server::open(addresses, &arguments.user, &arguments.password)?;
     let mut wrong = 0;
     let mut count = 0;
     for file in &mut files {
@@ -231,12 +248,20 @@ fn run_file(file: &File, server: &Server, arguments: &Arguments) -> Result<Vec<R
         for worker in 0..arguments.parallel.max(1) {
             let (next, done, jobs) = (&next, &done, &jobs);
             scope.spawn(move || {
-                while let Some(&(at, level)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(at, level)) = jobs.get(number) else { break };
                     let schedule = &file.schedules[at];
                     let expected = file.recorded[&server.kind].answers(schedule, level);
                     let expected = expected.as_deref().filter(|_| !arguments.record);
                     let database = format!("{}_{worker}", arguments.databases);
-                    let run = run::run(schedule, level, server, &database, expected)
+                    let place = Place {
+                        server,
+                        first: number,
+                        watches: number,
+                        database: &database,
+                    };
+                    let run = run::run(schedule, level, place, expected)
                         .with_context(|| format!("{} {}", schedule.name, level.name()));
                     done.lock()
                         .expect("no worker panics")

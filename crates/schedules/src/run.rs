@@ -24,13 +24,14 @@ const UNEXPECTED: Duration = Duration::from_secs(3);
 /// What no answer takes.
 const NEVER: Duration = Duration::from_secs(60);
 
-const WAITS: &str = "waits";
+pub const WAITS: &str = "waits";
 /// A statement of a session that waits, or is gone.
-const LEFT_OUT: &str = "left out";
-const GONE: &str = "connection lost";
+pub const LEFT_OUT: &str = "left out";
+pub const GONE: &str = "connection lost";
 
+/// One server, or several nodes of a cluster, to which sessions go in turn.
 pub struct Server {
-    address: String,
+    addresses: Vec<String>,
     user: String,
     password: String,
     pub kind: Kind,
@@ -55,15 +56,15 @@ impl Kind {
 }
 
 impl Server {
-    pub fn open(address: &str, user: &str, password: &str) -> Result<Server> {
+    pub fn open(addresses: Vec<String>, user: &str, password: &str) -> Result<Server> {
         let mut server = Server {
-            address: address.to_owned(),
+            addresses,
             user: user.to_owned(),
             password: password.to_owned(),
             kind: Kind::Latsdb,
             version: String::new(),
         };
-        let client = server.connect()?;
+        let client = server.connect(0)?;
         server.version = client.server_version.clone();
         server.kind = match &client.server_version {
             version if version.contains("LatsDB") => Kind::Latsdb,
@@ -73,9 +74,10 @@ impl Server {
         Ok(server)
     }
 
-    fn connect(&self) -> Result<Client> {
+    /// To the node of that place, counted around.
+    fn connect(&self, place: usize) -> Result<Client> {
         let login = Login {
-            address: &self.address,
+            address: &self.addresses[place % self.addresses.len()],
             user: &self.user,
             password: &self.password,
             database: None,
@@ -205,66 +207,136 @@ fn line(answer: &Answer) -> String {
     }
 }
 
+/// Where a schedule runs.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub server: &'a Server,
+    /// The node of its first session.
+    pub first: usize,
+    /// The node of who looks on, and of whoever makes the tables.
+    pub watches: usize,
+    /// Made anew.
+    pub database: &'a str,
+}
+
 /// A run on its way.
-struct Run<'a> {
-    server: &'a Server,
+pub struct Run<'a> {
+    place: Place<'a>,
     observer: Client,
     sessions: BTreeMap<&'a str, Session>,
 }
 
-/// Runs a schedule in `database`, which is made anew. Returns a line per question. `expected` are the lines of an earlier run.
-pub fn run(
-    schedule: &Schedule,
-    level: Level,
-    server: &Server,
-    database: &str,
-    expected: Option<&[String]>,
-) -> Result<Vec<String>> {
-    let mut setup = server.connect()?;
-    let mut must = |sql: &str| -> Result<()> {
-        match setup.query(sql)? {
-            Answer::Error { code, message, .. } => bail!("{}: {sql}: {code} {message}", schedule.name),
-            _ => Ok(()),
-        }
-    };
-    must(&format!("DROP DATABASE IF EXISTS {database}"))?;
-    must(&format!("CREATE DATABASE {database}"))?;
-    must(&format!("USE {database}"))?;
-    for sql in &schedule.setup {
-        must(sql)?;
-    }
-    let mut run = Run {
-        server,
-        observer: server.connect()?,
-        sessions: BTreeMap::new(),
-    };
-    for step in &schedule.steps {
-        if !run.sessions.contains_key(step.session.as_str()) {
-            let mut client = server.connect()?;
-            for sql in server.settings(level).iter().chain([&format!("USE {database}")]) {
-                if let Answer::Error { message, .. } = client.query(sql)? {
-                    bail!("{sql}: {message}");
-                }
-            }
-            run.sessions.insert(&step.session, Session::open(client));
-        }
-    }
+enum Opened<'a> {
+    Run(Run<'a>),
+    /// Nothing is there that is not made anew.
+    Later(String),
+}
+
+/// Runs a schedule. Returns a line per question. `expected` are the lines of an earlier run.
+pub fn run(schedule: &Schedule, level: Level, place: Place<'_>, expected: Option<&[String]>) -> Result<Vec<String>> {
+    let mut run = Run::open(schedule, level, place)?;
     let mut lines = Vec::new();
     for (at, step) in schedule.steps.iter().enumerate() {
         let expected = expected.and_then(|lines| lines.get(at)).map(String::as_str);
-        let mut line = run.step(step, expected)?;
-        line += &run.let_go(&step.session, expected)?;
-        lines.push(line);
+        lines.push(run.take(step, expected)?);
     }
     lines.push(run.end()?);
-    for sql in &schedule.finals {
-        lines.push(line(&setup.query(sql)?));
-    }
-    setup.query(&format!("DROP DATABASE {database}"))?;
+    lines.extend(run.finals(schedule, place.watches)?);
+    run.close()?;
     Ok(lines)
 }
 
 impl<'a> Run<'a> {
+    /// Makes the tables, and opens the sessions.
+    pub fn open(schedule: &'a Schedule, level: Level, place: Place<'a>) -> Result<Run<'a>> {
+        let started = Instant::now();
+        loop {
+            match Run::try_open(schedule, level, place)? {
+                Opened::Run(run) => return Ok(run),
+                Opened::Later(why) => ensure!(started.elapsed() < NEVER, "{}: {why}", schedule.name),
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn try_open(schedule: &'a Schedule, level: Level, place: Place<'a>) -> Result<Opened<'a>> {
+        let Place { server, database, .. } = place;
+        let mut setup = server.connect(place.watches)?;
+        let make = [
+            format!("DROP DATABASE IF EXISTS {database}"),
+            format!("CREATE DATABASE {database}"),
+            format!("USE {database}"),
+        ];
+        for sql in make.iter().chain(&schedule.setup) {
+            match setup.query(sql)? {
+                // The lead of a cluster has moved.
+                Answer::Error {
+                    code: 1047 | 1180 | 1213,
+                    message,
+                    ..
+                } => return Ok(Opened::Later(message)),
+                Answer::Error { code, message, .. } => bail!("{}: {sql}: {code} {message}", schedule.name),
+                _ => {}
+            }
+        }
+        let mut sessions = BTreeMap::new();
+        for step in &schedule.steps {
+            if !sessions.contains_key(step.session.as_str()) {
+                let mut client = server.connect(place.first + sessions.len())?;
+                for sql in server.settings(level).iter().chain([&format!("USE {database}")]) {
+                    if let Answer::Error { message, .. } = client.query(sql)? {
+                        bail!("{sql}: {message}");
+                    }
+                }
+                sessions.insert(step.session.as_str(), Session::open(client));
+            }
+        }
+        Ok(Opened::Run(Run {
+            place,
+            observer: server.connect(place.watches)?,
+            sessions,
+        }))
+    }
+
+    /// Runs a step. Returns its answer, and those of others that it has let go on.
+    pub fn take(&mut self, step: &Step, expected: Option<&str>) -> Result<String> {
+        let answer = self.step(step, expected)?;
+        Ok(answer + &self.let_go(&step.session, expected)?)
+    }
+
+    /// What is there when all is over, as a node shows it.
+    pub fn finals(&self, schedule: &Schedule, node: usize) -> Result<Vec<String>> {
+        let mut client = self.place.server.connect(node)?;
+        client.query(&format!("USE {}", self.place.database))?;
+        let answers = schedule.finals.iter().map(|sql| Ok(line(&client.query(sql)?)));
+        answers.collect()
+    }
+
+    pub fn close(mut self) -> Result<()> {
+        self.observer.query(&format!("DROP DATABASE {}", self.place.database))?;
+        Ok(())
+    }
+
+    /// Ends the transaction of a session, also one that waits; or, if it `is_lost`, the session.
+    pub fn abandon(&mut self, name: &str, is_lost: bool) -> Result<()> {
+        let session = self.sessions.get_mut(name).context("it was opened")?;
+        let what = if is_lost { "CONNECTION" } else { "QUERY" };
+        if is_lost || session.state == State::Waiting {
+            self.observer.query(&format!("KILL {what} {}", session.connection))?;
+        }
+        if session.state == State::Waiting {
+            session.answer(NEVER).context("it was killed")?;
+        }
+        match is_lost {
+            true => session.state = State::Gone,
+            false => {
+                session.send("ROLLBACK".to_owned());
+                session.answer(NEVER).context("nothing keeps it")?;
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a statement until it has answered, or waits.
     fn step(&mut self, step: &Step, expected: Option<&str>) -> Result<String> {
         let mut sql = step.sql.clone();
@@ -281,7 +353,7 @@ impl<'a> Run<'a> {
             Some(_) => UNEXPECTED,
             None => UNKNOWN,
         };
-        let answer = session.answer_or_wait(least, &mut self.observer, self.server)?;
+        let answer = session.answer_or_wait(least, &mut self.observer, self.place.server)?;
         Ok(answer.unwrap_or_else(|| {
             session.state = State::Waiting;
             WAITS.to_owned()
@@ -289,7 +361,7 @@ impl<'a> Run<'a> {
     }
 
     /// The answers of those who waited and wait no more.
-    fn let_go(&mut self, running: &str, expected: Option<&str>) -> Result<String> {
+    pub fn let_go(&mut self, running: &str, expected: Option<&str>) -> Result<String> {
         let mut line = String::new();
         for (name, session) in &mut self.sessions {
             if session.state != State::Waiting || *name == running {
@@ -297,10 +369,10 @@ impl<'a> Run<'a> {
             }
             let answer = match expected {
                 Some(expected) if expected.contains(&format!(" | {name}: ")) => {
-                    session.answer_or_wait(UNEXPECTED, &mut self.observer, self.server)?
+                    session.answer_or_wait(UNEXPECTED, &mut self.observer, self.place.server)?
                 }
                 Some(_) => session.answer(Duration::ZERO),
-                None => session.answer_or_wait(UNKNOWN, &mut self.observer, self.server)?,
+                None => session.answer_or_wait(UNKNOWN, &mut self.observer, self.place.server)?,
             };
             if let Some(answer) = answer {
                 line += &format!(" | {name}: {answer}");
@@ -310,7 +382,7 @@ impl<'a> Run<'a> {
     }
 
     /// Ends all sessions; the answers of those that still waited.
-    fn end(&mut self) -> Result<String> {
+    pub fn end(&mut self) -> Result<String> {
         let mut line = String::from("end");
         let started = Instant::now();
         loop {

@@ -88,6 +88,25 @@ pub const SUITES: &[Suite] = &[
         command: |context| Ok(shell_suite(context, SCHEDULES)),
     },
     Suite {
+        name: "schedules-cluster",
+        about: "the same on three nodes: through one that follows, through all in turn, and with a lead that moves in the middle",
+        needs: &[],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(20),
+        command: |context| {
+            let debug = run::built(context, &["schedules"])?;
+            let mut schedules = Command::new(debug.join("schedules"));
+            schedules
+                .arg("--cluster")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/schedules-cluster"))
+                .current_dir(&context.root);
+            Ok(schedules)
+        },
+    },
+    Suite {
         name: "rights",
         about: "a statement of every kind under every privilege and scope, held to MySQL's recorded answers (tests/rights)",
         needs: &[],
