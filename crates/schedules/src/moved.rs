@@ -207,7 +207,13 @@ fn parsed(session: &str, line: &str) -> Vec<(String, String)> {
 /// The line in which a session is told that it has lost its transaction, or has lost it otherwise. It may have read until then.
 fn notice(job: &Job<'_>, seen: &Seen, name: &str) -> Option<usize> {
     let tells = |line: &Vec<(String, String)>| line.iter().any(|(who, answer)| who == name && answer == LOST);
-    (job.at..seen.lines.len()).find(|&at| tells(&seen.lines[at]))
+    // Who rolls back has no more to be told.
+    let rolls_back = |at: usize| {
+        let step = at.checked_sub(1).filter(|&step| step >= job.at);
+        let step = step.and_then(|step| job.schedule.steps.get(step));
+        step.is_some_and(|step| step.session == name && step.sql == "ROLLBACK")
+    };
+    (job.at..seen.lines.len()).find(|&at| tells(&seen.lines[at]) || rolls_back(at))
 }
 
 fn unparsed(step: &Step, line: &[(String, String)]) -> String {
