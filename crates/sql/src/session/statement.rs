@@ -23,7 +23,7 @@ use crate::errors::{interrupted, is_for_another_leader, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
-use crate::host::{Host, WaitEnd};
+use crate::host::Host;
 use crate::plan::{Plan, Planned};
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
