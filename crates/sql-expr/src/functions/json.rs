@@ -169,7 +169,7 @@ fn function_name(args: &Args<'_>) -> String {
 }
 
 /// The argument as a document: JSON, or text that is parsed (3141). 3146 for anything else.
-fn document(args: &Args<'_>, i: usize) -> SqlResult<Json> {
+pub(super) fn document(args: &Args<'_>, i: usize) -> SqlResult<Json> {
     match args.value(i) {
         Value::Json(json) => Ok(json.clone()),
         Value::Str(text) => parse(text, args, i),
@@ -194,7 +194,7 @@ fn parse(text: &str, args: &Args<'_>, i: usize) -> SqlResult<Json> {
 }
 
 /// Functions whose result is a truth.
-const TRUTHS: [&str; 13] = [
+const TRUTHS: [&str; 14] = [
     "ISNULL",
     "IS_IPV4",
     "IS_IPV4_COMPAT",
@@ -204,6 +204,7 @@ const TRUTHS: [&str; 13] = [
     "JSON_CONTAINS",
     "JSON_CONTAINS_PATH",
     "JSON_OVERLAPS",
+    "JSON_SCHEMA_VALID",
     "JSON_VALID",
     "MEMBER OF",
     "REGEXP_LIKE",

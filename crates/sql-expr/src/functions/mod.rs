@@ -10,6 +10,7 @@ pub mod control;
 mod crypto;
 mod info;
 pub(crate) mod json;
+mod json_schema;
 mod network;
 mod numeric;
 mod regexp;
@@ -189,12 +190,13 @@ impl fmt::Debug for Function {
 }
 
 /// A table for each family.
-const FAMILIES: [&[Function]; 14] = [
+const FAMILIES: [&[Function]; 15] = [
     bit::FUNCTIONS,
     control::FUNCTIONS,
     crypto::FUNCTIONS,
     info::FUNCTIONS,
     json::FUNCTIONS,
+    json_schema::FUNCTIONS,
     network::FUNCTIONS,
     numeric::FUNCTIONS,
     regexp::FUNCTIONS,
@@ -238,8 +240,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "EXTRACTVALUE",
         "GTID_SUBSET",
         "GTID_SUBTRACT",
-        "JSON_SCHEMA_VALID",
-        "JSON_SCHEMA_VALIDATION_REPORT",
         "LOAD_FILE",
         "MASTER_POS_WAIT",
         "MBRCONTAINS",

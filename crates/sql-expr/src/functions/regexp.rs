@@ -136,6 +136,26 @@ fn with_pattern<R>(args: &Args<'_>, match_type: usize, work: impl FnOnce(&Patter
         .pattern(&pattern, &key, || Pattern::new(&pattern, flags, limits(args)), work)
 }
 
+/// Whether a text matches a pattern of a JSON schema; `None` for one that is no pattern.
+pub(super) fn schema_pattern_matches(args: &Args<'_>, pattern: &str, text: &str) -> SqlResult<Option<bool>> {
+    let compile = || Pattern::new(pattern, Flags::default(), limits(args));
+    let matched = args
+        .ctx
+        .pattern(pattern, "schema", compile, |pattern| pattern.is_match(text));
+    match matched {
+        Ok(matched) => Ok(Some(matched)),
+        Err(error) if (3685..=3700).contains(&error.kind().code()) && !is_limit(error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_limit(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::RegexpTimeOut | ErrorKind::RegexpStackOverflow | ErrorKind::RegexpPatternTooBig
+    )
+}
+
 /// `regexp_time_limit` and `regexp_stack_limit`, as they are when the pattern is compiled.
 fn limits(args: &Args<'_>) -> Limits {
     let services = args.ctx.statement.services;

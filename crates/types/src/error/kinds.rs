@@ -439,6 +439,7 @@ errors! {
     PkIndexCantBeInvisible = 3522 "HY000" "A primary key index cannot be invisible";
     InvalidBitwiseOperandsSize = 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
     InvalidBitwiseAggregateOperandsSize = 3514 "HY000" "Binary operands of bitwise aggregate functions must be of equal length";
+    InvalidJsonType = 3853 "22032" "Invalid JSON type in argument % to function %; % is required.";
     MissingJsonTableValue = 3665 "22035" "Missing value for JSON_TABLE column '%'";
     WrongJsonTableValue = 3666 "2203F" "Can't store an array or an object in the scalar JSON_TABLE column '%'";
     TableFunctionMustHaveAlias = 3667 "42000" "Every table function must have an alias";
