@@ -1,8 +1,7 @@
-//! Hashes, ciphers, compression.
+//! Hashes, compression, random bytes.
 
 use std::io::{Read, Write};
 
-use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -15,15 +14,13 @@ use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
 use super::text_format::lower_hex;
-use super::{Function, between, exactly};
+use super::{Function, exactly};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::strict("MD5", exactly(1), |i| infer_digest(i, 32), digest::<Md5>),
     Function::strict("SHA1", exactly(1), |i| infer_digest(i, 40), digest::<Sha1>),
     Function::strict("SHA", exactly(1), |i| infer_digest(i, 40), digest::<Sha1>),
     Function::strict("SHA2", exactly(2), infer_sha2, sha2),
-    Function::nullable("AES_ENCRYPT", between(2, 3), infer_aes_encrypt, aes_encrypt),
-    Function::nullable("AES_DECRYPT", between(2, 3), infer_aes_decrypt, aes_decrypt),
     Function::strict("COMPRESS", exactly(1), infer_compress, compress),
     Function::strict(
         "UNCOMPRESS",
@@ -74,165 +71,6 @@ fn sha2(args: &Args<'_>) -> SqlResult<Value> {
             Ok(Value::Null)
         }
     }
-}
-
-/// `block_encryption_mode`.
-struct Mode {
-    key_bytes: usize,
-    chained: bool,
-}
-
-fn mode(args: &Args<'_>) -> SqlResult<Mode> {
-    let name = &*args.ctx.settings.block_encryption_mode;
-    let mut parts = name.split('-').skip(1);
-    let key_bytes = match parts.next() {
-        Some("128") => 16,
-        Some("192") => 24,
-        Some("256") => 32,
-        _ => return Err(SqlError::not_supported(format!("block_encryption_mode {name}"))),
-    };
-    let chained = match parts.next() {
-        Some("ecb") => false,
-        Some("cbc") => true,
-        _ => return Err(SqlError::not_supported(format!("block_encryption_mode {name}"))),
-    };
-    Ok(Mode { key_bytes, chained })
-}
-
-const BLOCK: usize = 16;
-type Block = [u8; BLOCK];
-
-/// One block in place.
-type Cipher = Box<dyn Fn(&mut Block)>;
-
-/// The key's bytes folded by XOR to the length of the cipher's.
-fn fold_key(key: &[u8], bytes: usize) -> Vec<u8> {
-    let mut folded = vec![0; bytes];
-    for (i, byte) in bulk::pieces(key).flatten().enumerate() {
-        folded[i % bytes] ^= byte;
-    }
-    folded
-}
-
-fn encryptor(key: &[u8]) -> Cipher {
-    fn with<C: BlockEncrypt<BlockSize = aes::cipher::consts::U16> + KeyInit + 'static>(key: &[u8]) -> Cipher {
-        let cipher = C::new_from_slice(key).expect("the key was folded to its length");
-        Box::new(move |block| cipher.encrypt_block(block.into()))
-    }
-    match key.len() {
-        16 => with::<aes::Aes128>(key),
-        24 => with::<aes::Aes192>(key),
-        _ => with::<aes::Aes256>(key),
-    }
-}
-
-fn decryptor(key: &[u8]) -> Cipher {
-    fn with<C: BlockDecrypt<BlockSize = aes::cipher::consts::U16> + KeyInit + 'static>(key: &[u8]) -> Cipher {
-        let cipher = C::new_from_slice(key).expect("the key was folded to its length");
-        Box::new(move |block| cipher.decrypt_block(block.into()))
-    }
-    match key.len() {
-        16 => with::<aes::Aes128>(key),
-        24 => with::<aes::Aes192>(key),
-        _ => with::<aes::Aes256>(key),
-    }
-}
-
-/// The initialisation vector: 16 bytes where blocks are chained, else unused (warning 1618 when given).
-fn vector(args: &Args<'_>, mode: &Mode, function: &str) -> SqlResult<Block> {
-    if !mode.chained {
-        return Ok([0; BLOCK]);
-    }
-    if args.len() < 3 || args.is_null(2) {
-        return Err(SqlError::new(ErrorKind::WrongParamcountToNativeFct, &[&function]));
-    }
-    let given = args.encoded(2);
-    given
-        .get(..BLOCK)
-        .and_then(|first| first.try_into().ok())
-        .ok_or_else(|| {
-            SqlError::with_message(
-                ErrorKind::WrongArguments,
-                format!(
-                    "The initialization vector supplied to {function} is too short. Must be at least 16 bytes long"
-                ),
-            )
-        })
-}
-
-fn infer_aes_encrypt(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    let bytes = inference.chars(0) * u64::from(inference.args[0].ty.charset().max_bytes_per_char());
-    Ok(string_type(
-        (bytes / BLOCK as u64 + 1) * BLOCK as u64,
-        CollationId::BINARY,
-    ))
-}
-
-fn infer_aes_decrypt(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
-    Ok(string_type(inference.chars(0), CollationId::BINARY))
-}
-
-fn xor(block: &mut Block, other: &[u8]) {
-    block.iter_mut().zip(other).for_each(|(a, b)| *a ^= b);
-}
-
-fn aes_encrypt(args: &Args<'_>) -> SqlResult<Value> {
-    let mode = mode(args)?;
-    if args.is_null(0) || args.is_null(1) {
-        return Ok(Value::Null);
-    }
-    let mut previous = vector(args, &mode, "aes_encrypt")?;
-    let cipher = encryptor(&fold_key(&args.encoded(1), mode.key_bytes));
-    let plain = args.encoded(0);
-    let mut out = Vec::with_capacity(plain.len() + BLOCK);
-    bulk::append(&mut out, &plain);
-    // PKCS 7: always at least one byte.
-    let padding = BLOCK - out.len() % BLOCK;
-    out.resize(out.len() + padding, padding as u8);
-    for chunk in out.chunks_exact_mut(BLOCK) {
-        governor::tick()?;
-        let mut block: Block = (&*chunk).try_into().expect("chunks are blocks");
-        if mode.chained {
-            xor(&mut block, &previous);
-        }
-        cipher(&mut block);
-        chunk.copy_from_slice(&block);
-        previous = block;
-    }
-    Ok(Value::Bytes(out.into()))
-}
-
-/// NULL for what was not encrypted with this key.
-fn aes_decrypt(args: &Args<'_>) -> SqlResult<Value> {
-    let mode = mode(args)?;
-    if args.is_null(0) || args.is_null(1) {
-        return Ok(Value::Null);
-    }
-    let mut previous = vector(args, &mode, "aes_decrypt")?;
-    let cipher = decryptor(&fold_key(&args.encoded(1), mode.key_bytes));
-    let mut out = bulk::copy(&args.encoded(0));
-    if out.is_empty() || !out.len().is_multiple_of(BLOCK) {
-        return Ok(Value::Null);
-    }
-    for chunk in out.chunks_exact_mut(BLOCK) {
-        governor::tick()?;
-        let encrypted: Block = (&*chunk).try_into().expect("chunks are blocks");
-        let mut block = encrypted;
-        cipher(&mut block);
-        if mode.chained {
-            xor(&mut block, &previous);
-        }
-        chunk.copy_from_slice(&block);
-        previous = encrypted;
-    }
-    let padding = out.last().copied().map_or(0, usize::from);
-    let valid =
-        (1..=BLOCK).contains(&padding) && out.iter().rev().take(padding).all(|byte| usize::from(*byte) == padding);
-    if !valid {
-        return Ok(Value::Null);
-    }
-    out.truncate(out.len() - padding);
-    Ok(Value::Bytes(out.into()))
 }
 
 fn infer_compress(inference: &mut Inference<'_>) -> SqlResult<SqlType> {

@@ -3,13 +3,21 @@
 use std::time::Duration;
 
 use types::error::{ErrorKind, SqlError};
-use types::{CollationId, SqlResult, SqlType, Value};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, between, exactly};
 use crate::collation::Coercibility;
 
 pub const FUNCTIONS: &[Function] = &[
+    // `secure_file_priv` is NULL: no file of the server may be read.
+    Function::nullable(
+        "LOAD_FILE",
+        exactly(1),
+        |_| Ok(SqlType::blob(TypeKind::LongBlob)),
+        |_| Ok(Value::Null),
+    )
+    .volatile(),
     Function::strict(
         "VERSION",
         exactly(0),

@@ -4,6 +4,7 @@
 //! Functions with a syntax of their own (`CAST`, `TRIM(BOTH ..)`, `EXTRACT(.. FROM ..)`) are rows too: the binder turns the
 //! syntax into arguments.
 
+mod aes;
 mod args;
 mod bit;
 pub mod control;
@@ -190,7 +191,8 @@ impl fmt::Debug for Function {
 }
 
 /// A table for each family.
-const FAMILIES: [&[Function]; 15] = [
+const FAMILIES: [&[Function]; 16] = [
+    aes::FUNCTIONS,
     bit::FUNCTIONS,
     control::FUNCTIONS,
     crypto::FUNCTIONS,
@@ -240,7 +242,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "EXTRACTVALUE",
         "GTID_SUBSET",
         "GTID_SUBTRACT",
-        "LOAD_FILE",
         "MASTER_POS_WAIT",
         "MBRCONTAINS",
         "MBRCOVEREDBY",

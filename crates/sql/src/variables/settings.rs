@@ -181,6 +181,7 @@ impl Settings {
                 Some(locale) if locale.name().starts_with("en_") => {}
                 Some(_) => return Err(SqlError::not_supported("messages in another language than English")),
             },
+            "block_encryption_mode" => self.expressions.block_encryption_mode = value.into(),
             "div_precision_increment" => self.expressions.div_precision_increment = number(value) as u8,
             "group_concat_max_len" => self.expressions.group_concat_max_len = number(value),
             "max_allowed_packet" => self.expressions.max_allowed_packet = number(value),
