@@ -47,6 +47,9 @@ pub struct ColumnDef {
     pub generated: Option<GeneratedDef>,
     pub invisible: bool,
     pub comment: String,
+    /// Keeps the values of a key part that is an expression, and has no name in SQL. Such columns come last, and are invisible, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 /// A DEFAULT clause.
@@ -140,9 +143,22 @@ impl TableDef {
         }
     }
 
-    /// The position of a column by name. Column names are case-insensitive.
+    /// The position of a column by name. Column names are case-insensitive; hidden columns have none.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| same_name(&column.name, name))
+        let is_named = |column: &ColumnDef| !column.hidden && same_name(&column.name, name);
+        self.columns.iter().position(is_named)
+    }
+
+    /// The columns that SQL can name, which come before the hidden ones.
+    pub fn named_columns(&self) -> &[ColumnDef] {
+        let hidden = self.columns.iter().rev().take_while(|column| column.hidden);
+        &self.columns[..self.columns.len() - hidden.count()]
+    }
+
+    /// The index for whose key part a hidden column is.
+    pub fn index_of_hidden(&self, column: usize) -> Option<&IndexDef> {
+        let is_of = |index: &&IndexDef| index.parts.iter().any(|part| part.column == column);
+        self.indexes.iter().find(is_of)
     }
 
     pub fn index(&self, name: &str) -> Option<&IndexDef> {

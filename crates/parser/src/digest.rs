@@ -79,6 +79,7 @@ struct Scan<'a> {
     /// Per open parenthesis: literals may be taken out.
     allowed: [bool; DEEPEST],
     depth: usize,
+    /// In the assignments of an UPDATE.
     is_update: bool,
 }
 
@@ -153,6 +154,8 @@ impl Scan<'_> {
                         return None;
                     }
                 }
+                // From here on it is a condition, whose expressions an index may keep.
+                self.is_update &= keyword != Kw::WHERE;
                 match keyword {
                     Kw::WHERE | Kw::ON | Kw::HAVING | Kw::VALUES | Kw::VALUE | Kw::SET | Kw::LIMIT => true,
                     Kw::SELECT | Kw::FROM | Kw::ORDER | Kw::GROUP | Kw::WINDOW => false,
@@ -290,6 +293,7 @@ mod tests {
             "SELECT 1, 'x' FROM t",
             "SELECT a + 1 FROM t GROUP BY a + 1, 2 ORDER BY 1",
             "SELECT a FROM t WHERE ROUND(b, 2) > c",
+            "UPDATE t SET a = b WHERE c + 1 > d",
             "SELECT a FROM t WHERE b > c + INTERVAL 1 DAY",
             "SELECT a FROM t WHERE CAST(b AS CHAR(10)) = c",
             "SELECT a FROM t WHERE d->'$.x' = DATE '2020-01-01'",

@@ -7,10 +7,12 @@
 //! * [`straight`]: point and range reads from the store to the client without a detour;
 //! * [`query`]: joins, grouping, subqueries, set operations;
 //! * [`dml`]: changes of rows;
+//! * [`measure`]: what EXPLAIN ANALYZE tells of a run;
 //! * [`answer`]: what a statement did.
 
 pub mod answer;
 pub mod dml;
+pub mod measure;
 pub mod query;
 pub mod rows;
 pub mod runtime;

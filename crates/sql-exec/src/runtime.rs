@@ -17,6 +17,7 @@ use store::{LockKey, LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
 use transaction::{LockPolicy, Participant, Progress, Transaction, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
+use crate::measure::Measures;
 use crate::query::{HashTable, KeptRows, Rows};
 
 /// The lock of all definitions together.
@@ -74,6 +75,7 @@ pub struct Runtime<'a> {
     /// Tables that the session has locked already.
     table_locks: Option<&'a dyn LockedTables>,
     server_tables: Option<&'a dyn ServerTables>,
+    measures: Option<&'a Measures>,
     kept: Kept,
 }
 
@@ -112,6 +114,7 @@ impl<'a> Runtime<'a> {
             locks_reads: false,
             table_locks: None,
             server_tables: None,
+            measures: None,
             kept: Kept::default(),
         }
     }
@@ -157,6 +160,16 @@ impl<'a> Runtime<'a> {
     /// For a statement that may read the server's own tables.
     pub fn showing(self, server_tables: Option<&'a dyn ServerTables>) -> Runtime<'a> {
         Runtime { server_tables, ..self }
+    }
+
+    /// For EXPLAIN ANALYZE.
+    pub fn measuring(self, measures: Option<&'a Measures>) -> Runtime<'a> {
+        Runtime { measures, ..self }
+    }
+
+    /// Where runs of joins are measured, if they are.
+    pub fn measures(&self) -> Option<&'a Measures> {
+        self.measures
     }
 
     /// The rows of a virtual table.
@@ -245,6 +258,7 @@ impl<'a> Runtime<'a> {
             locks_reads: self.locks_reads,
             table_locks: self.table_locks,
             server_tables: self.server_tables,
+            measures: None,
             kept: Kept::default(),
         }
     }

@@ -22,7 +22,7 @@
 //! * [`functions`]: the table of functions, a file per family;
 //! * [`aggregate`]: aggregate functions as state machines; [`sort`]: the order of rows by their keys;
 //! * [`sql_mode`]: the flags that change what expressions mean;
-//! * [`walk`]: looking through and rewriting expressions; [`display`]: printing them for EXPLAIN and messages.
+//! * [`walk`]: looking through and rewriting expressions; `same`: comparing them; [`display`]: printing them for EXPLAIN and messages.
 
 pub mod aggregate;
 pub mod arithmetic;
@@ -36,6 +36,7 @@ pub mod display;
 pub mod eval;
 pub mod functions;
 mod pattern;
+mod same;
 pub mod scope;
 pub mod sort;
 pub mod sql_mode;

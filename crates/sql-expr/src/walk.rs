@@ -187,6 +187,15 @@ impl Expr {
         found
     }
 
+    /// Slots of the row are counted from `first` on.
+    pub fn shift_columns(&mut self, first: usize) {
+        self.transform(&mut |part| {
+            if let ExprKind::Column(column) = &mut part.kind {
+                column.slot -= first;
+            }
+        });
+    }
+
     /// Changes it and everything below it, children first.
     pub fn transform(&mut self, change: &mut dyn FnMut(&mut Expr)) {
         self.for_each_child_mut(&mut |child| child.transform(change));

@@ -140,6 +140,17 @@ pub struct WriteRules {
     pub generated: Vec<Generated>,
     /// Enforced CHECK constraints.
     pub checks: Vec<Check>,
+    /// Of the view that the statement changes rows through, over the row.
+    pub views: Vec<ViewRule>,
+}
+
+/// What a view WITH CHECK OPTION lets through: rows that it shows.
+#[derive(Debug, Clone)]
+pub struct ViewRule {
+    /// The view that the statement names.
+    pub database: String,
+    pub view: String,
+    pub condition: Expr,
 }
 
 /// A generated column.

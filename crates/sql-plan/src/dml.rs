@@ -18,6 +18,7 @@ use crate::changes::{
     UpdatePlan, WriteRules,
 };
 use crate::columns::constant_default;
+use crate::computed_keys::ComputedKeys;
 use crate::planner::AS_OF_IN_CHANGE;
 use crate::table::Table;
 
@@ -37,7 +38,8 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     };
     let (table, through) = match planner.view(&insert.table) {
         Some(view) => {
-            let (table, through) = super::query::insert_target(planner, &view, privileges)?;
+            let names = named_columns(insert);
+            let (table, through) = super::query::insert_target(planner, &view, privileges, names.as_deref())?;
             (table, Some(through))
         }
         None => (planner.table_for(&insert.table, None, privileges)?, None),
@@ -112,8 +114,10 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     if let Source::Query(source) = &source {
         locked.extend(source.plan.locked.iter().cloned());
     }
+    let mut rules = write_rules(planner, &table)?;
+    rules.views = through.map_or_else(Vec::new, |through| through.rules.clone());
     Ok(InsertPlan {
-        rules: write_rules(planner, &table)?,
+        rules,
         foreign_keys: foreign_keys(planner, &table, change)?,
         table,
         columns,
@@ -158,12 +162,19 @@ fn values_before(table: &Table) -> Vec<Value> {
     table.def.columns.iter().map(default).collect()
 }
 
+/// The columns that the INSERT names.
+fn named_columns(insert: &ast::Insert) -> Option<Vec<&ast::ColumnName>> {
+    match (&insert.source, &insert.columns) {
+        (InsertSource::Set(assignments), _) => Some(assignments.iter().map(|assignment| &assignment.column).collect()),
+        (_, Some(names)) => Some(names.iter().collect()),
+        (_, None) => None,
+    }
+}
+
 /// The columns that the INSERT gives values for, in its order.
 fn insert_columns(target: &TableScope<'_>, insert: &ast::Insert) -> SqlResult<Vec<usize>> {
-    let names: Vec<&ast::ColumnName> = match (&insert.source, &insert.columns) {
-        (InsertSource::Set(assignments), _) => assignments.iter().map(|assignment| &assignment.column).collect(),
-        (_, Some(names)) => names.iter().collect(),
-        (_, None) => return Ok(target.all_columns()),
+    let Some(names) = named_columns(insert) else {
+        return Ok(target.all_columns());
     };
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
@@ -456,9 +467,6 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
     let [TableRef::Table(factor)] = update.tables.as_slice() else {
         return Err(SqlError::internal("an UPDATE of several tables is planned elsewhere"));
     };
-    if update.with.is_some() {
-        return Err(SqlError::not_supported("WITH in UPDATE"));
-    }
     if factor.as_of.is_some() {
         return Err(SqlError::not_supported(AS_OF_IN_CHANGE));
     }
@@ -502,9 +510,6 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     if !partitions.is_empty() {
         return Err(SqlError::not_supported("PARTITION"));
     }
-    if delete.with.is_some() {
-        return Err(SqlError::not_supported("WITH in DELETE"));
-    }
     let table = planner.table_for(name, alias.as_ref(), Privileges::DELETE)?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let foreign_keys = foreign_keys(planner, &table, RowChange::Delete)?;
@@ -547,7 +552,18 @@ fn target(
         None => None,
         Some(limit) => Some(Binder::new(&mut scope, planner.ctx, planner.options()).bind(&limit.count)?),
     };
-    let needed = std::mem::take(&mut scope.used);
+    let mut needed = std::mem::take(&mut scope.used);
+    let mut computed = ComputedKeys::new(planner, &table, 0)?;
+    let mut conditions = conditions;
+    conditions
+        .iter_mut()
+        .for_each(|condition| computed.replace_in_condition(condition));
+    order.iter_mut().for_each(|key| computed.replace(&mut key.expr));
+    for column in computed.used {
+        if !needed.contains(&column) {
+            needed.push(column);
+        }
+    }
     let allowed = super::query::index_filter(&table, hints)?;
     let wish = order_wish(&order, limit.as_ref());
     let slots = 0..table.def.columns.len();

@@ -9,7 +9,8 @@
 //! * [`planner`]: what planning one statement works with; [`plan`]: what comes out;
 //! * [`table`]: a definition and its rows; [`temporary`]: a session's own tables; [`views`]: what names mean inside of a view;
 //! * [`straight`]: queries with a direct path from the store to the client; [`query`]: all others;
-//! * [`access`]: conditions to key ranges, and which index to read;
+//! * [`access`]: conditions to key ranges, and which index to read; `computed_keys`: those over
+//!   expressions;
 //! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`;
 //! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`mod@column_type`], [`names`], [`text`]: what definitions say.
 
@@ -17,6 +18,7 @@ pub mod access;
 pub mod changes;
 pub mod column_type;
 pub mod columns;
+mod computed_keys;
 mod dml;
 pub mod errors;
 pub mod foreign_keys;

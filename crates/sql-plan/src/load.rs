@@ -21,7 +21,7 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
         return Err(SqlError::not_supported("LOAD XML"));
     }
     if !load.local {
-        return Err(SqlError::not_supported("LOAD DATA INFILE without LOCAL"));
+        return Err(crate::query::no_server_files());
     }
     if !planner.node.takes_local_files() {
         return Err(ErrorKind::ClientLocalFilesDisabled.into());

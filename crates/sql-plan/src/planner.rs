@@ -13,7 +13,7 @@ use crate::node::{Authorizer, LockedTables, Node, VirtualTable, is_virtual_datab
 use crate::plan::{Plan, Uses};
 use crate::table::Table;
 use crate::temporary::TemporaryTables;
-use crate::views::OpenViews;
+use crate::views::{OpenViews, Purpose};
 use crate::{dml, load, query, straight};
 
 pub(crate) const AS_OF_IN_CHANGE: &str = "AS OF TIMESTAMP in a statement that changes rows";
@@ -76,19 +76,23 @@ impl<'a> Planner<'a> {
 
     fn plan_any(&self, statement: &Statement) -> SqlResult<Option<Plan>> {
         Ok(Some(match statement {
+            // What is read straight from the store is no join.
+            Statement::Query(query) if self.views.purpose() == Purpose::Measure => {
+                Plan::Query(query::plan_query(self, query)?)
+            }
             Statement::Query(query) => match straight::straight_plan(self, query)? {
                 Some(plan) => Plan::Straight(plan),
                 None => Plan::Query(query::plan_query(self, query)?),
             },
             Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
             Statement::LoadData(load) => Plan::Load(load::plan_load(self, load)?),
-            Statement::Update(update) if dml::is_single_table(self, &update.tables) => {
+            Statement::Update(update) if update.with.is_none() && dml::is_single_table(self, &update.tables) => {
                 Plan::Update(dml::plan_update(self, update)?)
             }
             Statement::Update(update) => Plan::Multi(query::plan_multi_update(self, update)?),
             Statement::Delete(delete) => match &delete.form {
-                ast::DeleteForm::Single { table, .. } if self.view(table).is_some() => {
-                    Plan::Multi(query::plan_delete_from_view(self, delete)?)
+                ast::DeleteForm::Single { table, .. } if delete.with.is_some() || self.view(table).is_some() => {
+                    Plan::Multi(query::plan_delete_by_join(self, delete)?)
                 }
                 ast::DeleteForm::Single { .. } => Plan::Delete(dml::plan_delete(self, delete)?),
                 ast::DeleteForm::Multi { .. } => Plan::Multi(query::plan_multi_delete(self, delete)?),

@@ -11,6 +11,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 use super::Planner;
 use super::source_columns::SourceColumns;
 use super::views::Question;
+use crate::changes::ViewRule;
 use crate::node::Authorizer;
 use crate::table::Table;
 
@@ -37,8 +38,10 @@ pub struct TableScope<'a> {
 /// A view in front of a table: its columns are all that has a name, and whoever reads or changes them is asked for privileges on it.
 pub struct Through {
     pub view: Arc<ViewDef>,
-    /// For each column of the view the column of the table.
-    pub columns: Vec<usize>,
+    /// For each column of the view the column of the table; none where it is another table's.
+    pub columns: Vec<Option<usize>>,
+    /// What the view's CHECK OPTION lets through, over the row.
+    pub rules: Vec<ViewRule>,
     /// What is to be asked of whoever reads them.
     pub questions: Arc<[Question]>,
 }
@@ -46,12 +49,12 @@ pub struct Through {
 impl Through {
     pub fn column(&self, name: &str) -> Option<usize> {
         let mut names = self.view.columns.iter();
-        Some(self.columns[names.position(|known| same_name(known, name))?])
+        self.columns[names.position(|known| same_name(known, name))?]
     }
 
     /// What the view calls a column of the table.
     pub fn name_of(&self, column: usize) -> Option<&str> {
-        let at = self.columns.iter().position(|known| *known == column)?;
+        let at = self.columns.iter().position(|known| *known == Some(column))?;
         Some(&self.view.columns[at])
     }
 }
@@ -116,7 +119,7 @@ impl<'a> TableScope<'a> {
     /// What a statement means that names no columns.
     pub fn all_columns(&self) -> Vec<usize> {
         match self.through {
-            Some(through) => through.columns.clone(),
+            Some(through) => through.columns.iter().flatten().copied().collect(),
             None => {
                 let columns = self.table.def.columns.iter().enumerate();
                 let visible = columns.filter(|(_, column)| !column.invisible);

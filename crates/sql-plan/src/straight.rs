@@ -13,6 +13,7 @@ use types::{ErrorKind, SqlResult, TypeKind, Value};
 use super::access::{AccessPath, Choice, OrderWish, choose};
 use super::{Planner, TableScope};
 use crate::columns::table_column;
+use crate::computed_keys::ComputedKeys;
 use crate::table::Table;
 
 /// A query over one index range of one table.
@@ -102,7 +103,17 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     if !conditions.iter().all(is_plain) {
         return Ok(None);
     }
-    let filter_columns = scope.used;
+    let mut filter_columns = scope.used;
+    let mut computed = ComputedKeys::new(planner, &table, 0)?;
+    let mut conditions = conditions;
+    conditions
+        .iter_mut()
+        .for_each(|condition| computed.replace_in_condition(condition));
+    for column in computed.used {
+        if !filter_columns.contains(&column) {
+            filter_columns.push(column);
+        }
+    }
     let mut limits = LimitBinder { planner };
     let (limit, offset) = match &query.limit {
         None => (None, None),

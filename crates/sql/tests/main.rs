@@ -7,6 +7,7 @@
 mod answers;
 mod columns;
 mod common;
+mod explain_analyze;
 mod expressions;
 mod foreign_keys;
 mod golden;

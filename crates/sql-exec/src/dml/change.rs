@@ -2,7 +2,7 @@
 
 use catalog::{GeneratedKind, IndexKind};
 use sql_expr::EvalContext;
-use sql_plan::changes::{Assignment, Sources, WriteRules};
+use sql_plan::changes::{Assignment, Sources, ViewRule, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
 use sql_plan::foreign_keys::ForeignKeys;
 use sql_plan::table::Table;
@@ -157,8 +157,9 @@ impl<'a> RowChanger<'a> {
             if is_same(&generated.sources) {
                 continue;
             }
-            let value = generated.expr.eval(values, self.ctx)?;
-            values[generated.column] = self.assign(generated.column, value)?;
+            let value = generated.expr.eval(values, self.ctx);
+            let value = value.and_then(|value| self.assign(generated.column, value));
+            values[generated.column] = value.map_err(|error| self.told_of_index(generated.column, error))?;
         }
         for check in &self.rules.checks {
             if is_same(&check.sources) {
@@ -178,7 +179,23 @@ impl<'a> RowChanger<'a> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        stays_in_views(&self.rules.views, values, self.ignore, self.ctx)
+    }
+
+    /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752.
+    fn told_of_index(&self, column: usize, error: SqlError) -> SqlError {
+        let def = &self.table.def;
+        let kind = match error.kind() {
+            ErrorKind::TruncatedWrongValue | ErrorKind::DataTooLong | ErrorKind::DataTruncated => {
+                ErrorKind::DataTruncatedFunctionalIndex
+            }
+            ErrorKind::OutOfRange => ErrorKind::DataOutOfRangeFunctionalIndex,
+            _ => return error,
+        };
+        match def.index_of_hidden(column).filter(|_| def.columns[column].hidden) {
+            Some(index) => SqlError::new(kind, &[&index.name, &self.ctx.row_number()]),
+            None => error,
+        }
     }
 
     /// Adds a complete row.
@@ -334,4 +351,20 @@ pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], z
         ErrorKind::DupEntry,
         &[&entry, &format_args!("{}.{}", table.def.name, name)],
     )
+}
+
+/// Whether views WITH CHECK OPTION show the row as it becomes: 1369, with IGNORE a warning, where one does not.
+pub fn stays_in_views(rules: &[ViewRule], row: &[Value], ignore: bool, ctx: &EvalContext<'_>) -> SqlResult<bool> {
+    for rule in rules {
+        if rule.condition.eval_bool(row, ctx)? == Some(true) {
+            continue;
+        }
+        let failed = SqlError::new(ErrorKind::ViewCheckFailed, &[&rule.database, &rule.view]);
+        if !ignore {
+            return Err(failed);
+        }
+        ctx.with_warnings(|warnings| warnings.warn(failed));
+        return Ok(false);
+    }
+    Ok(true)
 }

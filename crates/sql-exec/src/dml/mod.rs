@@ -14,7 +14,7 @@ mod target;
 mod update;
 
 use ahead::Ahead;
-pub use change::{RowChanger, duplicate_error};
+pub use change::{RowChanger, duplicate_error, stays_in_views};
 pub use delete::delete;
 pub use foreign_keys::encode as encode_key;
 pub use insert::{added_value, id_behind, insert, note_given_id};

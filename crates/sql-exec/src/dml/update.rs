@@ -42,10 +42,10 @@ pub fn update_row(
         let value = assignment.value.eval(&new, ctx)?;
         new[assignment.column] = changer.reassign(assignment.column, value)?;
     }
-    write_changed(changer, assignments, key, &old, new, ctx)
+    write_changed(changer, assignments, key, &old, new, ctx, &mut |_| Ok(true))
 }
 
-/// Writes a row's new values, if they are new. True when they were.
+/// Writes a row's new values, if they are new, and wanted when they are complete. True when they were.
 pub fn write_changed(
     changer: &mut RowChanger<'_>,
     assignments: &[Assignment],
@@ -53,12 +53,13 @@ pub fn write_changed(
     old: &[Value],
     mut new: Vec<Value>,
     ctx: &EvalContext<'_>,
+    is_wanted: &mut dyn FnMut(&[Value]) -> SqlResult<bool>,
 ) -> SqlResult<bool> {
     if new == old {
         return Ok(false);
     }
     touch_timestamps(changer.table, &mut new, assignments, ctx);
-    if !changer.complete(&mut new, Some(assignments))? {
+    if !changer.complete(&mut new, Some(assignments))? || !is_wanted(&new)? {
         return Ok(false);
     }
     match changer.update(key, old, &new) {

@@ -161,5 +161,10 @@ fn change_row(
             wide[target.offset + assignment.column] = new[assignment.column].clone();
         }
     }
-    crate::dml::write_changed(changer, assignments, key, &old, new, ctx)
+    let slots = target.offset..target.offset + old.len();
+    let ignore = changer.ignore;
+    crate::dml::write_changed(changer, assignments, key, &old, new, ctx, &mut |new| {
+        wide[slots.clone()].clone_from_slice(new);
+        crate::dml::stays_in_views(&target.views, &wide, ignore, ctx)
+    })
 }

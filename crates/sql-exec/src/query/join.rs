@@ -17,6 +17,7 @@ use super::json_table::json_rows;
 use super::locking::{locked_rows, outer_rows};
 use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
+use crate::measure::Run;
 use crate::rows::read_columns_at;
 use crate::runtime::Runtime;
 
@@ -34,6 +35,21 @@ pub fn join_rows(
     next: &mut Next<'_>,
 ) -> SqlResult<ControlFlow<()>> {
     governor::descend()?;
+    let Some(measures) = ctx.runtime.measures() else {
+        return rows_of(join, row, ctx, next);
+    };
+    let mut run = Run::begin();
+    let flow = rows_of(join, row, ctx, &mut |row| run.give(|| next(row)));
+    measures.add(std::ptr::from_ref(join) as usize, &run);
+    flow
+}
+
+fn rows_of(
+    join: &Join,
+    row: &mut Vec<Value>,
+    ctx: &QueryContext<'_>,
+    next: &mut Next<'_>,
+) -> SqlResult<ControlFlow<()>> {
     match join {
         Join::Base(access) => table_rows(access, row, ctx, next),
         Join::Derived(access) => derived_rows(access, row, ctx, next),

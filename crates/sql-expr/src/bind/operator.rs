@@ -339,19 +339,19 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_subquery(&mut self, tree: &ast::InSubquery) -> SqlResult<Expr> {
-        let operand = self.bind_any(&tree.operand)?;
-        let query = self.scope.subquery(&tree.query)?;
+        self.within_subquery(&tree.operand, &tree.query, tree.negated)
+    }
+
+    fn within_subquery(&mut self, operand: &ast::Expr, query: &ast::Query, negated: bool) -> SqlResult<Expr> {
+        let operand = self.bind_any(operand)?;
+        let query = self.scope.subquery(query)?;
         let (operand, how) = self.subquery_columns(operand, &*query, "in")?;
         let nullable = nullable(&operand) || query.columns().iter().any(|column| column.nullable);
         let ty = SqlType {
             nullable,
             ..SqlType::boolean()
         };
-        let kind = SubqueryKind::In {
-            operand,
-            how,
-            negated: tree.negated,
-        };
+        let kind = SubqueryKind::In { operand, how, negated };
         Ok(Expr::subquery(SubqueryExpr { query, kind }, ty, Coercibility::Numeric))
     }
 
@@ -391,10 +391,18 @@ impl Binder<'_> {
     }
 
     pub(super) fn quantified(&mut self, tree: &ast::Quantified) -> SqlResult<Expr> {
+        let op = CompareOp::of(tree.op).ok_or_else(|| SqlError::internal("ALL and ANY follow a comparison"))?;
+        // Rows are equal to one of the subquery's, or to none.
+        if matches!(tree.left, ast::Expr::Row(_)) {
+            match (op, tree.quantifier) {
+                (CompareOp::Eq, ast::Quantifier::Any) => return self.within_subquery(&tree.left, &tree.query, false),
+                (CompareOp::Ne, ast::Quantifier::All) => return self.within_subquery(&tree.left, &tree.query, true),
+                _ => {}
+            }
+        }
         let operand = self.bind_any(&tree.left)?;
         let operand = scalar(operand)?;
         let query = self.scope.subquery(&tree.query)?;
-        let op = CompareOp::of(tree.op).ok_or_else(|| SqlError::internal("ALL and ANY follow a comparison"))?;
         let (operand, mut hows) = self.subquery_columns(operand, &*query, op.symbol())?;
         let how = hows
             .pop()

@@ -12,10 +12,12 @@ use super::from::bind_from;
 use super::join::{Join, JoinPlanner};
 use super::scope::{Changes, QueryScope, ScopeTable, TableSource};
 use crate::access::OrderWish;
-use crate::changes::{Assignment, WriteRules};
+use crate::changes::{Assignment, ViewRule, WriteRules};
 use crate::foreign_keys::ForeignKeys;
 use crate::table::Table;
 use crate::{Planner, RowChange, foreign_keys, write_rules};
+
+const ORDER_IN_JOIN: &str = "ORDER BY and LIMIT in a change through a view or behind WITH";
 
 /// A change of the rows that a join finds.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct TargetTable {
     pub table: Arc<Table>,
     /// The slot of its first column.
     pub offset: usize,
+    /// What views WITH CHECK OPTION let through, over the wide row.
+    pub views: Vec<ViewRule>,
     /// The slot of the hidden row id of a table without a primary key.
     pub row_id: Option<usize>,
     pub rules: WriteRules,
@@ -54,7 +58,7 @@ impl MultiTableChange {
 pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<MultiTableChange> {
     if !update.order_by.is_empty() || update.limit.is_some() {
         if matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]) {
-            return Err(SqlError::not_supported("ORDER BY and LIMIT in a change through a view"));
+            return Err(SqlError::not_supported(ORDER_IN_JOIN));
         }
         return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UPDATE", &"ORDER BY"]));
     }
@@ -106,9 +110,6 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
     }
     check_key_changed_once(&scope, &per_table)?;
     check_one_table_of_view(&scope, per_table.iter().map(|(at, _)| *at))?;
-    if per_table.iter().any(|(at, _)| scope.tables[*at].below.is_some()) {
-        scope.check_changeable()?;
-    }
     let targets = per_table
         .into_iter()
         .map(|(at, assignments)| (at, Some(assignments)))
@@ -173,7 +174,7 @@ fn plan_delete_of(planner: &Planner<'_>, delete: &ast::Delete, changes: Changes)
 }
 
 /// `DELETE FROM view`
-pub fn plan_delete_from_view(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<MultiTableChange> {
+pub fn plan_delete_by_join(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<MultiTableChange> {
     let ast::DeleteForm::Single {
         table,
         alias,
@@ -185,7 +186,7 @@ pub fn plan_delete_from_view(planner: &Planner<'_>, delete: &ast::Delete) -> Sql
         return Err(SqlError::internal("a DELETE from several tables is planned elsewhere"));
     };
     if !order_by.is_empty() || limit.is_some() {
-        return Err(SqlError::not_supported("ORDER BY and LIMIT in a change through a view"));
+        return Err(SqlError::not_supported(ORDER_IN_JOIN));
     }
     let target = match alias {
         Some(alias) => ast::TableName {
@@ -371,7 +372,15 @@ fn finish(
             .as_ref()
             .map(|list| list.iter().map(|assignment| assignment.column).collect::<Vec<_>>());
         let change = assigned.as_deref().map_or(RowChange::Delete, RowChange::Update);
+        let views = match &assignments {
+            Some(_) => scope.view_rules(at),
+            None => Vec::new(),
+        };
+        for column in views.iter().flat_map(|rule| rule.condition.referenced_columns()) {
+            scope.mark_used(column);
+        }
         changed.push(TargetTable {
+            views,
             rules: write_rules(planner, &table)?,
             foreign_keys: foreign_keys(planner, &table, change)?,
             table,

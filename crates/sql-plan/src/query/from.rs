@@ -16,6 +16,7 @@ use super::common::{CommonSource, renamed};
 use super::join::DerivedRow;
 use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, ScopeTable, TableSource, base_columns};
+use crate::computed_keys::ComputedKeys;
 use crate::planner::Planner;
 use crate::table::Table;
 
@@ -53,6 +54,55 @@ impl FromTree {
         }
     }
 
+    /// The tables that have a row wherever the tree has one.
+    pub fn tables_without_null_rows(&self) -> Vec<usize> {
+        match self {
+            FromTree::Table(table) => vec![*table],
+            FromTree::Inner { children, .. } => children.iter().flat_map(FromTree::tables_without_null_rows).collect(),
+            FromTree::Left { left, .. } => left.tables_without_null_rows(),
+        }
+    }
+
+    /// Shows every condition of a join, with the tables that have rows where it is asked.
+    pub fn for_each_condition(&mut self, visit: &mut dyn FnMut(&[usize], &mut Expr)) {
+        governor::pause();
+        let here = self.tables_without_null_rows();
+        match self {
+            FromTree::Table(_) => {}
+            FromTree::Inner {
+                children, conditions, ..
+            } => {
+                conditions.iter_mut().for_each(|condition| visit(&here, condition));
+                children.iter_mut().for_each(|child| child.for_each_condition(visit));
+            }
+            FromTree::Left { left, right, on } => {
+                let both = [here, right.tables_without_null_rows()].concat();
+                on.iter_mut().for_each(|condition| visit(&both, condition));
+                left.for_each_condition(visit);
+                right.for_each_condition(visit);
+            }
+        }
+    }
+
+    /// Adds every condition of the join, those of outer joins as well.
+    pub fn add_conditions(&self, all: &mut Vec<Expr>) {
+        governor::pause();
+        match self {
+            FromTree::Table(_) => {}
+            FromTree::Inner {
+                children, conditions, ..
+            } => {
+                all.extend(conditions.iter().cloned());
+                children.iter().for_each(|child| child.add_conditions(all));
+            }
+            FromTree::Left { left, right, on } => {
+                all.extend(on.iter().cloned());
+                left.add_conditions(all);
+                right.add_conditions(all);
+            }
+        }
+    }
+
     /// The tables below.
     pub fn tables(&self) -> Vec<usize> {
         match self {
@@ -60,6 +110,49 @@ impl FromTree {
             FromTree::Inner { children, .. } => children.iter().flat_map(FromTree::tables).collect(),
             FromTree::Left { left, right, .. } => left.tables().into_iter().chain(right.tables()).collect(),
         }
+    }
+}
+
+impl QueryScope<'_, '_, '_> {
+    /// Lets conditions and the order read generated columns in the place of their expressions, where an index may follow. A row of NULLs
+    /// has NULL there, whatever the expression gives.
+    pub fn read_computed_keys<'e>(
+        &mut self,
+        tree: &mut FromTree,
+        conditions: impl Iterator<Item = &'e mut Expr>,
+        order: impl Iterator<Item = &'e mut Expr>,
+    ) -> SqlResult<()> {
+        let mut of_tables = Vec::new();
+        for (at, table) in self.tables.iter().enumerate() {
+            if let TableSource::Base { table: base, .. } = &table.source {
+                let keys = ComputedKeys::new(self.planner, base, table.offset)?;
+                if !keys.is_empty() {
+                    of_tables.push((at, keys));
+                }
+            }
+        }
+        if of_tables.is_empty() {
+            return Ok(());
+        }
+        tree.for_each_condition(&mut |tables, condition| {
+            let read = of_tables.iter_mut().filter(|(at, _)| tables.contains(at));
+            read.for_each(|(_, keys)| keys.replace_in_condition(condition));
+        });
+        let tables = tree.tables_without_null_rows();
+        let of_rows = |at: &usize| tables.contains(at);
+        for condition in conditions {
+            let read = of_tables.iter_mut().filter(|(at, _)| of_rows(at));
+            read.for_each(|(_, keys)| keys.replace_in_condition(condition));
+        }
+        for expr in order {
+            let read = of_tables.iter_mut().filter(|(at, _)| of_rows(at));
+            read.for_each(|(_, keys)| keys.replace(expr));
+        }
+        for (at, keys) in of_tables {
+            keys.used.iter().for_each(|column| self.tables[at].used[*column] = true);
+        }
+        governor::check()?;
+        Ok(())
     }
 }
 

@@ -38,7 +38,7 @@ use super::Planner;
 use crate::changes::SourceQuery;
 use crate::table::Table;
 
-pub use change::{MultiTableChange, TargetTable, plan_delete_from_view, plan_multi_delete, plan_multi_update};
+pub use change::{MultiTableChange, TargetTable, plan_delete_by_join, plan_multi_delete, plan_multi_update};
 pub use common::{CommonTables, RecursivePlan};
 pub use from::insert_target;
 pub(crate) use from::note_table;
@@ -221,10 +221,14 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
                 return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
             }
         }
-        Some(ast::SelectInto::OutFile { .. }) => return Err(SqlError::not_supported("INTO OUTFILE")),
-        Some(ast::SelectInto::DumpFile(_)) => return Err(SqlError::not_supported("INTO DUMPFILE")),
+        Some(ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_)) => return Err(no_server_files()),
     }
     Ok(plan)
+}
+
+/// 1290 for what would read or write a file of the server: `secure_file_priv` is NULL.
+pub(crate) fn no_server_files() -> SqlError {
+    SqlError::new(ErrorKind::OptionPreventsStatement, &[&"--secure-file-priv"])
 }
 
 /// Plans a query that may see common tables and the rows of an enclosing one.
@@ -376,6 +380,9 @@ fn plan_values(
 ) -> SqlResult<PlannedBody> {
     let mut scope = scope::QueryScope::new(planner, reborrow(outer));
     let width = rows.first().map_or(0, Vec::len);
+    if width == 0 {
+        return Err(ErrorKind::TableValueConstructorMustHaveColumns.into());
+    }
     let mut bound = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
         governor::tick()?;

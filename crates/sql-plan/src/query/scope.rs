@@ -16,6 +16,7 @@ use super::common::{CommonTable, CommonTables, RecursivePlan};
 use super::join::{DerivedRow, DerivedSource};
 use super::json_table::JsonTablePlan;
 use super::window::WindowPlan;
+use crate::changes::ViewRule;
 use crate::columns::table_column;
 use crate::node::Authorizer;
 use crate::planner::Planner;
@@ -77,6 +78,9 @@ pub enum TableSource {
         columns: Vec<Expr>,
         /// What is still to be asked of whoever reads its columns.
         questions: Arc<[Question]>,
+        /// What holds for rows that are changed through it, by its CHECK OPTION and by those of the views below: over the slots of
+        /// its tables.
+        checked: Arc<[Expr]>,
     },
 }
 
@@ -107,6 +111,14 @@ impl ScopeTable {
         match (&self.source, self.reads) {
             (TableSource::Derived(plan), DerivedRow::Around { levels: 0 }) => Some(DerivedSource::Query(plan.clone())),
             _ => None,
+        }
+    }
+
+    /// The columns that a query can name.
+    fn named_columns(&self) -> &[ResultColumn] {
+        match &self.source {
+            TableSource::Base { table, .. } => &self.columns[..table.def.named_columns().len()],
+            _ => &self.columns,
         }
     }
 
@@ -291,13 +303,26 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         tables.next().map_or(MERGED_SLOTS, |table| table.slots().end)
     }
 
-    /// Refuses to change rows that a view's WITH CHECK OPTION would have to look at.
-    pub fn check_changeable(&self) -> SqlResult<()> {
-        let checks =
-            |table: &ScopeTable| matches!(&table.source, TableSource::Merged { view, .. } if view.check.is_some());
-        match self.tables.iter().any(checks) {
-            true => Err(SqlError::not_supported("a change through a view WITH CHECK OPTION")),
-            false => Ok(()),
+    /// What holds for the rows of a table that is changed through a view: over the slots of all tables.
+    pub fn view_rules(&self, table: usize) -> Vec<ViewRule> {
+        let Some(below) = &self.tables[table].below else {
+            return Vec::new();
+        };
+        let TableSource::Merged { view, checked, .. } = &self.tables[below.view].source else {
+            return Vec::new();
+        };
+        let rule = |condition: &Expr| ViewRule {
+            database: view.database.clone(),
+            view: view.name.clone(),
+            condition: condition.clone(),
+        };
+        checked.iter().map(rule).collect()
+    }
+
+    /// Somebody asks for the slot.
+    pub fn mark_used(&mut self, slot: usize) {
+        if let Some(table) = self.tables.iter_mut().find(|table| table.slots().contains(&slot)) {
+            table.used[slot - table.offset] = true;
         }
     }
 
@@ -423,7 +448,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 continue;
             }
             let Some(at) = table
-                .columns
+                .named_columns()
                 .iter()
                 .position(|column| same_name(&column.name, &name.name))
             else {
@@ -437,7 +462,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 return Err(ambiguous_column(name, self.clause));
             }
             // A derived table may have two columns of one name.
-            if table.columns[at + 1..]
+            if table.named_columns()[at + 1..]
                 .iter()
                 .any(|other| same_name(&other.name, &name.name))
             {

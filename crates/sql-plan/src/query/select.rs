@@ -204,6 +204,11 @@ fn plan_select(
     if let Some(tree) = &mut tree {
         tree.take_constants(&mut conditions);
     }
+    let plain = !is_grouped && windows.is_empty() && !select.options.distinct;
+    if let Some(tree) = &mut tree {
+        let order = order.iter_mut().filter(|_| plain).map(|key| &mut key.expr);
+        scope.read_computed_keys(tree, conditions.iter_mut(), order)?;
+    }
     let (constant_filter, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
     let grouping = is_grouped.then(|| Grouping {
         keys,
@@ -211,7 +216,6 @@ fn plan_select(
         offset: width,
         rollup,
     });
-    let plain = grouping.is_none() && windows.is_empty() && !select.options.distinct;
     let columns_of = |key: &SortKey| Some((key.expr.as_column().filter(|slot| *slot < width)?, key.descending));
     let wish = match plain {
         true => order

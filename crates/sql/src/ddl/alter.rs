@@ -19,6 +19,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 pub(super) use self::dependents::columns_of;
 use self::rows::Copy;
 pub(super) use self::rows::index_error;
+use super::functional_keys::unused_hidden;
 use super::online::{self, OnlineChange, Rows, Way, Wishes};
 use super::{ObjectLocks, SchemaChange, TableBuilder};
 use crate::engine::Engine;
@@ -99,6 +100,9 @@ impl Session {
             governor::tick()?;
             altered.apply(action)?;
         }
+        for hidden in unused_hidden(&altered.builder.def) {
+            altered.remove_column(hidden);
+        }
         altered.check_columns()?;
         for key in &altered.foreign_keys {
             altered.builder.add_foreign_key_index(key)?;
@@ -116,7 +120,7 @@ impl Session {
         }
         dependents::drop_lonely_checks(&mut def, &alter.actions, &altered.sources)?;
         dependents::check(&table.def, &def, &altered.sources)?;
-        self.check_expressions(&def, host)?;
+        self.check_expressions(&mut def, host)?;
         Ok(Outcome {
             def,
             sources: altered.sources,
@@ -416,7 +420,10 @@ impl Altered {
 
     fn add_constraint(&mut self, constraint: &ast::TableElement) -> SqlResult<()> {
         let ast::TableElement::ForeignKey(key) = constraint else {
-            return self.builder.add_constraint(constraint);
+            self.builder.add_constraint(constraint)?;
+            // What it has added are hidden columns.
+            self.sources.resize(self.builder.def.columns.len(), None);
+            return Ok(());
         };
         self.foreign_keys.push(ast::ForeignKey::clone(key));
         self.builder.add_foreign_key(key)
@@ -432,7 +439,8 @@ impl Altered {
     }
 
     fn add_column(&mut self, column: &ast::ColumnDef, position: Option<&ColumnPosition>) -> SqlResult<()> {
-        let at = self.position(position)?.unwrap_or(self.builder.def.columns.len());
+        let at = self.position(position)?;
+        let at = at.unwrap_or(self.builder.def.named_columns().len());
         self.builder.add_column(column, Some(at))?;
         self.sources.insert(at, None);
         Ok(())
@@ -531,6 +539,11 @@ impl Altered {
     fn drop_column(&mut self, name: &str) -> SqlResult<()> {
         let missing = || SqlError::new(ErrorKind::CantDropFieldOrKey, &[&name]);
         let at = self.builder.def.column(name).ok_or_else(missing)?;
+        self.remove_column(at);
+        Ok(())
+    }
+
+    fn remove_column(&mut self, at: usize) {
         let def = &mut self.builder.def;
         def.columns.remove(at);
         self.sources.remove(at);
@@ -541,7 +554,6 @@ impl Altered {
             }
         }
         def.indexes.retain(|index| !index.parts.is_empty());
-        Ok(())
     }
 
     fn drop_index(&mut self, name: &str) -> SqlResult<()> {

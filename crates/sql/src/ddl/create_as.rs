@@ -48,7 +48,7 @@ impl Session {
         if self.variables.settings.require_primary_key && def.primary().is_none() {
             return Err(ErrorKind::TableWithoutPk.into());
         }
-        self.check_expressions(&def, host)?;
+        self.check_expressions(&mut def, host)?;
         def.created_at = self.engine.clock_micros() / 1_000_000;
         let (job, new) = self.nameless_table(def, auto_increment, &locks, host)?;
         crate::failpoint::hit("create_as.made")?;
@@ -230,6 +230,7 @@ fn column_of(catalog: &Catalog, selected: &ResultColumn) -> ColumnDef {
         generated: None,
         invisible: false,
         comment,
+        hidden: false,
     }
 }
 
@@ -239,7 +240,7 @@ const INT_DIGITS: u32 = 9;
 const MAX_VARCHAR_BYTES: u64 = 65_532;
 
 /// The type of a column that keeps an expression's values.
-fn stored_type(ty: &SqlType) -> SqlType {
+pub(super) fn stored_type(ty: &SqlType) -> SqlType {
     let bytes = u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char());
     let long_kind = |short: TypeKind, kinds: [TypeKind; 3]| {
         let sizes = [(MAX_VARCHAR_BYTES, short), (65_535, kinds[0]), (16_777_215, kinds[1])];
@@ -289,7 +290,7 @@ fn implicit_default(ty: &SqlType) -> Option<ColumnDefault> {
 }
 
 /// Takes the answer of the INSERT, which is not the statement's.
-pub(super) struct NoAnswer;
+pub(crate) struct NoAnswer;
 
 impl ResultSink for NoAnswer {
     fn columns(&mut self, _shape: &Arc<ResultShape>, _status: ServerStatus) -> SqlResult<()> {

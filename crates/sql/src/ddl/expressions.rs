@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use catalog::{ColumnDefault, GeneratedKind, TableDef};
 use parser::ast;
-use types::{ErrorKind, SqlError, SqlResult};
+use types::{ErrorKind, SqlError, SqlResult, SqlType};
 
+use super::functional_keys::type_of_hidden;
 use crate::expr::functions::{Stability, is_boolean};
 use crate::expr::scope::unknown_column;
 use crate::expr::{BindOptions, Binder, Clause, EvalContext, Expr, ExprKind, Resolved, Scope, Subquery};
@@ -17,20 +18,30 @@ use crate::session::Session;
 
 impl Session {
     /// Binds what the definition computes: it names columns that exist, and computes what a definition may.
-    pub(crate) fn check_expressions(&mut self, def: &TableDef, host: &dyn Host) -> SqlResult<()> {
+    /// Hidden columns get the types of their expressions.
+    pub(crate) fn check_expressions(&mut self, def: &mut TableDef, host: &dyn Host) -> SqlResult<()> {
         self.with_context(host, &[], |_, ctx| {
             let ctx = ctx.eval();
-            for (at, column) in def.columns.iter().enumerate() {
+            for at in 0..def.columns.len() {
+                let column = &def.columns[at];
                 if let Some(generated) = &column.generated {
-                    check(def, Place::Generated(at), &generated.expression, ctx)?;
+                    let place = match column.hidden {
+                        true => Place::KeyPart(at),
+                        false => Place::Generated(at),
+                    };
+                    let ty = check(def, place, &generated.expression, ctx)?;
+                    if column.hidden {
+                        def.columns[at].ty = type_of_hidden(&ty)?;
+                    }
                 }
+                let column = &def.columns[at];
                 if let Some(ColumnDefault::Expression(text)) = &column.default {
                     check(def, Place::Default(at), text, ctx)?;
                 }
             }
-            def.checks
-                .iter()
-                .try_for_each(|constraint| check(def, Place::Check(&constraint.name), &constraint.expression, ctx))
+            def.checks.iter().try_for_each(|constraint| {
+                check(def, Place::Check(&constraint.name), &constraint.expression, ctx).map(drop)
+            })
         })
     }
 }
@@ -40,6 +51,8 @@ impl Session {
 enum Place<'a> {
     /// Of the column at this position.
     Generated(usize),
+    /// Of the hidden column at this position.
+    KeyPart(usize),
     Default(usize),
     Check(&'a str),
 }
@@ -66,7 +79,8 @@ struct DefinitionScope<'a> {
     place: Place<'a>,
 }
 
-fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> SqlResult<()> {
+/// Returns the type of the expression.
+fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> SqlResult<SqlType> {
     governor::tick()?;
     let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
         .map_err(|error| crate::errors::parse_error(&error))?;
@@ -88,7 +102,7 @@ fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> 
         Place::Check(name) if !is_boolean(&bound) => {
             Err(SqlError::new(ErrorKind::NonBooleanExprForCheckConstraint, &[&name]))
         }
-        _ => Ok(()),
+        _ => Ok(bound.ty),
     }
 }
 
@@ -97,14 +111,19 @@ impl DefinitionScope<'_> {
     fn subject(&self) -> &str {
         match self.place {
             Place::Generated(at) | Place::Default(at) => &self.def.columns[at].name,
+            Place::KeyPart(at) => self.def.index_of_hidden(at).map_or("", |index| &index.name),
             Place::Check(name) => name,
         }
+    }
+
+    fn disallowed(&self) -> SqlError {
+        SqlError::new(ErrorKind::FunctionalIndexFunctionNotAllowed, &[&self.subject()])
     }
 
     fn refusal(&self, generated: ErrorKind, default: ErrorKind, check: ErrorKind) -> SqlError {
         let kind = match self.place {
             Place::Generated(_) => generated,
-            Place::Default(_) => default,
+            Place::Default(_) | Place::KeyPart(_) => default,
             Place::Check(_) => check,
         };
         SqlError::new(kind, &[&self.subject()])
@@ -119,6 +138,9 @@ impl DefinitionScope<'_> {
         };
         match self.place {
             Place::Default(_) => Ok(()),
+            Place::KeyPart(_) => Err(SqlError::not_supported(
+                "ON UPDATE and ON DELETE SET NULL of a foreign key under a functional index",
+            )),
             Place::Check(check) => Err(SqlError::new(
                 ErrorKind::CheckConstraintUsesReferentialAction,
                 &[name, &check, &key.name],
@@ -147,6 +169,7 @@ impl DefinitionScope<'_> {
             }
             ExprKind::Call(call) if call.function.stability > Stability::Session => {
                 let kind = match self.place {
+                    Place::KeyPart(_) => return Some(self.disallowed()),
                     Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
                     Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
                     Place::Default(_) if NOT_IN_DEFAULTS.contains(&call.function.name) => {
@@ -172,6 +195,7 @@ impl DefinitionScope<'_> {
                 ErrorKind::BadField,
                 &[&name.name.as_str(), &"generated column function"],
             ),
+            Place::KeyPart(_) => SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"functional index"]),
             Place::Default(_) => {
                 SqlError::new(ErrorKind::BadField, &[&name.name.as_str(), &"default value expression"])
             }
@@ -190,6 +214,10 @@ impl Scope for DefinitionScope<'_> {
         }
         let at = self.def.column(&name.name).ok_or_else(|| self.unknown(name))?;
         let column = &self.def.columns[at];
+        if column.auto_increment && matches!(self.place, Place::KeyPart(_)) {
+            let kind = ErrorKind::FunctionalIndexRefAutoIncrement;
+            return Err(SqlError::new(kind, &[&self.subject()]));
+        }
         if column.auto_increment {
             return Err(self.refusal(
                 ErrorKind::GeneratedColumnRefAutoInc,
@@ -216,6 +244,7 @@ impl Scope for DefinitionScope<'_> {
 
     fn insert_value(&mut self, _column: &ast::ColumnName) -> SqlResult<Expr> {
         let kind = match self.place {
+            Place::KeyPart(_) => return Err(self.disallowed()),
             Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
             Place::Default(_) => ErrorKind::DefaultValFunctionNotAllowed,
             Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
@@ -224,6 +253,9 @@ impl Scope for DefinitionScope<'_> {
     }
 
     fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
+        if matches!(self.place, Place::KeyPart(_)) {
+            return Err(self.disallowed());
+        }
         Err(self.refusal(
             ErrorKind::GeneratedColumnFunctionNotAllowed,
             ErrorKind::DefaultValUnnamedFunctionNotAllowed,

@@ -9,6 +9,7 @@ mod create_as;
 mod default_value;
 mod expressions;
 mod foreign_keys;
+mod functional_keys;
 mod locks;
 mod online;
 mod table_def;
@@ -34,6 +35,7 @@ use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
 use crate::table_ids::CopyGuard;
 
+pub(crate) use create_as::NoAnswer;
 pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key};
 
 pub use crate::plan::column_type::column_type;
@@ -280,7 +282,7 @@ impl Session {
         if self.variables.settings.require_primary_key && def.primary().is_none() {
             return Err(ErrorKind::TableWithoutPk.into());
         }
-        self.check_expressions(&def, host)?;
+        self.check_expressions(&mut def, host)?;
         def.created_at = self.engine.clock_micros() / 1_000_000;
         self.change_schema(locks, host, |change| {
             if change.before.database(&database).is_none() {

@@ -15,6 +15,7 @@ use super::alter::columns_of;
 use super::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
+use super::functional_keys::FUNCTIONAL_INDEX;
 use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
 
@@ -210,7 +211,7 @@ impl TableBuilder {
         if self.def.column(&column.name).is_some() {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
         }
-        let at = position.unwrap_or(self.def.columns.len());
+        let at = position.unwrap_or(self.def.named_columns().len());
         self.def.columns.insert(at, column);
         for part in self.def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
             part.column += usize::from(part.column >= at);
@@ -335,6 +336,7 @@ impl TableBuilder {
             generated,
             invisible: written.visible == Some(false),
             comment: written.comment.as_deref().unwrap_or_default().to_owned(),
+            hidden: false,
         })
     }
 
@@ -385,6 +387,10 @@ impl TableBuilder {
     }
 
     pub fn add_key(&mut self, key: &ast::KeyDef) -> SqlResult<()> {
+        let is_expression = |part: &ast::KeyPart| matches!(part, ast::KeyPart::Expr { .. });
+        if key.parts.iter().any(is_expression) {
+            return self.add_functional_key(key);
+        }
         let kind = match key.kind {
             KeyKind::Primary => IndexKind::Primary,
             KeyKind::Unique => IndexKind::Unique,
@@ -392,28 +398,28 @@ impl TableBuilder {
             KeyKind::FullText => return Err(SqlError::not_supported("FULLTEXT INDEX")),
             KeyKind::Spatial => return Err(SqlError::not_supported("SPATIAL INDEX")),
         };
-        let mut parts = Vec::with_capacity(key.parts.len());
-        for part in &key.parts {
-            let ast::KeyPart::Column {
+        let parts = key.parts.iter().map(|part| self.key_part(part));
+        let parts = parts.collect::<SqlResult<Vec<_>>>()?;
+        let name = key.name.as_deref().or(key.constraint.as_deref());
+        self.add_index(kind, name, parts, &key.options)
+    }
+
+    pub(super) fn key_part(&mut self, part: &ast::KeyPart) -> SqlResult<IndexPart> {
+        match part {
+            ast::KeyPart::Column {
                 name,
                 length,
                 descending,
-            } = part
-            else {
-                return Err(SqlError::not_supported("functional index"));
-            };
-            let column = self
-                .def
-                .column(name)
-                .ok_or_else(|| SqlError::new(ErrorKind::KeyColumnDoesNotExist, &[&&**name]))?;
-            parts.push(IndexPart {
-                column,
-                prefix: *length,
-                descending: *descending,
-            });
+            } => {
+                let missing = || SqlError::new(ErrorKind::KeyColumnDoesNotExist, &[&&**name]);
+                Ok(IndexPart {
+                    column: self.def.column(name).ok_or_else(missing)?,
+                    prefix: *length,
+                    descending: *descending,
+                })
+            }
+            ast::KeyPart::Expr { expr, descending } => self.functional_part(expr, *descending),
         }
-        let name = key.name.as_deref().or(key.constraint.as_deref());
-        self.add_index(kind, name, parts, &key.options)
     }
 
     /// Adds an index over columns, named after its first column if it has no name.
@@ -502,7 +508,11 @@ impl TableBuilder {
             }
             return Ok(name.to_owned());
         }
-        let base = &self.def.columns[parts[0].column].name;
+        let first = &self.def.columns[parts[0].column];
+        let base = match first.hidden {
+            true => &FUNCTIONAL_INDEX.to_owned(),
+            false => &first.name,
+        };
         let mut candidates = std::iter::once(base.clone()).chain((2..).map(|n| format!("{base}_{n}")));
         Ok(candidates
             .find(|candidate| self.def.index(candidate).is_none() && !candidate.eq_ignore_ascii_case("PRIMARY"))
@@ -534,6 +544,10 @@ impl TableBuilder {
     /// Checks one column of a key; a prefix as long as the column is no prefix.
     fn check_part(&self, kind: IndexKind, part: &mut IndexPart) -> SqlResult<()> {
         let column = &self.def.columns[part.column];
+        if column.hidden {
+            // When its type is known.
+            return Ok(());
+        }
         let ty = &column.ty;
         if ty.kind == TypeKind::Json {
             return Err(SqlError::new(ErrorKind::JsonUsedAsKey, &[&column.name]));
@@ -560,14 +574,7 @@ impl TableBuilder {
             }
             _ => {}
         }
-        if is_string {
-            let chars = part.prefix.unwrap_or(ty.length);
-            let bytes = chars.saturating_mul(ty.charset().max_bytes_per_char());
-            if bytes > MAX_KEY_BYTES {
-                return Err(SqlError::new(ErrorKind::TooLongKey, &[&MAX_KEY_BYTES]));
-            }
-        }
-        Ok(())
+        check_key_bytes(ty, part.prefix)
     }
 
     /// Returns the name of the check.
@@ -621,8 +628,9 @@ impl TableBuilder {
             return Err(ErrorKind::TooManyFields.into());
         }
         // A bit for each column that may be NULL, then the columns.
-        let nullable = def.columns.iter().filter(|column| column.nullable).count() as u64;
-        let row_bytes = nullable.div_ceil(8) + def.columns.iter().map(|column| declared_bytes(&column.ty)).sum::<u64>();
+        let columns = def.named_columns();
+        let nullable = columns.iter().filter(|column| column.nullable).count() as u64;
+        let row_bytes = nullable.div_ceil(8) + columns.iter().map(|column| declared_bytes(&column.ty)).sum::<u64>();
         if row_bytes > 65_535 {
             return Err(SqlError::new(ErrorKind::TooBigRowsize, &[&65_535]));
         }
@@ -644,6 +652,18 @@ impl TableBuilder {
         });
         Ok(self.def)
     }
+}
+
+/// 1071 for a string that is too long for a key.
+pub(super) fn check_key_bytes(ty: &SqlType, prefix: Option<u32>) -> SqlResult<()> {
+    if ty.kind.is_text() || ty.kind.is_binary() {
+        let chars = prefix.unwrap_or(ty.length);
+        let bytes = chars.saturating_mul(ty.charset().max_bytes_per_char());
+        if bytes > MAX_KEY_BYTES {
+            return Err(SqlError::new(ErrorKind::TooLongKey, &[&MAX_KEY_BYTES]));
+        }
+    }
+    Ok(())
 }
 
 /// What a column counts against the 65,535 bytes of a row, in MySQL's format of rows; TEXT, BLOB and JSON count their length and a

@@ -218,7 +218,7 @@ impl Session {
         if !def.foreign_keys.is_empty() {
             return Err(ErrorKind::CannotAddForeign.into());
         }
-        self.check_expressions(&def, host)?;
+        self.check_expressions(&mut def, host)?;
         def.id = self.temporary.next_id();
         def.created_at = self.engine.clock_micros() / 1_000_000;
         let store = self.transaction.local_store(&self.engine);

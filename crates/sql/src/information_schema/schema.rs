@@ -175,7 +175,7 @@ pub fn temporary_columns(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 /// The columns on which something is held.
 fn columns_of(table: &TableDef, held: &dyn Fn(&str) -> Privileges) -> Vec<Vec<Value>> {
-    let columns = table.columns.iter().enumerate();
+    let columns = table.named_columns().iter().enumerate();
     let shown = columns.map(|(at, column)| (at, column, held(&column.name)));
     shown
         .filter(|(_, _, held)| !held.is_empty())
@@ -406,6 +406,10 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
             .unwrap_or_default();
         for (at, part) in index.parts.iter().enumerate() {
             let column = &table.columns[part.column];
+            let (name, expression) = match column.generated.as_ref().filter(|_| column.hidden) {
+                Some(generated) => (Value::Null, text(&generated.expression)),
+                None => (text(&column.name), Value::Null),
+            };
             rows.push(vec![
                 text(CATALOG),
                 text(&table.database),
@@ -414,7 +418,7 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
                 text(&table.database),
                 text(&index.name),
                 number(at as u64 + 1),
-                text(&column.name),
+                name,
                 text(if part.descending { "D" } else { "A" }),
                 distinct
                     .get(at)
@@ -426,7 +430,7 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
                 text(""),
                 text(&index.comment),
                 yes_no(index.visible),
-                Value::Null,
+                expression,
             ]);
         }
     }
@@ -442,6 +446,7 @@ pub fn key_column_usage(source: &Source<'_>) -> Vec<Vec<Value>> {
         };
         for index in table.indexes.iter().filter(|index| index.is_unique()) {
             let parts = index.parts.iter().enumerate();
+            let parts = parts.filter(|(_, part)| !table.columns[part.column].hidden);
             for (at, part) in parts.filter(|(_, part)| is_shown(&table.columns[part.column].name)) {
                 let mut row = vec![text(CATALOG), text(&table.database), text(&index.name), text(CATALOG)];
                 row.extend([

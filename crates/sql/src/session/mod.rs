@@ -41,6 +41,7 @@ use crate::engine::Engine;
 use crate::host::Host;
 use crate::plan::Authorizer as _;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
+use crate::show::Analysis;
 use crate::temporary::{TemporaryTables, free_rows};
 use crate::variables::SessionVariables;
 use prepared::PreparedStatements;
@@ -72,6 +73,8 @@ pub struct Session {
     pub(crate) account_use: Option<Arc<AccountUse>>,
     pub(crate) table_locks: TableLocks,
     pub(crate) temporary: TemporaryTables,
+    /// While EXPLAIN ANALYZE runs its query.
+    pub(crate) analysis: Option<Box<Analysis>>,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -94,6 +97,7 @@ impl Session {
             account_use: engine.statement_counters(&options.account),
             table_locks: TableLocks::default(),
             temporary: TemporaryTables::default(),
+            analysis: None,
             ends: false,
             options,
             engine,
@@ -277,7 +281,7 @@ impl Session {
             return Err(access.table_denied("SELECT", &name.name));
         }
         let table = self.table(&name)?;
-        let columns = table.def.columns.iter().enumerate().filter(|(_, column)| {
+        let columns = table.def.named_columns().iter().enumerate().filter(|(_, column)| {
             let named = pattern.is_empty()
                 || types::CollationId::UTF8MB4_GENERAL_CI.like(pattern.as_bytes(), column.name.as_bytes(), Some('\\'));
             let def = &table.def;

@@ -53,7 +53,11 @@ impl Session {
             return Ok(plan);
         }
         let types: Vec<SqlType> = types.collect();
-        self.planned(statement, &types, host, Purpose::Run, key)
+        let purpose = match self.analysis {
+            Some(_) => Purpose::Measure,
+            None => Purpose::Run,
+        };
+        self.planned(statement, &types, host, purpose, key)
     }
 
     /// The plan of a statement, for EXPLAIN to tell of.

@@ -70,6 +70,7 @@ impl Session {
         .locking_reads(locks_reads)
         .beside(self.transaction.past_source())
         .under(&self.table_locks)
+        .measuring(self.analysis.as_ref().map(|analysis| &analysis.measures))
         .showing(server_tables.as_ref().map(|tables| tables as &dyn ServerTables));
         let scope = match self.transaction.in_transaction() {
             true => StatementScope::InTransaction,

@@ -27,6 +27,7 @@ use crate::host::Host;
 use crate::plan::{Plan, Planned};
 use crate::plan_cache::PlanText;
 use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
+use crate::show::Analysis;
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
 use crate::waiting::{pause_for, until};
@@ -95,6 +96,7 @@ impl Session {
                 Statement::Show(show) => self.show(show, status, host, sink),
                 Statement::Describe(describe) => self.describe(describe, status, host, sink),
                 Statement::Explain(explain) => self.explain(explain, parameters, status, host, sink),
+                Statement::Help(_) => crate::show::no_help(status, sink),
                 other => Err(of_another_runner(other)),
             },
             Runner::Schema => self.data_definition(statement, host),
@@ -327,8 +329,10 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        let before = self.begin_hints(statement);
         let outcome = self.plan_and_run(statement, text, parameters, more, host, sink);
         self.transaction.forget_past_source();
+        self.end_hints(before);
         if outcome.is_err() && !self.transaction.in_transaction() {
             // Wherever it failed: a transaction that was begun for it alone, as one of the past is, does not outlive it.
             self.transaction.rollback();
@@ -403,6 +407,12 @@ impl Session {
                 .filter(|_| !plan.is_change());
             if let Some(limit) = time_limit {
                 host.limit_time(Some(limit));
+            }
+            if let Some(analysis) = &mut self.analysis {
+                **analysis = Analysis {
+                    plan: Some(plan.clone()),
+                    ..Analysis::default()
+                };
             }
             let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
             if time_limit.is_some() {

@@ -32,7 +32,7 @@ pub fn create_database(database: &DatabaseDef, if_not_exists: bool) -> String {
 /// `CREATE TABLE` as MySQL 8.0 prints it; `next_id` is the automatic id that the next row gets.
 pub fn create_table(table: &TableDef, next_id: u64) -> String {
     let mut lines: Vec<String> = table
-        .columns
+        .named_columns()
         .iter()
         .map(|column| column_line(column, table.collation))
         .collect();
@@ -168,7 +168,11 @@ fn index_line(index: &IndexDef, table: &TableDef) -> String {
         .parts
         .iter()
         .map(|part| {
-            let mut text = name(&table.columns[part.column].name);
+            let column = &table.columns[part.column];
+            let mut text = match column.generated.as_ref().filter(|_| column.hidden) {
+                Some(generated) => format!("({})", generated.expression),
+                None => name(&column.name),
+            };
             if let Some(prefix) = part.prefix {
                 let _ = write!(text, "({prefix})");
             }

@@ -234,7 +234,7 @@ pub fn class_of(statement: &Statement) -> StatementClass {
             }
         }
         Statement::Explain(_) | Statement::Describe(_) => row(Kind::Show, R::Show),
-        Statement::Help(_) => missing().not_prepared(),
+        Statement::Help(_) => row(Kind::Show, R::Show).not_prepared(),
 
         Statement::CreateDatabase(_) => schema(Kind::CreateDatabase),
         Statement::AlterDatabase(_) => schema(Kind::AlterDatabase).not_prepared(),

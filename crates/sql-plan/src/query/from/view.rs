@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Privileges, ViewDef};
+use catalog::{Privileges, ViewCheck, ViewDef};
 use parser::ast::{self, QueryBody, Select};
 use sql_api::result::{ColumnFlags, ResultColumn};
 use sql_expr::{Binder, Clause, Expr};
@@ -117,7 +117,15 @@ fn merge(
         false => bind().map(|inside| (inside, Vec::new())),
     };
     (scope.visible, scope.common, scope.clause) = before;
-    let (Inside { tree, columns, exprs }, questions) = bound?;
+    let (
+        Inside {
+            tree,
+            columns,
+            exprs,
+            own,
+        },
+        questions,
+    ) = bound?;
     let mut nodes = MERGED_NODES;
     let is_small = exprs.iter().all(|expr| expr.fits(&mut nodes, MERGED_DEPTH));
     let loses_rows = scope.optional && exprs.iter().any(|expr| expr.as_column().is_none());
@@ -128,6 +136,7 @@ fn merge(
         scope.tables.truncate(start);
         return Ok(None);
     }
+    let checked = checked_by(view, &tree, own, &scope.tables[start..]).into();
     let (at, access) = (scope.tables.len(), scope.planner.access());
     for table in &mut scope.tables[start..] {
         match &mut table.below {
@@ -145,6 +154,7 @@ fn merge(
         view: view.clone(),
         columns: exprs,
         questions: questions.into(),
+        checked,
     };
     let table = ScopeTable {
         database: Some(view.database.clone()),
@@ -159,9 +169,31 @@ fn merge(
     }))
 }
 
+/// What holds for rows that are changed through the view. `below` are its tables.
+fn checked_by(view: &ViewDef, tree: &FromTree, own: Vec<Expr>, below: &[ScopeTable]) -> Vec<Expr> {
+    let inner = below.iter().filter_map(|table| match &table.source {
+        TableSource::Merged { checked, .. } if table.below.is_none() => Some(checked.clone()),
+        _ => None,
+    });
+    let inner: Vec<_> = inner.collect();
+    let of_inner = inner.iter().flat_map(|checked| checked.iter().cloned());
+    match view.check {
+        None => of_inner.collect(),
+        Some(ViewCheck::Local) if !inner.is_empty() => own.into_iter().chain(of_inner).collect(),
+        // Without views below, what its joins ask for is its own, too.
+        Some(ViewCheck::Local | ViewCheck::Cascaded) => {
+            let mut all = Vec::new();
+            tree.add_conditions(&mut all);
+            all
+        }
+    }
+}
+
 /// The text of a merged view, bound.
 struct Inside {
     tree: FromTree,
+    /// The condition of its WHERE.
+    own: Vec<Expr>,
     columns: Vec<ResultColumn>,
     exprs: Vec<Expr>,
 }
@@ -190,19 +222,28 @@ fn bind_inside(scope: &mut QueryScope<'_, '_, '_>, view: &ViewDef, start: usize,
     if columns.len() != view.columns.len() {
         return Err(SqlError::new(ErrorKind::ViewWrongList, &[&view.name]));
     }
+    let own = conditions.clone();
     let tree = FromTree::Inner {
         children,
         conditions,
         fixed: select.options.straight_join,
     };
-    Ok(Inside { tree, columns, exprs })
+    Ok(Inside {
+        tree,
+        own,
+        columns,
+        exprs,
+    })
 }
 
-/// The one table below a view whose columns are all columns of it; 1471 for any other view. The caller asks for privileges on the columns.
+/// The table below a view that an INSERT goes to, whose columns are all columns of it; 1471 for any other view. Of a view of several
+/// tables, `named` says which columns get values: those of one of them (1393), and some (1394). The caller asks for privileges on the
+/// columns.
 pub fn insert_target(
     planner: &Planner<'_>,
     view: &Arc<ViewDef>,
     privileges: Privileges,
+    named: Option<&[&ast::ColumnName]>,
 ) -> SqlResult<(Arc<Table>, Through)> {
     planner.check_table_or_columns(&view.database, &view.name, privileges)?;
     planner.check_lock(&view.database, &view.name, &view.name)?;
@@ -219,38 +260,78 @@ pub fn insert_target(
     if merged.is_none() {
         return Err(refused());
     }
-    scope.check_changeable()?;
     let Some((entry, below)) = scope.tables.split_last() else {
         return Err(refused());
     };
-    let mut with_rows = below.iter().filter(|table| table.has_rows());
-    let (Some(base), None) = (with_rows.next(), with_rows.next()) else {
-        return Err(SqlError::not_supported("INSERT into a view of several tables"));
+    let TableSource::Merged { columns, questions, .. } = &entry.source else {
+        return Err(refused());
     };
-    let (TableSource::Base { table, .. }, TableSource::Merged { columns, questions, .. }) =
-        (&base.source, &entry.source)
-    else {
+    let slots: Vec<usize> = columns
+        .iter()
+        .map(Expr::as_column)
+        .collect::<Option<_>>()
+        .ok_or_else(refused)?;
+    let with_rows: Vec<usize> = (0..below.len()).filter(|at| below[*at].has_rows()).collect();
+    let at = match with_rows.as_slice() {
+        [only] => *only,
+        _ => {
+            let names: [&dyn std::fmt::Display; 2] = [&view.database, &view.name];
+            let named = named.filter(|named| !named.is_empty());
+            let named = named.ok_or_else(|| SqlError::new(ErrorKind::ViewNoInsertFieldList, &names))?;
+            let mut tables = Vec::new();
+            for name in named {
+                governor::tick()?;
+                let of_view = view
+                    .columns
+                    .iter()
+                    .position(|known| catalog::same_name(known, &name.name));
+                let of_view = of_view.ok_or_else(|| sql_expr::scope::unknown_column(name, Clause::FieldList))?;
+                tables.extend(
+                    with_rows
+                        .iter()
+                        .filter(|at| below[**at].slots().contains(&slots[of_view])),
+                );
+            }
+            tables.dedup();
+            match tables.as_slice() {
+                [one] => *one,
+                _ => return Err(SqlError::new(ErrorKind::ViewMultiupdate, &names)),
+            }
+        }
+    };
+    let base = &below[at];
+    let TableSource::Base { table, .. } = &base.source else {
         return Err(refused());
     };
     base.check_privileges(planner, &table.def, privileges)
         .map_err(|error| told_of_view(view, error))?;
-    let position = |expr: &Expr| Some(expr.as_column()? - base.offset);
-    let columns: Vec<usize> = columns
+    let columns: Vec<Option<usize>> = slots
         .iter()
-        .map(position)
-        .collect::<Option<_>>()
-        .ok_or_else(refused)?;
-    let twice = |(at, column): (usize, &usize)| columns[..at].contains(column);
+        .map(|slot| base.slots().contains(slot).then(|| slot - base.offset))
+        .collect();
+    let twice = |(at, column): (usize, &Option<usize>)| column.is_some() && columns[..at].contains(column);
     if columns.iter().enumerate().any(twice) {
         return Err(refused());
     }
-    let (view, questions) = (view.clone(), questions.clone());
+    // What looks at rows of other tables cannot be asked of a new one of this table.
+    let mut rules = scope.view_rules(at);
+    let (slots, questions) = (base.slots(), questions.clone());
+    for rule in &mut rules {
+        let asks_others = |slot: &usize| !slots.contains(slot);
+        if rule.condition.referenced_columns().iter().any(asks_others)
+            || (slots.start > 0 && rule.condition.has_subquery())
+        {
+            return Err(SqlError::not_supported("INSERT into a join view WITH CHECK OPTION"));
+        }
+        rule.condition.shift_columns(slots.start);
+    }
     Ok((
         table.clone(),
         Through {
-            view,
+            view: view.clone(),
             columns,
             questions,
+            rules,
         },
     ))
 }

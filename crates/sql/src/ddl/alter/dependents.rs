@@ -29,7 +29,7 @@ pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction], sources: 
     Ok(())
 }
 
-/// 3108, 3766, 3959 for a column that is needed, and is no longer there under its name.
+/// 3108, 3766, 3837, 3959 for a column that is needed, and is no longer there under its name.
 pub fn check(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> SqlResult<()> {
     let missing = |text: &str| -> SqlResult<Option<String>> {
         let mut columns = columns_of(text)?.into_iter();
@@ -43,7 +43,11 @@ pub fn check(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> SqlRe
         if let Some(generated) = &column.generated
             && let Some(needed) = missing(&generated.expression)?
         {
-            return Err(SqlError::new(ErrorKind::DependentByGeneratedColumn, &[&needed]));
+            let kind = match column.hidden {
+                true => ErrorKind::DependentByFunctionalIndex,
+                false => ErrorKind::DependentByGeneratedColumn,
+            };
+            return Err(SqlError::new(kind, &[&needed]));
         }
         if let Some(ColumnDefault::Expression(text)) = &column.default
             && let Some(needed) = missing(text)?

@@ -40,7 +40,13 @@ pub fn key_use(path: &AccessPath, kind: AccessKind) -> Option<KeyUse> {
     };
     let names: Vec<String> = used
         .iter()
-        .map(|column| table.def.columns[*column].name.clone())
+        .map(|column| {
+            let definition = &table.def.columns[*column];
+            match definition.generated.as_ref().filter(|_| definition.hidden) {
+                Some(generated) => format!("({})", generated.expression),
+                None => definition.name.clone(),
+            }
+        })
         .collect();
     let is_lookup = matches!(kind, AccessKind::Const | AccessKind::EqRef | AccessKind::Ref);
     Some(KeyUse {

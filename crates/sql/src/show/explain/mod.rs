@@ -17,10 +17,12 @@ mod tree;
 
 use std::sync::Arc;
 
-use parser::ast::{self, ExplainFormat, ExplainTarget};
+use parser::ast::{self, ExplainFormat, ExplainTarget, Statement};
 use types::{SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{send, text_column};
+use crate::ddl::NoAnswer;
+use crate::exec::measure::Measures;
 use crate::host::Host;
 use crate::plan::Planned;
 use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
@@ -36,19 +38,60 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
+        if explain.analyze {
+            return self.explain_analyze(explain, parameters, status, host, sink);
+        }
         let format = explain.format.unwrap_or(ExplainFormat::Traditional);
         let plan = self.explained_plan(explain, parameters, host)?;
         let outline = outline::outline(&plan);
         let rows = match format {
             ExplainFormat::Traditional => table::rows(&outline),
             ExplainFormat::Json => vec![vec![Value::from(json::text(&outline))]],
-            ExplainFormat::Tree => vec![vec![Value::from(tree::text(&outline))]],
+            ExplainFormat::Tree => vec![vec![Value::from(tree::text(&outline, None))]],
         };
         send(columns(format), rows, status, sink)
     }
 
+    /// Runs a query, drops its rows, and tells how often each part of the plan ran, how many rows it gave, and how long that took.
+    fn explain_analyze(
+        &mut self,
+        explain: &ast::Explain,
+        parameters: &[Value],
+        status: ServerStatus,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Answer> {
+        let statement = analyzed(explain)?;
+        // Before anything is read: rights on what is below a view.
+        self.plan_to_explain(&statement, parameters, host)?;
+        self.analysis = Some(Box::default());
+        let ran = self.query_or_change(
+            &statement,
+            None,
+            parameters,
+            ServerStatus::default(),
+            host,
+            &mut NoAnswer,
+        );
+        let analysis = self.analysis.take();
+        ran?;
+        let run = analysis.and_then(|analysis| Some((analysis.plan?, analysis.measures)));
+        let (plan, measures) = run.ok_or_else(|| SqlError::internal("a plan that ran is known"))?;
+        let text = tree::text(&outline::outline(&plan), Some(&measures));
+        send(
+            columns(ExplainFormat::Tree),
+            vec![vec![Value::from(text)]],
+            status,
+            sink,
+        )
+    }
+
     /// The columns of the answer; an error where the statement could not be planned.
     pub(super) fn explained_shape(&mut self, explain: &ast::Explain, host: &dyn Host) -> SqlResult<Arc<ResultShape>> {
+        if explain.analyze {
+            self.plan_to_explain(&analyzed(explain)?, &[], host)?;
+            return Ok(ResultShape::new(columns(ExplainFormat::Tree)));
+        }
         self.explained_plan(explain, &[], host)?;
         let format = explain.format.unwrap_or(ExplainFormat::Traditional);
         Ok(ResultShape::new(columns(format)))
@@ -61,9 +104,6 @@ impl Session {
         parameters: &[Value],
         host: &dyn Host,
     ) -> SqlResult<Arc<Planned>> {
-        if explain.analyze {
-            return Err(SqlError::not_supported("EXPLAIN ANALYZE"));
-        }
         match &explain.target {
             ExplainTarget::Connection(_) => Err(SqlError::not_supported("EXPLAIN FOR CONNECTION")),
             ExplainTarget::Statement(statement) if class_of(statement).runner == Runner::Plan => {
@@ -72,6 +112,30 @@ impl Session {
             ExplainTarget::Statement(_) => Err(SqlError::not_supported("EXPLAIN of this statement")),
         }
     }
+}
+
+/// What EXPLAIN ANALYZE runs: a query, told of as a tree.
+fn analyzed(explain: &ast::Explain) -> SqlResult<Arc<Statement>> {
+    match (&explain.format, &explain.target) {
+        (None | Some(ExplainFormat::Tree), ExplainTarget::Statement(statement @ Statement::Query(query)))
+            if query.into.is_none() =>
+        {
+            Ok(Arc::new(statement.clone()))
+        }
+        (None | Some(ExplainFormat::Tree), _) => Err(SqlError::not_supported("EXPLAIN ANALYZE of this statement")),
+        (Some(ExplainFormat::Traditional), _) => {
+            Err(SqlError::not_supported("EXPLAIN ANALYZE with TRADITIONAL format"))
+        }
+        (Some(ExplainFormat::Json), _) => Err(SqlError::not_supported("EXPLAIN ANALYZE with JSON format")),
+    }
+}
+
+/// A run of EXPLAIN ANALYZE under way.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    pub measures: Measures,
+    /// What runs.
+    pub plan: Option<Arc<Planned>>,
 }
 
 /// The columns of the answer.

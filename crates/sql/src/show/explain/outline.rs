@@ -98,21 +98,25 @@ pub struct GroupStep {
     pub aggregates: String,
 }
 
+/// Each has the place of its join in the plan, under which runs are measured; 0 where there is none.
 pub enum Step {
     Table(Box<TableStep>),
     /// For every row of the first the rows of the second, or NULLs where it is an outer join.
     Join {
+        place: usize,
         outer_join: bool,
         sides: Box<[Step; 2]>,
         on: Option<String>,
     },
     Filter {
+        place: usize,
         condition: String,
         step: Box<Step>,
     },
 }
 
 pub struct TableStep {
+    pub place: usize,
     /// The alias, or `<derived2>`.
     pub name: String,
     pub alias: String,
@@ -349,7 +353,7 @@ impl Outliner {
                 for condition in &conditions {
                     self.subqueries(condition, Place::Condition, &mut block);
                 }
-                block.steps = Some(filtered(step, condition_text(conditions.into_iter())));
+                block.steps = Some(filtered(0, step, condition_text(conditions.into_iter())));
             }
         }
         if let Some(grouping) = &plan.grouping {
@@ -425,6 +429,7 @@ impl Outliner {
     }
 
     fn step(&mut self, join: &Join, made: &mut HashMap<usize, (u64, Option<Unit>)>, block: &mut Block) -> Step {
+        let at = std::ptr::from_ref(join) as usize;
         match join {
             Join::Base(access) => {
                 let path = &access.path;
@@ -432,42 +437,53 @@ impl Outliner {
                     .iter()
                     .chain(&path.residual)
                     .for_each(|condition| self.subqueries(condition, Place::Condition, block));
-                Step::Table(Box::new(table_step(access)))
+                Step::Table(Box::new(table_step(access, at)))
             }
             Join::Derived(access) => {
                 for condition in &access.conditions {
                     self.subqueries(condition, Place::Condition, block);
                 }
                 let derived = made.remove(&(std::ptr::from_ref(&**access) as usize));
-                Step::Table(Box::new(derived_step(access, derived)))
+                Step::Table(Box::new(derived_step(access, at, derived)))
             }
-            Join::Nested(sides) => self.join(sides, false, None, made, block),
+            Join::Nested(sides) => {
+                let sides = self.sides(sides, made, block);
+                Step::Join {
+                    place: at,
+                    outer_join: false,
+                    sides,
+                    on: None,
+                }
+            }
             Join::Left { sides, on, .. } => {
                 for condition in on {
                     self.subqueries(condition, Place::Condition, block);
                 }
-                self.join(sides, true, condition_text(on.iter()), made, block)
+                let sides = self.sides(sides, made, block);
+                Step::Join {
+                    place: at,
+                    outer_join: true,
+                    sides,
+                    on: condition_text(on.iter()),
+                }
             }
             Join::Filter { join, conditions } => {
                 let step = self.step(join, made, block);
                 for condition in conditions {
                     self.subqueries(condition, Place::Condition, block);
                 }
-                filtered(step, condition_text(conditions.iter()))
+                filtered(at, step, condition_text(conditions.iter()))
             }
         }
     }
 
-    fn join(
+    fn sides(
         &mut self,
         sides: &[Join; 2],
-        outer_join: bool,
-        on: Option<String>,
         made: &mut HashMap<usize, (u64, Option<Unit>)>,
         block: &mut Block,
-    ) -> Step {
-        let sides = Box::new([self.step(&sides[0], made, block), self.step(&sides[1], made, block)]);
-        Step::Join { outer_join, sides, on }
+    ) -> Box<[Step; 2]> {
+        Box::new([self.step(&sides[0], made, block), self.step(&sides[1], made, block)])
     }
 
     /// The subqueries of an expression, as children of the block.
@@ -564,7 +580,7 @@ impl Outliner {
             // The join is read to its end before the first row changes.
             buffered: false,
         });
-        block.steps = Some(filtered(step, condition_text(plan.filter.iter())));
+        block.steps = Some(filtered(0, step, condition_text(plan.filter.iter())));
         Unit::Block(Box::new(block))
     }
 }
@@ -592,10 +608,11 @@ fn each_derived<'j>(join: &'j Join, visit: &mut dyn FnMut(&'j DerivedAccess)) {
     }
 }
 
-fn filtered(step: Step, condition: Option<String>) -> Step {
+fn filtered(place: usize, step: Step, condition: Option<String>) -> Step {
     match condition {
         None => step,
         Some(condition) => Step::Filter {
+            place,
             condition,
             step: Box::new(step),
         },
@@ -648,6 +665,7 @@ fn base_step(path: &AccessPath, alias: &str, kind: AccessKind) -> TableStep {
         kind => kind,
     };
     TableStep {
+        place: 0,
         name: alias.to_owned(),
         alias: alias.to_owned(),
         kind,
@@ -663,8 +681,9 @@ fn base_step(path: &AccessPath, alias: &str, kind: AccessKind) -> TableStep {
     }
 }
 
-fn table_step(access: &BaseAccess) -> TableStep {
+fn table_step(access: &BaseAccess, place: usize) -> TableStep {
     TableStep {
+        place,
         hash: access.hash.as_ref().map(hash_text),
         ..base_step(&access.path, &access.alias, access.kind())
     }
@@ -678,9 +697,10 @@ fn hash_text(hash: &crate::plan::query::HashKey) -> String {
     texts.join(", ")
 }
 
-fn derived_step(access: &DerivedAccess, derived: Option<(u64, Option<Unit>)>) -> TableStep {
+fn derived_step(access: &DerivedAccess, place: usize, derived: Option<(u64, Option<Unit>)>) -> TableStep {
     let rows = access.estimated_rows();
     TableStep {
+        place,
         name: match &derived {
             Some((id, _)) => format!("<derived{id}>"),
             None => access.alias.clone(),

@@ -114,7 +114,7 @@ pub fn flatten<'s>(step: &'s Step, tables: &mut Vec<Placed<'s>>) {
                 place(tables, on);
             }
         }
-        Step::Filter { condition, step } => {
+        Step::Filter { condition, step, .. } => {
             flatten(step, tables);
             place(tables, condition);
         }

@@ -1,22 +1,57 @@
 //! FORMAT=TREE: a line per operation, what it reads from below it.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use super::access::KeyUse;
 use super::outline::{Block, Joined, Place, SetUnit, Step, TableStep, Unit, set_word};
+use crate::exec::measure::{Measure, Measures};
 use crate::plan::access::AccessKind;
 
-/// The tree, its lines ended by newlines.
-pub fn text(unit: &Unit) -> String {
-    let mut tree = Tree::default();
+/// The tree, its lines ended by newlines; with what a run has measured, where there was one.
+pub fn text(unit: &Unit, measures: Option<&Measures>) -> String {
+    let mut tree = Tree {
+        text: String::new(),
+        depth: 0,
+        measures,
+    };
     tree.unit(unit);
     tree.text
 }
 
-#[derive(Default)]
-struct Tree {
+struct Tree<'m> {
     text: String,
     depth: usize,
+    measures: Option<&'m Measures>,
+}
+
+/// Times of one run in milliseconds and its rows, on the average.
+fn shown_measure(measure: Option<Measure>) -> String {
+    let Some(measure) = measure else {
+        return " (never executed)".to_owned();
+    };
+    let loops = measure.loops.max(1) as f64;
+    let millis = |time: Duration| significant(time.as_secs_f64() * 1e3 / loops);
+    format!(
+        " (actual time={}..{} rows={} loops={})",
+        millis(measure.first),
+        millis(measure.total),
+        significant(measure.rows as f64 / loops),
+        measure.loops
+    )
+}
+
+/// Three digits that count, as MySQL shows it.
+fn significant(number: f64) -> String {
+    let digits = match number {
+        number if number >= 99.95 || number == 0.0 => 0,
+        number => (2 - number.log10().floor() as i32).clamp(0, 6) as usize,
+    };
+    let text = format!("{number:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// Rows of an operation, and what they cost.
@@ -67,9 +102,17 @@ fn is_hashed(step: &Step) -> bool {
     matches!(step, Step::Table(table) if table.hash.is_some())
 }
 
-impl Tree {
+impl Tree<'_> {
+    /// What a run has measured of the join at a place.
+    fn measured(&self, place: usize) -> String {
+        match self.measures.filter(|_| place != 0) {
+            None => String::new(),
+            Some(measures) => shown_measure(measures.of(place)),
+        }
+    }
+
     /// One operation, and what it reads.
-    fn node(&mut self, line: &str, below: impl FnOnce(&mut Tree)) {
+    fn node(&mut self, line: &str, below: impl FnOnce(&mut Tree<'_>)) {
         let indent = self.depth * 4;
         writeln!(self.text, "{:indent$}-> {line}", "").expect("a String takes everything");
         self.depth += 1;
@@ -82,7 +125,7 @@ impl Tree {
     }
 
     /// A node for each operation that there is, around what the last one reads.
-    fn wrapped(&mut self, operations: &[String], inner: &mut dyn FnMut(&mut Tree)) {
+    fn wrapped(&mut self, operations: &[String], inner: &mut dyn FnMut(&mut Tree<'_>)) {
         match operations {
             [] => inner(self),
             [first, rest @ ..] => self.node(first, |tree| tree.wrapped(rest, inner)),
@@ -180,15 +223,26 @@ impl Tree {
             // The first table of a correlated subquery: hashed once, looked into for each row of the query around it.
             Step::Table(table) if table.hash.is_some() => {
                 let hash = table.hash.as_deref().unwrap_or_default();
-                let line = format!("Hash lookup {hash}{}", Estimate::of(step).shown());
+                let shown = Estimate::of(step).shown() + &self.measured(table.place);
+                let line = format!("Hash lookup {hash}{shown}");
                 self.node(&line, |tree| tree.node("Hash", |tree| tree.table(table)));
             }
             Step::Table(table) => self.table(table),
-            Step::Filter { condition, step: inner } => {
-                let line = format!("Filter: {condition}{}", Estimate::of(step).shown());
+            Step::Filter {
+                place,
+                condition,
+                step: inner,
+            } => {
+                let shown = Estimate::of(step).shown() + &self.measured(*place);
+                let line = format!("Filter: {condition}{shown}");
                 self.node(&line, |tree| tree.step(inner));
             }
-            Step::Join { outer_join, sides, on } => {
+            Step::Join {
+                place,
+                outer_join,
+                sides,
+                on,
+            } => {
                 let inner = &sides[1];
                 let hash = match inner {
                     Step::Table(table) => table.hash.as_ref(),
@@ -204,6 +258,7 @@ impl Tree {
                     write!(line, ", extra conditions: {on}").expect("a String takes everything");
                 }
                 line += &Estimate::of(step).shown();
+                line += &self.measured(*place);
                 self.node(&line, |tree| {
                     tree.step(&sides[0]);
                     match inner {
@@ -221,15 +276,17 @@ impl Tree {
                 rows: table.rows * table.share,
                 cost: table.cost,
             };
-            let line = format!("Filter: {condition}{}", passing.shown());
-            return self.node(&line, |tree| tree.access(table));
+            // What passes is measured, not what is looked at.
+            let line = format!("Filter: {condition}{}{}", passing.shown(), self.measured(table.place));
+            return self.node(&line, |tree| tree.access(table, ""));
         }
-        self.access(table);
+        let measured = self.measured(table.place);
+        self.access(table, &measured);
     }
 
-    fn access(&mut self, table: &TableStep) {
+    fn access(&mut self, table: &TableStep, measured: &str) {
         let line = format!(
-            "{}{}",
+            "{}{}{measured}",
             access_line(table),
             Estimate {
                 rows: table.rows,
