@@ -2,6 +2,7 @@
 //! documents), `test` runs every suite against a server of its own and adds them up, `oracle` asks MySQL and MariaDB.
 
 mod bench;
+mod manual;
 mod nightly;
 mod oracle;
 mod robustness;
@@ -33,6 +34,8 @@ enum Task {
     Miri(nightly::MiriOptions),
     /// What MySQL and MariaDB answer to the SQL scripts
     Oracle(oracle::Options),
+    /// Ask the server for every function and statement of MySQL's manual (docs/manual.md)
+    Manual(manual::Options),
     /// Measure what others notice of the worst statements known
     Robustness(robustness::Options),
     /// Run the test suites and add them up
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => nightly::fuzz(&options),
         Task::Miri(options) => nightly::miri(&options),
         Task::Oracle(options) => oracle::run(&options),
+        Task::Manual(options) => manual::run(&options),
         Task::Robustness(options) => robustness::run(&options),
         Task::Test(options) => test::run(options),
         Task::Upgrade(options) => upgrade::run(&options),
